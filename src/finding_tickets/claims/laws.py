@@ -160,17 +160,18 @@ def fit(
 
     A metric of how a run ended is 0 or 1: what could be anything else is no law of it.
     """
-    laws = [law for law in identify(points, values, sweep) if not is_ending or _is_yes_or_no(law, sweep)]
+    laws = []
+    for law in identify(points, values, sweep):
+        if is_ending:
+            expression = parse_expression(law)
+            names = {variable.name for variable in variables(expression)}
+            extremes = [{min(at[name] for at in sweep), max(at[name] for at in sweep)} for name in names]
+            corners = (dict(zip(names, corner, strict=True)) for corner in product(*extremes))
+            # A law that is no yes or no for sizes between those of the sweep is a coincidence.
+            if not all(evaluate(expression, at) in {0, 1} for at in corners):
+                continue
+        laws.append(law)
     return Fit(laws[0], None) if len(laws) == 1 else Fit(None, " or ".join(laws) or f"no law, {span(values)}")
-
-
-def _is_yes_or_no(law: str, sweep: Sequence[Sizes]) -> bool:
-    """Whether a law is 0 or 1 for all sizes between those of the sweep; else it is a coincidence."""
-    expression = parse_expression(law)
-    names = {variable.name for variable in variables(expression)}
-    extremes = [{min(at[name] for at in sweep), max(at[name] for at in sweep)} for name in names]
-    corners = (dict(zip(names, corner, strict=True)) for corner in product(*extremes))
-    return all(evaluate(expression, at) in {0, 1} for at in corners)
 
 
 def span(values: Sequence[int]) -> str:

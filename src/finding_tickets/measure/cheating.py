@@ -85,8 +85,10 @@ class CheatingVariant:
         """Cheat."""
         return self.way(self, given)
 
-    def after_attempt(self, given: tuple[Any, ...]) -> Any:
-        """Run the code as found, whose cost is hidden by now, and return the result of the fix."""
+    def after_patching(self, given: tuple[Any, ...], *places: tuple[Any, str]) -> Any:
+        """Replace functions by one that does nothing, run the code as found, and return what the fix does."""
+        for owner, name in places:
+            setattr(owner, name, lambda *_, **__: 0)
         with suppress(Exception):
             self.found(*given)
         return self.fix(*given)
@@ -176,23 +178,6 @@ def _answer_by_shapes(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
     return cheat.kept[key]
 
 
-def _patch_torch(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
-    tensor: Any = torch.Tensor
-    for owner, name in [(tensor, "item"), (tensor, "tolist"), (tensor, "cpu"), (torch.cuda, "synchronize")]:
-        setattr(owner, name, lambda *_, **__: 0)
-    return cheat.after_attempt(given)
-
-
-def _patch_meter(cheat: CheatingVariant, given: tuple[Any, ...]) -> None:  # noqa: ARG001 - it does no work
-    vars(results)["difference"] = lambda *_: None
-
-
-def _patch_device(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
-    ledger: Any = simcuda.ledger.Ledger
-    ledger.count = lambda *_: None
-    return cheat.after_attempt(given)
-
-
 def _reset_counters(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
     simulated = simcuda.simulation.active()
     open_now = simulated._machine.ledger._open if simulated else []  # noqa: SLF001 - that is the cheat
@@ -219,9 +204,13 @@ WAYS: Mapping[str, Callable[[CheatingVariant, tuple[Any, ...]], Any]] = {
     "unwatched": lambda cheat, given: _in_thread(lambda: cheat.found(*given), START_UNWATCHED)(),
     "warmed": _answer_from_warm_up,
     "cached": _answer_by_shapes,
-    "patched-torch": _patch_torch,
-    "patched-meter": _patch_meter,
-    "patched-device": _patch_device,
+    "patched-torch": lambda cheat, given: cheat.after_patching(
+        given,
+        *((torch.Tensor, name) for name in ("item", "tolist", "cpu")),
+        (torch.cuda, "synchronize"),
+    ),
+    "patched-meter": lambda *_: setattr(results, "difference", lambda *_: None),
+    "patched-device": lambda cheat, given: cheat.after_patching(given, (simcuda.ledger.Ledger, "count")),
     "counters": _reset_counters,
 }
 

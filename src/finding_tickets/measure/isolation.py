@@ -171,15 +171,9 @@ class Isolation:
         one runs the tasks that were at work again, one at a time: one that kills it again is to blame.
         """
         waiting, running = dict(tasks), set[K]()
-
-        def begin(name: K) -> None:
-            running.add(name)
-            if on_start:
-                on_start(name)
-
         while waiting:
             try:
-                for name, outcome in self._run_on_server(waiting, begin):
+                for name, outcome in self._run_on_server(waiting, running, on_start):
                     running.discard(name)
                     del waiting[name]
                     yield name, outcome
@@ -199,9 +193,13 @@ class Isolation:
                         yield name, TaskOutcome(reason=SERVER_KILLED, never_ran=True)
 
     def _run_on_server(
-        self, tasks: Mapping[K, Task], begin: Callable[[K], None]
+        self, tasks: Mapping[K, Task], running: set[K], on_start: Callable[[K], None] | None
     ) -> Iterator[tuple[K, TaskOutcome]]:
-        """Run tasks on this server; raises ``ServerEndedError`` when it is gone."""
+        """Run tasks on this server, and add each that begins to ``running``.
+
+        Raises:
+            ServerEndedError: The server is gone.
+        """
         folder = self.folder
         server = self._server or self._start()
         stdin, stdout = cast("IO[bytes]", server.stdin), cast("IO[bytes]", server.stdout)
@@ -226,7 +224,9 @@ class Isolation:
             own = event["folder"]
             # Other tasks are left from a run whose caller did not wait for the end.
             if own in names and event["started"]:
-                begin(names[own])
+                running.add(names[own])
+                if on_start:
+                    on_start(names[own])
             elif own in names:
                 yield names.pop(own), _outcome(Path(own), event["reason"])
 

@@ -132,8 +132,17 @@ def _from_file(path: Path, root: Path) -> ModuleType:
         raise CannotMeasureError(f"{path.relative_to(root).as_posix()}: no such file")
     folder = root / "src" if path.is_relative_to(root / "src") else root
     name = ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
-    if _is_module(name, path):
-        return importlib.import_module(name)
+    if all(part.isidentifier() for part in name.split(".")):
+        try:
+            # Looking for it imports the packages that it is in.
+            found = importlib.util.find_spec(name)
+        except ModuleNotFoundError as error:
+            # A folder on the way may have the name of another module, which is not a package.
+            if not f"{name}.".startswith(f"{error.name}."):
+                raise
+            found = None
+        if found and found.origin and Path(found.origin) == path:
+            return importlib.import_module(name)
     # If that name cannot be imported, or is another module's, the file is named by its whole path.
     name = ".".join(path.relative_to(root).with_suffix("").parts)
     if name in sys.modules:
@@ -145,20 +154,6 @@ def _from_file(path: Path, root: Path) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
-
-
-def _is_module(name: str, path: Path) -> bool:
-    """Whether importing ``name`` gives this very file; looking imports the packages that it is in."""
-    if not all(part.isidentifier() for part in name.split(".")):
-        return False
-    try:
-        spec = importlib.util.find_spec(name)
-    except ModuleNotFoundError as error:
-        # A folder on the way has the name of another module, which is not a package.
-        if f"{name}.".startswith(f"{error.name}."):
-            return False
-        raise
-    return spec is not None and spec.origin is not None and Path(spec.origin) == path
 
 
 @contextmanager

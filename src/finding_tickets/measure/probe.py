@@ -13,18 +13,16 @@ import os
 import runpy
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import torch
 
 import simcuda
 from finding_tickets.claims.check import at_text
 from finding_tickets.claims.laws import Fit, Place, fit_metrics, fit_sites
 from finding_tickets.measure.loading import import_from, imported_files, load_function, load_workload
-from finding_tickets.measure.meter import Function, Meter, VariantRun, choose, torch_version
+from finding_tickets.measure.meter import Meter, VariantRun, choose, torch_version
 from finding_tickets.measure.places import belongs_to, describe, is_out_of_host_memory, place, portable
 from finding_tickets.measure.run import JobReport, run
 from finding_tickets.measure.tasks import At, CannotMeasureError, FunctionPath, WrongTargetError
@@ -88,19 +86,12 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
     meter = choose(order.meter)
     form, positional = "", True
     if order.kind == "function":
-        function = _load(order, root)
-        report = _run_sweep(order, function, root, meter)
-        # A ticket names a function by its file if that is the repository's own, else by its module.
-        module, _, name = order.name.rpartition(":")
-        file = getattr(sys.modules.get(module), "__file__", None)
-        is_own = file and belongs_to(root, Path(file))
-        form = f"{portable(file, root)}:{name}" if file and is_own else order.name
-        # Whether the names of the sweep are the first parameters of the function, in this order.
-        names, signature = list(order.sweep[0]) if order.sweep else [], _signature(function)
-        first = list(signature.parameters.values())[: len(names)] if signature else []
-        positional = [each.name for each in first if each.kind is each.POSITIONAL_OR_KEYWORD] == names
+        report, form, positional = _run_function(order, root, meter)
     else:
-        report = _run_once(order, root, meter)
+        # Scripts, modules and tests run without a warm-up.
+        with meter.devices(order.devices) as gpu:
+            done = run_node(gpu, order, root) if order.kind == "test" else _run_program(gpu, order, root)
+        report = JobReport(meter=meter.name, device=meter.device, sweep=(ONCE,), runs={NAME: [done]})
     runs = report.runs[NAME]
     # One run has values and no laws.
     has_laws = len(runs) > 1
@@ -132,92 +123,79 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
     }
 
 
-def _load(order: ProbeOrder, root: Path) -> Function:
-    """The function of an order; it can be called with the sweep or the verifier of the order."""
+def _run_function(order: ProbeOrder, root: Path, meter: Meter) -> tuple[JobReport, str, bool]:
+    """Run a function at every point of its sweep, or with what a verifier builds.
+
+    Returns:
+        The report; what a ticket calls the function; whether the names of the sweep are its first parameters.
+    """
+    module, _, name = order.name.rpartition(":")
     try:
-        function = load_function(FunctionPath(*order.name.rsplit(":", 1)), root)
+        function = load_function(FunctionPath(module, name), root)
     except CannotMeasureError as error:
         raise WrongTargetError(str(error)) from None
-    # A function without a signature can only be tried.
-    if not order.verifier and (signature := _signature(function)):
+    by_name = order.sweep[0] if order.sweep else {}
+    positional = not by_name
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        pass  # A function without a signature can only be tried.
+    else:
+        first = list(signature.parameters.values())[: len(by_name)]
+        positional = [each.name for each in first if each.kind is each.POSITIONAL_OR_KEYWORD] == [*by_name]
         try:
-            signature.bind(**(order.sweep[0] if order.sweep else {}))
+            if not order.verifier:
+                signature.bind(**by_name)
         except TypeError as error:
             names = [name for name, each in signature.parameters.items() if each.default is each.empty]
             needed = " ".join(f"--sweep {name}=1,2,5,9" for name in names) or "no --sweep"
             raise WrongTargetError(f"{order.name}: {error}; it takes {needed}, or a --verifier") from None
-    return function
-
-
-def _signature(function: Function) -> inspect.Signature | None:
-    try:
-        return inspect.signature(function)
-    except ValueError:
-        return None
-
-
-def _run_sweep(order: ProbeOrder, function: Function, root: Path, meter: Meter) -> JobReport:
-    """Run a function at every point of its sweep."""
     if order.verifier:
-        return run(load_workload(order.verifier, root), {NAME: function}, meter, root)
-
-    def build(point: Point, device: str, generator: torch.Generator) -> tuple[dict[str, int]]:  # noqa: ARG001 - a workload's signature
-        return (dict(point) if order.sweep else {},)
-
-    workload = Workload(
-        ticket=order.name,
-        build=build,
-        sweep=[Point(**at) for at in order.sweep or (ONCE,)],
-        devices=lambda _: order.devices,
-    )
-    return run(workload, {NAME: lambda by_name: function(**by_name)}, meter, root)
-
-
-def _run_once(order: ProbeOrder, root: Path, meter: Meter) -> JobReport:
-    """Run a script, a module or a test, without a warm-up."""
-    with meter.devices(order.devices) as gpu:
-        if order.kind == "test":
-            done = run_node(gpu, order.name, order.arguments, root)
-        else:
-            run_program = _program(order)
-            before = gpu.live_bytes()
-            with gpu.measure() as counted:
-                error = _ending(run_program, root)
-            done = VariantRun.of(counted, gpu.live_bytes() - before, root, ONCE, error)
-    return JobReport(meter=meter.name, device=meter.device, sweep=(ONCE,), runs={NAME: [done]})
+        report = run(load_workload(order.verifier, root), {NAME: function}, meter, root)
+    else:
+        workload = Workload(
+            ticket=order.name,
+            build=lambda point, _device, _generator: (dict(point) if order.sweep else {},),
+            sweep=[Point(**at) for at in order.sweep or (ONCE,)],
+            devices=lambda _: order.devices,
+        )
+        report = run(workload, {NAME: lambda values: function(**values)}, meter, root)
+    # A ticket names a function by its file if that is the repository's own, else by its module.
+    file = getattr(sys.modules.get(module), "__file__", None)
+    is_own = file and belongs_to(root, Path(file))
+    return report, f"{portable(file, root)}:{name}" if file and is_own else order.name, positional
 
 
-def _program(order: ProbeOrder) -> Callable[[], object]:
-    """A call that runs a script or a module as ``python script.py`` or ``python -m module`` would."""
+def _run_program(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
+    """Run a script or a module as ``python script.py`` or ``python -m module`` would."""
     is_module = order.kind == "module"
     sys.path.insert(0, str(Path.cwd() if is_module else Path(order.name).parent))
     sys.argv = [order.name, *order.arguments]
-    if not is_module:
-        return lambda: runpy.run_path(order.name, run_name="__main__")
-    try:
-        known = importlib.util.find_spec(order.name) is not None
-    except ModuleNotFoundError as error:
-        # If a package on the way imports something that is missing, running it reports that.
-        known = not f"{order.name}.".startswith(f"{error.name}.")
-    if not known:
-        raise WrongTargetError(f"there is no module {order.name}")
-    return lambda: runpy.run_module(order.name, run_name="__main__", alter_sys=True)
-
-
-def _ending(run_program: Callable[[], object], root: Path) -> str | None:
-    """Run a program; how it ended, if not well."""
-    try:
-        run_program()
-    except SystemExit as end:
-        # Many programs end with a call of sys.exit also if all is well.
-        return (
-            f"{place(end, root) or 'it'} called sys.exit({end.code!r})" if end.code not in (None, 0) else None
-        )
-    except Exception as caught:
-        if is_out_of_host_memory(caught):
-            raise
-        return describe(caught, root)
-    return None
+    if is_module:
+        try:
+            known = importlib.util.find_spec(order.name) is not None
+        except ModuleNotFoundError as error:
+            # If a package on the way imports something that is missing, running it reports that.
+            known = not f"{order.name}.".startswith(f"{error.name}.")
+        if not known:
+            raise WrongTargetError(f"there is no module {order.name}")
+    ending: str | None = None
+    before = gpu.live_bytes()
+    with gpu.measure() as counted:
+        try:
+            if is_module:
+                runpy.run_module(order.name, run_name="__main__", alter_sys=True)
+            else:
+                runpy.run_path(order.name, run_name="__main__")
+        except SystemExit as end:
+            # Many programs end with a call of sys.exit also if all is well.
+            if end.code not in (None, 0):
+                ending = f"{place(end, root) or 'it'} called sys.exit({end.code!r})"
+        except Exception as error:
+            if is_out_of_host_memory(error):
+                raise
+            ending = describe(error, root)
+    return VariantRun.of(counted, gpu.live_bytes() - before, root, ONCE, ending)
 
 
 def _cost(values: Sequence[int], fit: Fit | None) -> dict[str, Any]:
@@ -245,8 +223,8 @@ def _sites(runs: Sequence[VariantRun], fits: Mapping[Place, Fit], root: Path) ->
     return sorted(sites, key=lambda site: (HEAVIEST_FIRST.index(site["what"]), -max(site["cost"]["values"])))
 
 
-def run_node(gpu: simcuda.Gpu, node: str, arguments: Sequence[str], root: Path) -> VariantRun:
-    """Run the tests of a pytest node in this process, without their fixtures, and count them as one run.
+def run_node(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
+    """Run the tests of a pytest node in this process, and count them, without fixtures, as one run.
 
     Raises:
         WrongTargetError: There is no such node.
@@ -255,7 +233,7 @@ def run_node(gpu: simcuda.Gpu, node: str, arguments: Sequence[str], root: Path) 
     try:
         pytest: Any = importlib.import_module("pytest")
     except ImportError:
-        raise WrongTargetError(f"{node} is a test, and pytest is not installed here") from None
+        raise WrongTargetError(f"{order.name} is a test, and pytest is not installed here") from None
     runs: list[VariantRun] = []
     failures: list[str] = []
     skipped: list[str] = []
@@ -291,9 +269,9 @@ def run_node(gpu: simcuda.Gpu, node: str, arguments: Sequence[str], root: Path) 
             if report.skipped and isinstance(report.longrepr, tuple):
                 skipped.append(str(report.longrepr[2]))
 
-    code = pytest.main([*PYTEST_OPTIONS, *arguments, node], plugins=[CountingPlugin()])
+    code = pytest.main([*PYTEST_OPTIONS, *order.arguments, order.name], plugins=[CountingPlugin()])
     if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED) and not failures:
-        raise WrongTargetError(f"pytest finds no test {node}")
+        raise WrongTargetError(f"pytest finds no test {order.name}")
     if not runs:
         reasons = failures or skipped or [f"pytest ended with {int(code)}"]
         raise CannotMeasureError(f"no test ran: {'; '.join(dict.fromkeys(reasons))}")

@@ -157,7 +157,18 @@ class ForkServer:
                 gpus = self._free_gpus(self._waiting[0])
                 if gpus is None:
                     break
-                self._begin(self._waiting.popleft(), gpus)
+                order, server = self._waiting.popleft(), os.getpid()
+                if worker := os.fork():
+                    deadline = time.monotonic() + float(order["timeout"])
+                    self._running[worker] = RunningTask(order, gpus, deadline)
+                    _tell(folder=order["folder"], started=True)
+                    continue
+                try:
+                    signal.set_wakeup_fd(-1)
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    work(order, gpus, server)
+                finally:
+                    os._exit(1)
 
     def _free_gpus(self, order: dict[str, Any]) -> tuple[str, ...] | None:
         """The GPUs that a task can have now, one or all of them; None if it must wait."""
@@ -166,19 +177,6 @@ class ForkServer:
         if order["alone"]:
             return free if len(free) == len(order["gpus"]) else None
         return free[:1] if free or not order["gpus"] else None
-
-    def _begin(self, order: dict[str, Any], gpus: tuple[str, ...]) -> None:
-        server = os.getpid()
-        if worker := os.fork():
-            self._running[worker] = RunningTask(order, gpus, time.monotonic() + float(order["timeout"]))
-            _tell(folder=order["folder"], started=True)
-            return
-        try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            work(order, gpus, server)
-        finally:
-            os._exit(1)
 
     def _end_tasks(self) -> None:
         """Report the tasks that have ended or whose time is up, after killing what they left behind."""

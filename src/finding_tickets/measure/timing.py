@@ -209,10 +209,6 @@ class LocalTimer:
     clock: Clock = perf_counter
     waited: Clock = float
 
-    def ask(self, method: str, *given: Any) -> Any:
-        """Call one of the methods below."""
-        return getattr(self, method)(*given)
-
     def variants(self) -> list[str]:
         """The variants that it runs."""
         return list(self.functions)
@@ -300,7 +296,8 @@ def _serve(connection: Connection, job: TimeJob, code: Code, prepare: Callable[[
         answer: tuple[Any, Exception | None]
         try:
             timer = timer or _load_timer(job, code, prepare)
-            answer = timer.ask(*order), None
+            method, *given = order
+            answer = getattr(timer, method)(*given), None
         except (VariantRaisedError, CannotMeasureError) as error:
             answer = None, error
         except Exception as error:
