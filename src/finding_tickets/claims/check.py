@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from finding_tickets.claims.language import (
     GROWTH,
@@ -32,10 +31,6 @@ from finding_tickets.claims.language import (
 from finding_tickets.claims.laws import fit, span
 from finding_tickets.claims.metrics import ENDINGS
 from finding_tickets.errors import BadDataError
-
-if TYPE_CHECKING:
-    # Measuring needs this module too, and works without pydantic.
-    from finding_tickets.model.verification import ResultCheck, Timing
 
 At = Mapping[str, int]
 # A product of variables, each with its power; the empty one is a constant.
@@ -168,7 +163,7 @@ def check_counts(
     """A claim about a metric that was counted at ``points`` of a sweep, one at least."""
     condition, found = parse_condition(value), fit(points, counts, sweep, is_ending=metric in ENDINGS)
     # People must see that a law was fitted to a part of the sweep.
-    covered = _coverage(len(points), len(sweep))
+    covered = coverage(len(points), len(sweep))
     if condition.relation == GROWTH:
         if found.law is None:
             return Checked(None, f"the sweep cannot tell: {found}{covered}")
@@ -184,45 +179,7 @@ def check_counts(
     return Checked(not wrong, measured + covered, tuple(wrong))
 
 
-def check_times(ratio: Ratio, timed: Sequence[Timing], points: int, device: str) -> Checked:
-    """A claim about time at some of the ``points`` of a sweep.
-
-    It holds where all of each interval does, and is false where nothing of one does.
-    """
-    if not timed:
-        return Checked(None, "not timed at any point of the claim")
-    known = sorted((each for each in timed if each.ratio is not None), key=lambda each: each.ratio or 0)
-    ends = [f"{each.text} at {at_text(each.at)}" for each in (*known[:1], *known[-1:])]
-    measured = known[0].text if len(known) == 1 else " .. ".join(ends)
-    outcomes = [(each, ratio.outcome(each.low, each.high, each.at)) for each in known]
-    # One point that is surely wrong decides, even if others are undecided.
-    wrong = tuple(f"{at_text(each.at)}: {each.text}" for each, outcome in outcomes if outcome is False)
-    if wrong:
-        return Checked(False, f"{measured}, on {device}", wrong)
-    unknown = [f"{each.text} at {at_text(each.at)}" for each in timed if each.ratio is None]
-    unknown += [
-        f"undecided at {at_text(each.at)}: {each.text}" for each, outcome in outcomes if outcome is None
-    ]
-    if unknown:
-        more = f" and at {len(unknown) - 1} more points" if len(unknown) > 1 else ""
-        return Checked(None, f"{unknown[0]}{more}, on {device}")
-    return Checked(True, f"{measured}{_coverage(len(timed), points)}, on {device}")
-
-
-def check_results(made: Sequence[ResultCheck]) -> Checked:
-    """A claim about equal results; where both variants raised there was nothing to compare."""
-    compared = [each for each in made if not each.skipped]
-    beside = f", {len(made) - len(compared)} skipped where it raised" if len(compared) < len(made) else ""
-    if not compared:
-        return Checked(None, f"nothing could be compared{beside}")
-    different = tuple(
-        f"{at_text(each.at)}: {each.difference}" for each in compared if each.difference is not None
-    )
-    equal = len(compared) - len(different)
-    return Checked(not different, f"equal at {equal} of {len(compared)} points{beside}", different)
-
-
-def _coverage(checked: int, points: int) -> str:
+def coverage(checked: int, points: int) -> str:
     """At how many points of the sweep a claim was checked, where that is not all of them."""
     return f", at {checked} of {points} points" if checked < points else ""
 

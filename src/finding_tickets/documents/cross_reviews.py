@@ -153,7 +153,15 @@ def _review_tokens(source: Source, blocks: Iterable[Block]) -> Iterator[ReviewTo
             yield from _of_rows(stray, above[1], text) if above and stray else _of_text(text)
         elif block.kind == "List":
             # Items are labelled values or reviews; a list without any is text.
-            found = [token for item in block.children for token in _of_item(source, item)]
+            found = list[ReviewToken]()
+            for item in block.children:
+                words = item_text(source, item)
+                labelled = any(True for _ in labels_in(source, words.start, words.end, _BARE))
+                review = [] if labelled else _sentence(words, known=False)
+                found += review or _of_text(words)
+                nested = [child for child in item.children if child.start >= words.end]
+                if nested and not review:
+                    found.append(ReviewToken("prose", source.text(nested[0].start, nested[-1].end)))
             only_text = all(token.kind == "prose" for token in found)
             yield from [ReviewToken("prose", text)] if only_text else found
         elif block.kind == "BlockQuote":
@@ -230,16 +238,6 @@ def _of_text(text: Excerpt) -> Iterator[ReviewToken]:
         yield from _sentence(before) or [ReviewToken("prose", before)]
     for entry in found:
         yield from _of_label(entry, cell=False)
-
-
-def _of_item(source: Source, item: Block) -> Iterator[ReviewToken]:
-    text = item_text(source, item)
-    labelled = any(True for _ in labels_in(source, text.start, text.end, _BARE))
-    review = [] if labelled else _sentence(text, known=False)
-    yield from review or _of_text(text)
-    nested = [child for child in item.children if child.start >= text.end]
-    if nested and not review:
-        yield ReviewToken("prose", source.text(nested[0].start, nested[-1].end))
 
 
 def _of_label(entry: LabelledValue, *, cell: bool) -> Iterator[ReviewToken]:

@@ -18,7 +18,7 @@ from finding_tickets.documents.metadata import (
 from finding_tickets.documents.relations import read_references, read_relations, stated_relations
 from finding_tickets.documents.remediation import read_remediation
 from finding_tickets.documents.resolutions import read_corrections, read_resolution, read_severity_changes
-from finding_tickets.documents.sections import DocumentPart, PartsByKind, SectionKind, sections_by_kind
+from finding_tickets.documents.sections import DocumentPart, SectionKind, sections_by_kind
 from finding_tickets.documents.source import Excerpt, Source, Values, row_of_record
 from finding_tickets.model.ticket import Ticket
 
@@ -56,6 +56,17 @@ def read_finding(
     # All sections but these two are in the ticket's own words.
     own = [p for p in sections if p.kind not in (SectionKind.METADATA, SectionKind.CROSS_REVIEW)]
     weighed = [p for p in sections if p.kind in _DONE or (p.kind is None and "severity" in p.name.split())]
+    locations = [place for part in of_kind[SectionKind.LOCATION] for place in read_locations(part)]
+    if not of_kind[SectionKind.LOCATION]:
+        # Without such a section, places in the metadata count, or the files that were changed.
+        changed = (place for part in of_kind[SectionKind.FILES_CHANGED] for place in read_mentioned(part))
+        locations = list(stated_locations(metadata.entries.values())) or list(changed)
+    # The one-line summary, else the first paragraph of what says what the problem is.
+    summaries = (
+        text.record()
+        for part in (*of_kind[SectionKind.SUMMARY], *of_kind[SectionKind.PROBLEM])
+        for text in (*(each.value for each in part.entries if each.key.endswith("summary")), *part.paragraphs)
+    )
     fixes = (part.body.record() for part in of_kind[SectionKind.FIX])
     agent, agents = metadata.string("Agent"), [each["value"] for each in metadata.strings("Agent")]
     if agent and agents:
@@ -76,8 +87,8 @@ def read_finding(
         "created": metadata.string("Created"),
         "updated": metadata.string("Updated"),
         "code_repository": metadata.string("Code Repository"),
-        "locations": _locations(of_kind, metadata),
-        "summary": _summary(of_kind, metadata),
+        "locations": locations,
+        "summary": next(summaries, None) or _labelled(metadata, _SUMMARIES),
         "recommended_fix": next(fixes, None) or _labelled(metadata, _FIXES),
         "related": list(stated_relations(metadata.entries.values())),
         "checklist": [item for part in _checked(sections) for item in read_checklist(part)],
@@ -151,27 +162,10 @@ def _checked(sections: Sequence[DocumentPart]) -> Iterator[DocumentPart]:
             yield from _checked(part.parts)
 
 
-def _locations(of_kind: PartsByKind, metadata: Metadata) -> list[Values]:
-    """The location section's places; without one, those in the metadata, or the files that were changed."""
-    if of_kind[SectionKind.LOCATION]:
-        return [place for part in of_kind[SectionKind.LOCATION] for place in read_locations(part)]
-    stated = list(stated_locations(metadata.entries.values()))
-    return stated or [place for part in of_kind[SectionKind.FILES_CHANGED] for place in read_mentioned(part)]
-
-
 def _labelled(metadata: Metadata, names: Iterable[str]) -> Values | None:
     """What a ticket without sections says under the first of the labels that it has."""
     entries = (metadata.get(name) for name in names)
     return next((entry.value.record() for entry in entries if entry), None)
-
-
-def _summary(of_kind: PartsByKind, metadata: Metadata) -> Values | None:
-    """The one-line summary, else the first paragraph of what says what the problem is."""
-    for part in (*of_kind[SectionKind.SUMMARY], *of_kind[SectionKind.PROBLEM]):
-        labelled = [entry.value for entry in part.entries if entry.key.endswith("summary")]
-        for text in (*labelled, *part.paragraphs):
-            return text.record()
-    return _labelled(metadata, _SUMMARIES)
 
 
 def _checked_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:

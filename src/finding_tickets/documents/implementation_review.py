@@ -11,9 +11,7 @@ from finding_tickets.documents.metadata import Metadata, item_text, labels_in, r
 from finding_tickets.documents.remediation import read_remediation
 from finding_tickets.documents.sections import DocumentPart, SectionKind, nested, sections_by_kind
 from finding_tickets.documents.source import (
-    Block,
     Excerpt,
-    MarkdownTable,
     Source,
     Values,
     row_of_record,
@@ -94,7 +92,32 @@ def read_implementation_review(
     of_kind = sections_by_kind(sections)
     artifacts = list(_artifacts(sections))
     files = [(text, each["name"]) for text, each in artifacts if "file" in each["group"].lower()]
+    commits = metadata.get("Commits")
+    hashes = _HASH.findall(commits.plain) if commits else []
+    if commits and not hashes:
+        commits.value.report("commits", f"no commit in {commits.plain!r}", "write abc1234 -> def5678")
+    # Every labelled ``9.5/10``.
+    entries = [entry for part in sections for entry in part.entries]
+    marks = [(entry, match) for entry in entries if (match := _SCORE.fullmatch(entry.plain))]
+    scores = [
+        entry.value.record(
+            name="overall" if entry.key in _OVERALL else entry.label,
+            value=float(match["value"]),
+            out_of=float(match["out_of"]),
+            remark=match["remark"].strip("() -\u2013\u2014"),
+        )
+        for entry, match in marks
+        if float(match["out_of"]) > 0
+    ]
     issues = list(_issues(sections))
+    # The counts that the review states, else those of the issues that it lists. A heading "Critical" with
+    # NONE below it states a count of 0.
+    counts = {part.name.partition(" ")[0]: 0 for part in _severities(sections)}
+    for issue in issues:
+        counts[issue["severity"]] += 1
+    for part in _on_issues(sections, summaries=True):
+        stated = ((entry.key, _COUNT.match(entry.plain)) for entry in part.entries)
+        counts.update({key: int(match[0]) for key, match in stated if match})
     values = {
         "path": source.path,
         "id": identity,
@@ -102,14 +125,16 @@ def read_implementation_review(
         "metadata": metadata.rows,
         "reviewer": metadata.string("Reviewer"),
         "date": metadata.string("Date"),
-        "commits": _commits(metadata),
+        "commits": commits.value.record(base=hashes[0] if len(hashes) > 1 else None, head=hashes[-1])
+        if commits and hashes
+        else None,
         "plan": metadata.string("Plan"),
         "verdict": _verdict(sections),
         "code_repository": metadata.string("Code Repository"),
         "requirements": list(_requirements(sections)),
         "issues": issues,
-        "issue_counts": _issue_counts(sections, issues),
-        "scores": list(_scores(sections)),
+        "issue_counts": counts,
+        "scores": scores,
         "performance_claims": list(_performance_claims(sections)),
         "artifacts": [each for _, each in artifacts],
         "locations": [place for part in of_kind[SectionKind.LOCATION] for place in read_locations(part)]
@@ -122,62 +147,34 @@ def read_implementation_review(
     return ImplementationReview.model_validate(values)
 
 
-def _commits(metadata: Metadata) -> Values | None:
-    """``base -> head``, ``base..head``, or one commit alone."""
-    entry = metadata.get("Commits")
-    hashes = _HASH.findall(entry.plain) if entry else []
-    if entry and not hashes:
-        entry.value.report("commits", f"no commit in {entry.plain!r}", "write abc1234 -> def5678")
-    if not (entry and hashes):
-        return None
-    return entry.value.record(base=hashes[0] if len(hashes) > 1 else None, head=hashes[-1])
-
-
 def _verdict(parts: Sequence[DocumentPart]) -> Values | None:
     """The verdict, without the sign in front of it.
 
     A labelled verdict counts before an assessment and this before a recommendation that says as much; without
-    any of them, a heading does.
+    any of them, a heading does: ``Verdict: APPROVED``, ``APPROVED`` alone, or the first words below
+    ``Verdict``.
     """
     labelled = [entry for part in parts for entry in part.entries if entry.plain]
-    stated = (
+    texts = [
         entry.value
         for pattern in _VERDICTS
         for entry in labelled
         if pattern.fullmatch(words_of(entry.label))
         and (pattern is not _VERDICTS[-1] or _SAYS_VERDICT.match(entry.plain))
-    )
-    found = next(stated, None) or next(filter(None, map(_verdict_of_heading, nested(parts))), None)
-    return found.record(value=_BEFORE_WORDS.sub("", found.plain)) if found else None
-
-
-def _verdict_of_heading(part: DocumentPart) -> Excerpt | None:
-    """``Verdict: APPROVED``, ``APPROVED`` alone, or the first words below ``Verdict``."""
-    headline = part.headline
-    if headline is None or part.heading is None or part.heading.level == 1:
-        return None
-    label, _, stated = headline.raw.partition(":")
-    named = any(pattern.fullmatch(words_of(label)) for pattern in _VERDICTS)
-    if named and stated.strip():
-        return headline.piece(len(label) + 1)
-    if _SAYS_VERDICT.match(part.title) and (part.title.isupper() or _SIGNED.match(part.title)):
-        return headline
-    first = part.paragraphs[0] if named and part.paragraphs else None
-    words = first.raw.partition("\n")[0] if first else ""
-    return first.piece(0, len(words)) if first and _SAYS_VERDICT.match(words) else None
-
-
-def _scores(parts: Iterable[DocumentPart]) -> Iterator[Values]:
-    """Every labelled ``9.5/10``."""
-    for entry in (entry for part in parts for entry in part.entries):
-        match = _SCORE.fullmatch(entry.plain)
-        if match and float(match["out_of"]) > 0:
-            yield entry.value.record(
-                name="overall" if entry.key in _OVERALL else entry.label,
-                value=float(match["value"]),
-                out_of=float(match["out_of"]),
-                remark=match["remark"].strip("() -\u2013\u2014"),
-            )
+    ]
+    for part in nested(parts) if not texts else ():
+        if part.headline is None or part.heading is None or part.heading.level == 1:
+            continue
+        label, _, stated = part.headline.raw.partition(":")
+        named = any(pattern.fullmatch(words_of(label)) for pattern in _VERDICTS)
+        below = part.paragraphs[0] if named and part.paragraphs else None
+        if named and stated.strip():
+            texts.append(part.headline.piece(len(label) + 1))
+        elif _SAYS_VERDICT.match(part.title) and (part.title.isupper() or _SIGNED.match(part.title)):
+            texts.append(part.headline)
+        elif below and _SAYS_VERDICT.match(below.raw.partition("\n")[0]):
+            texts.append(below.piece(0, len(below.raw.partition("\n")[0])))
+    return texts[0].record(value=_BEFORE_WORDS.sub("", texts[0].plain)) if texts else None
 
 
 def _performance_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:
@@ -221,7 +218,23 @@ def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
         planned = _PLANNED.fullmatch(part.name) is not None
         for block in walk(part.blocks, rows=False):
             if block.kind == "Table":
-                yield from _of_table(table_of(part.source, block), planned=planned)
+                table = table_of(part.source, block)
+                requirement = table.column(_REQUIREMENT) or (table.column(_IN_A_PLAN) if planned else None)
+                status = table.column(_STATUS, requirement)
+                # Tables without a status only list what was asked for.
+                if requirement is None or status is None:
+                    continue
+                implementation = table.column(_IMPLEMENTATION, requirement, status)
+                for row in table.records:
+                    words = row[status].plain.lower()
+                    if not any(pattern.match(words) for pattern in _ANSWERS):
+                        message = f"cannot tell from {words!r} whether it is met"
+                        row[status].report("requirement-status", message)
+                    yield row_of_record(row).record(
+                        text=row[requirement].plain,
+                        implementation=row[implementation].plain if implementation else "",
+                        met=_is_met(words),
+                    )
             elif block.kind == "Item" and planned:
                 text = item_text(part.source, block)
                 mark = _MARK.match(text.plain)
@@ -229,24 +242,6 @@ def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
                     yield text.record(text=mark["text"], implementation="", met=_is_met(text.plain.lower()))
                 elif block.checked is not None:
                     yield text.record(text=text.plain, implementation="", met=block.checked)
-
-
-def _of_table(table: MarkdownTable, *, planned: bool) -> Iterator[Values]:
-    requirement = table.column(_REQUIREMENT) or (table.column(_IN_A_PLAN) if planned else None)
-    status = table.column(_STATUS, requirement)
-    # Tables without a status only list what was asked for.
-    if requirement is None or status is None:
-        return
-    implementation = table.column(_IMPLEMENTATION, requirement, status)
-    for row in table.records:
-        words = row[status].plain.lower()
-        if not any(pattern.match(words) for pattern in _ANSWERS):
-            row[status].report("requirement-status", f"cannot tell from {words!r} whether it is met")
-        yield row_of_record(row).record(
-            text=row[requirement].plain,
-            implementation=row[implementation].plain if implementation else "",
-            met=_is_met(words),
-        )
 
 
 def _is_met(words: str) -> bool | None:
@@ -259,31 +254,25 @@ def _issues(parts: Iterable[DocumentPart]) -> Iterator[Values]:
     for part in _severities(parts):
         headlines: list[tuple[Excerpt, dict[str, str]]] = []
         for block in part.blocks:
-            headline = None
+            headline: Excerpt | None = None
             if block.kind == "Heading":
                 headline = part.source.text(block.first, block.last)
             elif block.kind == "Paragraph":
                 headline = _bold_words(part.source.whole(block))
             if headline:
                 headlines.append((headline, {}))
-            if headlines:
-                headlines[-1][1].update(_details(part.source, block))
-        for headline, details in headlines:
-            if match := _ISSUE.fullmatch(headline.plain):
+            # The labelled items of a list, each with all nested in it, or the labelled lines of a paragraph.
+            details = headlines[-1][1] if headlines else {}
+            for item in block.children if block.kind == "List" else ():
+                for entry in labels_in(part.source, *text_of(item)):
+                    details[entry.label] = part.source.text(entry.value.start, item.end).plain
+            for entry in labels_in(part.source, block.start, block.end) if block.kind == "Paragraph" else ():
+                if not _bold_words(part.source.text(entry.start, block.end)):
+                    details[entry.label] = entry.plain
+        for text, details in headlines:
+            if match := _ISSUE.fullmatch(text.plain):
                 severity, name = part.name.partition(" ")[0], match["id"] or ""
-                yield headline.record(severity=severity, id=name, title=match["title"], details=details)
-
-
-def _issue_counts(parts: Sequence[DocumentPart], issues: Iterable[Values]) -> dict[str, int]:
-    """How many issues of each severity the review states; where it states none, how many it lists."""
-    # A heading "Critical" with NONE below it states a count of 0.
-    counts = {part.name.partition(" ")[0]: 0 for part in _severities(parts)}
-    for issue in issues:
-        counts[issue["severity"]] += 1
-    for part in _on_issues(parts, summaries=True):
-        stated = ((entry.key, _COUNT.match(entry.plain)) for entry in part.entries)
-        counts.update({key: int(match[0]) for key, match in stated if match})
-    return counts
+                yield text.record(severity=severity, id=name, title=match["title"], details=details)
 
 
 def _severities(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
@@ -310,14 +299,3 @@ def _bold_words(text: Excerpt) -> Excerpt | None:
     if bold is None or _LABEL_END.match(bold["words"][-1:] + text.raw[bold.end() :]):
         return None
     return None if bold["words"].strip(" .").lower() in ("none", "n/a") else text.piece(0, bold.end())
-
-
-def _details(source: Source, block: Block) -> Iterator[tuple[str, str]]:
-    """The labelled items of a list, each with all nested in it, or the labelled lines of a paragraph."""
-    for item in block.children if block.kind == "List" else ():
-        for entry in labels_in(source, *text_of(item)):
-            yield entry.label, source.text(entry.value.start, item.end).plain
-    if block.kind == "Paragraph":
-        for entry in labels_in(source, block.start, block.end):
-            if not _bold_words(source.text(entry.start, block.end)):
-                yield entry.label, entry.plain

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from finding_tickets.documents.metadata import LabelledValue, labelled_values, listed
 from finding_tickets.documents.sections import DocumentPart
-from finding_tickets.documents.source import Block, Excerpt, Source, Values, code_spans
+from finding_tickets.documents.source import Excerpt, Values, code_spans
 from finding_tickets.model.vocabulary import squeeze
 
 T = TypeVar("T")
@@ -89,31 +89,25 @@ def _path_and_lines(text: str) -> tuple[str, Lines]:
 def _place(
     text: Excerpt, file: str | None, lines: Lines = (), symbol: str | None = None, written: str = ""
 ) -> Values:
-    """The fields of a ``Location``; ``written`` are its symbols with their markup."""
-    return text.record(file=file, lines=lines, symbol=symbol, symbols=_symbol_names(written))
+    """The fields of a ``Location``; ``written`` are its symbols with their markup.
+
+    Names are what stands in backticks; without any, the pieces of the text that look like code.
+    """
+    data = written.encode()
+    spans = code_spans(data, 0, len(data))
+    texts = [data[start:end].decode() for start, end in spans] if spans else [written]
+    pieces = [
+        piece for each in texts for piece in _BETWEEN_NAMES.split(_ARGUMENTS.sub("()", each).strip()) if piece
+    ]
+    named = (_NAME.fullmatch(piece) for piece in pieces if spans or _LOOKS_LIKE_CODE.search(piece))
+    symbols = tuple(dict.fromkeys(name[1] for name in named if name))
+    return text.record(file=file, lines=lines, symbol=symbol, symbols=symbols)
 
 
 def place_of(text: Excerpt, name: str | None = None) -> list[Values]:
     """The place that ``text``, or ``name`` within it, names; none where it does not look like a path."""
     path, lines = _path_and_lines(name or text.plain)
     return [_place(text, path, lines)] if _FILE.fullmatch(path) else []
-
-
-def _symbol_names(raw: str) -> tuple[str, ...]:
-    """The names in what is written of functions and classes, dotted as they stand, without brackets.
-
-    Names are what stands in backticks; without any, the pieces of the text that look like code.
-    """
-    if not raw:
-        return ()
-    data = raw.encode()
-    spans = code_spans(data, 0, len(data))
-    texts = [data[start:end].decode() for start, end in spans] if spans else [raw]
-    pieces = [
-        piece for text in texts for piece in _BETWEEN_NAMES.split(_ARGUMENTS.sub("()", text).strip()) if piece
-    ]
-    found = (_NAME.fullmatch(piece) for piece in pieces if spans or _LOOKS_LIKE_CODE.search(piece))
-    return tuple(dict.fromkeys(name[1] for name in found if name))
 
 
 def names(name: str, path: str) -> bool:
@@ -124,6 +118,7 @@ def names(name: str, path: str) -> bool:
 
 def read_code(part: DocumentPart) -> Iterator[Values]:
     """Every code block of a part: its language, its content, and the places that its comments name."""
+    source = part.source
     for block in part.by_kind["CodeBlock"]:
         first = _FIRST_COMMENT.match(block.code)
         location = first["place"] if first else None
@@ -131,30 +126,30 @@ def read_code(part: DocumentPart) -> Iterator[Values]:
             # The place beside the language: ``python:src/a.py:10-20`` or ``python title="src/a.py"``.
             lines = _COLON_LINES.match(match["behind"])
             location = match["path"] + (lines[0].strip() if lines else "")
-        yield part.source.whole(block).record(
+        places = []
+        # In a list the code is indented, and its first line begins before the block's text does.
+        start = source.line_starts[source.line(block.first) - 1]
+        for line in _LINE.finditer(source.data, start, block.last):
+            mark = _COMMENT.match(source.data, *line.span())
+            if mark is None:
+                continue
+            data = (
+                source.data[mark.end() : line.end()].rstrip(_BLANK).removesuffix(_COMMENT_END).rstrip(_BLANK)
+            )
+            words = data.decode(errors="replace")
+            file = _FILE_BEFORE.search(words[:_LONGEST_COMMENT])
+            beside = _COLON_LINES.match(file["behind"]) if file else None
+            named = beside or _NAMED_LINES.search(words[:_LONGEST_COMMENT])
+            if named or (file and file["path"] == words):
+                text = source.text(mark.end(), mark.end() + len(data))
+                path = _path_and_lines(file["path"])[0] if file else None
+                places.append(_place(text, path, line_ranges(named[0].lstrip(":")) if named else ()))
+        yield source.whole(block).record(
             language=_LANGUAGE_END.split(block.info, maxsplit=1)[0],
             code=block.code,
             location=location,
-            places=list(_places_in_comments(part.source, block)),
+            places=places,
         )
-
-
-def _places_in_comments(source: Source, block: Block) -> Iterator[Values]:
-    # In a list the code is indented, and its first line begins before the block's text does.
-    start = source.line_starts[source.line(block.first) - 1]
-    for line in _LINE.finditer(source.data, start, block.last):
-        mark = _COMMENT.match(source.data, *line.span())
-        if mark is None:
-            continue
-        data = source.data[mark.end() : line.end()].rstrip(_BLANK).removesuffix(_COMMENT_END).rstrip(_BLANK)
-        words = data.decode(errors="replace")
-        file = _FILE_BEFORE.search(words[:_LONGEST_COMMENT])
-        beside = _COLON_LINES.match(file["behind"]) if file else None
-        named = beside or _NAMED_LINES.search(words[:_LONGEST_COMMENT])
-        if named or (file and file["path"] == words):
-            text = source.text(mark.end(), mark.end() + len(data))
-            path = _path_and_lines(file["path"])[0] if file else None
-            yield _place(text, path, line_ranges(named[0].lstrip(":")) if named else ())
 
 
 def read_locations(part: DocumentPart) -> list[Values]:
@@ -205,7 +200,11 @@ def stated_locations(stated: Iterable[LabelledValue]) -> Iterator[Values]:
 def _places_of(rows: Mapping[str, LabelledValue]) -> Iterator[Values]:
     """The places of one row of files, with the rows of lines and symbols that belong to it."""
     files, lines, symbols = (_pick(rows, keys) for keys in (_FILES, _LINES, _SYMBOLS))
-    files, symbols = (entry if entry and not _is_nowhere(entry) else None for entry in (files, symbols))
+    # A row may say only that there is nothing to say: ``N/A``, ``Multiple``.
+    files, symbols = (
+        entry if entry and ("`" in entry.value.raw or not _NOWHERE.match(entry.plain)) else None
+        for entry in (files, symbols)
+    )
     if files is None:
         if symbols:
             own = line_ranges(lines.plain) if lines else ()
@@ -270,11 +269,6 @@ def _lines_of(lines: LabelledValue, files: list[str]) -> list[Lines]:
     if not (ranges or _NOWHERE.match(lines.plain) or _NO_LINES.match(lines.plain)):
         lines.value.report("location-lines", f"no line numbers in {lines.plain!r}")
     return of_files
-
-
-def _is_nowhere(entry: LabelledValue) -> bool:
-    """Whether a row says only that there is nothing to say: ``N/A``, ``Multiple``."""
-    return "`" not in entry.value.raw and _NOWHERE.match(entry.plain) is not None
 
 
 def _pick(rows: Mapping[str, T], keys: re.Pattern[str]) -> T | None:

@@ -138,20 +138,16 @@ def labelled_values(
         elif block.kind == "BlockQuote":
             yield from labelled_values(source, block.children, bare)
         elif block.kind == "FrontMatter":
-            yield from _front_matter(source, block)
-
-
-def _front_matter(source: Source, block: Block) -> Iterator[LabelledValue]:
-    matches = list(_KEY.finditer(source.data, block.start, block.end))
-    ends = [*(match.start() for match in matches), block.end][1:]
-    for match, until in zip(matches, ends, strict=True):
-        piece = source.data[match.end() : until].rstrip()
-        if not _LINE_END.search(piece.strip()) and not piece.lstrip().startswith((b'"', b"'")):
-            piece = _COMMENT.sub(b"", piece)
-        value = source.text(match.end(), match.end() + len(piece))
-        if len(value.raw) > 1 and value.raw[0] == value.raw[-1] and value.raw[0] in "\"'":
-            value = value.piece(1, -1)
-        yield LabelledValue(match["key"].decode(), value, match.start())
+            matches = list(_KEY.finditer(source.data, block.start, block.end))
+            ends = [*(match.start() for match in matches), block.end][1:]
+            for match, until in zip(matches, ends, strict=True):
+                piece = source.data[match.end() : until].rstrip()
+                if not _LINE_END.search(piece.strip()) and not piece.lstrip().startswith((b'"', b"'")):
+                    piece = _COMMENT.sub(b"", piece)
+                text = source.text(match.end(), match.end() + len(piece))
+                if len(text.raw) > 1 and text.raw[0] == text.raw[-1] and text.raw[0] in "\"'":
+                    text = text.piece(1, -1)
+                yield LabelledValue(match["key"].decode(), text, match.start())
 
 
 def labels_in(
@@ -211,21 +207,18 @@ class Metadata:
         self.source = source
         self.entries: dict[str, LabelledValue] = {}
         for block in blocks:
-            for entry in self._rows_of(block):
+            entries: Iterable[LabelledValue] = labelled_values(source, [block], _BARE)
+            table = table_of(source, block) if block.kind == "Table" else None
+            titles = table.titles if table and len(table.body) == 1 else []
+            if table and len(titles) > 1 and all(_BARE.fullmatch(squeeze(title)) for title in titles):
+                # A column for each label and a single row say the same as a row for each label.
+                cells = table.records[0].items()
+                entries = [LabelledValue(title.title(), cell, cell.start) for title, cell in cells]
+            for entry in entries:
                 if entry.key in self.entries:
-                    entry.value.report(
-                        "metadata-twice", f"{entry.label} is given twice; the first one counts"
-                    )
+                    message = f"{entry.label} is given twice; the first one counts"
+                    entry.value.report("metadata-twice", message)
                 self.entries.setdefault(entry.key, entry)
-
-    def _rows_of(self, block: Block) -> Iterable[LabelledValue]:
-        table = table_of(self.source, block) if block.kind == "Table" else None
-        titles = table.titles if table and len(table.body) == 1 else []
-        if table and len(titles) > 1 and all(_BARE.fullmatch(squeeze(title)) for title in titles):
-            # A column for each label and a single row say the same as a row for each label.
-            cells = table.records[0].items()
-            return [LabelledValue(title.title(), cell, cell.start) for title, cell in cells]
-        return labelled_values(self.source, [block], _BARE)
 
     @property
     def rows(self) -> Values:

@@ -38,35 +38,33 @@ def read_document(
     finding ticket nor a review; a problem then says why.
     """
     source = Source(path, data, vocabulary or Vocabulary())
-    document = _read(source) if _is_text(source) else None
+    document: Document | None = None
+    if _is_text(source):
+        parts = read_sections(source)
+        _check_source(source, parts)
+        title = title_of(parts)
+        # Labelled values stand below the title, and in the metadata section.
+        holding = [
+            part
+            for part in parts
+            if part.kind is SectionKind.METADATA or part.heading is None or part.heading.level == 1
+        ]
+        metadata = Metadata(source, (block for part in holding for block in part.blocks))
+        kind = kind_of(title, metadata)
+        if kind:
+            _check_tables(source, parts)
+        if kind == "finding":
+            document = read_finding(source, parts, metadata, title)
+        elif kind == "review":
+            # Most registers have none: what reads reviews is loaded with the first.
+            from finding_tickets.documents.implementation_review import read_implementation_review
+
+            document = read_implementation_review(source, parts, metadata, title)
+        else:
+            message = "neither a finding ticket nor an implementation review"
+            hint = "begin a ticket with '# Finding Ticket: ...'"
+            source.report("not-a-document", 0, message, hint, Level.NOTE)
     return document, tuple(sorted(source.problems, key=lambda problem: problem.line))
-
-
-def _read(source: Source) -> Document | None:
-    parts = read_sections(source)
-    _check_merge(source)
-    _check_line_ends(source)
-    _check_ends(source, parts)
-    title = title_of(parts)
-    # Labelled values stand below the title, and in the metadata section.
-    holding = [
-        part
-        for part in parts
-        if part.kind is SectionKind.METADATA or part.heading is None or part.heading.level == 1
-    ]
-    metadata = Metadata(source, (block for part in holding for block in part.blocks))
-    kind = kind_of(title, metadata)
-    if kind is None:
-        message = "neither a finding ticket nor an implementation review"
-        source.report("not-a-document", 0, message, "begin a ticket with '# Finding Ticket: ...'", Level.NOTE)
-        return None
-    _check_tables(source, parts)
-    if kind == "finding":
-        return read_finding(source, parts, metadata, title)
-    # Most registers have none: what reads reviews is loaded with the first.
-    from finding_tickets.documents.implementation_review import read_implementation_review
-
-    return read_implementation_review(source, parts, metadata, title)
 
 
 def _is_text(source: Source) -> bool:
@@ -87,7 +85,8 @@ def _is_text(source: Source) -> bool:
     return False
 
 
-def _check_merge(source: Source) -> None:
+def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
+    """Report marks of a merge, mixed line ends, what is too deep, and code and comments without an end."""
     # Most files have no mark of a merge, and looking for one at the start of each line takes as long as
     # parsing. A line of equal signs is one within a conflict only.
     within = False
@@ -97,9 +96,6 @@ def _check_merge(source: Source) -> None:
             message = "a mark of a merge that is not finished: what follows may be there twice"
             source.report("merge-conflict", mark.start(), message, level=Level.ERROR)
         within = bool(mark["ours"] or (within and mark["between"]))
-
-
-def _check_line_ends(source: Source) -> None:
     ends = list(_LINE_END.finditer(source.data)) if b"\r" in source.data else []
     counts = {end: sum(1 for each in ends if each[0] == end) for end in _LINE_ENDS}
     usual = max(counts, key=lambda end: counts[end])
@@ -109,10 +105,6 @@ def _check_line_ends(source: Source) -> None:
         stated = ", ".join(f"{counts[end]} in {name}" for end, name in _LINE_ENDS.items() if counts[end])
         message = f"the file mixes line ends: of {len(ends)} lines {stated}"
         source.report("line-ends", first, message)
-
-
-def _check_ends(source: Source, parts: Iterable[DocumentPart]) -> None:
-    """Report code and comments that hide what follows because their end is missing, and what is too deep."""
     for part in parts:
         for block in part.by_kind[TOO_DEEP]:
             message = f"nested more than {DEEPEST} deep: what is in it is not read"

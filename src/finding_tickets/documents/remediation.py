@@ -181,34 +181,35 @@ def _remediation(root: YamlNode | None, source: Source, span: Span) -> Values:
     if verifier and not _inside_repository(verifier):
         keys["verifier"].wrong("path", f"{verifier} leaves the repository")
         verifier = None
-    nodes = keys["variants"].mapping("variants") if "variants" in keys else {}
-    variants = {name: _variant(node) for name, node in nodes.items()}
+    variants = {}
+    for name, node in keys["variants"].mapping("variants").items() if "variants" in keys else ():
+        raw = node.text("a variant")
+        match = _REFERENCE.fullmatch(raw) if raw is not None else None
+        if match and _inside_repository(match["module"]):
+            variants[name] = {"raw": raw, "line": node.place[0], **match.groupdict()}
+        elif match:
+            node.wrong("path", f"{match['module']} leaves the repository")
+        elif raw is not None:
+            hint = "write path.py:function or package.module:function, with @REV for a git revision"
+            node.wrong("variant", f"{raw!r} does not name a function", hint)
     decision = keys["decision"].choice("decision", "fix", "keep") if "decision" in keys else None
+    unmeasured = []
+    for entry in keys["unmeasured"].sequence("unmeasured") if "unmeasured" in keys else ():
+        own = entry.mapping("an unmeasured claim", ("claim", "why"), ("claim", "why"))
+        claim, why = _text(own, "claim"), _text(own, "why")
+        if claim and why:
+            unmeasured.append({"claim": claim, "why": why, "line": entry.place[0]})
     return {
         "verifier": verifier,
-        "variants": {name: variant for name, variant in variants.items() if variant},
+        "variants": variants,
         "decision": decision or "fix",
         "claims": list(_claims(keys["claims"])) if "claims" in keys else [],
-        "unmeasured": list(_unmeasured(keys["unmeasured"])) if "unmeasured" in keys else [],
+        "unmeasured": unmeasured,
         "checklist": list(_answers(keys["checklist"])) if "checklist" in keys else [],
         "path": source.path,
         "span": span,
         "digest": sha256(source.data[span.start : span.end]).hexdigest(),
     }
-
-
-def _variant(node: YamlNode) -> Values | None:
-    """The function that a node names, or None after reporting what is wrong."""
-    raw = node.text("a variant")
-    match = _REFERENCE.fullmatch(raw) if raw is not None else None
-    if match and _inside_repository(match["module"]):
-        return {"raw": raw, "line": node.place[0], **match.groupdict()}
-    if match:
-        node.wrong("path", f"{match['module']} leaves the repository")
-    elif raw is not None:
-        hint = "write path.py:function or package.module:function, with @REV for a git revision"
-        node.wrong("variant", f"{raw!r} does not name a function", hint)
-    return None
 
 
 def _inside_repository(path: str) -> bool:
@@ -254,6 +255,17 @@ def _claim(name: str, metric: str, node: YamlNode) -> Values | None:
         node.wrong("why", f"{name} is expected to be refuted and needs 'why'")
     if value is None or expect is None:
         return None
+    tolerance, written = None, _text(keys, "tolerance")
+    if written is not None:
+        try:
+            tolerance = float(written)
+        except ValueError:
+            tolerance = -1.0
+        # "nan" compares with nothing, and is refused too.
+        if not 0 <= tolerance < float("inf"):
+            message = f"the tolerance {written!r} is not a number of at least 0"
+            keys["tolerance"].wrong("type", message)
+            tolerance = None
     conditions = keys["at"].mapping("at").items() if "at" in keys else ()
     at = {variable: condition.text(f"the condition on {variable}") for variable, condition in conditions}
     return {
@@ -261,29 +273,8 @@ def _claim(name: str, metric: str, node: YamlNode) -> Values | None:
         "at": {variable: text for variable, text in at.items() if text is not None},
         "expect": expect,
         "why": why,
-        "tolerance": _tolerance(keys["tolerance"]) if "tolerance" in keys else None,
+        "tolerance": tolerance,
     }
-
-
-def _tolerance(node: YamlNode) -> float | None:
-    written = node.text("tolerance")
-    try:
-        tolerance = float(written or 0)
-    except ValueError:
-        tolerance = -1.0
-    # This also refuses what is not a number, which compares with nothing.
-    if not 0 <= tolerance < float("inf"):
-        node.wrong("type", f"the tolerance {written!r} is not a number of at least 0")
-        return None
-    return tolerance if written else None
-
-
-def _unmeasured(node: YamlNode) -> Iterator[Values]:
-    for entry in node.sequence("unmeasured"):
-        keys = entry.mapping("an unmeasured claim", ("claim", "why"), ("claim", "why"))
-        claim, why = _text(keys, "claim"), _text(keys, "why")
-        if claim and why:
-            yield {"claim": claim, "why": why, "line": entry.place[0]}
 
 
 def _answers(node: YamlNode) -> Iterator[Values]:

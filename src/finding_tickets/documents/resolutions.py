@@ -113,7 +113,10 @@ def read_resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | N
         return {**values, "outcome": row.value.record(value=outcome)}
     # A later correction outranks what it corrects, and words outrank what a status or a date implies.
     corrected = [_stated_outcome(each) for each in reversed(of_kind[SectionKind.CORRECTION])]
-    done = [_done_remark(each) for each in of_kind[SectionKind.FIX]]
+    # The heading of a proposal may say that it was done: ``(IMPLEMENTED)``.
+    headlines = [headline for each in of_kind[SectionKind.FIX] for headline in each.headlines]
+    remarks = ((headline, _DONE_REMARK.search(headline.raw)) for headline in headlines)
+    done = [line.piece(*mark.span("word")).record(value=Outcome.FIXED) for line, mark in remarks if mark]
     stated = [*corrected, ended, *done, _outcome_of_status(metadata, status)]
     # A row that says when the finding was fixed says that it was.
     dated = [entry for key in _FIXED if (entry := metadata.entries.get(key)) and _DATE.match(entry.plain)]
@@ -165,29 +168,24 @@ def _outcome_of_status(metadata: Metadata, status: Values | None) -> Values | No
 
 def _stated_outcome(part: DocumentPart) -> Values | None:
     """The words of a resolution that state its outcome, the most explicit first, or None."""
-    for text in _statements(part):
+    texts = _stating_headings(part)
+    texts += [entry.value for entry in part.entries if _STATEMENTS.fullmatch(entry.key)]
+    reasons = [entry.value for entry in part.entries if _REASONS.fullmatch(entry.key)]
+    texts += [text for text in reasons if _OPENING.match(text.raw)]
+    for first in part.paragraphs[:1]:
+        # ``**Acceptable as-is**``, ``Fixed in abc``, ``It was fixed``
+        lead = _LEAD.match(first.raw)
+        if lead and not lead[1].rstrip().endswith(":"):
+            texts.append(first.piece(*lead.span(1)))
+        told = (_OPENING.match(first.raw), _TOLD.search(first.raw))
+        texts += [first.piece(*match.span("words")) for match in told if match]
+    for text in texts:
         if outcome := outcome_of(text.plain, part.source.vocabulary.outcomes):
             return text.record(value=outcome)
     for entry in part.entries:
         if _DUPLICATE.fullmatch(entry.key):
             return entry.value.record(value=Outcome.DUPLICATE)
     return next((text.record(value=Outcome.FIXED) for text in _announcements(part)), None)
-
-
-def _statements(part: DocumentPart) -> Iterator[Excerpt]:
-    """What may state an outcome: headings, labelled values, and the words that open the section."""
-    yield from _stating_headings(part)
-    yield from (entry.value for entry in part.entries if _STATEMENTS.fullmatch(entry.key))
-    reasons = (entry.value for entry in part.entries if _REASONS.fullmatch(entry.key))
-    yield from (text for text in reasons if _OPENING.match(text.raw))
-    for first in part.paragraphs[:1]:
-        # ``**Acceptable as-is**``, ``Fixed in abc``, ``It was fixed``
-        lead = _LEAD.match(first.raw)
-        if lead and not lead[1].rstrip().endswith(":"):
-            yield first.piece(*lead.span(1))
-        for match in (_OPENING.match(first.raw), _TOLD.search(first.raw)):
-            if match:
-                yield first.piece(*match.span("words"))
 
 
 def _stating_headings(part: DocumentPart) -> list[Excerpt]:
@@ -206,14 +204,6 @@ def _announcements(part: DocumentPart) -> Iterator[Excerpt]:
     for entry in part.entries:
         if _FIX.fullmatch(entry.label) and not _NO_FIX.match(entry.plain):
             yield entry.value
-
-
-def _done_remark(part: DocumentPart) -> Values | None:
-    """The word in a heading that says that what the part proposes was done: ``(IMPLEMENTED)``."""
-    for headline in part.headlines:
-        if match := _DONE_REMARK.search(headline.raw):
-            return headline.piece(*match.span("word")).record(value=Outcome.FIXED)
-    return None
 
 
 def read_corrections(parts: Iterable[DocumentPart]) -> Iterator[Values]:

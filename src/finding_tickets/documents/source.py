@@ -247,9 +247,12 @@ def parse(data: bytes) -> list[Block]:
         start, end = front_matter.span("text")
         root.children.append(Block("FrontMatter", start, end, end, end))
         skipped = front_matter.end()
+    # Empty lines in the place of what is skipped leave every offset as it is. The parser takes a lone
+    # carriage return for the end of some lines only, and knows no tabs in the row below a table's header.
+    meant = _LONE_RETURN.sub(b"\n", b"\n" * skipped + data[skipped:])
+    meant = _DELIMITERS.sub(lambda row: row[0].replace(b"\t", b" "), meant) if b"\t" in meant else meant
+    events: Iterable[tuple[Any, Any]] = _PARSER.events_with_range(meant.decode(), merge_text=True)
     current, outer = root, list[Block]()
-    text = _as_parsed(data, skipped)
-    events: Iterable[tuple[Any, Any]] = _PARSER.events_with_range(text, merge_text=True)
     what: str
     detail: Any
     for event, span in events:
@@ -289,16 +292,6 @@ def parse(data: bytes) -> list[Block]:
             current.first = span["start"]
         current.last = span["end"]
     return root.children
-
-
-def _as_parsed(data: bytes, skipped: int) -> str:
-    """Text of as many bytes that means to the parser what ``data`` means in Markdown."""
-    # Empty lines in the place of what is skipped leave every offset as it is. The parser takes a lone
-    # carriage return for the end of some lines only, and knows no tabs in the row below a table's header.
-    meant = _LONE_RETURN.sub(b"\n", b"\n" * skipped + data[skipped:])
-    if b"\t" in meant:
-        meant = _DELIMITERS.sub(lambda row: row[0].replace(b"\t", b" "), meant)
-    return meant.decode()
 
 
 def walk(blocks: Iterable[Block], *, rows: bool = True) -> Iterator[Block]:

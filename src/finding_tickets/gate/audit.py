@@ -36,30 +36,23 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True)
 class Tried:
-    """A cheat and what became of it.
-
-    ``by`` are the claims that caught it, or ``meter``, which refuses what it cannot measure. ``reason`` is
-    why it refused, why claims could not be checked, or why the cheat was not tried.
-    """
+    """A cheat and what became of it."""
 
     cheat: Cheat
     fate: Fate
-    by: tuple[str, ...] = ()
-    reason: str = ""
+    by: tuple[str, ...] = ()  # the claims that caught it, or ``meter``, which refuses what it cannot measure
+    reason: str = ""  # why it refused, why claims could not be checked, or why the cheat was not tried
 
 
 @dataclass(frozen=True)
 class Audited:
-    """A document whose verifier was audited with cheats in the place of the variant ``subject``.
-
-    ``reason`` is why no cheat could be tried, ``error`` what is wrong with the document.
-    """
+    """A document whose verifier was audited."""
 
     document: Document
-    subject: str | None = None
+    subject: str | None = None  # the variant in whose place the cheats were measured
     tried: tuple[Tried, ...] = ()
-    reason: str | None = None
-    error: BadDataError | None = None
+    reason: str | None = None  # why no cheat could be tried
+    error: BadDataError | None = None  # what is wrong with the document
 
 
 def audit(
@@ -97,11 +90,7 @@ def audit(
 
 
 def _plan_audit(document: Document, isolation: Isolation, settings: Settings) -> _Audit | str:
-    """What to measure for an audit, or why it cannot be.
-
-    Raises:
-        BadDataError: A file is missing, or a claim cannot be understood.
-    """
+    """What to measure for an audit, or why it cannot be."""
     todo = plan(document, settings.root, settings.overrides, settings.verifiers)
     if todo is None:
         return "it has no verifier"

@@ -32,17 +32,13 @@ class Base:
 
 @dataclass(frozen=True)
 class BranchTicket:
-    """One ticket at the base and in the work tree; None where it is not.
-
-    ``why`` are the reasons to measure it again, the names of what has changed; none where nothing has.
-    ``changes`` are those in what decides about it.
-    """
+    """One ticket at the base and in the work tree; None where it is not."""
 
     id: str
     base: Side | None
     head: Side | None
-    why: tuple[str, ...]
-    changes: tuple[Change, ...] = ()
+    why: tuple[str, ...]  # the names of what has changed, so that it is measured again
+    changes: tuple[Change, ...] = ()  # in what decides about it
 
     @property
     def document(self) -> Document:

@@ -56,17 +56,13 @@ HARMLESS = frozenset({ChangeKind.ADDED, ChangeKind.TIGHTENED})
 
 @dataclass(frozen=True)
 class Change:
-    """One change, with the text before and after; None where there is none.
+    """One change, with the text before and after; None where there is none."""
 
-    ``name`` is ``verifier``, ``decision``, ``variants.NAME`` or a claim's ``variant.metric``. ``accepted``
-    says who accepts the change and why; None where nobody does.
-    """
-
-    name: str
+    name: str  # ``verifier``, ``decision``, ``variants.NAME`` or a claim's ``variant.metric``
     kind: ChangeKind
     before: str | None
     after: str | None
-    accepted: str | None = None
+    accepted: str | None = None  # who accepts the change and why; None where nobody does
 
     @property
     def is_open(self) -> bool:
@@ -80,18 +76,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Side:
-    """A ticket at the base or in the work tree, and what is recorded of it there.
-
-    ``root`` is that of the register, ``files`` has the bytes of each file of evidence, and ``current`` is the
-    verdict of all. ``problem`` is why a file of evidence cannot be read; there is no evidence then.
-    """
+    """A ticket at the base or in the work tree, and what is recorded of it there."""
 
     document: Document
-    root: Path
+    root: Path  # that of the register
     evidence: tuple[Evidence, ...] = ()
-    files: Mapping[str, bytes | None] = field(default_factory=dict)
-    current: CurrentVerdict = field(default_factory=CurrentVerdict)
-    problem: BadDataError | None = None
+    files: Mapping[str, bytes | None] = field(default_factory=dict)  # the bytes of each file of evidence
+    current: CurrentVerdict = field(default_factory=CurrentVerdict)  # the verdict of all evidence
+    problem: BadDataError | None = None  # why a file of it cannot be read; there is no evidence then
 
     def content(self, file: str) -> bytes | None:
         """The bytes of a file; None where it cannot be read."""

@@ -63,16 +63,14 @@ Said = Iterator[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Judged:
-    """A ticket of the branch with what the gate has to say about it.
-
-    ``own`` is what came of measuring it as the branch has it, ``held`` by the base's verifier and claims
-    where these count; each is None where there was no need, or no way.
-    """
+    """A ticket of the branch with what the gate has to say about it."""
 
     pair: BranchTicket
+    # What came of measuring it as the branch has it, and by the base's verifier and claims where these count;
+    # None where there was no need, or no way.
     own: Verified | None = None
     held: Verified | None = None
-    is_accepted: bool = False
+    is_accepted: bool = False  # by the command line
 
     @property
     def measured(self) -> Verification | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 from finding_tickets.errors import RevisionError
@@ -81,25 +80,20 @@ class Checkouts:
 
     def files(self, revision: Revision) -> Path:
         """The folder ``root`` as it is at a revision, which stays as ``make_folder`` says."""
+
+        def write(folder: Path) -> None:
+            # A work tree of its own, so that the attributes are the commit's and not those of the user's.
+            index = folder.with_name(f"{folder.name}.index")
+            apart = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(folder)}
+            ask(self.root, "read-tree", revision.commit, settings=apart)
+            ask(self.root, "checkout-index", "--all", settings={**apart, "GIT_LFS_SKIP_SMUDGE": "1"})
+
         try:
             # A commit's hash says what is in it, whichever clone it came from.
-            folder = make_folder(
-                FOLDER, revision.commit, lambda aside: self._write(revision.commit, aside), _KEEP
-            )
+            folder = make_folder(FOLDER, revision.commit, write, _KEEP)
+            return folder / ask(self.root, "rev-parse", "--show-prefix").strip()
         except (GitError, OSError) as error:
             raise RevisionError(f"{revision.name} cannot be checked out: {error}") from None
-        return folder / self._prefix
-
-    @cached_property
-    def _prefix(self) -> str:
-        return ask(self.root, "rev-parse", "--show-prefix").strip()
-
-    def _write(self, commit: str, folder: Path) -> None:
-        # A work tree of its own, so that the attributes are the commit's and not those of the user's.
-        index = folder.with_name(f"{folder.name}.index")
-        apart = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(folder)}
-        ask(self.root, "read-tree", commit, settings=apart)
-        ask(self.root, "checkout-index", "--all", settings={**apart, "GIT_LFS_SKIP_SMUDGE": "1"})
 
 
 def named_commits(root: Path, names: Iterable[str]) -> dict[str, dict[str, str]]:

@@ -64,23 +64,17 @@ def _imported(path: str, text: bytes) -> tuple[str, ...]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return ()
-    return tuple(dict.fromkeys(name for node in ast.walk(tree) for name in _names(node, path)))
-
-
-def _names(node: ast.AST, path: str) -> Iterator[str]:
-    match node:
-        case ast.Import(names):
-            yield from (alias.name for alias in names)
-        case ast.ImportFrom(module, names, level):
-            base = ".".join(filter(None, [_package(path, level or 0), module]))
-            yield from (f"{base}.{alias.name}".strip(".") for alias in names if alias.name != "*")
-            yield from filter(None, [base])
-
-
-def _package(path: str, level: int) -> str:
-    """The package that a relative import of so many dots begins at; empty for an absolute one."""
-    if not level:
-        return ""
     parts = module_of(path).split(".")
     inside = parts if path.endswith("/__init__.py") else parts[:-1]
-    return ".".join(inside[: len(inside) - level + 1])
+    found: dict[str, None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= dict.fromkeys(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            # One dot is the package that the file is in, each further one that around it.
+            above = inside[: len(inside) - node.level + 1] if node.level else []
+            base = ".".join(filter(None, [*above, node.module]))
+            names = (alias.name for alias in node.names if alias.name != "*")
+            found |= dict.fromkeys(f"{base}.{name}".strip(".") for name in names)
+            found |= dict.fromkeys([base] if base else [])
+    return tuple(found)

@@ -54,31 +54,27 @@ class BisectTurn(StrEnum):
 
 @dataclass(frozen=True)
 class BisectStep:
-    """A commit that changed what the code is made of, and what was found there.
-
-    ``laws`` are those of the metrics that the claims are about. ``reason`` is why the commit was skipped, or
-    which claims are false. ``suspects`` are the skipped commits before a turn that may have made it as well.
-    """
+    """A commit that changed what the code is made of, and what was found there."""
 
     commit: Commit
-    place: str | None
+    place: str | None  # the file that has the code
     state: BisectState
-    laws: Mapping[str, str]
-    reason: str = ""
+    laws: Mapping[str, str]  # of the metrics that the claims are about
+    reason: str = ""  # why the commit was skipped, or which claims are false
     turn: BisectTurn | None = None
-    suspects: tuple[str, ...] = ()
+    suspects: tuple[str, ...] = ()  # the skipped commits before a turn, which may have made it as well
 
 
 @dataclass(frozen=True)
 class Bisection:
-    """The steps, oldest first, how many commits there were and were measured now, and what is not known."""
+    """A ticket's defect through commits."""
 
     ticket: str
     variant: str
-    steps: tuple[BisectStep, ...]
+    steps: tuple[BisectStep, ...]  # the oldest first
     commits: int
-    measured: int
-    gaps: tuple[str, ...]
+    measured: int  # how many of them were measured now
+    gaps: tuple[str, ...]  # what is not known
 
 
 def bisect(

@@ -25,15 +25,12 @@ _RAW = ("--raw", "--no-abbrev", "--no-renames", "--relative", "-c", "--")
 
 @dataclass(frozen=True)
 class EvidenceChange:
-    """One file of evidence after one commit; ``commit`` is None for what is not committed.
+    """One file of evidence after one commit."""
 
-    ``problem`` is why there is no verification: the file was removed, edited, or cannot be read.
-    """
-
-    commit: Commit | None
+    commit: Commit | None  # None for what is not committed
     file: str
     verification: Verification | None = None
-    problem: str | None = None
+    problem: str | None = None  # why there is none: the file was removed, edited, or cannot be read
 
 
 @dataclass(frozen=True)

@@ -50,17 +50,13 @@ CommitResult = Verification | UnmeasuredCommit
 
 
 class StoredResult(Record):
-    """What came of measuring a ticket, and what that depends on beside the key.
-
-    ``files`` maps paths at the commit to the names of their git objects, None where nothing is. ``outside``
-    maps files that do not come from the commit to their SHA-256. ``limits`` is set for a measurement that
-    failed: with another time-out or other packages it is tried again.
-    """
+    """What came of measuring a ticket, and what that depends on beside the key."""
 
     key: str
     result: CommitResult
-    files: dict[str, str | None]
-    outside: dict[str, str] = Default(default_factory=dict)
+    files: dict[str, str | None]  # paths at the commit with the names of their git objects; None for nothing
+    outside: dict[str, str] = Default(default_factory=dict)  # files from elsewhere with their SHA-256
+    # Set for a measurement that failed: with another time-out or other packages it is tried again.
     limits: str = ""
 
     def is_of(self, snapshot: Snapshot, limits: str) -> bool:

@@ -39,19 +39,14 @@ class Trend(StrEnum):
 
 @dataclass(frozen=True)
 class MetricResult:
-    """What was measured of one metric of one variant about which something is claimed.
-
-    ``law`` is the law, or what else is known in its place. ``outcomes`` says of each claim, by its ID,
-    whether it came out as the ticket expects; None where it was not checked. ``values`` are those of runs
-    that ended, at the ``points`` of the sweep.
-    """
+    """What was measured of one metric of one variant about which something is claimed."""
 
     variant: str
     metric: str
-    law: str
-    outcomes: Mapping[str, bool | None]
-    points: Points = ()
-    values: tuple[int, ...] = ()
+    law: str  # or what else is known in its place
+    outcomes: Mapping[str, bool | None]  # by claim, whether it is as expected; None where it was not checked
+    points: Points = ()  # of the sweep, at which runs ended
+    values: tuple[int, ...] = ()  # at these points
 
     @property
     def text(self) -> str:
@@ -157,45 +152,35 @@ C = TypeVar("C", MeasuredState, MetricResult)
 
 @dataclass(frozen=True)
 class TimelineStep:
-    """A commit, by its place, at which something differs from before; ``before`` is None at the first.
-
-    A regression is ``open`` where HEAD is still worse than what was ``before``, and it was not fixed before
-    another one.
-    """
+    """A commit, by its place, at which something differs from before."""
 
     place: int
-    before: str | None
+    before: str | None  # None at the first
     after: str
     trend: Trend | None = None
+    # Of a regression: whether HEAD is still worse than ``before``, and it was not fixed before another one.
     is_open: bool = False
 
 
 @dataclass(frozen=True)
 class TimelineRow:
-    """The verdict of a ticket, or one metric of a variant, through all commits.
-
-    ``texts`` and ``values`` are what it was at each commit, as text and as a number at one point of the
-    sweep; None where that is not known.
-    """
+    """The verdict of a ticket, or one metric of a variant, through all commits."""
 
     name: str
-    texts: tuple[str | None, ...]
+    texts: tuple[str | None, ...]  # what it was at each commit; None where that is not known
     steps: tuple[TimelineStep, ...]
-    values: tuple[int | None, ...] = ()
+    values: tuple[int | None, ...] = ()  # the same as numbers, at one point of the sweep
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """A ticket through commits: its rows, and for each commit why its verdict is not known.
-
-    ``at`` is the point of the sweep that values are at; None where nothing is counted.
-    """
+    """A ticket through commits."""
 
     ticket: str
     rows: tuple[TimelineRow, ...]
-    at: Mapping[str, int] | None
-    gaps: tuple[UnmeasuredCommit | None, ...]
-    measured: int
+    at: Mapping[str, int] | None  # the point that values are at; None where nothing is counted
+    gaps: tuple[UnmeasuredCommit | None, ...]  # why the verdict at a commit is not known
+    measured: int  # how many commits were measured now
 
     @property
     def is_worse(self) -> bool:

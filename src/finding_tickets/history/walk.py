@@ -37,16 +37,12 @@ AT_ONCE = 32
 
 @dataclass(frozen=True)
 class TicketInputs:
-    """What measuring a ticket at a commit depends on, as far as it is known without measuring.
+    """What measuring a ticket at a commit depends on, as far as it is known without measuring."""
 
-    ``key`` stands for everything but code, ``files`` and ``modules`` are the code that is run in any case.
-    ``outside`` are files that do not come from the commit, with their bytes.
-    """
-
-    key: str
-    files: tuple[str, ...]
+    key: str  # stands for everything but code
+    files: tuple[str, ...]  # with the modules, the code that is run in any case
     modules: tuple[str, ...] = ()
-    outside: Mapping[str, bytes] = field(default_factory=dict)
+    outside: Mapping[str, bytes] = field(default_factory=dict)  # files that do not come from the commit
 
     def reach(self, snapshot: Snapshot, imported: Sequence[str]) -> tuple[str, ...]:
         """The paths that this code could import at a commit, whether or not something is there.
@@ -73,12 +69,12 @@ class TicketInputs:
 
 @dataclass
 class Course:
-    """One ticket through the commits: its inputs at each, what is known so far, and measurements made now."""
+    """One ticket through the commits, which are known by their places."""
 
     ticket: str
-    inputs: Sequence[TicketInputs | UnmeasuredCommit]
-    found: dict[int, CommitResult] = field(default_factory=dict)
-    measured: int = 0
+    inputs: Sequence[TicketInputs | UnmeasuredCommit]  # at each commit
+    found: dict[int, CommitResult] = field(default_factory=dict)  # what is known so far
+    measured: int = 0  # measurements made now
 
     @property
     def results(self) -> tuple[CommitResult, ...]:
@@ -92,11 +88,7 @@ Planner = Callable[[Course, int, Path], "tuple[Document, Plan] | UnmeasuredCommi
 
 @contextmanager
 def snapshots_of(root: Path, nodes: Sequence[LogEntry | CommitNode]) -> Iterator[list[Snapshot]]:
-    """The folder ``root`` at commits, which can be read as long as the block lasts.
-
-    Raises:
-        GitError: Git is not installed, or ``root`` is in no repository.
-    """
+    """The folder ``root`` at commits, which can be read as long as the block lasts."""
     prefix = ask(root, "rev-parse", "--show-prefix").removesuffix("\n")
     with Objects(root) as objects:
         yield [Snapshot(objects, node.tree, prefix) for node in nodes]
@@ -104,30 +96,21 @@ def snapshots_of(root: Path, nodes: Sequence[LogEntry | CommitNode]) -> Iterator
 
 @dataclass
 class CommitWalk:
-    """Fills courses with results.
-
-    ``tell`` is told of each measurement as soon as it is done. The ``snapshots`` have to last as long as the
-    walk.
-    """
+    """Fills courses with results."""
 
     nodes: Sequence[LogEntry | CommitNode]
-    snapshots: Sequence[Snapshot]
+    snapshots: Sequence[Snapshot]  # they have to last as long as the walk
     store: ResultStore
     isolation: Isolation
     settings: Settings
-    tell: Callable[[Course, int], None]
+    tell: Callable[[Course, int], None]  # called after each measurement
 
     def __post_init__(self) -> None:
         """Find out what a failed measurement depends on beside its input."""
         self._limits = key_of(self.settings.timeout, self.settings.memory, installed_packages())
 
     def run(self, courses: Sequence[Course], plan_at: Planner) -> None:
-        """Measure until something is known of every commit of every course.
-
-        Raises:
-            GitError: Git has ended.
-            UnreachableError: Nothing can be measured.
-        """
+        """Measure until something is known of every commit of every course."""
         while True:
             wanted = [(course, place) for course in courses for place in self._distinct(course)]
             if not wanted:

@@ -102,7 +102,9 @@ def rows_at(
     folders = dict.fromkeys([*(relative(root, folder) for folder in folders_of(root)[1]), *also])
     objects, changed = tree_files(root, commit, folders), changed_files(root, commit, folders)
     rows = [row for row in now if row.path in objects and row.path not in changed]
-    others = {path: objects[path] for path in changed if path in objects and _is_read(path)}
+    # As everywhere: Markdown, in no hidden folder.
+    names = (path for path in changed if path in objects and path.lower().endswith(SUFFIX))
+    others = {path: objects[path] for path in names if "/." not in f"/{path.rpartition('/')[0]}"}
     contents = read_objects(root, dict.fromkeys(others.values()))
     for path, name in others.items():
         data = contents.get(name)
@@ -110,9 +112,3 @@ def rows_at(
             document, _ = read_document(data, path, config.vocabulary)
             rows += [row_of(document)] if document else []
     return tuple(sorted(rows, key=lambda row: (natural(row.id), row.path)))
-
-
-def _is_read(path: str) -> bool:
-    """Whether a file of this path would be read: Markdown, in no hidden folder."""
-    *folders, name = PurePosixPath(path).parts
-    return name.lower().endswith(SUFFIX) and not any(folder.startswith(".") for folder in folders)

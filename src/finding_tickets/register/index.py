@@ -12,6 +12,7 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -48,7 +49,7 @@ from finding_tickets.register.staleness import (
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
-    from finding_tickets.model.ticket import Claim, Remediation, Ticket
+    from finding_tickets.model.ticket import Claim, Remediation
 
 CACHE = "index"
 _KEEP = 32
@@ -183,7 +184,7 @@ def list_rows(
     files = list(markdown_files(place, folders, problems, largest=config.largest_file, sidecars=sidecars))
     # Two registers may have one name.
     name = f"{place.name}-{zlib.crc32(os.fsencode(place)):08x}"
-    index = _read_index(name, _key(place, config.vocabulary)) if indexed else IndexFile("")
+    index = _read_index(name, place, config.vocabulary) if indexed else IndexFile("")
     # An entry without extras is no use to whoever asks for them, and has all that others ask for.
     known = KnownFiles({p: e for p, e in index.entries.items() if not examine or e[1].extras is not None})
     read = partial(_read, vocabulary=config.vocabulary, examine=examine, parsed=parsed)
@@ -267,12 +268,30 @@ def row_of(document: Document) -> Row:
         undone=len(document.checklist) - done,
         code=code_inputs(document.remediation),
     )
-    if document.kind == "finding":
-        return _with_finding(row, document)
-    # A review is itself the one review that there is.
-    stated = document.reviewer or document.verdict
-    said = (_value(document.reviewer), _value(document.verdict) or "")
-    return replace(row, reviews=(said,) if stated else (), created=_value(document.date))
+    if document.kind != "finding":
+        # A review is itself the one review that there is.
+        stated = document.reviewer or document.verdict
+        said = (_value(document.reviewer), _value(document.verdict) or "")
+        return replace(row, reviews=(said,) if stated else (), created=_value(document.date))
+    outcome = outcome_of(document)
+    return replace(
+        row,
+        severity=_value(document.severity),
+        status=_value(document.status),
+        outcome=outcome.value if outcome else None,
+        batch=document.batch.value if document.batch else None,
+        agent=_value(document.agent),
+        assignee=_value(document.assignee),
+        domains=_once(each.value for each in document.domains),
+        categories=tuple(category.name for category in document.categories if category.ticked),
+        reviews=tuple(
+            (_value(each.reviewer), _value(each.opinion) or each.verdict.value) for each in document.reviews
+        ),
+        related=tuple((relation.id, relation.relationship.value) for relation in document.related),
+        created=_value(document.created),
+        updated=_value(document.updated),
+        summary=document.summary.raw if document.summary else None,
+    )
 
 
 def stated_claim(claim: Claim) -> StatedClaim:
@@ -288,28 +307,6 @@ def outcome_of(document: Document) -> Outcome | None:
     if document.outcome and document.outcome.value:
         return document.outcome.value
     return document.resolution.outcome if document.resolution else None
-
-
-def _with_finding(row: Row, ticket: Ticket) -> Row:
-    outcome = outcome_of(ticket)
-    return replace(
-        row,
-        severity=_value(ticket.severity),
-        status=_value(ticket.status),
-        outcome=outcome.value if outcome else None,
-        batch=ticket.batch.value if ticket.batch else None,
-        agent=_value(ticket.agent),
-        assignee=_value(ticket.assignee),
-        domains=_once(each.value for each in ticket.domains),
-        categories=tuple(category.name for category in ticket.categories if category.ticked),
-        reviews=tuple(
-            (_value(each.reviewer), _value(each.opinion) or each.verdict.value) for each in ticket.reviews
-        ),
-        related=tuple((relation.id, relation.relationship.value) for relation in ticket.related),
-        created=_value(ticket.created),
-        updated=_value(ticket.updated),
-        summary=ticket.summary.raw if ticket.summary else None,
-    )
 
 
 def _value(stated: Any) -> str | None:
@@ -392,26 +389,21 @@ def _duplicates(found: Iterable[tuple[Row, IndexEntry]]) -> Iterator[Problem]:
             yield problem_at(row.path, "duplicate-id", message, line=line)
 
 
-def _key(root: Path, vocabulary: Vocabulary) -> str:
-    """What a reading depends on beside the file: the register's words, versions, and the code itself."""
+def _read_index(name: str, root: Path, vocabulary: Vocabulary) -> IndexFile:
+    """The index of this name; empty where none is there that was read as files would be read now."""
+    # A reading depends on the register's words, on versions, and on the code itself.
     parser = find_spec(_PARSER)
     files = [file for room in _READERS for file in os.scandir(_PACKAGE / room) if file.name.endswith(".py")]
     code = sorted((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files)
     library = Path(parser.origin).stat().st_mtime_ns if parser and parser.origin else 0
     versions = f"{__version__} {sys.version_info[:2]} {library}"
-    return repr((os.fsencode(root), vocabulary, versions, code))
-
-
-def _read_index(name: str, key: str) -> IndexFile:
-    """The index of this name, empty where there is none for this key or it is damaged."""
-    content = read_entry(CACHE, name)
-    if content and zlib.crc32(content[_CHECKSUM:]).to_bytes(_CHECKSUM) == content[:_CHECKSUM]:
-        try:
+    key = repr((os.fsencode(root), vocabulary, versions, code))
+    content = read_entry(CACHE, name) or b""
+    if zlib.crc32(content[_CHECKSUM:]).to_bytes(_CHECKSUM) == content[:_CHECKSUM]:
+        with suppress(msgspec.MsgspecError, RecursionError):
             found = msgspec.msgpack.decode(content[_CHECKSUM:], type=IndexFile)
-        except (msgspec.MsgspecError, RecursionError):
-            return IndexFile(key)
-        if found.key == key:
-            return found
+            if found.key == key:
+                return found
     return IndexFile(key)
 
 

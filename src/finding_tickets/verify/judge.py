@@ -15,8 +15,7 @@ from finding_tickets.claims.check import (
     Ratio,
     at_text,
     check_counts,
-    check_results,
-    check_times,
+    coverage,
     decides_ending,
     located,
     meets,
@@ -27,7 +26,7 @@ from finding_tickets.claims.language import ExpressionError, check_variables, pa
 from finding_tickets.claims.metrics import COUNTS, ENDINGS
 from finding_tickets.measure.isolation import TaskOutcome
 from finding_tickets.model.ticket import Claim
-from finding_tickets.model.verification import ClaimResult, MeasuredTicket, Verification
+from finding_tickets.model.verification import ClaimResult, MeasuredTicket, ResultCheck, Timing, Verification
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Verdict
 from finding_tickets.register.index import stated_claim
 from finding_tickets.verify.plan import Plan
@@ -220,10 +219,10 @@ def _checked(claim: Claim, measured: MeasuredTicket, troubles: Mapping[str, str 
                 for one in times.timings
                 if (one.variant, one.reference) == (claim.variant, ratio.reference) and meets(one.at, where)
             ]
-            return check_times(ratio, timed, len(measured.sweep), times.device)
+            return _check_times(ratio, timed, len(measured.sweep), times.device)
         if claim.metric == SAME_RESULT:
             wanted = (claim.variant, claim.value, claim.tolerance)
-            return check_results(
+            return _check_results(
                 [
                     one
                     for one in measured.agreements
@@ -245,3 +244,41 @@ def _checked(claim: Claim, measured: MeasuredTicket, troubles: Mapping[str, str 
         if claim.metric in COUNTS and not counted:
             return Checked(None, f"the {measured.meter} meter does not count {claim.metric}")
         return Checked(None, "not measured at any point of the claim")
+
+
+def _check_times(ratio: Ratio, timed: Sequence[Timing], points: int, device: str) -> Checked:
+    """A claim about time at some of the ``points`` of a sweep.
+
+    It holds where all of each interval does, and is false where nothing of one does.
+    """
+    if not timed:
+        return Checked(None, "not timed at any point of the claim")
+    known = sorted((each for each in timed if each.ratio is not None), key=lambda each: each.ratio or 0)
+    ends = [f"{each.text} at {at_text(each.at)}" for each in (*known[:1], *known[-1:])]
+    measured = known[0].text if len(known) == 1 else " .. ".join(ends)
+    outcomes = [(each, ratio.outcome(each.low, each.high, each.at)) for each in known]
+    # One point that is surely wrong decides, however many are undecided.
+    wrong = tuple(f"{at_text(each.at)}: {each.text}" for each, outcome in outcomes if outcome is False)
+    if wrong:
+        return Checked(False, f"{measured}, on {device}", wrong)
+    unknown = [f"{each.text} at {at_text(each.at)}" for each in timed if each.ratio is None]
+    unknown += [
+        f"undecided at {at_text(each.at)}: {each.text}" for each, outcome in outcomes if outcome is None
+    ]
+    if unknown:
+        more = f" and at {len(unknown) - 1} more points" if len(unknown) > 1 else ""
+        return Checked(None, f"{unknown[0]}{more}, on {device}")
+    return Checked(True, f"{measured}{coverage(len(timed), points)}, on {device}")
+
+
+def _check_results(made: Sequence[ResultCheck]) -> Checked:
+    """A claim about equal results; where both variants raised there was nothing to compare."""
+    compared = [each for each in made if not each.skipped]
+    beside = f", {len(made) - len(compared)} skipped where it raised" if len(compared) < len(made) else ""
+    if not compared:
+        return Checked(None, f"nothing could be compared{beside}")
+    different = tuple(
+        f"{at_text(each.at)}: {each.difference}" for each in compared if each.difference is not None
+    )
+    equal = len(compared) - len(different)
+    return Checked(not different, f"equal at {equal} of {len(compared)} points{beside}", different)

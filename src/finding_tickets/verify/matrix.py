@@ -20,17 +20,15 @@ _CUDA_VERSION = ", CUDA "
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A meter, a version of torch, a device and a revision, which is None for the work tree.
-
-    ``interpreter`` is the absolute path of the Python that has this torch, and empty for the tool's own.
-    ``resources`` is what a machine of a cluster must have to have the device.
-    """
+    """Where a measurement is made."""
 
     meter: str
     torch: str
     device: str
-    revision: str | None = None
+    revision: str | None = None  # None for the work tree
+    # The absolute path of the Python that has this torch; empty for the tool's own.
     interpreter: str = field(default="", compare=False)
+    # What a machine of a cluster must have to have the device.
     resources: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     @property
@@ -78,9 +76,6 @@ def in_cells(
     """What is known of a document in each cell of a matrix, from its evidence alone.
 
     Evidence of a cell is not stale because the torch beside the tool is another one.
-
-    Raises:
-        BadDataError: A file of evidence cannot be read, or was edited.
     """
     known: dict[Cell, CurrentVerdict] = {}
     verdicts, code = Verdicts(root, folder), code_inputs(document.remediation)

@@ -28,24 +28,19 @@ EVERY = "*"
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything a verification needs to know of a ticket; ``files`` are relative to ``root``.
-
-    ``verifiers`` is the root that ``verifier`` is relative to, ``repository`` the folder in which git knows
-    the ``revisions`` of variants that are not those at ``root``. ``trouble`` says why nothing can be measured
-    although nothing is wrong with the document.
-    """
+    """Everything a verification needs to know of a ticket."""
 
     ticket: str
-    document: str
-    root: Path
-    verifiers: Path
-    repository: Path
+    document: str  # its path
+    root: Path  # what the files of the code are relative to
+    verifiers: Path  # what the verifier is relative to
+    repository: Path  # the folder in which git knows the revisions
     verifier: str
     variants: dict[str, FunctionPath]
-    revisions: dict[str, Revision] = field(default_factory=dict)
-    keep: bool = False
+    revisions: dict[str, Revision] = field(default_factory=dict)  # of variants that are not those at the root
+    keep: bool = False  # whether the decision is to keep the code as found
     claims: tuple[Claim, ...] = ()
-    trouble: str | None = None
+    trouble: str | None = None  # why nothing can be measured, although nothing is wrong with the document
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -82,11 +77,7 @@ class Plan:
         return tuple(name for name in self.variants if at.get(name, "") == commit)
 
     def code(self) -> dict[str, Code]:
-        """The variants at each commit, with the folder that their code is in; none is the work tree.
-
-        Raises:
-            RevisionError: A revision cannot be checked out.
-        """
+        """The variants at each commit, empty for the work tree, with the folder that their code is in."""
         folders = {"": self.root}
         if self.revisions:
             from finding_tickets.ground.checkouts import Checkouts
@@ -104,10 +95,8 @@ class Plan:
     def jobs(self, meter: str, results: Path) -> dict[str, Job]:
         """What workers are asked to measure, by commit; each runs the variants of one revision.
 
-        Results that are compared across revisions are written to the folder ``results``.
-
-        Raises:
-            RevisionError: A revision cannot be checked out.
+        Results that are compared across revisions are written to the folder ``results``. Where a revision
+        cannot be checked out, a ``RevisionError`` says why.
         """
         traced = dict.fromkeys(claim.variant for claim in self.claims if claim.metric == "graph_breaks")
         across = self.compared_across
@@ -197,11 +186,7 @@ def verifier_of(document: Document, root: Path) -> str | None:
 
 
 def places_of(document: Document, root: Path) -> dict[str, str]:
-    """Where each variant lives, as ``module:function`` with ``@REV`` where one is stated.
-
-    Raises:
-        BadDataError: The files of the usual folder are not what they must be.
-    """
+    """Where each variant lives, as ``module:function`` with ``@REV`` where one is stated."""
     refs = document.remediation.variants if document.remediation else {}
     places = {}
     for name, source in _variants(document, root).items():

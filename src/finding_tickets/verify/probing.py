@@ -22,11 +22,11 @@ FORMS = "a target is script.py, package.module, package.module:function or tests
 
 @dataclass(frozen=True)
 class ProbedCost:
-    """How much of something each run cost; the law by which it grows, or else what is known of that."""
+    """How much of something each run cost, and how that grows."""
 
     values: tuple[int, ...]
     law: str | None = None
-    growth: str | None = None
+    growth: str | None = None  # what is known where there is no law
 
     def __str__(self) -> str:
         """The law or what stands in for it, or the value of the only run."""
@@ -47,12 +47,7 @@ class ProbedSite:
 
 @dataclass(frozen=True, kw_only=True)
 class Probed:
-    """What a target cost: the sites, heaviest first, and every metric, at each of ``points``.
-
-    ``errors`` has a text for each run that did not end well. ``function`` is how a ticket names a function,
-    and ``positional`` whether the sweep names its first parameters. ``files`` are those of the repository
-    that were imported, ``printed`` the bytes that the target wrote to its output.
-    """
+    """What a target cost."""
 
     target: str
     kind: str
@@ -60,21 +55,21 @@ class Probed:
     torch: str
     device: str
     points: tuple[At, ...]
-    metrics: dict[str, ProbedCost]
-    sites: tuple[ProbedSite, ...]
-    errors: tuple[str, ...]
+    metrics: dict[str, ProbedCost]  # at each of the points
+    sites: tuple[ProbedSite, ...]  # the heaviest first
+    errors: tuple[str, ...]  # a text for each run that did not end well
     not_measured: tuple[str, ...]
     unknown: tuple[str, ...]
     approximate: tuple[str, ...]
-    printed: int
-    function: str
-    positional: bool
-    files: tuple[str, ...]
+    printed: int  # bytes that the target wrote to its output
+    function: str  # as a ticket names it
+    positional: bool  # whether the sweep names the first parameters of the function
+    files: tuple[str, ...]  # those of the repository that were imported
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeRequest:
-    """What the user asks for; ``verifier`` is a file of the repository at ``root``."""
+    """What the user asks for."""
 
     target: str
     root: Path
@@ -88,11 +83,7 @@ class ProbeRequest:
 
     @property
     def verifier_path(self) -> str | None:
-        """The verifier by its path from the root.
-
-        Raises:
-            UsageError: There is no such file in the repository.
-        """
+        """The verifier by its path from the root; raises ``UsageError`` where there is no such file."""
         return _path_from_root(self.verifier, self.root) if self.verifier else None
 
 
@@ -135,11 +126,7 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
 
 
 def points(sweep: Iterable[str]) -> list[At]:
-    """All combinations of the values in ``n=1,2,5,9`` and its like; none without any.
-
-    Raises:
-        UsageError: A text has another form, a name stands twice, or there are too many combinations.
-    """
+    """All combinations of the values in ``n=1,2,5,9`` and its like; none without any."""
     variables: dict[str, list[int]] = {}
     for text in sweep:
         name, equals, values = text.partition("=")
@@ -181,11 +168,7 @@ def _is_dotted(name: str) -> bool:
 
 
 def _path_from_root(file: Path, root: Path) -> str:
-    """A file by its path from the root, given one from the current folder or from the root.
-
-    Raises:
-        UsageError: There is no such file in the repository.
-    """
+    """A file by its path from the root, given one from the current folder or from the root."""
     here = next((path.resolve() for path in (file, root / file) if path.is_file()), None)
     if here is None:
         raise UsageError(f"there is no file {file}")

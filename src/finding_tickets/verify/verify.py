@@ -50,26 +50,21 @@ _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How to verify: the root, its folder of evidence, the meter, and seconds and bytes for each document.
-
-    ``overrides`` are revisions of variants, as ``plan`` takes them; what is measured there is no evidence.
-    ``verifiers`` is the root that verifiers are taken from, where that is another one than the code's. With
-    ``record=False`` no file is written. ``commits`` are revisions by their names, for which git is not
-    asked. ``resources`` is what the machine must have, in a cluster's own words; this machine is not asked.
-    ``cell`` is the one of a matrix that is measured.
-    """
+    """How to verify; the limits are those of each document."""
 
     root: Path
-    evidence: str
+    evidence: str  # the folder of it, below the root
     meter: str
-    timeout: float
-    memory: int
+    timeout: float  # seconds
+    memory: int  # bytes
+    # Revisions of variants, as ``plan`` takes them; what is measured there is no evidence.
     overrides: Mapping[str, str] = field(default_factory=dict)
-    verifiers: Path | None = None
-    record: bool = True
-    commits: Mapping[str, str] = field(default_factory=dict)
+    verifiers: Path | None = None  # the root that verifiers are taken from, if not that of the code
+    record: bool = True  # whether evidence is written
+    commits: Mapping[str, str] = field(default_factory=dict)  # of revisions for which git is not asked
+    # What a machine of a cluster must have, in its own words; this machine is not asked.
     resources: Mapping[str, float] = field(default_factory=dict)
-    cell: Cell | None = None
+    cell: Cell | None = None  # the one of a matrix that is measured
 
     def within(self, cell: Cell) -> Settings:
         """The settings to measure a cell by."""
@@ -95,22 +90,17 @@ class Settings:
 
 @dataclass(frozen=True)
 class Verified:
-    """A document, its verification, and the error that kept it from being measured or recorded.
-
-    ``evidence`` is what was recorded, or would have been; None for a verification that is no evidence.
-    ``never_ran`` as in ``TaskOutcome``. ``imported`` are the files that were imported from the folder of the
-    code, and ``outside`` those of another folder that verifiers come from, with their SHA-256.
-    ``is_lasting`` is whether measuring again would give the same: a machine that could not measure says
-    nothing of the code.
-    """
+    """What came of verifying a document."""
 
     document: Document
     verification: Verification | None = None
-    error: BadDataError | None = None
-    evidence: Evidence | None = None
-    never_ran: bool = False
-    imported: tuple[str, ...] = ()
+    error: BadDataError | None = None  # what kept it from being measured or recorded
+    evidence: Evidence | None = None  # what was recorded, or would have been where nothing is
+    never_ran: bool = False  # as in ``TaskOutcome``
+    imported: tuple[str, ...] = ()  # the files that were imported from the folder of the code
+    # Those of another folder that verifiers come from, with their SHA-256.
     outside: Mapping[str, str] = field(default_factory=dict)
+    # Whether measuring again would give the same: a machine that could not measure says nothing of the code.
     is_lasting: bool = True
 
 
@@ -375,12 +365,7 @@ class VerificationRun:
                 yield key, _join(self._planned[key][1], parts), never_ran
 
     def _add_tasks(self, key: str, tasks: dict[tuple[str, str], Task]) -> list[str]:
-        """Add a task for each commit of a plan, and return these.
-
-        Raises:
-            OSError: There is no room for results.
-            RevisionError: A revision cannot be checked out.
-        """
+        """Add a task for each commit of a plan, and return these; there may be no room for results."""
         _, todo = self._planned[key]
         # Whoever edits a file from now on makes the evidence stale.
         self._before[key] = {file: digest(todo.root / file) for file in {*todo.files, *importable(todo)}}
