@@ -80,7 +80,7 @@ def assert_at_most(**limits: Unpack[Limits]) -> AbstractContextManager[Measureme
     context yields the block's measurement. An exception of the block passes through, without a check.
 
     Raises:
-        AssertionError: A limit is exceeded, or an operation ran whose cost is not known.
+        AssertionError: A limit is exceeded, or an operation of unknown cost ran.
         TypeError: There is no limit, or no metric of that name.
         ValueError: A limit is negative.
         RuntimeError: There is neither a simulated device nor a real one.

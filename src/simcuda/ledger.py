@@ -58,7 +58,7 @@ class Ledger:
         self._known_line: tuple[int, tuple[str, int, str]] | None = None
 
     def open(self) -> Measurement:
-        """Start a measurement; several may be under way."""
+        """Start a measurement; several may be active."""
         measurement = Measurement(_usage=self._usage, _entry=self._usage())
         self._open.append(measurement)
         self._opened_at[id(measurement)] = self._totals.copy()

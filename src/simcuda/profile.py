@@ -13,7 +13,7 @@ class MultiTensorTables:
 
     Attributes:
         tensors: Most tensors of one launch, for depth 1 to 5.
-        tensors_with_scalars: The same where every tensor carries a scalar of its own.
+        tensors_with_scalars: The same if every tensor has its own scalar.
         blocks: Most chunks of one launch, at any depth.
     """
 
@@ -36,7 +36,7 @@ class Profile:
 
     Attributes:
         name: The profile's own name, as evidence records it.
-        gpu: The name that ``torch.cuda.get_device_name`` answers.
+        gpu: The name that ``torch.cuda.get_device_name`` returns.
         capability: Compute capability, major and minor.
         multiprocessors: Streaming multiprocessors.
         threads_per_multiprocessor: Most resident threads of one of them.

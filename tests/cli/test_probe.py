@@ -196,14 +196,16 @@ def made_up(*sites: ProbedSite) -> Probed:
 def test_claims_without_a_law_are_ranges(tmp_path: Path) -> None:
     """Where no law was found, what was measured lies between the smallest and the largest value."""
     probed = made_up(site())
-    attached = ProbedFinding(probed, probed.sites[0], tmp_path, tmp_path, "tickets probe a:f").attached()
+    _, attached = ProbedFinding(probed, probed.sites[0], tmp_path, tmp_path, "tickets probe a:f").ticket(
+        (), {}
+    )
     assert {"allocations": "3..5", "peak_bytes": "64"} == attached.context["claims"]
 
 
 def test_a_line_of_an_installed_package(tmp_path: Path) -> None:
     """The ticket is about the function that was probed; there is no code of the repository to quote."""
     probed = made_up(site(file="library/x.py"))
-    draft = ProbedFinding(probed, probed.sites[0], tmp_path, tmp_path, "tickets probe a:f").draft((), {})
+    draft, _ = ProbedFinding(probed, probed.sites[0], tmp_path, tmp_path, "tickets probe a:f").ticket((), {})
     assert [("a.py", "f")] == [(place.file, place.symbol) for place in draft.locations]
     assert "```" not in draft.description
 
@@ -211,7 +213,7 @@ def test_a_line_of_an_installed_package(tmp_path: Path) -> None:
 def test_what_was_measured_stands_in_a_table(tmp_path: Path) -> None:
     """A line for each point, and the laws; the command by which anybody measures it again."""
     probed = made_up(site())
-    draft = ProbedFinding(probed, probed.sites[0], tmp_path, tmp_path, "tickets probe a:f").draft((), {})
+    draft, _ = ProbedFinding(probed, probed.sites[0], tmp_path, tmp_path, "tickets probe a:f").ticket((), {})
     assert [
         "`tickets probe a:f`, on a simulated device (h200-cuda13), torch 2.13.0:",
         "",
@@ -227,7 +229,7 @@ def test_a_comprehension_is_in_its_function(tmp_path: Path) -> None:
     """Where Python calls the code after its form, the ticket names the function that is written around it."""
     (tmp_path / "a.py").write_text("def outer(xs):\n    return [x.item() for x in xs]\n")
     probed = made_up(replace(site("stream_syncs"), function="<listcomp>"))
-    draft = ProbedFinding(probed, probed.sites[0], tmp_path, tmp_path, "tickets probe a:f").draft((), {})
+    draft, _ = ProbedFinding(probed, probed.sites[0], tmp_path, tmp_path, "tickets probe a:f").ticket((), {})
     assert "outer waits for the GPU in a.py:2" == draft.title
     assert ["outer"] == [place.symbol for place in draft.locations]
 
@@ -236,11 +238,8 @@ def test_a_long_function_is_quoted_in_part(tmp_path: Path) -> None:
     """Six lines on each side of the line, within the function; fences in the code do not end the quote."""
     (tmp_path / "a.py").write_text("def f():\n    '''```'''\n" + "    x = 1\n" * 40)
     probed = made_up(site(line=5))
-    text = (
-        ProbedFinding(probed, probed.sites[0], tmp_path, tmp_path, "tickets probe a:f")
-        .draft((), {})
-        .description
-    )
+    draft, _ = ProbedFinding(probed, probed.sites[0], tmp_path, tmp_path, "tickets probe a:f").ticket((), {})
+    text = draft.description
     quoted = text.partition("````python\n")[2].partition("\n````")[0].split("\n")
     assert ["# a.py:1-11", "def f():", "    '''```'''", *["    x = 1"] * 9] == quoted
 

@@ -61,7 +61,11 @@ def audit(
         if sound:
             say(f"trying {len(cheats)} cheats on {', '.join(each.id.value for each in sound)}")
         for number, audited in enumerate(run(sound, isolation, settings, cheats), 1):
-            codes += [say_errors([audited.error]), _code(audited)]
+            fates = {one.fate for one in audited.tried}
+            codes += [say_errors([audited.error])]
+            codes += [ExitCode.GATE_FAILED] if Fate.MISSED in fates else []
+            # A cheat that was not tried may be one that nothing catches.
+            codes += [ExitCode.INCONCLUSIVE] if audited.reason or Fate.UNTRIED in fates else []
             say(f"[{number}/{len(sound)}] {audited.document.id.value}")
             done.append(audited)
     # They come as they end; people look for them in the order in which they named them.
@@ -72,11 +76,3 @@ def audit(
     elif shown:
         write("\n\n".join("\n".join(audit_lines(audited, style)) for audited in shown))
     return ExitCode.worst(*codes)
-
-
-def _code(audited: Audited) -> ExitCode:
-    fates = {one.fate for one in audited.tried}
-    if Fate.MISSED in fates:
-        return ExitCode.GATE_FAILED
-    # A cheat that was not tried may be one that nothing catches.
-    return ExitCode.INCONCLUSIVE if audited.reason or Fate.UNTRIED in fates else ExitCode.OK

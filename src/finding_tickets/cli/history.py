@@ -27,7 +27,7 @@ from finding_tickets.history import bisect as search
 from finding_tickets.history.evidence_log import evidence_log
 from finding_tickets.history.store import WhyUnmeasured
 from finding_tickets.history.tickets_at_commits import measure_history
-from finding_tickets.history.timeline import Timeline, timeline
+from finding_tickets.history.timeline import timeline
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.problem import Level
 from finding_tickets.register.load import Register, load
@@ -122,18 +122,15 @@ def history(
     elif timelines:
         texts = ("\n".join(report.timeline_lines(each, done.nodes, style)) for each in timelines)
         write("\n\n".join([*texts, report.LEGEND]))
-    return ExitCode.worst(*map(_code, timelines))
-
-
-def _code(line: Timeline) -> ExitCode:
-    """The newest commit decides: regressions that are not mended, and whether it could be measured."""
-    why = line.gaps[-1].kind if line.gaps[-1] else None
-    if why is WhyUnmeasured.WRONG:
-        return ExitCode.BAD_DATA
-    if line.is_worse:
-        return ExitCode.GATE_FAILED
-    is_open = why is WhyUnmeasured.UNKNOWN or not line.is_known
-    return ExitCode.INCONCLUSIVE if is_open else ExitCode.OK
+    codes = []
+    for each in timelines:
+        # The newest commit decides: regressions that are not mended, and whether it could be measured.
+        why = each.gaps[-1].kind if each.gaps[-1] else None
+        is_open = why is WhyUnmeasured.UNKNOWN or not each.is_known
+        codes += [ExitCode.BAD_DATA] if why is WhyUnmeasured.WRONG else []
+        codes += [ExitCode.GATE_FAILED] if each.is_worse else []
+        codes += [ExitCode.INCONCLUSIVE] if is_open else []
+    return ExitCode.worst(*codes)
 
 
 def _show_evidence(register: Register, ticket: str, how: HistoryFormat) -> ExitCode:

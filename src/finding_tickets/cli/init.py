@@ -15,6 +15,7 @@ from finding_tickets.ground.git import work_tree
 from finding_tickets.register.adopt import Survey, survey
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, checked_root
 from finding_tickets.register.files import SIDECAR
+from finding_tickets.report.templates import render
 
 FIRST = "EXAMPLE"
 VERIFIER = "verifiers/example.py"
@@ -40,8 +41,19 @@ def init(
     if pyproject and not (place / PROJECT_FILE).is_file():
         raise UsageError(f"there is no {PROJECT_FILE} in {place}", hint="leave out --pyproject")
     found = survey(place)
-    texts = {} if found.configured else _texts(found, pyproject)
-    added = f"\n[tool.tickets]\n{HEAD}{found.settings()}" if pyproject and not found.configured else ""
+    texts: dict[str, str] = {}
+    added = ""
+    if not found.configured:
+        if pyproject:
+            added = f"\n[tool.tickets]\n{HEAD}{found.settings()}"
+        else:
+            texts[CONFIG_FILE] = HEAD + found.settings()
+        if not found.documents and not (found.root / "tickets").is_dir():
+            # Git keeps no empty folder.
+            texts["tickets/.gitkeep"] = ""
+        if not any((found.root / "verifiers").glob("*.py")) and not (found.root / "fixes/example").exists():
+            own = found.root / Config().templates
+            texts |= {path: render(template, {"id": FIRST}, own) for path, template in EXAMPLES.items()}
     # What was found is said first: it explains an error in writing.
     say("\n".join(_explained(found)))
     if not dry_run:
@@ -71,20 +83,6 @@ def init(
         steps += ["tickets probe module:function --draft 1 writes a ticket from a measurement"]
         steps += [f"python {VERIFIER} shows how a verifier measures"] if VERIFIER in texts else []
         say(f"next: {'; '.join(steps)}")
-
-
-def _texts(found: Survey, pyproject: bool) -> dict[str, str]:
-    """The new files and what is in them."""
-    from finding_tickets.report.templates import render
-
-    own = found.root / Config().templates
-    texts = {} if pyproject else {CONFIG_FILE: HEAD + found.settings()}
-    if not found.documents and not (found.root / "tickets").is_dir():
-        # Git keeps no empty folder.
-        texts["tickets/.gitkeep"] = ""
-    if not any((found.root / "verifiers").glob("*.py")) and not (found.root / "fixes/example").exists():
-        texts |= {path: render(template, {"id": FIRST}, own) for path, template in EXAMPLES.items()}
-    return texts
 
 
 def _write(root: Path, texts: Mapping[str, str], added: str) -> None:

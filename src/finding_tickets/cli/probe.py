@@ -102,5 +102,5 @@ def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping
     content = {name: value for name, value in given.items() if value is not None}
     if "severity" in content:
         (content["severity"],) = words_of("severity", [content["severity"]], words.severities)
-    ticket_id, files = writer.add(finding.draft(words.categories, content), finding.attached())
+    ticket_id, files = writer.add(*finding.ticket(words.categories, content))
     return {"id": ticket_id, "files": files}

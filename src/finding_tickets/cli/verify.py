@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
@@ -46,18 +46,19 @@ from finding_tickets.cli.output import (
 )
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
+from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.load import Register, files_of, load, load_named
 from finding_tickets.report.text import Sources, circumstances, summary_lines, verification_lines
+from finding_tickets.verify.verify import Executor, Local, Settings, Verified
 
 if TYPE_CHECKING:
     from finding_tickets.register.config import MatrixConfig
     from finding_tickets.register.staleness import CurrentVerdict
     from finding_tickets.report.matrix import VerdictMatrix
     from finding_tickets.verify.matrix import Cell
-    from finding_tickets.verify.verify import Executor, Settings, Verified
 
 ExecutorName = StrEnum("ExecutorName", ["LOCAL", "RAY"])
 
@@ -107,9 +108,18 @@ def verify(
         raise UsageError("--matrix has meters and revisions of its own", hint="one or the other")
     if [bool(query), everything, stale].count(True) != 1:
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
+    if address is not None and executor is not ExecutorName.RAY:
+        raise UsageError("--address needs --executor ray")
     left_out: list[str] = []
-    # Loading torch takes longer than reading the register: it starts first, unless nothing may be stale.
-    with _executor(executor, address, left_out, at_once=not stale, sandbox=sandbox) as verifying:
+    with ExitStack() as stack:
+        verifying: Executor
+        if executor is ExecutorName.RAY:
+            from finding_tickets.executors.ray import RayCluster
+
+            verifying = RayCluster(address=address, sandbox=sandbox, left_out=left_out, say=say)
+        else:
+            # Loading torch takes longer than reading the register: it starts first, unless none may be stale.
+            verifying = Local(stack.enter_context(Isolation(at_once=not stale, sandbox=sandbox)))
         register, documents, chosen = _choose(root, list(query or ()), stale=stale, matrix=matrix)
         settings = settings_of(register, meter, timeout, overrides=overrides, resources=register.config.ray)
         if overrides:
@@ -133,25 +143,6 @@ def verify(
             say(f"gate failed: {who}: {claim.id} {outcome}, which is not expected of it")
     reached = ExitCode.INCONCLUSIVE if left_out else ExitCode.OK
     return ExitCode.worst(chosen, measured, reached)
-
-
-@contextmanager
-def _executor(
-    name: ExecutorName, address: str | None, left_out: list[str], *, at_once: bool, sandbox: bool
-) -> Iterator[Executor]:
-    """What verifies, until the block is left; ``left_out`` gets the machines that cannot measure."""
-    if name is ExecutorName.RAY:
-        from finding_tickets.executors.ray import RayCluster
-
-        yield RayCluster(address=address, sandbox=sandbox, left_out=left_out, say=say)
-        return
-    if address is not None:
-        raise UsageError("--address needs --executor ray")
-    from finding_tickets.measure.isolation import Isolation
-    from finding_tickets.verify.verify import Local
-
-    with Isolation(at_once=at_once, sandbox=sandbox) as isolation:
-        yield Local(isolation)
 
 
 def _choose(

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote
@@ -283,12 +283,13 @@ class ReportPage:
     def resolver(self, path: str) -> Resolve:
         """Leads the links of the document at ``path`` to other documents of the page, or nowhere."""
         folder = posixpath.dirname(path)
-        return self._resolvers.setdefault(folder, partial(self._resolve, folder))
 
-    def _resolve(self, folder: str, address: str) -> str | None:
-        file = unquote(address.partition("#")[0].partition("?")[0])
-        anchor = self.by_path.get(posixpath.normpath(posixpath.join(folder, file)))
-        return f"#{anchor}" if anchor and file else None
+        def resolve(address: str) -> str | None:
+            file = unquote(address.partition("#")[0].partition("?")[0])
+            anchor = self.by_path.get(posixpath.normpath(posixpath.join(folder, file)))
+            return f"#{anchor}" if anchor and file else None
+
+        return self._resolvers.setdefault(folder, resolve)
 
     def sections(self) -> Iterator[DocumentSection]:
         """Every document, in the order of the report."""

@@ -102,6 +102,17 @@ def ticket_item(entry: MeasuredDocument) -> Item:
     """
     document, row = entry.document, row_of(entry.document)
     remediation = document.remediation
+    reviews: list[Item] = []
+    if document.kind == "finding":
+        for review in document.reviews:
+            who = review.reviewer.value if review.reviewer else None
+            # The verdict is in the vocabulary's word where it is one of those.
+            said = review.opinion or review.verdict.value
+            reviews.append({"reviewer": who, "verdict": said, "evaluation": review.words})
+    elif document.reviewer:
+        # An implementation review is itself the one review there is.
+        verdict = document.verdict.value if document.verdict else None
+        reviews.append({"reviewer": document.reviewer.value, "verdict": verdict, "evaluation": None})
     return {
         **fields_of(row, "id", "kind", "title", "path", "severity", "status"),
         "resolution": row.outcome,
@@ -114,7 +125,7 @@ def ticket_item(entry: MeasuredDocument) -> Item:
             for each in document.locations
         ],
         "categories": row.categories,
-        "reviews": list(_reviews(document)),
+        "reviews": reviews,
         "related": _items(document, "related"),
         "checklist": _items(document, "checklist"),
         "remediation": remediation
@@ -149,18 +160,3 @@ def full_item(entry: MeasuredDocument) -> Item:
 def _items(document: Document, name: str) -> list[Item]:
     """What a document lists, without the places that it was read from; empty where it has no such list."""
     return [each.model_dump(exclude={"raw", "span"}) for each in getattr(document, name, ())]
-
-
-def _reviews(document: Document) -> Iterator[Item]:
-    """What reviewers say; an implementation review is itself the one review there is."""
-    if document.kind == "finding":
-        for review in document.reviews:
-            yield {
-                "reviewer": review.reviewer.value if review.reviewer else None,
-                # In the vocabulary's word where it is one of those.
-                "verdict": review.opinion or review.verdict.value,
-                "evaluation": review.words,
-            }
-    elif document.reviewer:
-        verdict = document.verdict.value if document.verdict else None
-        yield {"reviewer": document.reviewer.value, "verdict": verdict, "evaluation": None}

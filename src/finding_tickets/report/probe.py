@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +22,10 @@ from finding_tickets.report.text import (
     printable,
     section_lines,
 )
-from finding_tickets.verify.probing import Probed, ProbedCost, ProbedSite
+from finding_tickets.verify.probing import Probed, ProbedSite
 
 if TYPE_CHECKING:
-    from finding_tickets.register.new import Draft, Place
+    from finding_tickets.register.new import Draft
     from finding_tickets.report.templates import Attached
 
 LONGEST_TEXT = 72
@@ -50,6 +50,7 @@ SEVERITY = "P2"
 LONGEST_QUOTE = 24
 AROUND = 6
 MOST_ROWS = 20
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 REPEATS = ({"run": 1}, {"run": 2}, {"run": 3})
 """The sweep of a function that takes no arguments: so many runs show a law, or that they differ."""
 
@@ -146,146 +147,114 @@ class ProbedFinding:
     verifier: str | None = None
     revision: str | None = None
 
-    def draft(self, categories: Collection[str], given: dict[str, Any]) -> Draft:
-        """The content of the ticket; what is ``given`` comes before what the probe says.
+    def ticket(self, categories: Collection[str], given: dict[str, Any]) -> tuple[Draft, Attached]:
+        """The content of the ticket, and how it is measured again.
+
+        Args:
+            categories: Those of the register.
+            given: What the ticket is to say whatever the probe says.
 
         Raises:
             BadDataError: What is given does not make a ticket, or a template is wrong.
         """
-        from finding_tickets.register.new import draft_of
-        from finding_tickets.report.templates import render
+        from finding_tickets.register.new import Place, draft_of
+        from finding_tickets.report.templates import Attached, render
 
-        site, category = self.site, CATEGORIES.get(self.site.what, USUAL_CATEGORY)
-        effect, times = EFFECTS[site.what][0], _times(site.cost)
+        probed, site = self.probed, self.site
+        effect, *related = EFFECTS[site.what]
+        metrics = [name for name in related if name in probed.metrics]
+        first = probed.points[0]
+        variables = [] if len(probed.points) == 1 and first == REPEATS[0] else list(first)
+        quote, around = code_around(self.root, site)
+        # Python calls the code of a comprehension after its form.
+        symbol = around if site.function.startswith("<") else site.function
+        subject = symbol or PurePosixPath(site.file).name
+        count = site.cost.law or str(site.cost.values[0])
+        times = "once" if count == "1" else f"{count if count.isdecimal() else f'`{count}`'} times"
+        if site.cost.law is None and len(set(site.cost.values)) > 1:
+            times = f"{min(site.cost.values)} to {max(site.cost.values)} times"
+        module, _, function = probed.function.rpartition(":")
+        places: tuple[Place, ...] = ()
+        if (self.root / site.file).is_file():
+            places = (Place(file=site.file, lines=((site.line, site.line),), symbol=symbol),)
+        elif module.endswith(".py"):
+            # The line is in an installed package; the ticket is about the function that was probed.
+            places = (Place(file=module, symbol=function),)
         context = {
-            "probed": self.probed,
+            "probed": probed,
             "site": site,
             "said": f"{effect}: {times}",
-            "quote": self._quote(),
+            "quote": quote,
             "command": self.command,
-            "names": self._variables,
-            "metrics": self._metrics,
+            "names": variables,
+            "metrics": metrics,
             "most": MOST_ROWS,
         }
+        category = CATEGORIES.get(site.what, USUAL_CATEGORY)
         content = {
-            "title": f"{self._subject} {effect} in {site.file}:{site.line}",
+            "title": f"{subject} {effect} in {site.file}:{site.line}",
             "severity": SEVERITY,
-            "summary": f"Line {site.line} of `{site.file}` {effect} {times} "
-            f"in each run of `{self.probed.target}`.",
+            "summary": f"Line {site.line} of `{site.file}` {effect} {times} in a run of `{probed.target}`.",
             "description": render("probed.md.j2", context, self.templates).strip(),
             "recommended_fix": "To be written: what to do instead, and what that costs. Once it is there, "
             "name it under `variants:` as `fix`, and claim its costs and `same_result_as: found`.",
-            "locations": tuple(self._places()),
+            "locations": places,
             "categories": (category,) if category in categories else (),
             "checklist": (f"Line {site.line} {effect} less often, with the same result",),
         }
-        return draft_of({**content, **given}, "the draft")
-
-    def attached(self) -> Attached:
-        """How the ticket is measured again: by the verifier that was used, or one made of the sweep."""
-        from finding_tickets.report.templates import Attached
-
-        probed, files = self.probed, dict[str, str]()
-        function = probed.function
-        if function and not self.verifier:
+        files = {}
+        if probed.function and not self.verifier:
             files["{verifier}"] = "probed_verifier.py.j2"
-        if function and not probed.positional:
+        if probed.function and not probed.positional:
             files["{fixes}/found.py"] = "probed_found.py.j2"
-        module, _, name = function.rpartition(":")
         pinned = ""
         if module.endswith(".py"):
             # Only a file of the repository can be had at a revision.
             pinned = f"@{self.revision}" if self.revision else ""
             parts = PurePosixPath(module).with_suffix("").parts
             module = ".".join(parts[1:] if parts[0] == "src" else parts)
-        return Attached(
+        claims = {}
+        for name in metrics:
+            # A metric without a law is claimed to stay in the range that was measured.
+            least, most = min(probed.metrics[name].values), max(probed.metrics[name].values)
+            claims[name] = probed.metrics[name].law or (f"{least}..{most}" if least < most else str(least))
+        attached = Attached(
             remediation="probed.yaml.j2",
             files=files,
             context={
                 "target": probed.target,
                 "kind": probed.kind,
-                "function": function,
-                "found": f"{function}{pinned}" if probed.positional else None,
-                "imported": {"module": module, "name": name.partition(".")[0], "call": name},
+                "function": probed.function,
+                "found": f"{probed.function}{pinned}" if probed.positional else None,
+                "imported": {"module": module, "name": function.partition(".")[0], "call": function},
                 "used_verifier": self.verifier,
-                "names": self._variables,
-                "points": REPEATS if function and not self._variables else probed.points,
-                "claims": {each: _claim(probed.metrics[each]) for each in self._metrics},
-                "statement": f"{self._subject} {EFFECTS[self.site.what][0]} {_times(self.site.cost)} "
-                f"in line {self.site.line} of {self.site.file}",
+                "names": variables,
+                "points": REPEATS if probed.function and not variables else probed.points,
+                "claims": claims,
+                "statement": f"{subject} {effect} {times} in line {site.line} of {site.file}",
             },
         )
-
-    @property
-    def _variables(self) -> list[str]:
-        first = self.probed.points[0]
-        return [] if len(self.probed.points) == 1 and first == REPEATS[0] else list(first)
-
-    @property
-    def _metrics(self) -> list[str]:
-        return [name for name in EFFECTS[self.site.what][1:] if name in self.probed.metrics]
-
-    @cached_property
-    def _code(self) -> tuple[list[str], ast.FunctionDef | ast.AsyncFunctionDef | None]:
-        """The lines of the file that the site is in, and the innermost function around it."""
-        lines: list[str] = []
-        try:
-            text = (self.root / self.site.file).read_text(encoding="utf-8")
-            lines = text.removesuffix("\n").split("\n") if text else []
-            nodes = list(ast.walk(ast.parse(text)))
-        # The repository may have no such file, and what is no Python has no functions.
-        except (OSError, ValueError, SyntaxError, RecursionError):
-            return lines, None
-        functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-        line = self.site.line
-        holding = [node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno)]
-        return lines, max(holding, key=lambda node: node.lineno, default=None)
-
-    @property
-    def _symbol(self) -> str | None:
-        """The function that the line is in; None for what is in none."""
-        if not self.site.function.startswith("<"):
-            return self.site.function
-        _, function = self._code
-        return function.name if function else None
-
-    @property
-    def _subject(self) -> str:
-        return self._symbol or PurePosixPath(self.site.file).name
-
-    def _places(self) -> Iterator[Place]:
-        """The line; where it is in an installed package, the function that was probed."""
-        from finding_tickets.register.new import Place
-
-        file, _, symbol = self.probed.function.rpartition(":")
-        if (self.root / self.site.file).is_file():
-            line = self.site.line
-            yield Place(file=self.site.file, lines=((line, line),), symbol=self._symbol)
-        elif file.endswith(".py"):
-            yield Place(file=file, symbol=symbol)
-
-    def _quote(self) -> str:
-        """The function around the line, or of a long one the lines next to it, below their place."""
-        lines, function = self._code
-        if not lines:
-            return ""
-        first, last = 1, len(lines)
-        if function:
-            first, last = function.lineno, function.end_lineno or function.lineno
-        # Nobody reads a quote of hundreds of lines.
-        if function is None or last - first >= LONGEST_QUOTE:
-            first, last = max(first, self.site.line - AROUND), min(last, self.site.line + AROUND)
-        return "\n".join([f"# {self.site.file}:{first}-{last}", *lines[first - 1 : last]])
+        return draft_of({**content, **given}, "the draft"), attached
 
 
-def _times(cost: ProbedCost) -> str:
-    if cost.law is None and len(set(cost.values)) > 1:
-        return f"{min(cost.values)} to {max(cost.values)} times"
-    count = cost.law or str(cost.values[0])
-    return "once" if count == "1" else f"{count} times" if count.isdecimal() else f"`{count}` times"
-
-
-def _claim(cost: ProbedCost) -> str:
-    """What was measured as a claim: the law, the range where there is none, or the only value."""
-    least, most = min(cost.values), max(cost.values)
-    return cost.law or (f"{least}..{most}" if least < most else str(least))
+def code_around(root: Path, site: ProbedSite) -> tuple[str, str | None]:
+    """The function around a line, or of a long one the lines next to it, below their place; and its name."""
+    lines: list[str] = []
+    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+    # The repository may have no such file, and what is no Python has no functions.
+    with suppress(OSError, ValueError, SyntaxError, RecursionError):
+        text = (root / site.file).read_text(encoding="utf-8")
+        lines = text.removesuffix("\n").split("\n") if text else []
+        nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, FUNCTIONS))
+        functions = [node for node in nodes if node.lineno <= site.line <= (node.end_lineno or node.lineno)]
+    if not lines:
+        return "", None
+    innermost = max(functions, key=lambda node: node.lineno, default=None)
+    first, last = 1, len(lines)
+    if innermost:
+        first, last = innermost.lineno, innermost.end_lineno or innermost.lineno
+    # Nobody reads a quote of hundreds of lines.
+    if innermost is None or last - first >= LONGEST_QUOTE:
+        first, last = max(first, site.line - AROUND), min(last, site.line + AROUND)
+    quote = "\n".join([f"# {site.file}:{first}-{last}", *lines[first - 1 : last]])
+    return quote, innermost.name if innermost else None

@@ -229,6 +229,11 @@ def status_of_rows(
     rows = tuple(rows)
     verdicts = list(Verdict)
     by_reviewer, reviewers = _reviewers(rows)
+    by_fate = None
+    if since:
+        # A document that is new has no past to differ from.
+        fates = {change.id: CHANGED for change in since.changed} | dict.fromkeys(since.added, ADDED)
+        by_fate = cross(((row.severity, fates.get(row.id, UNCHANGED)) for row in rows), SEVERITIES, FATES)
     # A settled document is work only where its measurement speaks against it.
     against = {Verdict.REFUTED, Verdict.FAILED, Verdict.STALE, Verdict.INCONCLUSIVE}
     work = [
@@ -259,7 +264,7 @@ def status_of_rows(
         open_work=tuple(sorted(work, key=lambda item: item.row.severity)),
         query=query,
         since=since,
-        by_fate=_fates(rows, since) if since else None,
+        by_fate=by_fate,
         matrix=matrix,
     )
 
@@ -283,16 +288,7 @@ def _reviewers(rows: Sequence[ReportRow]) -> tuple[CrossTable, tuple[Reviewer, .
         counts[name, DID_NOT_REVIEW] = len(rows) - sum(counts[name, standing] for standing in STANDINGS)
         right, wrong = counts[name, BORNE_OUT], counts[name, NOT_BORNE_OUT]
         shares.append(Reviewer(name, right, right + wrong))
-    return cross(counts, names, STANDINGS, with_sum=False), tuple(shares)
-
-
-def _fates(rows: Sequence[ReportRow], since: Since) -> CrossTable:
-    """What became of documents since a revision."""
-    # A document that is new has no past to differ from.
-    fates = dict.fromkeys((change.id for change in since.changed), CHANGED) | dict.fromkeys(
-        since.added, ADDED
-    )
-    return cross(((row.severity, fates.get(row.id, UNCHANGED)) for row in rows), SEVERITIES, FATES)
+    return cross(counts.elements(), names, STANDINGS, with_sum=False), tuple(shares)
 
 
 def cross(

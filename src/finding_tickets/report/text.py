@@ -116,7 +116,13 @@ def aligned(rows: Iterable[Sequence[TableCell]], style: Styler = plainly, width:
 
     Where a terminal is too narrow, wide columns are wrapped, or else whole rows; nothing is lost.
     """
-    table = [[_shown_cell(cell, with_sign=width > 0) for cell in row] for row in rows]
+    table: list[list[Styled]] = []
+    for row in rows:
+        table.append([])
+        for cell in row:
+            text, look = cell if isinstance(cell, Styled) else (cell, "")
+            sign = f"{SIGNS[text]} " if width and look and text in SIGNS else ""
+            table[-1].append(Styled(f"{sign}{printable(text)}", look))
     # Widths count letters before they are styled: escape sequences take no column.
     widths = [max(len(cell.text) for cell in column) for column in zip(*table, strict=True)]
     room = width - len(INDENT) * (len(widths) - 1)
@@ -124,28 +130,22 @@ def aligned(rows: Iterable[Sequence[TableCell]], style: Styler = plainly, width:
     while width and sum(widths) > room and max(widths) > LEAST_ROOM:
         widths[widths.index(max(widths))] -= 1
     if width and sum(widths) > room:
-        joined = (INDENT.join(cell.text for cell in row if cell.text) for row in table)
+        joined = (INDENT.join(cell.text for cell in styled if cell.text) for styled in table)
         return [line for text in joined for line in wrap(text, width, subsequent_indent=INDENT)]
     lines = []
-    for row in table:
+    for styled in table:
         wrapped = (
             wrap(cell.text, columns) if len(cell.text) > columns else [cell.text]
-            for cell, columns in zip(row, widths, strict=True)
+            for cell, columns in zip(styled, widths, strict=True)
         )
         for pieces in zip_longest(*wrapped, fillvalue=""):
             # The style ends with the text: blanks between columns have no colour.
             cells = (
                 (style(piece, cell.style) if piece else "") + " " * (columns - len(piece))
-                for piece, cell, columns in zip(pieces, row, widths, strict=True)
+                for piece, cell, columns in zip(pieces, styled, widths, strict=True)
             )
             lines.append(INDENT.join(cells).rstrip())
     return lines
-
-
-def _shown_cell(cell: TableCell, *, with_sign: bool) -> Styled:
-    text, look = cell if isinstance(cell, Styled) else (cell, "")
-    sign = f"{SIGNS[text]} " if with_sign and look and text in SIGNS else ""
-    return Styled(f"{sign}{printable(text)}", look)
 
 
 def section_lines(section: TextSection, style: Styler, width: int = 0) -> Iterator[str]:

@@ -64,7 +64,7 @@ class OperationCall:
         kwargs: Arguments by name.
         inputs: Every tensor among them, in order, those in lists included.
         outputs: Every tensor of the result.
-        storages: Where every tensor lies.
+        storages: The device of every tensor.
         profile: The kind of device.
         is_alone: Whether it is the part for one tensor of an operation on lists over several devices.
     """
@@ -88,7 +88,7 @@ class OperationCall:
         return self.args[position] if position < len(self.args) else default
 
     def is_on_host(self, tensor: torch.Tensor) -> bool:
-        """Whether a tensor lies in host memory."""
+        """Whether a tensor is in host memory."""
         tag = self.storages.of(tensor)
         return tag is None or tag.device == HOST
 

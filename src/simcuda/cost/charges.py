@@ -118,7 +118,7 @@ class Charges:
             if tag is not None and tag.device != HOST:
                 self._machine.has_sparse = True
             return tag
-        # A view, or the result of an operation in place, lies where its storage does.
+        # A view, or the result of an operation in place, is on the device of its storage.
         tag = self._machine.storages.tags.get(storage._cdata)
         if tag is not None:
             return tag
@@ -132,7 +132,7 @@ class Charges:
     def _placed(
         self, traits: OperationTraits, inputs: Tensors, outputs: Tensors, tags: Tags, device: int
     ) -> list[Tag | None]:
-        """The tags of an operation's results; what is written in place has one."""
+        """The tags of an operation's results; a tensor written in place already has one."""
         if len(outputs) > 1:
             # All of them were made by one source line: look for it once.
             with self._machine.ledger.one_line():
@@ -142,7 +142,7 @@ class Charges:
                 ]
         if not outputs:
             return []
-        # Most operations in place write to their first argument, whose tag is known.
+        # Most operations in place write to their first argument, and its tag is known.
         if inputs and outputs[0] is inputs[0] and not is_sparse(outputs[0]):
             return [tags[0]]
         return [self.place(outputs[0], device)]

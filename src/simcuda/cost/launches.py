@@ -67,7 +67,7 @@ def concatenation(
         dimensions: Dimensions of the result.
         outermost: Whether the inputs follow each other in the result's memory.
         contiguous: Whether every input is contiguous.
-        converted: Positions of the inputs whose type is not that of the result.
+        converted: Positions of the inputs of another type than the result.
 
     Returns:
         The kernels, and the positions of the inputs that are copied as bytes, each without a kernel.
@@ -100,7 +100,7 @@ def multi_tensor(
         elements: Elements of each tensor of one list.
         tables: How much a kernel takes.
         depth: Lists of tensors walked side by side, results of an out-of-place operation included.
-        scalars: Whether each tensor comes with a scalar of its own.
+        scalars: Whether each tensor comes with its own scalar.
     """
     most_tensors = (tables.tensors_with_scalars if scalars else tables.tensors)[depth - 1]
     launches = tensors = blocks = 0

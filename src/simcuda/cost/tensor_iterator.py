@@ -67,7 +67,7 @@ def iterate(
         ordered.append(Dimension(shape[dim], strides[dim] * itemsize, step))
         result_stride *= 1 if dim in reduced else shape[dim]
     # The insertion sort of ATen, whose comparison leaves some pairs undecided: such a pair is passed over,
-    # and what is clearly faster changes places. Another sort would give another order.
+    # and a clearly faster dimension changes places. Another sort would give another order.
     for moving in range(1, len(ordered)):
         here = moving
         for other in range(moving - 1, -1, -1):

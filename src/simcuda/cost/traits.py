@@ -65,7 +65,7 @@ class OperationTraits:
         host_result: Position of a result that is on the host wherever the operation runs; -1 for none.
         rules: Its rules; the first that applies counts.
         is_unknown: Whether it might make the host wait if no rule applies.
-        is_one_kernel: Whether it is one kernel where no rule applies.
+        is_one_kernel: Whether it is one kernel if no rule applies.
         is_host_only: Whether it has no kernel for CUDA.
         may_be_refused: Whether to check for that, or for a lack of memory, before it runs on the host.
         is_plain: Whether it is one kernel that makes its results or writes to its first argument, no more.

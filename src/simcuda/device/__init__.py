@@ -1,1 +1,1 @@
-"""The simulated machine: memory, streams and their order, generators, and where every storage lies."""
+"""The simulated machine: memory, streams and their order, generators, and the device of every storage."""

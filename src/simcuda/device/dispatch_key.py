@@ -1,7 +1,7 @@
 """Intercept every operation of torch without a dispatch mode.
 
 While any dispatch mode is on, autograd takes formulas meant for tensor subclasses, so that the backward pass
-issues other operations than on CUDA. A dispatch key of its own avoids that. ``Fake`` is one that torch has
+issues other operations than on CUDA. A separate dispatch key avoids that. ``Fake`` is one that torch has
 reserved and does not use; it comes after autograd and dispatch modes, and before the kernels. Torch keeps for
 each thread whether the key takes part.
 """

@@ -1,6 +1,6 @@
 """Random numbers: ``torch.Generator`` for simulated devices, and the one that every device draws from.
 
-A simulated generator is one of the host that answers with a device of its own: its numbers are those of a CPU
+A simulated generator is a host generator that reports a simulated device: its numbers are those of a CPU
 generator with the same seed, and its state has the size of one.
 """
 

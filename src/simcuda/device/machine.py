@@ -56,7 +56,7 @@ class CurrentStreams(threading.local):
         switches.append((made, stream))
 
     def stream_of_forward(self, device: int, backward_pass: int) -> int | None:
-        """The stream that the node at work was made on; None if that was asked already, or it has none."""
+        """The stream that the running node was made on; None if this was asked already, or it has none."""
         node = torch._C._current_autograd_node()
         number = ADDS_TO_A_LEAF if node is None else node._sequence_nr()
         followed = (device, backward_pass, number)

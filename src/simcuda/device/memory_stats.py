@@ -118,7 +118,7 @@ class PoolStats:
             quantity.peak = max(quantity.peak, quantity.current)
 
     def note_active(self) -> None:
-        """Note a peak of what is active, which is handed out or waits."""
+        """Record a peak of active blocks, which are handed out or wait."""
         self.most_active = max(self.most_active, self.blocks.current + self.waiting)
         self.most_active_bytes = max(self.most_active_bytes, self.allocated.current + self.waiting_bytes)
 

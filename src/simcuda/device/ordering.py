@@ -77,7 +77,7 @@ class Ordering:
     _host: Clock = field(default_factory=dict)
     _host_version: int = 0
     _joined_host: dict[int, int] = field(default_factory=dict)
-    # Most data is only ever touched by one stream, whose own order is enough: for that, the stream and the
+    # Most data is only ever touched by one stream, and its order is enough: for that, the stream and the
     # ticks of its last write and read are all there is to know.
     _sole: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     _shared: dict[int, Accesses] = field(default_factory=dict)

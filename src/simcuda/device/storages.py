@@ -22,7 +22,7 @@ HOST = -1
 NO_STORAGE = (NotImplementedError, RuntimeError)
 """What asking a sparse tensor or a functorch wrapper for its storage raises."""
 
-# The dense tensors that a sparse one is made of, whose storages say where it lies.
+# The dense tensors that a sparse one is made of; their storages have its device.
 _COMPRESSED = {
     torch.sparse_csr: ("crow_indices", "col_indices", "values"),
     torch.sparse_bsr: ("crow_indices", "col_indices", "values"),
@@ -45,7 +45,7 @@ def parts_of(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 class Tag(weakref.ref[torch.UntypedStorage]):
-    """One storage: where it lies and what it takes.
+    """One storage: its device and its size.
 
     Attributes:
         key: Address of the storage object, valid while it lives.
@@ -119,7 +119,7 @@ class Storages:
             storage: The storage.
             device: Index of its device, or ``HOST``.
             nbytes: Bytes that were asked for.
-            block: Where it lies on the device.
+            block: Its block on the device.
             pinned: See ``Tag``.
             floating: See ``Tag``.
         """

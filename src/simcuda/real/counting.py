@@ -160,7 +160,7 @@ class _Window:
         return following is not None and WAITS.get(following.name) == "stream_syncs"
 
     def place_of(self, call: CudaCall) -> Place:
-        """The line that was announced for a wait, or for the wait that ends a copy; else the line at work."""
+        """The line that was announced for a wait, or for the wait that ends a copy; else the running line."""
         if self.waits_after(call):
             call = self._next[call]
         if place := self._announced.get(call):

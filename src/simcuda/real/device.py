@@ -67,7 +67,7 @@ class RealCuda:
         """Count what the code in this block costs; the measurement is final once the block has ended.
 
         Raises:
-            CannotCountError: Another profiler or measurement is under way, or the profiler lost something.
+            CannotCountError: Another profiler or measurement is active, or the profiler lost events.
         """
         # Two profilers at once would each get a part of the events.
         if torch._C._autograd._profiler_enabled():

@@ -93,7 +93,7 @@ class Marks:
             self.leave(LINE, place_of(frame.f_back if event == "return" else frame))
             return within
 
-        # The functions that are under way are asked about only if that is said of each of them.
+        # Functions that already run are traced only if this is set on each of their frames.
         under_way: list[FrameType] = []
         frame: FrameType | None = sys._getframe()
         while frame is not None:
@@ -124,7 +124,7 @@ class Marks:
             pass
 
     def place(self) -> Place:
-        """The line at work in this thread, or in the measuring one while autograd works for it elsewhere."""
+        """The running line of this thread, or of the measuring one while autograd runs for it elsewhere."""
         place = place_of(sys._getframe(1))
         return place if place != NOWHERE else place_of(sys._current_frames().get(self._thread))
 

@@ -34,7 +34,7 @@ class MemoryStatistics:
 
 @dataclass(frozen=True)
 class Allocations:
-    """What was asked of the allocators of all devices.
+    """The requests to the allocators of all devices.
 
     Attributes:
         sizes: Requested bytes of every allocation.
@@ -68,7 +68,7 @@ def limited(count: int, capacity: int | None) -> Iterator[None]:
     if capacity is None:
         yield
         return
-    # What cuBLAS keeps and what is cached would take room that a fresh device has.
+    # Memory that cuBLAS keeps or that is cached would be missing, but is free on a fresh device.
     torch._C._cuda_clearCublasWorkspaces()
     torch.cuda.empty_cache()
     try:

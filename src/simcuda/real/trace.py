@@ -89,7 +89,7 @@ def read(events: Iterable[Mapping[str, Any]]) -> ProfilerTrace:
             marks.append(TraceMark(name.removeprefix(MARK), start, end))
         elif category == "cpu_op":
             operations[op] = name
-    # A call of the driver that the runtime makes for one of its own has the number of that.
+    # A driver call that the runtime makes for one of its own calls has the same number.
     made = calls["cuda_driver"] | calls["cuda_runtime"]
     return ProfilerTrace(
         calls=tuple(sorted(made.values(), key=lambda call: call.start)),

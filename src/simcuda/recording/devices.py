@@ -83,7 +83,7 @@ class RealDevices:
 
 
 def profile_from(fields: dict[str, Any]) -> Profile:
-    """A profile as a header has it; what this version knows under that name is preferred."""
+    """A profile from a header; this version's own profile of that name is preferred."""
     if known := PROFILES.get(fields["name"]):
         return known
     # JSON has lists where a profile has tuples.

@@ -55,7 +55,7 @@ def write(recording: Recording, path: Path) -> None:
     )
     text = f'{{"header": {json.dumps(header)},\n"cases": {{\n' + ",\n".join(lines) + "\n}}\n"
     data = text.encode()
-    # Without a name and a time of its own, the same content is the same file.
+    # Without a name and a time inside, the same content is the same file.
     path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 

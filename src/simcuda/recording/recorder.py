@@ -35,7 +35,7 @@ def record(
         profile: The profile to simulate, as a header has it; None for the real devices.
         say: Called with messages about the progress, every few seconds.
         case_seconds: How long one case may take.
-        all_seconds: How long all may take; what does not come to its turn by then is named as left out.
+        all_seconds: How long all may take; cases that did not run by then are named as left out.
 
     Raises:
         CannotCountHereError: Nothing can be counted on the device.
@@ -57,7 +57,7 @@ def record(
             continue
         progress, before, begun = SuiteProgress(), len(cases), time.monotonic()
         reported = begun
-        # Every suite has processes of its own, so that none depends on what ran before.
+        # Every suite has its own processes, so that none depends on what ran before.
         order = SuiteOrder(suite, selection, profile)
         try:
             with closing(run_suite(order, progress, case_seconds)) as outcomes:

@@ -1,4 +1,4 @@
-"""Which cases there are: the suites, and what is selected of them."""
+"""Which cases there are: the suites, and the selection from them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ WILDCARD = re.compile(r"[*?[]")
 
 @dataclass(frozen=True)
 class Selection:
-    """What a recording is asked to hold.
+    """The cases that a recording is to contain.
 
     Attributes:
         samples: Most samples of one operator.
-        only: Patterns, as of a shell, one of which the id of a case must match; none lets all through.
+        only: Shell patterns; the id of a case must match one of them. Without any, all are selected.
         cases: Verifier files, or folders of them.
         within: More patterns, one of which must match too.
     """
@@ -58,7 +58,7 @@ class Selection:
         )
 
     def suites(self) -> list[str]:
-        """The suites that may hold selected cases; a verifier file is a suite of its own.
+        """The suites that may hold selected cases; each verifier file is a suite.
 
         Raises:
             FileNotFoundError: There is no such verifier.

@@ -36,8 +36,8 @@ class SuiteProgress:
         absent: Why the suite has no cases here.
         groups_done: Groups that are done.
         cases_done: Cases of the present group that are done.
-        group: The group under way.
-        case: The case under way.
+        group: The running group.
+        case: The running case.
         ended: Whether a worker came to its end.
     """
 
@@ -78,7 +78,7 @@ class SuiteProgress:
         return None
 
     def lose(self) -> str | None:
-        """Count what was under way as done; its name, or None where that was nothing."""
+        """Count the running case or group as done; its name, or None if there was none."""
         lost = self.case or self.group
         if self.case:
             self.cases_done.add(self.case)
@@ -101,7 +101,7 @@ def run_suite(
         seconds: How long a worker may be silent.
 
     Raises:
-        CannotCountHereError: Nothing can be counted on the device that was asked for.
+        CannotCountHereError: Nothing can be counted on the requested device.
     """
     while not progress.ended:
         done = len(progress.groups_done), len(progress.cases_done)

@@ -2,7 +2,7 @@
 
 A line is a JSON object with one of these keys: ``why_not`` (nothing can be counted here), ``environment``,
 ``absent`` (why the suite has no cases here), ``group`` (its name, where it begins), ``case`` (its id, where
-it begins, and again with its ``outcome``), ``end``. A worker that ends before it is done is to be followed by
+it begins, and again with its ``outcome``), ``end``. A worker that ends before it is done is followed by
 another one.
 """
 

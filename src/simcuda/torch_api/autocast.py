@@ -1,4 +1,4 @@
-"""``torch.autocast("cuda")``, which C++ applies to real CUDA tensors only.
+"""``torch.autocast("cuda")``, which C++ applies only to real CUDA tensors.
 
 PyTorch's own state says whether it is on and for which type. Where it is, every operation passes through
 CUDA's autocast key, whose kernels are replaced by ones that know simulated tensors.
@@ -67,7 +67,7 @@ SINGLE_RESULT: tuple[str, ...] = (
     *("prod", "prod.dim_int", "softmax.int", "log_softmax.int", "cumprod", "cumsum", "sum"),
     *("sum.dim_IntList", "linalg_vector_norm", "linalg_matrix_norm", "linalg_matrix_norm.str_ord"),
 )
-"""With a result in single precision, unless another type is asked for."""
+"""With a result in single precision, unless another type is given."""
 
 WITH_TYPE: dict[str, str] = {
     "norm.Scalar": "norm.ScalarOpt_dtype",

@@ -41,7 +41,7 @@ BAD_FORK = (
 )
 
 _forking: list[Dispatcher] = []
-"""The dispatchers that are at work; a child that is forked has its own list."""
+"""The active dispatchers; a forked child has its own list."""
 
 
 class Threads:
@@ -101,7 +101,7 @@ class Threads:
         self._lock = lock = threading.RLock()
         machine, storages = self._machine, self._machine.storages
         self._dispatcher.run = partial(_locked, lock, self._dispatcher.run)
-        # On this machine alone, whose methods hide those of the class.
+        # Only on this machine: its methods hide those of the class.
         for name in FROM_OUTSIDE:
             setattr(machine, name, partial(_locked, lock, getattr(machine, name)))
         storages._released = partial(_locked, lock, storages._released)

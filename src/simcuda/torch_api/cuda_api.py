@@ -26,7 +26,7 @@ from simcuda.torch_api.refusals import refuse
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """What ``torch.cuda.get_device_properties`` answers."""
+    """What ``torch.cuda.get_device_properties`` returns."""
 
     name: str
     major: int
@@ -157,7 +157,7 @@ class CudaApi:
             "_cuda_clearCublasWorkspaces": lambda: None,
             "_cuda_tunableop_is_enabled": lambda: False,
         }
-        # ``torch.accelerator`` asks the same by names of its own.
+        # ``torch.accelerator`` asks the same under its own names.
         accelerator: dict[str, Callable[..., Any]] = {
             "_accelerator_getAccelerator": lambda: torch.device("cuda"),
             "_get_accelerator": lambda: torch.device("cuda"),

@@ -32,7 +32,7 @@ def _unique(call: OperationCall) -> OpCost:
         # Those that are true are counted; one kernel writes what there is, and how often.
         counted = OpCost(2 + inverse, 1, (("d2h", COUNT_BYTES),), (COUNT_BYTES, 2 * INDEX_BYTES))
         return contiguous(tensor) + counted
-    # Beside the sorted copy, what is there at the peak: the values keep room for all elements. With the
+    # At the peak, besides the sorted copy: the values have space for all elements. With the
     # inverse the peak is while pairs are sorted: beside both copies of values and positions, the radix sort
     # takes as much again.
     size, positions = tensor.nbytes, INDEX_BYTES * tensor.numel()
@@ -63,7 +63,7 @@ def _repeats(call: OperationCall) -> OpCost:
     repeats = call.argument("repeats")
     if not repeats.numel():
         return FREE
-    # Running sums by CUB, which prepares by a kernel of its own; then the positions are written.
+    # Running sums by CUB, which first runs a kernel to prepare; then the positions are written.
     written = OpCost(2 + kernels_over(call.outputs[0]), temporaries=(INDEX_BYTES * repeats.numel(),))
     if call.argument("output_size") is not None:
         return written
@@ -135,7 +135,7 @@ def _count_values(call: OperationCall) -> OpCost:
 def _read_ends(call: OperationCall, ends: int) -> OpCost:
     tensor = call.args[0]
     size = tensor.element_size()
-    # Each end is found by a reduction of its own, and read.
+    # Each end is found by its own reduction, and read.
     work = reduce_all(tensor.numel(), arithmetic("extremum", size), call.profile)
     reads = (("d2h", size),) * ends
     return OpCost(ends * work.launches, ends, reads, passing=(size, *work.workspaces) * ends)

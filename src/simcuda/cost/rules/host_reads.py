@@ -20,7 +20,7 @@ def read_all(elements: int, profile: Profile) -> OpCost:
         profile: The kind of device.
     """
     if elements == 1:
-        # Nothing is to be reduced: the value is copied into the result.
+        # There is nothing to reduce: the value is copied into the result.
         return OpCost(waits=1, copies=(("d2d", TRUTH_BYTES), ANSWER), temporaries=(TRUTH_BYTES,))
     work = reduce_all(elements, arithmetic("logical", TRUTH_BYTES), profile)
     launches = work.launches if elements else 1

@@ -154,7 +154,7 @@ def _shorten(call: OperationCall) -> OpCost:
     ordered = sort(indices, indices.contiguous(), max(indices.dim() - 1, 0))
     pair = (indices.nbytes, indices.numel() * INDEX_BYTES)
     temporaries = (*pair, *ordered.workspaces, indices.nbytes, INDEX_BYTES)
-    # CUB's selection of what is unique is two kernels.
+    # CUB selects unique values with two kernels.
     return OpCost(ordered.launches + 3, copies=ordered.copies, temporaries=temporaries)
 
 

@@ -78,9 +78,9 @@ def _isinf(call: OperationCall) -> OpCost:
 
 
 def _loss(call: OperationCall) -> OpCost:
-    """The losses of the elements and, unless they are asked for, their reduction."""
+    """The losses of the elements and, unless these are the result, their reduction."""
     tensor = call.args[0]
-    # 0 stands for no reduction.
+    # 0 means no reduction.
     if not call.argument("reduction", 1):
         return one_kernel(call)
     size = tensor.element_size()

@@ -23,7 +23,7 @@ FAMILIES = {
     "aminmax": ("aminmax",),
 }
 FAMILY_OF = {f"aten.{name}": family for family, names in FAMILIES.items() for name in names}
-# Overloads of one name that are of different families.
+# Overloads with one name but of different families.
 WHOLE = ("aten.max.default", "aten.min.default")
 ALONG = ("aten.max.dim", "aten.min.dim")
 CONVERTED = ("sum", "norm")
@@ -112,7 +112,7 @@ def _logsumexp(call: OperationCall) -> OpCost:
 
 def _dimensions(call: OperationCall, tensor: torch.Tensor) -> tuple[int, ...]:
     dim = call.argument("dim")
-    # No dimension stands for all of them.
+    # No dimension means all of them.
     if dim is None or dim == []:
         return tuple(range(tensor.dim()))
     dims = [dim] if isinstance(dim, int) else dim

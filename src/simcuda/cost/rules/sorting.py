@@ -66,7 +66,7 @@ def _sort(call: OperationCall) -> OpCost:
 
 
 def _median(call: OperationCall) -> OpCost:
-    """Of all elements: a sort, of which the middle is taken, or a NaN where the last is one."""
+    """Of all elements: a sort, then its middle element, or NaN if the last one is NaN."""
     tensor = call.args[0]
     if not tensor.numel():
         return OpCost(launches=1)
@@ -125,7 +125,7 @@ def _running(call: OperationCall) -> OpCost:
         return OpCost(copies=(("d2d", result.nbytes),))
     if not tensor.numel():
         return FREE
-    # The sum of integers is wider than what is added up.
+    # The sum of integers has a wider type than the integers.
     is_dense = tensor.is_contiguous() and tensor.dtype == result.dtype
     dense = () if is_dense else (result.nbytes,)
     return OpCost(len(dense) + (2 if _is_one_row(call) else 1), temporaries=dense)

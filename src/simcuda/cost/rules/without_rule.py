@@ -5,7 +5,7 @@ What is in none of these tables and has no rule might wait: it is reported as un
 
 from __future__ import annotations
 
-# Autograd has formulas of its own for these, so they arrive whole. Running ATen's shared code again, with the
+# Autograd has its own formulas for these, so they arrive whole. Running ATen's shared code again, with the
 # simulation watching, counts every operation within it, waits and temporaries included.
 TAKEN_APART: dict[str, tuple[str, ...]] = {
     "ATen/native/TensorCompare.cpp: isclose, all, and one read": ("allclose",),

@@ -15,7 +15,7 @@ from simcuda.recording.workloads.tensors import Steps, Workload, flags, integers
 
 
 def check_of_every_parameter(generator: torch.Generator) -> Steps:
-    """NaN and infinity in each gradient, asked for one by one."""
+    """NaN and infinity in each gradient, read one by one."""
     model = perceptron(8, 16, 16, 4)
     model(uniform(generator, 4, 8)).sum().backward()
     yield
@@ -28,7 +28,7 @@ def check_of_every_parameter(generator: torch.Generator) -> Steps:
 
 
 def check_of_all_parameters(generator: torch.Generator) -> Steps:
-    """The same question put once."""
+    """The same, read once."""
     model = perceptron(8, 16, 16, 4)
     model(uniform(generator, 4, 8)).sum().backward()
     yield
