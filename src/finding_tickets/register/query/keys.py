@@ -106,7 +106,8 @@ def _date(value: QueryValue, facts: Facts) -> Test:
 def _name(value: QueryValue, facts: Facts, words: str, matches: Callable[[str, str], bool]) -> Test:
     """A name that the vocabulary or a document has, if only as ``matches`` takes it."""
     known: Words = getattr(facts.config.vocabulary, words)
-    wanted = word_for(value.text, known) or value.text
+    # The words of a vocabulary may be spelt otherwise; a slash at the end of a domain says nothing.
+    wanted = word_for(value.text, known) or value.text.rstrip("/")
     seen = (name for row in facts.rows for name in KEYS[value.key].values(row, facts))
     names = dict.fromkeys([*known, *seen])
     if not any(matches(name, wanted) for name in names):
@@ -181,14 +182,6 @@ def _file(value: QueryValue, _: Facts) -> Test:
     return is_part_of
 
 
-def _is_within(domain: str, wanted: str) -> bool:
-    return f"{domain.casefold()}/".startswith(f"{wanted.casefold().rstrip('/')}/")
-
-
-def _is_part(category: str, wanted: str) -> bool:
-    return _alike(wanted) in _alike(category)
-
-
 def _stated(value: QueryValue, _: Facts, expected: bool = True) -> Test:
     values = FIELDS[value.word(_FIELD_WORDS, "field")]
     return lambda row_and_facts: bool(values(*row_and_facts)) is expected
@@ -224,8 +217,18 @@ KEYS: Mapping[str, QueryKey] = {
     "assignee": QueryKey(
         FIELDS["assignee"], lambda value, _: lambda name: folded(name) == folded(value.text)
     ),
-    "domain": QueryKey(FIELDS["domain"], partial(_name, words="domains", matches=_is_within)),
-    "category": QueryKey(FIELDS["category"], partial(_name, words="categories", matches=_is_part)),
+    "domain": QueryKey(
+        FIELDS["domain"],
+        partial(
+            _name,
+            words="domains",
+            matches=lambda name, wanted: f"{name}/".casefold().startswith(f"{wanted}/".casefold()),
+        ),
+    ),
+    "category": QueryKey(
+        FIELDS["category"],
+        partial(_name, words="categories", matches=lambda name, wanted: _alike(wanted) in _alike(name)),
+    ),
     "file": QueryKey(FIELDS["file"], _file),
     "reviewed-by": QueryKey(FIELDS["review"], _review, detailed=True),
     "related": QueryKey(FIELDS["related"], _related, detailed=True),
