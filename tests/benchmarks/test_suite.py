@@ -117,8 +117,8 @@ def test_every_result_is_measured_beside_something(tried: SuiteRun) -> None:
     for measured in results(tried).values():
         for result in measured.values():
             assert (result.value is None) == bool(result.missing)
-            assert result.value is None or result.value > 0
-            assert result.missing or result.beside
+            # Of a ratio to a difference of times nothing is certain at the least size, not even its sign.
+            assert result.missing or any(number.value > 0 for number in result.beside)
 
 
 @pytest.mark.slow

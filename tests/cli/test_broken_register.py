@@ -66,6 +66,6 @@ def test_each_is_shown(tickets: Tickets, broken: list[str]) -> None:
     ids = [item["id"] for item in tickets("list", "--format", "json").data]
     single = [name for name in ids if ids.count(name) == 1 and not name.startswith("-")]
     ran = tickets("show", *single)
-    pages = [line for line in ran.out.splitlines() if re.fullmatch(r"  File +tickets/\d+\.md", line)]
+    pages = [line for line in ran.out.splitlines() if re.search(r"(?:^| · )tickets/\d+\.md$", line)]
     assert (BAD_DATA, len(single)) == (ran.code, len(pages))
     assert len(single) > len(broken) / 2
