@@ -48,13 +48,13 @@ class Checked:
 
 @dataclass(frozen=True)
 class Ratio:
-    """What a claim says of the time of its variant, given in multiples of that of ``reference``."""
+    """What a claim states about the time of its variant, as multiples of the time of ``reference``."""
 
     reference: str
     condition: ClaimCondition
 
     def edges(self, at: At) -> tuple[Fraction, ...]:
-        """The ratios at which the outcome turns at a point; raises what ``evaluate`` raises."""
+        """The ratios at which the outcome changes, at a point; raises what ``evaluate`` raises."""
         return tuple(evaluate(side, {**at, self.reference: 1}) for side in self.condition.sides)
 
     def outcome(self, low: float | None, high: float | None, at: At) -> bool | None:
@@ -63,7 +63,7 @@ class Ratio:
             return None
         ends, edges = (Fraction(low), Fraction(high)), self.edges(at)
         met = [satisfied(self.condition, ratio, {**at, self.reference: 1}) for ratio in ends]
-        # An interval that is wider than a range has both ends outside of it, and may still be right.
+        # An interval wider than the range has both ends outside, and the median may still be inside.
         is_range = self.condition.relation == RANGE
         is_outside = ends[1] < edges[0] or ends[0] > edges[1] if is_range else not any(met)
         return False if is_outside else True if all(met) else None
@@ -110,7 +110,7 @@ def parse_ratio(text: str, subject: str, variants: Iterable[str]) -> Ratio:
     elif len(named) > 1:
         wrong = f"compares with {' and '.join(named)}; a claim compares with one other variant"
         hint = "make it several claims"
-    # Times of machines cancel out only where the expression is a number times one time.
+    # The speed of the machine cancels out only if the expression is a number times one time.
     elif not all(_degree(side, named) == 1 for side in condition.sides):
         wrong = f"is no multiple of the time of {named[0]}"
     elif condition.relation in {"==", "!="}:
@@ -122,7 +122,7 @@ def parse_ratio(text: str, subject: str, variants: Iterable[str]) -> Ratio:
 
 
 def _degree(expression: Expression, times: Collection[str]) -> int | None:
-    """The power of a time that an expression is: 0 for a number, 1 for a time; None where it is no power."""
+    """The power of a time in an expression: 0 in a number, 1 in a time; None if it has no single power."""
     match expression:
         case Number():
             return 0
@@ -162,7 +162,7 @@ def check_counts(
 ) -> Checked:
     """A claim about a metric that was counted at ``points`` of a sweep, one at least."""
     condition, found = parse_condition(value), fit(points, counts, sweep, is_ending=metric in ENDINGS)
-    # A law may be fitted to a part of the sweep; people must see that.
+    # People must see that a law was fitted to a part of the sweep.
     covered = coverage(len(points), len(sweep))
     if condition.relation == GROWTH:
         if found.law is None:
@@ -204,10 +204,10 @@ def _monomials(expression: Expression) -> list[Monomial]:
         case Variable(name):
             found = [frozenset({(name, 1)})]
         case Number() | Call("min"):
-            # Laws contain `min(1, x)` alone, and classes no min at all.
+            # The only min in a law is `min(1, x)`; a class has none.
             found = [frozenset()]
         case Call("*", (left, right)):
-            # Each is expanded on its own: of a product of sums, most terms are the same ones again.
+            # Each side is reduced first: most terms of a product of sums occur many times.
             ones, others = ([Counter(dict(each)) for each in _monomials(side)] for side in (left, right))
             found = [frozenset((one + other).items()) for one in ones for other in others]
         case Call("/", (left, _)):

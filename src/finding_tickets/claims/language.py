@@ -199,14 +199,14 @@ def check_variables(node: Expression | ClaimCondition, known: Iterable[str]) -> 
 
 
 def suggest(word: str, known: Sequence[str]) -> str:
-    """What a misspelt word may have meant, and what is known."""
+    """A hint for a misspelt word: the closest known word, and all of them."""
     close = difflib.get_close_matches(word, known, n=1)
     question = f"did you mean '{close[0]}'? " if close else ""
     return f"{question}known: {', '.join(known) or 'none'}"
 
 
 class _Parser:
-    """Recursive descent over the tokens of one text."""
+    """Reads one text by recursive descent over its tokens."""
 
     def __init__(self, text: str) -> None:
         if len(text) > LONGEST_TEXT:
@@ -258,7 +258,7 @@ class _Parser:
         self._accept(token.text)
         column = token.position + 1
         if token.kind == "number":
-            # No float on the way: 0.1 is none.
+            # Never by way of a float, which 0.1 is not exactly.
             value = Fraction(token.text.replace("_", ""))
             if max(value.numerator, value.denominator) > LARGEST_NUMBER:
                 raise ExpressionError(f"the number at column {column} has too many digits")

@@ -47,7 +47,7 @@ CHUNKS = (
     *(131072, 2097152),
 )
 PRIME = 2**31 - 1
-# Enough for one verification, whose metrics and lines often have the same values at the same points.
+# In one verification many metrics and lines have the same values at the same points.
 _keep_laws = lru_cache(maxsize=256)
 
 Sizes = Mapping[str, int]
@@ -167,7 +167,7 @@ def fit(
             names = {variable.name for variable in variables(expression)}
             extremes = [{min(at[name] for at in sweep), max(at[name] for at in sweep)} for name in names]
             corners = (dict(zip(names, corner, strict=True)) for corner in product(*extremes))
-            # A law that is no yes or no for sizes between those of the sweep is a coincidence.
+            # A law that is neither 0 nor 1 at some sizes within the sweep is a coincidence.
             if not all(evaluate(expression, at) in {0, 1} for at in corners):
                 continue
         laws.append(law)
@@ -198,7 +198,7 @@ def identify(
 
 @_keep_laws
 def _identify(points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> tuple[str, ...]:
-    # Two branches fit much by chance, so that they are tried only where no sum fits.
+    # Two branches often fit by chance, so they are tried only if no sum fits.
     return _sum_laws(points, values, flags) or _shortest(list(_maxima(points, values, flags)))
 
 
@@ -211,7 +211,7 @@ def _sum_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) 
     columns = list(known)
     found: list[Sum] = []
     for size, shortest in SHORTEST_SUM.items():
-        # A longer sum cannot be the shortest law any more.
+        # No longer sum can be shorter to describe than what was found.
         if found and min(law.length for law in found) <= shortest:
             break
         for hit in _spanning(columns, values, size):
@@ -228,7 +228,7 @@ def _sum_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) 
 
 def _shortest(laws: Sequence[tuple[int, str]]) -> tuple[str, ...]:
     shortest = min((length for length, _ in laws), default=0)
-    # Where many laws fit, the sweep says nothing, and a list of them helps nobody.
+    # If many laws fit, the sweep decides nothing, and a list of them helps nobody.
     rivals = tuple(dict.fromkeys(text for length, text in laws if length == shortest))
     return rivals if len(rivals) <= MOST_RIVALS else ()
 
@@ -241,7 +241,7 @@ def directions(points: tuple[Point, ...]) -> dict[Column, list[Term]]:
     """
     groups: dict[Column, list[Term]] = {}
     for term in _terms([dict(point) for point in points]):
-        # A term that is 0 at every point can be neither found nor excluded.
+        # The sweep says nothing about a term that is 0 at every point.
         if key := _primitive(term.column):
             group = groups.setdefault(key, [])
             if not group or group[0].length == term.length:
@@ -252,7 +252,7 @@ def directions(points: tuple[Point, ...]) -> dict[Column, list[Term]]:
 def _terms(points: Sequence[Sizes]) -> Iterator[Term]:
     """Every term over the variables that all points share, shortest kinds first."""
     columns = {name: tuple(point[name] for point in points) for name in points[0]}
-    # The lengths order the kinds: of laws that fit alike the one that is simplest to say is taken.
+    # The lengths rank the kinds of terms: of several laws that fit, the shortest to describe is taken.
     yield Term("1", 1, (1,) * len(points))
     for name, column in columns.items():
         yield Term(name, VARIABLE_LENGTH, column, (name,))
@@ -344,7 +344,7 @@ def _solve(columns: Sequence[Column], target: Column) -> tuple[Fraction, ...] | 
 def _is_determined(law: Sum, points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> bool:
     """Whether a sweep has enough points for a law, and enough values to prove each slope of it."""
     terms = law.terms
-    # Values of a column that is flat but for one step are easily explained by chance.
+    # A column that is flat except for one step fits many values by chance.
     flat = any(term.is_step or (term.variables and len(set(term.column)) == 2) for term in terms)
     is_complex = len(terms) == max(SHORTEST_SUM) or (flat and (len(terms) > 1 or terms[0].is_step))
     if len(values) < len(terms) + (SPARE_POINTS_OF_COMPLEX if is_complex else SPARE_POINTS):
@@ -356,8 +356,8 @@ def _is_determined(law: Sum, points: tuple[Point, ...], values: Column, flags: f
 
 
 def _predicts(law: Sum, values: Column, rows: Sequence[int]) -> bool:
-    """Whether a fit to all but any one of ``rows`` has only one solution, and so predicts that row."""
-    # Leave-one-out: a law must not rest on the point that it is to explain.
+    """Whether the law follows from all but any one of ``rows``, and so predicts each of them."""
+    # Leave one out: a law must not depend on the point that it is to explain.
     for left_out in rows:
         kept = [i for i in rows if i != left_out]
         columns = [tuple(term.column[i] for i in kept) for term in law.terms]

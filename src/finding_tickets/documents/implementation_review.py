@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from finding_tickets.documents.finding import read_checklist
 from finding_tickets.documents.locations import place_of, read_code, read_locations
@@ -198,12 +199,12 @@ def _artifacts(parts: Iterable[DocumentPart]) -> Iterator[tuple[Excerpt, Values]
             continue
         for each in nested([part]):
             group = each.title
-            for block in walk(each.own_blocks, rows=False):
-                if block.kind == "Paragraph" and block in each.own_blocks:
+            for block in takewhile(lambda block: not block.level, each.blocks):
+                if block.kind == "Paragraph":
                     group = part.source.whole(block).plain.rstrip(" :")
-                elif block.kind == "Item":
+                for item in (item for item in walk([block], rows=False) if item.kind == "Item"):
                     # The first code span names the artifact; the rest is a remark.
-                    text = item_text(part.source, block)
+                    text = item_text(part.source, item)
                     spans = text.code_spans()
                     name = spans[0].plain if spans else text.plain.partition(" (")[0]
                     remark = text.plain.removeprefix(name).strip(" :\u2013\u2014-")

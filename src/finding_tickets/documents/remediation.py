@@ -172,7 +172,8 @@ def read_sidecar(data: bytes, path: str) -> tuple[Remediation, tuple[Problem, ..
     if root is None and not source.problems:
         source.report("remediation-yaml", 0, "the file says nothing", level=Level.ERROR)
     values = _remediation(root, source, source.span(0, len(data)))
-    return Remediation.model_validate(values), tuple(source.problems)
+    problems = sorted(source.problems, key=lambda problem: problem.line)
+    return Remediation.model_validate(values), tuple(problems)
 
 
 def _remediation(root: YamlNode | None, source: Source, span: Span) -> Values:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from functools import cached_property, lru_cache
-from itertools import takewhile
 from typing import TypeAlias
 
 from finding_tickets.documents.metadata import LabelledValue, labelled_values
@@ -140,12 +139,12 @@ class DocumentPart:
         """What the section is for, as far as its title says; the title of a document says nothing."""
         if self.heading and self.heading.level == 1 and not _PLAIN_TITLE.fullmatch(self.name):
             return None
-        # A ticket that was written when all was done has its metadata under this title, which is that of a
-        # resolution in others.
-        text = self.source.data[self.start : self.end] if _SUMMARY_OF_FIX.fullmatch(self.name) else b""
-        if b"ticket id" in text.lower():
-            return SectionKind.METADATA
-        return _kind_of_title(self.title)
+        kind = _kind_of_title(self.title)
+        if kind is SectionKind.RESOLUTION and _SUMMARY_OF_FIX.fullmatch(self.name):
+            # A ticket that was written when all was done may have its metadata under this title.
+            stated = b"ticket id" in self.source.data[self.start : self.end].lower()
+            return SectionKind.METADATA if stated else kind
+        return kind
 
     @cached_property
     def body(self) -> Excerpt:
@@ -182,11 +181,6 @@ class DocumentPart:
         """The text of the heading and of every heading within the part."""
         headings = [block for block in (self.heading, *self.blocks) if block and block.level]
         return [self.source.text(block.first, block.last) for block in headings]
-
-    @property
-    def own_blocks(self) -> tuple[Block, ...]:
-        """The blocks before the first heading within the part."""
-        return tuple(takewhile(lambda block: block.kind != "Heading", self.blocks))
 
     @cached_property
     def parts(self) -> tuple[DocumentPart, ...]:

@@ -105,11 +105,13 @@ def bisect(
     if not claims:
         raise UsageError(f"{name} claims nothing about {variant} that can be checked at commits")
     metrics = {claim.metric for claim in claims}
-    of_fix = tuple(
-        _at_most(claim, variant)
-        for claim in todo.claims
-        if claim.variant == FIX != variant and claim.metric in metrics
-    )
+    of_fix = []
+    for claim in todo.claims:
+        if claim.variant == FIX != variant and claim.metric in metrics:
+            # What costs less than the fix is no other defect.
+            is_exact = parse_condition(claim.value).relation == "=="
+            value = f"<= {claim.value.strip().removeprefix('==')}" if is_exact else claim.value
+            of_fix.append(claim.model_copy(update={"variant": variant, "value": value}))
     source = todo.variants[variant]
     # Claims are checked afterwards, also against what is kept; only what is traced must be known before.
     traced = tuple(claim for claim in claims if claim.metric == "graph_breaks")
@@ -156,13 +158,6 @@ def bisect(
     is_older = decided is not None and decided.state is BisectState.DEFECT and decided.turn is None
     gaps = (*([OLDER] if is_older else []), *([SHALLOW] if shallow_commits(root) else []))
     return Bisection(name, variant, steps, len(nodes), course.measured, gaps)
-
-
-def _at_most(claim: Claim, variant: str) -> Claim:
-    """A claim about the fix, made of another variant, which may also cost less."""
-    is_exact = parse_condition(claim.value).relation == "=="
-    value = f"<= {claim.value.strip().removeprefix('==')}" if is_exact else claim.value
-    return claim.model_copy(update={"variant": variant, "value": value})
 
 
 def _commits(root: Path, source: FunctionPath, good: str | None, bad: str) -> tuple[LogEntry, ...]:

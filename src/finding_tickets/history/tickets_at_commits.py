@@ -169,7 +169,7 @@ class RegisterAtCommits:
         self._inputs: dict[tuple[object, ...], TicketInputs] = {}
         self._config = cache(self._read_config)
         self._document = cache(self._read_document)
-        self._evidence = cache(self._read_evidence)
+        self._evidence: dict[str, Evidence | None] = {}
         self._digest = cache(lambda blob: hashlib.sha256(objects.content(blob) or b"").hexdigest())
         self._commits: dict[str, str] = {}
 
@@ -236,7 +236,11 @@ class RegisterAtCommits:
         """The evidence that a commit has of a ticket as results, where it is of the files of the commit."""
         ticket = self.tickets(snapshot)[name]
         for _, blob in snapshot.files(f"{self.config(snapshot).evidence}/{safe_name(ticket.id)}"):
-            evidence = self._evidence(blob)
+            if blob not in self._evidence:
+                self._evidence[blob] = None
+                with suppress(NoStatementError):
+                    self._evidence[blob] = load(self._objects.content(blob) or b"")
+            evidence = self._evidence[blob]
             done = evidence.verification if evidence else None
             if not evidence or not done or not done.variants:
                 continue
@@ -284,12 +288,6 @@ class RegisterAtCommits:
             return None
         document, problems = read_document(data, path, config.vocabulary)
         return TicketAtCommit(document, _first_error(problems)) if document else None
-
-    def _read_evidence(self, blob: str) -> Evidence | None:
-        try:
-            return load(self._objects.content(blob) or b"")
-        except NoStatementError:
-            return None
 
 
 def _first_error(problems: Iterable[Problem]) -> str | None:

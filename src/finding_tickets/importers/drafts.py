@@ -111,15 +111,13 @@ def _description(found: SarifFinding, tool: str) -> Iterator[str]:
         yield paragraphs(found.about, LONGEST_TEXT)
     if found.link:
         yield f"More about the rule: {words(found.link, LONGEST_LINE)}"
-    related = [f"- {words(str(spot), LONGEST_LINE)}{_said_of(spot)}" for spot in found.related if str(spot)]
+    related = []
+    for spot in (each for each in found.related if str(each)):
+        place, text = words(str(spot), LONGEST_LINE), words(spot.text, LONGEST_LINE)
+        related.append(f"- {place}: {text}" if text else f"- {place}")
     if related:
         yield "Related places:"
         yield "\n".join(related[:MOST_PLACES])
-
-
-def _said_of(spot: Spot) -> str:
-    text = words(spot.text, LONGEST_LINE)
-    return f": {text}" if text else ""
 
 
 def _places(found: SarifFinding, vocabulary: Vocabulary) -> Iterator[Place]:

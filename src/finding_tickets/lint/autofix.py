@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -44,22 +44,21 @@ def fix(
     context = Context(register)
     found = breaches(register, documents, is_wanted)
     paths = dict.fromkeys(breach.problem.file for breach in found if breach.fix)
-    done = (_fix_file(path, context, is_wanted) for path in paths)
-    return tuple(each for each in done if each.count or each.error)
-
-
-def _fix_file(path: str, context: Context, is_wanted: Callable[[str], bool]) -> FixedFile:
-    count = 0
-    for _ in range(PASSES):
-        attempt = _Attempt(path, context, is_wanted)
-        try:
-            rewrite(context.root, [FileEdit(path, attempt.make)])
-        except BadDataError as error:
-            return FixedFile(path, count, error)
-        if not attempt.count:
-            break
-        count += attempt.count
-    return FixedFile(path, count)
+    done = []
+    for path in paths:
+        fixed = FixedFile(path, 0)
+        for _ in range(PASSES):
+            attempt = _Attempt(path, context, is_wanted)
+            try:
+                rewrite(context.root, [FileEdit(path, attempt.make)])
+            except BadDataError as error:
+                fixed = FixedFile(path, fixed.count, error)
+                break
+            if not attempt.count:
+                break
+            fixed = FixedFile(path, fixed.count + attempt.count)
+        done += [fixed] if fixed.count or fixed.error else []
+    return tuple(done)
 
 
 class _Attempt:
@@ -74,7 +73,13 @@ class _Attempt:
     def make(self, data: bytes) -> bytes:
         """The file after the edits that fix something and break nothing: all at once, else one by one."""
         found = self._read(data)[1]
-        fixes = list(_apart([each for each in found if each.fix and self._is_wanted(each.problem.rule)]))
+        chosen = (each for each in found if each.fix and self._is_wanted(each.problem.rule))
+        fixes, end = list[Breach](), -1
+        # Of edits that touch one another, the first in the file; the next pass makes the other.
+        for breach in sorted(chosen, key=lambda each: min(splice.start for splice in each.fix)):
+            if min(splice.start for splice in breach.fix) > end:
+                end = max(splice.end for splice in breach.fix)
+                fixes.append(breach)
         # Edits that are right one by one may do harm together, where one moves what another one reads.
         if not self._fixes(data, fixes):
             fixes = [breach for breach in fixes if self._fixes(data, [breach])]
@@ -98,15 +103,6 @@ class _Attempt:
         if document is None:
             return None, tuple(map(Breach, reported))
         return document.id.value, examine(source, document, reported, self._context)
-
-
-def _apart(proposed: Sequence[Breach]) -> Iterator[Breach]:
-    """Those of the breaches, in the order of the file, whose edits do not touch."""
-    end = -1
-    for breach in sorted(proposed, key=lambda each: min(splice.start for splice in each.fix)):
-        if min(splice.start for splice in breach.fix) > end:
-            end = max(splice.end for splice in breach.fix)
-            yield breach
 
 
 def _edited(data: bytes, fixes: Sequence[Breach]) -> bytes:

@@ -95,6 +95,7 @@ def examine(
     for problem in reported:
         fix = RULES[problem.rule].fix if problem.rule in RULES else None
         found.append(Breach(problem, tuple(fix(source, problem)) if fix else ()))
+    # A check may belong to several rules and runs once.
     names = {rule.id for rule in rules}
     for check, of in dict.fromkeys((rule.check, rule.of) for rule in rules):
         remarks = check(document, context) if check and isinstance(document, of) else ()
@@ -108,7 +109,8 @@ def examine(
     ignored = {name for comment in comments if comment.reason for name in comment.rules if _may_ignore(name)}
     left = [breach for breach in found if breach.problem.rule not in ignored]
     broken = {breach.problem.rule for breach in found}
-    return (*left, *(each for comment in comments for each in _of_comment(source, comment, broken)))
+    remarks = (remark for comment in comments for remark in _of_comment(source, comment, broken))
+    return (*left, *(_breach(source, remark) for remark in remarks))
 
 
 def source_of(register: Register, document: Document) -> Source:
@@ -181,21 +183,21 @@ def _may_ignore(name: str) -> bool:
     return name in RULES and not RULES[name].bad_data
 
 
-def _of_comment(source: Source, comment: Suppression, broken: Collection[str]) -> Iterator[Breach]:
+def _of_comment(source: Source, comment: Suppression, broken: Collection[str]) -> Iterator[Remark]:
     """What is wrong with a comment that has lint ignore something."""
     place = source.span(comment.start, comment.end)
     if not comment.rules or not comment.reason:
         missing = "no reason" if comment.rules else "no rule"
         message = f"the lint-ignore comment gives {missing}"
-        yield _breach(source, Remark(FORM, place, message, "write <!-- lint-ignore RULE: reason -->"))
+        yield Remark(FORM, place, message, "write <!-- lint-ignore RULE: reason -->")
         return
     for name in comment.rules:
         if name not in RULES:
             message = f"there is no rule {name}"
-            yield _breach(source, Remark(FORM, place, message, close_rules(name)))
+            yield Remark(FORM, place, message, close_rules(name))
         elif not _may_ignore(name):
             message = f"{name} cannot be ignored: it makes the ticket unreadable"
-            yield _breach(source, Remark(FORM, place, message))
+            yield Remark(FORM, place, message)
     unused = [name for name in comment.rules if _may_ignore(name) and name not in broken]
     if unused:
         start, end = comment.start, comment.end
@@ -206,4 +208,4 @@ def _of_comment(source: Source, comment: Suppression, broken: Collection[str]) -
             start, end = line, rest.end()
         fix = [Splice(start, end, b"")] if len(unused) == len(comment.rules) else []
         message = f"nothing to ignore for {', '.join(unused)}"
-        yield _breach(source, Remark(UNUSED, place, message, "remove the comment", fix))
+        yield Remark(UNUSED, place, message, "remove the comment", fix)

@@ -120,26 +120,33 @@ def setting(edit: DocumentEdit, name: str, given: Sequence[str]) -> None:
         BadDataError: The value cannot be written so that it reads back.
     """
     known, key = _key_for(name, edit.document)
-    values = _values_for(known, key, given, edit.vocabulary)
+    texts = [text for value in given for text in (_SEPARATORS.split(value) if key.several else [value])]
+    values = [text for text in dict.fromkeys(one_line(f"{known}=", text) for text in texts) if text]
+    if key.required and not values:
+        raise UsageError(f"{known} must not be empty")
+    if len(values) > 1 and not key.several:
+        raise UsageError(f"{known} is given {len(values)} values, and has one")
+    try:
+        values = [key.check(value, edit.vocabulary) for value in values]
+    except ValueError as error:
+        raise UsageError(f"{known} cannot be {', '.join(values)!r}", hint=f"it is {error}") from None
     if key is KEYS["status"]:
         current, wanted = status_of(edit.document), word_for(values[0], edit.vocabulary.statuses)
+        # Setting it to what it is changes at most how it is spelt.
         if current != wanted:
             check_transition(current, "set", Status(wanted or ""))
     write_row(edit, key, values)
 
 
 def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> None:
-    """Give a row of the metadata values that are known to be right.
-
-    Raises:
-        UsageError: The edit has set that row already.
-        BadDataError: The value cannot be written so that it reads back.
-    """
+    """Give a row of the metadata values that are known to be right."""
     labels = set(map(squeeze, key.labels))
+    # Two names of one row: whichever value won, somebody would be surprised.
     if labels & edit.labels:
         raise UsageError(f"{key.labels[0]} is set twice", hint="make the changes one by one")
     edit.labels |= labels
     expected = partial(_reads, key=key, values=values, vocabulary=edit.vocabulary)
+    # Nothing to do is no change: Updated keeps its date, too.
     if expected(edit.document) or (not values and row_of(edit.page, key.labels) is None):
         return
     # What a resolution amounts to is read in the light of the status.
@@ -223,23 +230,10 @@ def _key_for(name: str, document: Document) -> tuple[str, MetadataKey]:
     raise UsageError(f"{name!r} is no key of {document.id.value}", hint=hint)
 
 
-def _values_for(name: str, key: MetadataKey, given: Sequence[str], vocabulary: Vocabulary) -> list[str]:
-    """The values as they are to be written: none for a row that is to be empty."""
-    texts = [text for value in given for text in (_SEPARATORS.split(value) if key.several else [value])]
-    values = [text for text in dict.fromkeys(one_line(f"{name}=", text) for text in texts) if text]
-    if key.required and not values:
-        raise UsageError(f"{name} must not be empty")
-    if len(values) > 1 and not key.several:
-        raise UsageError(f"{name} is given {len(values)} values, and has one")
-    try:
-        return [key.check(value, vocabulary) for value in values]
-    except ValueError as error:
-        raise UsageError(f"{name} cannot be {', '.join(values)!r}", hint=f"it is {error}") from None
-
-
 def _reads(document: Document, key: MetadataKey, values: Sequence[str], vocabulary: Vocabulary) -> bool:
     """Whether the row of a key has these values, and the field that is read from it, too."""
     stated = getattr(document, key.field, None)
+    # How the values are separated is up to the document, so that only what was read of them counts.
     if key.several:
         return [each.value for each in stated or ()] == list(values)
     labels = list(map(squeeze, key.labels))

@@ -44,7 +44,7 @@ class CodeInputs(NamedTuple):
     digest: str = ABSENT
     verifier: str | None = None
     modules: tuple[str, ...] = ()  # files and dotted names of variants without a revision
-    revisions: tuple[str, ...] = ()  # of the other variants, in the order in which a plan resolves them
+    revisions: tuple[str, ...] = ()  # of the other variants
     # Names in claims: variants if the usual folder has such files. None: all files there are variants.
     claimed: tuple[str, ...] | None = None
 
@@ -172,28 +172,21 @@ class Verdicts:
     ) -> tuple[str, ...]:
         """The names of the inputs of a verification that are others now, or gone, or new; none if fresh.
 
-        Where the Remediation is the same, the files that it names are among those that were recorded.
+        Where the Remediation is the same, the files and revisions that it names are among those recorded:
+        what cannot be planned leaves no evidence.
         """
         before = {(name, kind): value for name, kind, value in evidence.inputs}
         recorded = [name for name, kind in before if kind == "file" and name != REMEDIATION]
         # What is simulated depends on the torch here; a GPU may be on another machine, with its own.
         own = evidence.meter == "simulated" and not any_torch
-        now = {
+        now: dict[tuple[str, str], str | None] = {
             (TOOL, "version"): __version__,
             (TORCH, "version"): own_torch() if own else evidence.torch,
             (REMEDIATION, "file"): code.digest,
         }
-        revisions = list(code.revisions)
-        if evidence.revision and (code.modules or not revisions):
-            # Variants that name no revision were measured at that of the evidence.
-            revisions.append(evidence.revision)
-        for revision in revisions:
-            self.resolve([revision])
-            commit = self._commits[revision]
-            # A plan ends at the first revision that names no commit.
-            if commit is None:
-                break
-            now[revision, "commit"] = commit
+        revisions = [name for name, kind in before if kind == "commit"]
+        self.resolve(revisions)
+        now |= {(name, "commit"): self._commits[name] for name in revisions}
         usual = [] if evidence.revision else self._usual_variants(document_id, code)
         now |= {(name, "file"): self._digest(name) for name in sorted({*recorded, *usual})}
         changed = [key[0] for key in {**before, **now} if before.get(key) != now.get(key)]

@@ -224,10 +224,9 @@ def _resolve(
     found: dict[str, Revision] = {}
     for name, text in named.items():
         try:
-            found[name] = checkouts.revision(text)
+            revision = found[name] = checkouts.revision(text)
         except RevisionError as error:
             return found, f"{name}: {error}"
-    for name, revision in found.items():
         file = variants[name].module
         if not file.endswith(".py") or checkouts.has(revision, file):
             continue

@@ -95,7 +95,7 @@ class Context:
         self.root = register.root
         self.vocabulary = register.config.vocabulary
         self.code = WorkTree(register.root)
-        self._register = register
+        self._register, self._verdicts = register, Verdicts(register.root, register.config.evidence)
         self._by_id: dict[str, list[Document]] = defaultdict(list)
         self._by_numbers: dict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
         self._by_file: dict[str, list[Problem]] = defaultdict(list)
@@ -137,10 +137,6 @@ class Context:
         code = code_inputs(document.remediation)
         current = self._verdicts.current(document.id.value, code)
         return current.evidence.verdict.value if current.evidence else None
-
-    @cached_property
-    def _verdicts(self) -> Verdicts:
-        return Verdicts(self.root, self._register.config.evidence)
 
     @cached_property
     def first_commit(self) -> date | None:

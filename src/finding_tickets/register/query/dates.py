@@ -47,29 +47,22 @@ def date_test(relation: str, value: str, today: date) -> Callable[[date], bool] 
         days = int(age["number"]) * UNITS[age["unit"].lower()]
         compare = COMPARE[relation or "<="]
         return lambda day: compare((today - day).days, days)
-    span = _span(value, today)
-    if span is None:
-        return None
-    first, last = span
-    if relation in {"", "="}:
-        return lambda day: first <= day <= last
-    edge, compare = (last if relation in {"<=", ">"} else first), COMPARE[relation]
-    return lambda day: compare(day, edge)
-
-
-def _span(value: str, today: date) -> tuple[date, date] | None:
-    """The first and the last day of what ``value`` names."""
-    ago = _AGO.get(value.casefold())
-    if ago is not None:
-        value = (today - timedelta(days=ago)).isoformat()
+    if value.casefold() in _AGO:
+        value = (today - timedelta(days=_AGO[value.casefold()])).isoformat()
     match = _DATE.fullmatch(value)
     try:
+        # The calendar decides whether there is such a month or day.
         first = date.fromisoformat(f"{value}-01-01"[: len("YYYY-MM-DD")]) if match else None
     except ValueError:
         return None
     if match is None or first is None:
         return None
-    if match["day"]:
-        return first, first
-    month = first.month if match["month"] else 12
-    return first, date(first.year, month, monthrange(first.year, month)[1])
+    last = first
+    if not match["day"]:
+        month = first.month if match["month"] else 12
+        last = date(first.year, month, monthrange(first.year, month)[1])
+    if relation in {"", "="}:
+        return lambda day: first <= day <= last
+    # After a month is after its last day, and up to a month is up to that day.
+    edge, compare = (last if relation in {"<=", ">"} else first), COMPARE[relation]
+    return lambda day: compare(day, edge)

@@ -106,7 +106,8 @@ def _date(value: QueryValue, facts: Facts) -> Test:
 def _name(value: QueryValue, facts: Facts, words: str, matches: Callable[[str, str], bool]) -> Test:
     """A name that the vocabulary or a document has, if only as ``matches`` takes it."""
     known: Words = getattr(facts.config.vocabulary, words)
-    wanted = word_for(value.text, known) or value.text
+    # The words of a vocabulary may be spelt otherwise; a slash at the end of a domain says nothing.
+    wanted = word_for(value.text, known) or value.text.rstrip("/")
     seen = (name for row in facts.rows for name in KEYS[value.key].values(row, facts))
     names = dict.fromkeys([*known, *seen])
     if not any(matches(name, wanted) for name in names):
@@ -151,6 +152,7 @@ def _review(value: QueryValue, facts: Facts) -> Test:
 def _id(value: QueryValue, facts: Facts) -> Test:
     wanted = value.text.casefold()
     if not is_pattern(wanted) and wanted not in facts.ids:
+        # Words such as SHA-256 have the form of an ID and may be meant as text.
         hint = close_words(value.text, facts.ids.values(), "quote it to search for it")
         raise value.wrong(f"no document has the ID {value.text!r}", hint)
     return lambda document_id: fnmatchcase(document_id.casefold(), wanted)
@@ -179,14 +181,6 @@ def _file(value: QueryValue, _: Facts) -> Test:
         return any(all(map(fnmatchcase, parts[start:], wanted)) for start in starts)
 
     return is_part_of
-
-
-def _is_within(domain: str, wanted: str) -> bool:
-    return f"{domain.casefold()}/".startswith(f"{wanted.casefold().rstrip('/')}/")
-
-
-def _is_part(category: str, wanted: str) -> bool:
-    return _alike(wanted) in _alike(category)
 
 
 def _stated(value: QueryValue, _: Facts, expected: bool = True) -> Test:
@@ -224,8 +218,18 @@ KEYS: Mapping[str, QueryKey] = {
     "assignee": QueryKey(
         FIELDS["assignee"], lambda value, _: lambda name: folded(name) == folded(value.text)
     ),
-    "domain": QueryKey(FIELDS["domain"], partial(_name, words="domains", matches=_is_within)),
-    "category": QueryKey(FIELDS["category"], partial(_name, words="categories", matches=_is_part)),
+    "domain": QueryKey(
+        FIELDS["domain"],
+        partial(
+            _name,
+            words="domains",
+            matches=lambda name, wanted: f"{name}/".casefold().startswith(f"{wanted}/".casefold()),
+        ),
+    ),
+    "category": QueryKey(
+        FIELDS["category"],
+        partial(_name, words="categories", matches=lambda name, wanted: _alike(wanted) in _alike(name)),
+    ),
     "file": QueryKey(FIELDS["file"], _file),
     "reviewed-by": QueryKey(FIELDS["review"], _review, detailed=True),
     "related": QueryKey(FIELDS["related"], _related, detailed=True),
