@@ -95,6 +95,7 @@ def examine(
     for problem in reported:
         fix = RULES[problem.rule].fix if problem.rule in RULES else None
         found.append(Breach(problem, tuple(fix(source, problem)) if fix else ()))
+    # A check may belong to several rules and runs once.
     names = {rule.id for rule in rules}
     for check, of in dict.fromkeys((rule.check, rule.of) for rule in rules):
         remarks = check(document, context) if check and isinstance(document, of) else ()

@@ -146,6 +146,7 @@ def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> No
         raise UsageError(f"{key.labels[0]} is set twice", hint="make the changes one by one")
     edit.labels |= labels
     expected = partial(_reads, key=key, values=values, vocabulary=edit.vocabulary)
+    # Nothing to do is no change: Updated keeps its date, too.
     if expected(edit.document) or (not values and row_of(edit.page, key.labels) is None):
         return
     # What a resolution amounts to is read in the light of the status.

@@ -119,6 +119,7 @@ def _folders(files: Iterable[str], documents: Iterable[str]) -> dict[str, int]:
     """
     all_below, documents_below = _below(files), _below(documents)
     directly = Counter(_parent(path) for path in documents)
+    # From the root downwards: below a folder that is taken, nothing else is.
     found, waiting = [], ["."]
     while waiting:
         folder = waiting.pop()

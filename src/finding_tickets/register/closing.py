@@ -85,6 +85,7 @@ def closing(edit: DocumentEdit, wanted: Closing, verdict_of: Callable[[Document]
             message = f"what is verified of {ticket.id.value} is the decision to keep the code, not a fix"
             raise GateError(message, hint="--as wont-fix, or --force with a --reason")
     write_row(edit, KEYS["status"], [status])
+    # Only a document that has such a row gets its outcome there, too: the section below says it anyway.
     if row_of(edit.page, _RESOLUTION.labels):
         write_row(edit, _RESOLUTION, [wanted.outcome])
     if verdict is Verdict.VERIFIED:
@@ -113,6 +114,7 @@ def reopening(edit: DocumentEdit, reason: str, today: date) -> None:
     ticking(_answered(ticket), False)(edit)
     _mark_earlier(edit, _resolutions(edit))
     body = [f"**Reopened:** {today.isoformat()}", f"**Reason:** {reason}"]
+    # An outcome may be stated in several places: the next one counts once the first is gone.
     while stated := _stating(edit):
         if isinstance(stated, DocumentPart):
             _mark_earlier(edit, [stated])
@@ -175,6 +177,7 @@ def _records(
     edit: DocumentEdit, resolutions: Sequence[DocumentPart], lines: Sequence[str], is_outdated: bool
 ) -> Iterator[Splices]:
     """Ways to write down how the ticket was closed, beside what its document says of that already."""
+    # A section that people began is continued, where nothing in it is of the past.
     first = resolutions[0] if resolutions else None
     if first and first.heading and first.name == _CLOSED.lower() and not is_outdated:
         yield add_below(edit.page, first.heading, lines)
@@ -195,6 +198,7 @@ def _stating(edit: DocumentEdit) -> str | DocumentPart | None:
     at = outcome.span.start
     sections = zip(edit.page.parts, edit.document.sections, strict=True)
     parts = (part for part, each in sections if each.heading.start <= at <= each.body.span.end)
+    # A section is marked once: if an outcome is read from it all the same, the edit fails and says so.
     return next((part for part in parts if part.heading and not part.title.startswith(EARLIER)), None)
 
 

@@ -56,11 +56,13 @@ class DocumentEdit:
         """
         why = "it would not read back"
         for splices in tries:
+            # Only reading tells whether a way works: documents have too many forms to know it beforehand.
             data = spliced(self.page.data, splices)
             after, problems = read_document(data, self.path, self.vocabulary)
             if after is None or not expected(after):
                 continue
             affected = differences(self.document, after, fields, labels)
+            # An error that was there before is not for this change to mend.
             errors = _errors(problems) - self._errors
             if affected:
                 why = f"{', '.join(affected)} would change as well"
@@ -81,6 +83,7 @@ def differences(
     before: Document, after: Document, fields: Collection[str], labels: Collection[str]
 ) -> list[str]:
     """The fields that read differently, besides ``fields`` and what is read from the rows with ``labels``."""
+    # A row that was empty, or is empty now, is read from on one side alone.
     expected = {*fields, *_read_from(before, labels), *_read_from(after, labels)}
     old, new = _fields(before, labels), _fields(after, labels)
     return [name for name in {**old, **new} if name not in expected and old.get(name) != new.get(name)]

@@ -96,7 +96,7 @@ class Chart:
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """The values that are written beside the plot, and where."""
-        return [(self.y(value), compact(value)) for value in self._scale.ticks()]
+        return [(self._scale.y(value), compact(value)) for value in self._scale.ticks()]
 
     @property
     def pitch(self) -> float:
@@ -104,20 +104,45 @@ class Chart:
         return (WIDTH - MARGIN) / len(self.columns)
 
     @property
-    def every(self) -> int:
-        """Of how many columns one has labels: those of narrow columns would cover each other."""
-        return math.ceil(LABEL / self.pitch)
+    def labels(self) -> list[tuple[str, list[tuple[float, str]]]]:
+        """The rows of values below the plot: each name with its labels and where they stand."""
+        # Labels of narrow columns would cover each other.
+        every = math.ceil(LABEL / self.pitch)
+        middles = [round(MARGIN + (column + 0.5) * self.pitch, 1) for column in range(len(self.columns))]
+        return [
+            (name, list(zip(middles[::every], texts[::every], strict=True)))
+            for name, texts in self.rows.items()
+        ]
 
-    def y(self, value: float) -> float:
-        """How far below the top of the picture a value stands."""
-        return self._scale.y(value)
+    @property
+    def drawn(self) -> list[tuple[int, str, list[tuple[float, float, bool]]]]:
+        """Of each series the style, its line, and its marks: where they stand, and whether they are hollow.
 
-    def x(self, column: int, place: int | None = None) -> float:
-        """How far from the left the middle of a column is, or in it the mark of the series at that place."""
+        A page has thousands of marks, which are too many for a template to ask for one by one.
+        """
+        drawn = []
         # Variants stand a little beside one another, so that equal ones do not hide each other.
         apart = min(self.pitch / (len(self.series) + 1), FARTHEST)
-        aside = 0 if place is None else (place - (len(self.series) - 1) / 2) * apart
-        return round(MARGIN + (column + 0.5) * self.pitch + aside, 1)
+        y = self._scale.y
+        for place, series in enumerate(self.series):
+            first = MARGIN + self.pitch / 2 + (place - (len(self.series) - 1) / 2) * apart
+            xs = [round(first + column * self.pitch, 1) for column in range(len(self.columns))]
+            line = " ".join(f"{xs[column]},{y(value)}" for column, value in series.line)
+            marks = [
+                (x, y(value), is_hollow)
+                for x, (value, _, is_hollow) in zip(xs, series.points, strict=True)
+                if value is not None
+            ]
+            drawn.append((series.style, line if len(series.line) > 1 else "", marks))
+        return drawn
+
+    @property
+    def numbers(self) -> list[tuple[str, list[str]]]:
+        """Each column with what is known of every variant there."""
+        said = ([point.said for point in series.points] for series in self.series)
+        return [
+            (column, list(texts)) for column, texts in zip(self.columns, zip(*said, strict=True), strict=True)
+        ]
 
 
 class Scale:

@@ -75,6 +75,7 @@ class Query:
         state what they are sorted by come last either way.
         """
         chosen = [row for row in rows if self.condition.holds(row)]
+        # Who lists IDs by hand wants them as listed.
         ids = self.condition.ids
         if ids:
             chosen.sort(key=lambda row: ids.index(row.id.casefold()))

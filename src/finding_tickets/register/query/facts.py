@@ -75,6 +75,7 @@ class Facts:
         """The whole document; None where it is gone by now. One that has to be read is not kept."""
         if row.path in self._documents:
             return self._documents[row.path]
+        # A list needs no document: what reads Markdown is loaded with the first.
         from finding_tickets.register.load import read_one
 
         data = _read(self.root / row.path)

@@ -152,6 +152,7 @@ def _review(value: QueryValue, facts: Facts) -> Test:
 def _id(value: QueryValue, facts: Facts) -> Test:
     wanted = value.text.casefold()
     if not is_pattern(wanted) and wanted not in facts.ids:
+        # Words such as SHA-256 have the form of an ID and may be meant as text.
         hint = close_words(value.text, facts.ids.values(), "quote it to search for it")
         raise value.wrong(f"no document has the ID {value.text!r}", hint)
     return lambda document_id: fnmatchcase(document_id.casefold(), wanted)

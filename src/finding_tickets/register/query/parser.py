@@ -109,6 +109,7 @@ class _QueryParser:
 
     def term(self) -> RowCondition:
         token = self.tokens.take()
+        # Parentheses and negations nest through here alone.
         self.depth += 1
         if self.depth > DEEPEST_NESTING + 1:
             raise self.wrong("nested too deeply", token.position)
