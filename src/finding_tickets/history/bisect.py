@@ -113,13 +113,16 @@ def bisect(
             value = f"<= {claim.value.strip().removeprefix('==')}" if is_exact else claim.value
             of_fix.append(claim.model_copy(update={"variant": variant, "value": value}))
     source = todo.variants[variant]
+    module = source.module
+    # A dotted module is looked for below src first, and then by what the commits define.
+    file = module if module.endswith(".py") else f"src/{module.replace('.', '/')}.py"
     # Claims are checked afterwards, also against what is kept; only what is traced must be known before.
     traced = tuple(claim for claim in claims if claim.metric == "graph_breaks")
     todo = replace(todo, claims=traced, revisions={}, trouble=None)
     try:
-        nodes = _commits(root, source, good, bad)
+        nodes = _commits(root, file, good, bad)
         with snapshots_of(root, nodes) as all_snapshots:
-            places = list(_places(root, source, nodes, all_snapshots))[::-1]
+            places = list(_places(root, source.function, file, nodes, all_snapshots))[::-1]
             # Without --good, the search begins where the code does.
             missing = next((at for at, (place, _) in enumerate(places) if place), len(places))
             begun = not good and (missing > 0 or not shallow_commits(root))
@@ -160,14 +163,13 @@ def bisect(
     return Bisection(name, variant, steps, len(nodes), course.measured, gaps)
 
 
-def _commits(root: Path, source: FunctionPath, good: str | None, bad: str) -> tuple[LogEntry, ...]:
+def _commits(root: Path, file: str, good: str | None, bad: str) -> tuple[LogEntry, ...]:
     """The commits from ``good``, or from the first one, to ``bad``; the oldest first.
 
     Of a merge the side counts that was merged into.
     """
     checkouts = Checkouts(root)
     last = checkouts.revision(bad)
-    file = _file_of(source)
     # Its commits are not in this repository's objects, where code is looked up.
     for folder in checkouts.submodules(last):
         if file.startswith(f"{folder}/"):
@@ -184,17 +186,15 @@ def _commits(root: Path, source: FunctionPath, good: str | None, bad: str) -> tu
     return nodes[ids.index(first.commit) :]
 
 
-def _file_of(source: FunctionPath) -> str:
-    module = source.module
-    return module if module.endswith(".py") else f"src/{module.replace('.', '/')}.py"
-
-
 def _places(
-    root: Path, source: FunctionPath, nodes: Sequence[LogEntry], snapshots: Sequence[Snapshot]
+    root: Path, function: str, likely: str, nodes: Sequence[LogEntry], snapshots: Sequence[Snapshot]
 ) -> Iterator[tuple[str | None, str]]:
-    """The file that has the function at each commit, the newest first; or None and why there is none."""
-    name = source.function.partition(".")[0]
-    likely, known, newer = _file_of(source), None, None
+    """The file that has the function at each commit, the newest first; or None and why there is none.
+
+    At the newest commit, the file ``likely`` is tried first.
+    """
+    name = function.partition(".")[0]
+    known, newer = None, None
     for node, snapshot in zip(reversed(nodes), reversed(snapshots), strict=True):
         here, commit = snapshot.file(likely), node.commit.id
         place, reason = likely, ""
