@@ -11,15 +11,15 @@ import pytest
 from tests.lint.conftest import lint
 
 from finding_tickets.lint.autofix import fix
+from finding_tickets.lint.page import explanations
 from finding_tickets.lint.rules import RULES
-from finding_tickets.lint.rules.page import explanations
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.load import load
 from finding_tickets.verify.evidence import dump
 
 if TYPE_CHECKING:
-    from finding_tickets.lint.rules.page import Files
+    from finding_tickets.lint.page import Files
 
 SOUND = """\
 # Finding Ticket: Clipping waits for the device

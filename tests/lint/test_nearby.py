@@ -8,7 +8,7 @@ import pytest
 from tests.lint.conftest import lint
 
 from finding_tickets.ground import git as own_files
-from finding_tickets.lint.rules.worktree import MOST_COMPARED, WorkTree
+from finding_tickets.lint.worktree import MOST_COMPARED, WorkTree
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from finding_tickets.lint.page import rules_page
 from finding_tickets.lint.rules import RULES
-from finding_tickets.lint.rules.page import rules_page
 from finding_tickets.register.files import UNREADABLE
 
 ROOT = Path(__file__).parents[2]

@@ -10,8 +10,8 @@ from tests.lint.conftest import lint
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.lint.engine import exit_code
+from finding_tickets.lint.page import explanations
 from finding_tickets.lint.rules import RULES
-from finding_tickets.lint.rules.page import explanations
 from finding_tickets.model.problem import Level, Problem
 
 if TYPE_CHECKING:

@@ -343,3 +343,32 @@ def test_a_listing_during_edits(register: Repository) -> None:
         stop.set()
         editor.join()
     assert truth(register) == seen(list_rows(register.root))
+
+
+def test_changed_code_reads_anew(
+    register: Repository, read: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nothing counts that other code has read: that of claims too, and modules of one name are told apart."""
+    for room in ("claims", "documents", "ground", "lint/rules", "model", "register"):
+        (tmp_path / "package" / room).mkdir(parents=True)
+    package = tmp_path / "package"
+    documents, relations = package / "documents" / "relations.py", package / "register" / "relations.py"
+    claims = package / "claims" / "language.py"
+    for file in (claims, documents, relations):
+        file.write_text("# short\n" if file is documents else "# a longer line\n")
+        os.utime(file, (1, 1))
+    monkeypatch.setattr(index, "_PACKAGE", package)
+
+    def files_read() -> int:
+        read.clear()
+        list_rows(register.root)
+        return len(read)
+
+    assert [5, 0] == [files_read(), files_read()]
+    claims.write_text("# other\n")
+    assert [5, 0] == [files_read(), files_read()]
+    # The same two names, sizes and times, each in the place of the other.
+    documents.rename(tmp_path / "kept")
+    relations.rename(documents)
+    (tmp_path / "kept").rename(relations)
+    assert [5, 0] == [files_read(), files_read()]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.lint.conftest import lint
 
+from finding_tickets.lint.contradictions import CONTRADICTIONS, contradictions_in
 from finding_tickets.register.index import StatedClaim, list_rows
-from finding_tickets.report.rows import CONTRADICTIONS, contradictions_in
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -39,7 +39,7 @@ from pathlib import Path
 opened = []
 sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event == "open" else None)
 from finding_tickets.register.index import list_rows
-from finding_tickets.report.rows import contradictions_in
+from finding_tickets.lint.contradictions import contradictions_in
 found = list_rows(Path(sys.argv[1]), examine=contradictions_in)
 print(json.dumps([len(found.extras), [name for name in opened if name.endswith(".md")]]))
 """

@@ -39,14 +39,14 @@ def test_the_next_id(
     """The number after the highest of the series that batch and agent, or the register, name."""
     for ticket_id in ids:
         repository.ticket(ticket_id, rows="| **Agent** | `pytorch` |\n")
-    assert expected == next(free_ids(repository.load().documents, batch, agent))
+    assert expected == next(free_ids(repository.load().documents, batch=batch, agent=agent))
 
 
 def test_the_code_of_an_agent_is_learnt(repository: Repository) -> None:
     """The IDs of an agent's tickets say what it is called, the more frequent spelling first."""
     for ticket_id in ["B1-SEC-01", "B2-SEC-01", "B2-SE-01"]:
         repository.ticket(ticket_id, rows="| **Agent** | `Security` |\n")
-    assert "B7-SEC-01" == next(free_ids(repository.load().documents, 7, "security"))
+    assert "B7-SEC-01" == next(free_ids(repository.load().documents, batch=7, agent="security"))
 
 
 def test_ids_go_on_after_the_first(repository: Repository) -> None:
@@ -91,4 +91,4 @@ def test_an_id_that_is_no_number(repository: Repository) -> None:
 def test_half_an_id_is_wrong_usage(batch: int | None, agent: str | None) -> None:
     """A batch needs an agent and the reverse."""
     with pytest.raises(UsageError, match="give both"):
-        free_ids([], batch, agent)
+        free_ids([], batch=batch, agent=agent)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from finding_tickets.lint.contradictions import contradictions_in
 from finding_tickets.model.verification import ClaimResult, Evidence, Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.config import Config
@@ -19,7 +20,6 @@ from finding_tickets.report.rows import (
     DEFAULT_COLUMNS,
     LIST_COLUMNS,
     ReportRow,
-    contradictions_in,
     list_cells,
     row_of,
     rows_of,

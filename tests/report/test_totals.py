@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from finding_tickets.lint.contradictions import contradictions_in
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import Opinion, Outcome, Relationship, Severity, Status, Verdict
 from finding_tickets.register.config import Config
@@ -18,7 +19,7 @@ from finding_tickets.register.index import Row, list_rows
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report import write_report
-from finding_tickets.report.rows import contradictions_in, row_of, rows_of
+from finding_tickets.report.rows import row_of, rows_of
 from finding_tickets.report.status import CrossTable, Since, StatedChange, StatusReport, status_of_rows
 
 NONE = Path("none")

@@ -15,8 +15,8 @@ from finding_tickets.cli.output import counted, say, say_errors, write, write_js
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.lint.autofix import fix as fix_files
 from finding_tickets.lint.engine import breaches, close_rules, exit_code
+from finding_tickets.lint.page import rules_page
 from finding_tickets.lint.rules import RULES
-from finding_tickets.lint.rules.page import rules_page
 from finding_tickets.model.problem import Level
 from finding_tickets.register.load import load
 from finding_tickets.register.query import Facts

@@ -143,7 +143,9 @@ class TicketWriter:
         """
         series = (draft.batch, draft.agent)
         if series not in self._series:
-            self._series[series] = free_ids(self.register.documents, *series, self._used)
+            self._series[series] = free_ids(
+                self.register.documents, batch=draft.batch, agent=draft.agent, paths=self._used
+            )
         for ticket_id in islice(self._series[series], ATTEMPTS):
             path = (self._folder / f"{ticket_id}.md").as_posix()
             texts = ticket_files(self.register, draft, ticket_id, path, today(), attached)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 GAP = "  "
-SHORTEST_CUT = 20
+LEAST_ROOM = 20
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
-STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+CONTROL_CHARACTERS = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that JSON need not escape and a terminal would obey; in JSON they only occur in strings."""
 REFRESHES_PER_SECOND = 8
 NARROWEST, USUAL_WIDTH, WIDEST = 20, 80, 120
@@ -54,13 +54,14 @@ def write_all(pieces: Iterable[str], stream: TextIO | None = None) -> None:
     except OSError as error:
         # The interpreter flushes the stream once more when it exits, and would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        # Of stderr there is nowhere to say so, and a reader that has gone away, such as head, is no error.
+        # If stderr fails there is nowhere to report it, and a reader that has gone away, such as head, is no
+        # error.
         if stream is sys.stdout and not isinstance(error, BrokenPipeError):
             raise BadDataError(f"cannot be written: {error.strerror}", file="standard output") from None
 
 
 def say(text: str) -> None:
-    """Print a message for the user, who may be reading it beside the data."""
+    """Print a message for the user on stderr."""
     write_all([printable(text).rstrip("\n") + "\n"], sys.stderr)
 
 
@@ -79,7 +80,7 @@ def say_errors(errors: Iterable[TicketsError | None]) -> ExitCode:
 
 
 def say_problems(problems: Iterable[Problem]) -> ExitCode:
-    """Print problems of reading; an error is bad data, a misspelt value keeps no command from its answer."""
+    """Print the problems found while reading; only errors make the exit code BAD_DATA."""
     found = list(problems)
     if found:
         say("\n".join(map(str, found)))
@@ -87,7 +88,10 @@ def say_problems(problems: Iterable[Problem]) -> ExitCode:
 
 
 def ask(question: str) -> str:
-    """What the user answers to a question on stderr, so that stdout has data alone; empty for no answer."""
+    """Ask on stderr, so that stdout has data alone.
+
+    An empty line is an empty answer; the end of input interrupts.
+    """
     sys.stderr.write(f"{question}: ")
     sys.stderr.flush()
     try:
@@ -108,7 +112,8 @@ def write_json(kind: str, data: Iterable[object], **more: object) -> None:
     def pieces() -> Iterator[str]:
         # The text of json.dumps({**head, "data": [*data]}, indent=2), of which only one item is in memory.
         head = {"schema_version": 1, "kind": kind, **more}
-        yield f'{json.dumps(head, indent=2, ensure_ascii=False)[:-2]},\n  "data": ['
+        opened = json.dumps(head, indent=2, ensure_ascii=False).removesuffix("\n}")
+        yield f'{opened},\n  "data": ['
         separator = ""
         for item in data:
             text = json.dumps(item, indent=2, ensure_ascii=False).replace("\n", f"\n{' ' * 4}")
@@ -116,7 +121,7 @@ def write_json(kind: str, data: Iterable[object], **more: object) -> None:
             separator = ","
         yield "\n  ]\n}\n" if separator else "]\n}\n"
 
-    write_all(STEERING.sub(lambda char: f"\\u{ord(char[0]):04x}", piece) for piece in pieces())
+    write_all(CONTROL_CHARACTERS.sub(lambda char: f"\\u{ord(char[0]):04x}", piece) for piece in pieces())
 
 
 def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -126,14 +131,14 @@ def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     room = terminal_width(sys.stdout) - sum(widths[:-1]) - len(GAP) * (len(widths) - 1)
     texts = []
     for *cells, last in lines:
-        aligned = [cell.ljust(width) for cell, width in zip(cells, widths, strict=False)]
-        cut = f"{last[: room - 1]}…" if room >= SHORTEST_CUT and len(last) > room else last
+        aligned = [cell.ljust(width) for cell, width in zip(cells, widths[:-1], strict=True)]
+        cut = f"{last[: room - 1]}…" if room >= LEAST_ROOM and len(last) > room else last
         texts.append(GAP.join([*aligned, cut]).rstrip())
     write("\n".join([style(texts[0], "bold"), *texts[1:]]))
 
 
 def terminal_width(stream: TextIO) -> int:
-    """Columns of the terminal of a stream; 0 where it is none, so that nothing is cut."""
+    """The columns of the terminal of a stream; 0 where the stream is no terminal."""
     try:
         return os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
@@ -156,11 +161,11 @@ def colourful(stream: TextIO) -> bool:
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether somebody looks at the stream on a terminal that can do more than print lines."""
+    """Whether the stream is a terminal that can do more than print lines."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def columns(stream: TextIO) -> int:
+def used_width(stream: TextIO) -> int:
     """The columns that are used of the terminal of a stream: longer lines are hard to read."""
     return min(max(terminal_width(stream) or USUAL_WIDTH, NARROWEST), WIDEST)
 
@@ -176,7 +181,7 @@ def _console(stream: TextIO) -> Console:
         color_system="standard" if colourful(stream) else None,
         # rich's own style of code has a black background, also where the terminal's is white.
         theme=Theme({"markdown.code": "cyan"}),
-        width=columns(stream),
+        width=used_width(stream),
         highlight=False,
         markup=False,
         emoji=False,
@@ -203,14 +208,16 @@ class Progress:
     """The progress of measuring tickets: a line for each, or one that moves on a terminal."""
 
     def __init__(self, tickets: Sequence[str], *, moving: bool) -> None:
-        self._total, self._done, self._moving = len(tickets), 0, moving
+        self._total = len(tickets)
+        self._done = 0
+        self._moving = moving
         self._running: dict[str, None] = {}
         self._start = time.monotonic()
         if tickets and not moving:
             say(f"measuring {', '.join(tickets)}")
 
     def started(self, ticket: str) -> None:
-        """A process measures the ticket now; several may do so at once."""
+        """A process has begun to measure the ticket; several may run at once."""
         # A new mapping, because another thread draws the line.
         self._running = {**self._running, ticket: None}
 

@@ -17,11 +17,12 @@ from finding_tickets.cli.output_file import (
     write_output,
 )
 from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.lint.contradictions import contradictions_in
 from finding_tickets.model.problem import Level
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts, parse
 from finding_tickets.report import write_report
-from finding_tickets.report.rows import contradictions_in, rows_of
+from finding_tickets.report.rows import rows_of
 from finding_tickets.report.status import (
     TEMPLATES,
     WITH_HISTORY,

@@ -29,7 +29,6 @@ from finding_tickets.cli.options import (
 )
 from finding_tickets.cli.output import (
     Format,
-    columns,
     counted,
     is_terminal,
     progress,
@@ -38,6 +37,7 @@ from finding_tickets.cli.output import (
     say_errors,
     say_problems,
     style,
+    used_width,
     with_signs,
     write,
     write_all,
@@ -266,7 +266,7 @@ def _show(
         write_json("verification", (each.model_dump(mode="json") for each in map(unpack, packs)), **more)
         return
     on_terminal = is_terminal(sys.stdout)
-    width, code_at = (columns(sys.stdout), Sources(settings.root).line) if on_terminal else (0, None)
+    width, code_at = (used_width(sys.stdout), Sources(settings.root).line) if on_terminal else (0, None)
     pages: Iterable[Iterable[str]] = (
         # The work tree is not what was measured at another revision.
         verification_lines(each, style, width, None if settings.overrides or each.revision else code_at)

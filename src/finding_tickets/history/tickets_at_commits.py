@@ -29,7 +29,7 @@ from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.model.verification import Evidence
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from, is_repository
 from finding_tickets.register.files import SUFFIX, sidecar_names
-from finding_tickets.register.index import hint_for, natural
+from finding_tickets.register.lookup import hint_for, natural
 from finding_tickets.register.staleness import (
     REMEDIATION,
     TOOL,

@@ -17,15 +17,14 @@ from finding_tickets.lint.rules import Context
 from finding_tickets.model.problem import Level
 from finding_tickets.register.load import Register
 
-# A fixed place may show another breach, which the next pass fixes.
+# Fixing one breach may reveal another, which the next pass fixes.
 PASSES = 5
-
-NO_ID = "id-missing"
+ID_MISSING = "id-missing"
 
 
 @dataclass(frozen=True)
 class FixedFile:
-    """How many breaches were fixed in one file, and why no more, if it could not be edited."""
+    """The number of breaches fixed in one file, and the error that stopped the rest."""
 
     path: str
     count: int
@@ -38,8 +37,9 @@ def fix(
     """Fix the breaches of wanted rules that take no judgement, in the files of a register or some documents.
 
     An edit is made only where the file, read again, no longer has the breach, has the same ID (if it stated
-    one), and has no new error; every other byte stays as it is. A file that cannot be written, or that
-    somebody changes meanwhile, keeps no other one from being fixed.
+    one), and has no new error; every other byte stays as it is. What is left after the last pass is reported
+    when the file is checked again. If one file cannot be written, or somebody changes it meanwhile, the
+    others are still fixed.
     """
     context = Context(register)
     found = breaches(register, documents, is_wanted)
@@ -73,28 +73,29 @@ class _Attempt:
     def make(self, data: bytes) -> bytes:
         """The file after the edits that fix something and break nothing: all at once, else one by one."""
         found = self._read(data)[1]
-        chosen = (each for each in found if each.fix and self._is_wanted(each.problem.rule))
-        fixes, end = list[Breach](), -1
+        wanted = (each for each in found if each.fix and self._is_wanted(each.problem.rule))
+        proposed, end = list[Breach](), -1
         # Of edits that touch one another, the first in the file; the next pass makes the other.
-        for breach in sorted(chosen, key=lambda each: min(splice.start for splice in each.fix)):
+        for breach in sorted(wanted, key=lambda each: min(splice.start for splice in each.fix)):
             if min(splice.start for splice in breach.fix) > end:
                 end = max(splice.end for splice in breach.fix)
-                fixes.append(breach)
+                proposed.append(breach)
         # Edits that are right one by one may do harm together, where one moves what another one reads.
-        if not self._fixes(data, fixes):
-            fixes = [breach for breach in fixes if self._fixes(data, [breach])]
-            fixes = fixes if self._fixes(data, fixes) else fixes[:1]
-        self.count = len(fixes)
-        return _edited(data, fixes)
+        chosen = proposed
+        if not self._are_right(data, proposed):
+            right_alone = [breach for breach in proposed if self._are_right(data, [breach])]
+            chosen = right_alone if self._are_right(data, right_alone) else right_alone[:1]
+        self.count = len(chosen)
+        return _edited(data, chosen)
 
-    def _fixes(self, data: bytes, fixes: Sequence[Breach]) -> bool:
+    def _are_right(self, data: bytes, fixes: Sequence[Breach]) -> bool:
         """Whether each of these edits fixes its breach, and none changes the ID or adds an error."""
         (old_id, old), (new_id, new) = self._read(data), self._read(_edited(data, fixes))
         gone = _counts(old) - _counts(new)
-        # A ticket without an ID of its own has that of its file until it is fixed.
-        same_id = old_id == new_id or any(each.problem.rule == NO_ID for each in old)
-        no_error = _counts(new, Level.ERROR) <= _counts(old, Level.ERROR)
-        return (gone & _counts(fixes)).total() >= len(fixes) and same_id and no_error
+        # Until it is fixed, a ticket without an ID of its own takes that of its file name.
+        same_id = old_id == new_id or any(rule == ID_MISSING for rule, _ in gone)
+        no_new_error = _counts(new, Level.ERROR) <= _counts(old, Level.ERROR)
+        return _counts(fixes) <= gone and same_id and no_new_error
 
     def _read_anew(self, data: bytes) -> tuple[str | None, tuple[Breach, ...]]:
         """The ID of the document in ``data`` and what is to be said about it."""
@@ -111,5 +112,5 @@ def _edited(data: bytes, fixes: Sequence[Breach]) -> bytes:
 
 def _counts(found: Sequence[Breach], level: Level | None = None) -> Counter[tuple[str, str]]:
     """How often each breach is there; of the errors, those of one rule count as the same."""
-    problems = (breach.problem for breach in found if level in {None, breach.problem.level})
+    problems = (breach.problem for breach in found if level is None or level == breach.problem.level)
     return Counter((each.rule, "" if level else each.message) for each in problems)

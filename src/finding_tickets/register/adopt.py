@@ -16,7 +16,7 @@ from finding_tickets.model.vocabulary import ID_PATTERN, Vocabulary, word_for
 from finding_tickets.register.config import is_configured, read_config
 from finding_tickets.register.files import File, markdown_files, read_file
 from finding_tickets.register.identifiers import numbered
-from finding_tickets.register.index import natural
+from finding_tickets.register.lookup import natural
 
 MOST_SHAPES = 4
 _UNFIT = "id-form"

@@ -1,4 +1,4 @@
-"""The IDs of a register by their numbers: their series, and the next one that is free."""
+"""Numbered IDs: taking one apart, finding the next free one of a series, and naming a series."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from finding_tickets.model.vocabulary import squeeze
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
 
-PLAIN_SERIES = "T"
-SHORTEST_NUMBER = 2
-CODES = {"drl": "DRL", "pytorch": "PT", "codereview": "CR"}
-LONGEST_CODE = 4
+DEFAULT_SERIES = "T"
+LEAST_DIGITS = 2
+KNOWN_CODES = {"drl": "DRL", "pytorch": "PT", "codereview": "CR"}
+CODE_LETTERS = 4
 _NUMBER = "[0-9]{1,9}"
 
 
@@ -31,7 +31,7 @@ class NumberedId(NamedTuple):
 
 
 def numbers(text: str) -> tuple[str, ...]:
-    """The numbers in a text without the zeros in front, as text, for they may have any number of digits."""
+    """The numbers in a text, without leading zeros; as text, since they may have thousands of digits."""
     return tuple(re.findall(r"0*([0-9]+)", text))
 
 
@@ -43,16 +43,17 @@ def numbered(document_id: str) -> NumberedId | None:
 
 def free_ids(
     documents: Sequence[Document],
+    *,
     batch: int | None = None,
     agent: str | None = None,
     paths: Iterable[str] = (),
 ) -> Iterator[str]:
-    """The IDs after the highest of its series; gaps stay free, since an ID may be remembered elsewhere.
+    """IDs of one series, without end, from the number after the highest that is taken.
 
-    The series is ``B<batch>-<agent's code>`` where both are given. Where neither is, it is the only series of
-    findings there is, or one of its own. The first ID is the one to take; the next is for whoever finds that
-    another process has just taken it. Files whose name begins with an ID take it too, whatever is in them:
-    ``paths`` are those to look at beside the documents.
+    Gaps are not filled, since others may remember an ID. The series is ``B<batch>-<agent's code>``.
+    If neither is given, it is the series of all findings if they share one, else ``T``. A caller that finds
+    an ID taken by another process uses the next. A file whose name begins with an ID takes it too, whatever
+    it holds: ``paths`` are files to look at beside those of the documents.
 
     Raises:
         UsageError: Only one of batch and agent is given.
@@ -65,19 +66,22 @@ def free_ids(
     else:
         findings = (numbered(each.id.value) for each in documents if each.kind == "finding")
         found = {parts.series for parts in findings if parts}
-        series = found.pop() if len(found) == 1 else PLAIN_SERIES
+        series = found.pop() if len(found) == 1 else DEFAULT_SERIES
     taken = [parts for parts in known if parts.series == series]
     leading = re.compile(rf"{re.escape(series)}-({_NUMBER})(?![A-Z0-9])", re.IGNORECASE)
     names = (PurePosixPath(path).name for path in [*paths, *(document.path for document in documents)])
     matches = (leading.match(name) for name in names)
     taken += [NumberedId(series, int(match[1]), len(match[1])) for match in matches if match]
-    digits = max((parts.digits for parts in taken or known), default=SHORTEST_NUMBER)
+    digits = max((parts.digits for parts in taken or known), default=LEAST_DIGITS)
     highest = max((parts.number for parts in taken), default=0)
     return (f"{series}-{number:0{digits}}" for number in count(highest + 1))
 
 
 def agent_code(documents: Sequence[Document], agent: str) -> str:
-    """What the register's IDs call an agent most often: ``PT`` for ``pytorch``; else made of its name."""
+    """The code of an agent in IDs, such as ``PT`` for ``pytorch``.
+
+    It is the one used most in the register, else a known one, else the first four letters of its name.
+    """
     wanted = squeeze(agent)
     codes = Counter(
         parts.series.split("-")[1]
@@ -87,4 +91,4 @@ def agent_code(documents: Sequence[Document], agent: str) -> str:
     )
     if codes:
         return codes.most_common(1)[0][0]
-    return CODES.get(wanted) or wanted.upper()[:LONGEST_CODE]
+    return KNOWN_CODES.get(wanted) or wanted.upper()[:CODE_LETTERS]

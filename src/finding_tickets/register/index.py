@@ -1,14 +1,12 @@
-"""The documents of a register in short, a row each, read again only where a file has changed.
+"""An index of the register's documents: one row each, reread only if its file has changed.
 
-What was read is kept between runs in the user's cache. An entry counts only while its file is in the state in
-which it was read and the register's words and the code that reads are the same. Whatever is wrong with the
-index, files are then read as if there were none.
+Rows are kept between runs in the user's cache. One is used only if its file, the configured words and the
+code that reads them are unchanged. A damaged index is ignored.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,12 +15,13 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.errors import BadDataError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
 from finding_tickets.model.problem import Problem
@@ -39,6 +38,7 @@ from finding_tickets.register.files import (
     problem_at,
     read_file,
 )
+from finding_tickets.register.lookup import find, natural
 from finding_tickets.register.staleness import (
     CodeInputs,
     CurrentVerdict,
@@ -52,15 +52,14 @@ if TYPE_CHECKING:
     from finding_tickets.model.ticket import Claim, Remediation
 
 CACHE = "index"
-_KEEP = 32
+_MOST_REGISTERS = 32
 _PACKAGE = Path(__file__).parents[1]
-_READERS = ("documents", "model", "register", "lint", "lint/rules")
+_READERS = ("claims", "documents", "ground", "lint", "lint/rules", "model", "register")
+"""The folders whose code decides what is read of a file; the contradictions come from ``lint``."""
 _PARSER = "pyromark"
 _CHECKSUM = 4
-"""Bytes in front of an index that find out where it was damaged."""
-_NAMED = 3
-_SUGGESTIONS = 5
-T = TypeVar("T")
+"""Bytes in front of an index that show whether it was damaged."""
+_MOST_PLACES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,10 @@ class Row:
 
 
 class StatedClaim(NamedTuple):
-    """A claim of a remediation; ``where`` are the points of the sweep at which it is made if not at all."""
+    """A claim of a remediation.
+
+    ``where`` names the points at which it is made, and is empty if that is every point.
+    """
 
     variant: str
     metric: str
@@ -110,7 +112,7 @@ class StatedClaim(NamedTuple):
 
 
 class IndexExtras(NamedTuple):
-    """What of one document only reports ask for; most documents have none of it."""
+    """What only reports need to know of a document; most documents have none of it."""
 
     contradictions: tuple[Problem, ...] = ()  # without those that a comment has ignored
     ignored: tuple[str, ...] = ()  # the rules that a comment has lint ignore in it, with a reason
@@ -126,10 +128,11 @@ class IndexEntry(msgspec.Struct, frozen=True, array_like=True):
 
     row: Row | None = None
     line: int = 0  # of the ID
-    section: int = 0  # the line of the Remediation section, if there is one
+    section_line: int = 0  # of the Remediation section, if there is one
     problems: tuple[Problem, ...] = ()
     code: CodeInputs | None = None  # of a remediation beside its ticket
-    extras: IndexExtras | None = None  # None where nobody asked for them
+    # None where nobody asked for those of a document; a sidecar and a file without one always have them.
+    extras: IndexExtras | None = None
 
 
 class IndexFile(msgspec.Struct, array_like=True):
@@ -173,9 +176,12 @@ def list_rows(
 ) -> Listing:
     """The rows of the register at ``root``, which is chosen as ``load`` chooses it.
 
-    With ``indexed``, what an earlier call has read of a file that is still the same is not read again.
-    With ``measured`` the verdicts are there, and with ``examine`` the extras. What is read of a file is added
-    to ``parsed`` by its path.
+    Args:
+        root: The register, or None for the one around the working directory.
+        indexed: Take unchanged files from the index, and update it; else read every file and leave it alone.
+        measured: Also look up the verdict on each document.
+        examine: Also collect the extras of each document, with the contradictions that this finds.
+        parsed: Gets the record of each file that had to be read, by its path.
     """
     place = chosen_root(root)
     config, folders = folders_of(place)
@@ -200,9 +206,9 @@ def list_rows(
         if row.path in pairs:
             beside = entries[pairs[row.path]]
             problems += beside.problems
-            if entry.section:
+            if entry.section_line:
                 why = f"the ticket has a Remediation section, and {pairs[row.path]} beside it is one too"
-                problems.append(problem_at(row.path, "remediation-sidecar", why, line=entry.section))
+                problems.append(problem_at(row.path, "remediation-sidecar", why, line=entry.section_line))
         rows.append(replace(row, code=beside.code) if beside.code and not row.code else row)
         if examine:
             own, other = entry.extras or IndexExtras(), beside.extras or IndexExtras()
@@ -218,7 +224,11 @@ def list_rows(
     if measured:
         kept.evidence, kept.digests = verdicts.evidence.kept, verdicts.digests.kept
     if indexed and kept != index:
-        _write_index(name, kept)
+        # A message may name a file whose name is no text: then nothing is kept.
+        with suppress(UnicodeEncodeError):
+            content = msgspec.msgpack.encode(kept)
+            checksum = zlib.crc32(content).to_bytes(_CHECKSUM)
+            write_entry(CACHE, name, checksum + content, _MOST_REGISTERS)
     return Listing(place, config, tuple(rows), tuple(problems), pairs, current, extras)
 
 
@@ -263,39 +273,40 @@ def row_of(document: Document) -> Row:
         path=document.path,
         id=document.id.value,
         title=document.title.value,
-        files=_once(location.file for location in document.locations),
+        files=_unique(location.file for location in document.locations),
         done=done,
         undone=len(document.checklist) - done,
         code=code_inputs(document.remediation),
     )
     if document.kind != "finding":
-        # A review is itself the one review that there is.
+        # A review document counts as its own single review.
         stated = document.reviewer or document.verdict
-        said = (_value(document.reviewer), _value(document.verdict) or "")
-        return replace(row, reviews=(said,) if stated else (), created=_value(document.date))
+        said = (_stated_text(document.reviewer), _stated_text(document.verdict) or "")
+        return replace(row, reviews=(said,) if stated else (), created=_stated_text(document.date))
     outcome = outcome_of(document)
     return replace(
         row,
-        severity=_value(document.severity),
-        status=_value(document.status),
+        severity=_stated_text(document.severity),
+        status=_stated_text(document.status),
         outcome=outcome.value if outcome else None,
         batch=document.batch.value if document.batch else None,
-        agent=_value(document.agent),
-        assignee=_value(document.assignee),
-        domains=_once(each.value for each in document.domains),
+        agent=_stated_text(document.agent),
+        assignee=_stated_text(document.assignee),
+        domains=_unique(each.value for each in document.domains),
         categories=tuple(category.name for category in document.categories if category.ticked),
         reviews=tuple(
-            (_value(each.reviewer), _value(each.opinion) or each.verdict.value) for each in document.reviews
+            (_stated_text(each.reviewer), _stated_text(each.opinion) or each.verdict.value)
+            for each in document.reviews
         ),
         related=tuple((relation.id, relation.relationship.value) for relation in document.related),
-        created=_value(document.created),
-        updated=_value(document.updated),
+        created=_stated_text(document.created),
+        updated=_stated_text(document.updated),
         summary=document.summary.raw if document.summary else None,
     )
 
 
 def stated_claim(claim: Claim) -> StatedClaim:
-    """A claim without what only a measurement needs."""
+    """A claim without the fields that only a measurement needs."""
     where = ", ".join(f"{name} {condition}" for name, condition in claim.at.items())
     return StatedClaim(claim.variant, claim.metric, claim.value, where)
 
@@ -309,54 +320,13 @@ def outcome_of(document: Document) -> Outcome | None:
     return document.resolution.outcome if document.resolution else None
 
 
-def _value(stated: Any) -> str | None:
+def _stated_text(stated: Any) -> str | None:
     value = stated.value if stated else None
     return value.value if isinstance(value, Enum) else value
 
 
-def _once(values: Iterable[str | None]) -> tuple[str, ...]:
+def _unique(values: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for value in values if value))
-
-
-def natural(text: str) -> tuple[tuple[int, str], ...]:
-    """A key that sorts numbers within text by their value, however long: ``B2`` before ``B10``."""
-    pieces = re.split(r"([0-9]+)", text.upper())
-    # Of two numbers without zeros in front the longer one is greater.
-    bare = (piece.lstrip("0") if at % 2 else piece for at, piece in enumerate(pieces))
-    return tuple((len(piece) if at % 2 else 0, piece) for at, piece in enumerate(bare))
-
-
-def find(named: Iterable[tuple[str, str, T]], document_id: str) -> T:
-    """What has this ID, in any case, or this path; ``named`` are IDs, paths and what they belong to.
-
-    Raises:
-        UsageError: There is none; the hint names those that come close.
-        BadDataError: There are several; the message names their files.
-    """
-    known = list(named)
-    wanted = document_id.strip().casefold()
-    path = document_id.strip().removeprefix("./")
-    found = [each for each in known if each[0].casefold() == wanted or each[1] == path]
-    if len(found) > 1:
-        files = ", ".join(path for _, path, _ in found)
-        raise BadDataError(f"{found[0][0]} is the ID of several documents: {files}")
-    if not found:
-        hint = hint_for([name for name, _, _ in known], wanted)
-        raise UsageError(f"no document has the ID {document_id!r}", hint=hint)
-    return found[0][2]
-
-
-def hint_for(ids: Sequence[str], wanted: str) -> str:
-    """What to say where no document has an ID: those of ``ids`` that begin as it does, or resemble it."""
-    if not ids:
-        return "the register is empty"
-    from difflib import get_close_matches
-
-    folded = {name.casefold(): name for name in ids}
-    begin = [name for name in folded if wanted and name.startswith(wanted)]
-    close = begin or get_close_matches(wanted, folded, n=_SUGGESTIONS)
-    names = [folded[name] for name in close[:_SUGGESTIONS]]
-    return f"did you mean {', '.join(names)}?" if names else "tickets list shows them all"
 
 
 def _current(rows: Sequence[Row], verdicts: Verdicts) -> dict[str, CurrentVerdict]:
@@ -381,23 +351,23 @@ def _duplicates(found: Iterable[tuple[Row, IndexEntry]]) -> Iterator[Problem]:
         named.setdefault(row.id.casefold(), []).append((row, entry.line))
     for sharing in named.values():
         for row, line in sharing if len(sharing) > 1 else ():
-            # Of many places the first few, so that the problems do not grow as a square.
-            others = [(other, at) for other, at in sharing[: _NAMED + 1] if other is not row][:_NAMED]
+            # Name only the first few places, so that the messages do not grow quadratically.
+            places = (f"{other.path}:{at}" for other, at in sharing if other is not row)
+            others = list(islice(places, _MOST_PLACES))
             more = len(sharing) - 1 - len(others)
-            shown = ", ".join(f"{other.path}:{at}" for other, at in others)
-            message = f"{row.id} is also the ID of {shown}{f' and {more} more' if more else ''}"
+            message = f"{row.id} is also the ID of {', '.join(others)}{f' and {more} more' if more else ''}"
             yield problem_at(row.path, "duplicate-id", message, line=line)
 
 
 def _read_index(name: str, root: Path, vocabulary: Vocabulary) -> IndexFile:
-    """The index of this name; empty where none is there that was read as files would be read now."""
-    # A reading depends on the register's words, on versions, and on the code itself.
+    """The index of this name; an empty one if it is missing, damaged or was written under another key."""
     parser = find_spec(_PARSER)
-    files = [file for room in _READERS for file in os.scandir(_PACKAGE / room) if file.name.endswith(".py")]
-    code = sorted((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files)
+    files = [(room, file) for room in _READERS for file in os.scandir(_PACKAGE / room)]
+    states = ((room, file.name, file.stat()) for room, file in files if file.name.endswith(".py"))
+    sources = sorted((room, name, state.st_size, state.st_mtime_ns) for room, name, state in states)
     library = Path(parser.origin).stat().st_mtime_ns if parser and parser.origin else 0
     versions = f"{__version__} {sys.version_info[:2]} {library}"
-    key = repr((os.fsencode(root), vocabulary, versions, code))
+    key = repr((os.fsencode(root), vocabulary, versions, sources))
     content = read_entry(CACHE, name) or b""
     if zlib.crc32(content[_CHECKSUM:]).to_bytes(_CHECKSUM) == content[:_CHECKSUM]:
         with suppress(msgspec.MsgspecError, RecursionError):
@@ -405,12 +375,3 @@ def _read_index(name: str, root: Path, vocabulary: Vocabulary) -> IndexFile:
             if found.key == key:
                 return found
     return IndexFile(key)
-
-
-def _write_index(name: str, index: IndexFile) -> None:
-    try:
-        content = msgspec.msgpack.encode(index)
-    except UnicodeEncodeError:
-        # A message may name a file whose name is no text.
-        return
-    write_entry(CACHE, name, zlib.crc32(content).to_bytes(_CHECKSUM) + content, _KEEP)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.model.vocabulary import Opinion, Severity, Verdict, Vocabulary
@@ -16,11 +15,8 @@ from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.text import AFTER, BEFORE, LawChange, law_changes, printable
 
 if TYPE_CHECKING:
-    from finding_tickets.documents.reading import Document
-    from finding_tickets.documents.source import Source
     from finding_tickets.model.problem import Problem
     from finding_tickets.model.verification import Verification
-    from finding_tickets.register.load import Register
 
 REVIEW = "review"
 SEVERITIES = (*Severity, UNDECIDED, REVIEW)
@@ -31,8 +27,6 @@ CONSENSUS = (ENDORSED, OBJECTED, SPLIT, NO_SIDE, NOT_REVIEWED, REVIEW)
 SIDES: Mapping[str, bool] = {Opinion.ENDORSE: True, Opinion.REFINE: True, Opinion.OBJECT: False}
 """The opinions that take a side: whether they say that there is something to what the finding claims."""
 
-CONTRADICTIONS = ("contradiction", "folder", "severity-changed", "done-but-open", "contrary-reviews")
-"""The lint rules that compare what one document says in several places, and look at nothing else."""
 UNPROVEN_RULE = "closed-without-evidence"
 REFUTED_RULE = "fixed-but-refuted"
 BETWEEN = ", "
@@ -155,6 +149,7 @@ def _contrary_problems(row: ReportRow, facts: Facts) -> list[Problem]:
     # Few documents are: only those have to be read.
     if not contrary or not is_fixed(stated.status, stated.outcome, filed):
         return []
+    from finding_tickets.lint.contradictions import problems_of
     from finding_tickets.lint.engine import source_of
     from finding_tickets.register.load import Register
 
@@ -163,31 +158,7 @@ def _contrary_problems(row: ReportRow, facts: Facts) -> list[Problem]:
         return []
     # The rule looks at this document alone.
     alone = Register(facts.root, facts.config, (document,), ())
-    return _problems(source_of(alone, document), document, alone, REFUTED_RULE)
-
-
-def _problems(source: Source, document: Document, register: Register, *rules: str) -> list[Problem]:
-    """What some rules of lint say of a document, for whom the register has what they are to look at."""
-    from finding_tickets.lint.engine import examine
-    from finding_tickets.lint.rules import RULES, Context
-
-    found = examine(source, document, (), Context(register), [RULES[name] for name in rules])
-    return [breach.problem for breach in found if breach.problem.rule in rules]
-
-
-def contradictions_in(
-    document: Document, data: bytes, vocabulary: Vocabulary
-) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
-    """Where a document of these bytes contradicts itself, and the rules that a comment has lint ignore."""
-    from finding_tickets.documents.source import Source
-    from finding_tickets.lint.engine import suppressions
-    from finding_tickets.register.config import Config
-    from finding_tickets.register.load import Register
-
-    alone = Register(Path(), Config(vocabulary=vocabulary), (document,), ())
-    source = Source(document.path, data, vocabulary)
-    ignored = (name for each in suppressions(source) if each.reason for name in each.rules)
-    return tuple(_problems(source, document, alone, *CONTRADICTIONS)), tuple(dict.fromkeys(ignored))
+    return problems_of(source_of(alone, document), document, alone, REFUTED_RULE)
 
 
 def row_of(

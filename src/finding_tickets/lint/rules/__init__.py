@@ -1,4 +1,7 @@
-"""Lint rules by topic: importing the modules fills ``RULES``; ``examples/`` says what each is for."""
+"""Lint rules by topic; importing the modules fills ``RULES``.
+
+A new rule also needs an entry in ``examples/``: its reason, and what is wrong and right by it.
+"""
 
 from finding_tickets.lint.rules import code, content, relations, remediation, reported, state
 from finding_tickets.lint.rules.rule import RULES, Context, Remark, Rule

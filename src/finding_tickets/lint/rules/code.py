@@ -13,7 +13,7 @@ from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.locations import names
 from finding_tickets.documents.reading import Document
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
-from finding_tickets.lint.rules.worktree import is_absolute
+from finding_tickets.lint.worktree import is_absolute
 from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Span, Text
 from finding_tickets.model.ticket import CodeBlock, LineRange

@@ -14,7 +14,7 @@ from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Source
 from finding_tickets.ground.git import GitError, ask, shallow_commits
-from finding_tickets.lint.rules.worktree import WorkTree
+from finding_tickets.lint.worktree import WorkTree
 from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.model.record import Span
 from finding_tickets.model.ticket import Ticket

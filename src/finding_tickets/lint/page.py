@@ -12,7 +12,7 @@ import yaml
 
 from finding_tickets.lint.rules import RULES, Rule
 
-EXAMPLES = Path(__file__).parent / "examples"
+EXAMPLES = Path(__file__).parent / "rules/examples"
 # Where the ticket of an example stands that names no file.
 TICKET = "tickets/B1-PT-01.md"
 FENCE = "~~~~"
