@@ -36,7 +36,7 @@ class Answers(Isolation):
 @pytest.mark.parametrize("answer", [None, 5, "text", ["wrong"], {"points": "none"}])
 def test_a_target_that_answers_for_itself_is_not_measured(answer: Any) -> None:
     """Whatever its process writes, the probe ends with a reason."""
-    wanted = ProbeRequest(target=__file__, root=Path(__file__).parent, meter="simulated", timeout=1.0)
+    wanted = ProbeRequest(target=__file__, root=Path(__file__).parent, timeout=1.0, memory=1024**3)
     with Answers(answer) as machine:
         said = probe(wanted, machine)
     assert isinstance(said, str)
@@ -45,7 +45,7 @@ def test_a_target_that_answers_for_itself_is_not_measured(answer: Any) -> None:
 
 def test_a_target_that_says_what_is_wrong_is_quoted() -> None:
     """It may not be a text."""
-    wanted = ProbeRequest(target=__file__, root=Path(__file__).parent, meter="simulated", timeout=1.0)
+    wanted = ProbeRequest(target=__file__, root=Path(__file__).parent, timeout=1.0, memory=1024**3)
     with Answers({"wrong": 5}) as machine, pytest.raises(UsageError, match=r"^5"):
         probe(wanted, machine)
 

@@ -162,10 +162,9 @@ def _here(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(isolation: Isolation, target: str, **more: Any) -> Probed | str:
     """The probe of a target in the current folder."""
-    return probe(
-        ProbeRequest(target=target, root=Path.cwd(), **{"meter": "simulated", "timeout": 60.0, **more}),
-        isolation,
-    )
+    limits = {"timeout": 60.0, "memory": 8 * 1024**3}
+    wanted = ProbeRequest(target=target, root=Path.cwd(), **{"meter": "simulated", **limits, **more})
+    return probe(wanted, isolation)
 
 
 def probed(isolation: Isolation, target: str, **more: Any) -> Probed:
@@ -328,7 +327,7 @@ def test_what_is_printed_is_counted(isolation: Isolation) -> None:
         (
             "pkg.mod:norms",
             {"sweep": ["n=1"], "verifier": Path("verifiers/v.py")},
-            "give --sweep or --verifier",
+            "give either --sweep or --verifier",
         ),
         ("pkg.mod:norms", {"verifier": Path("verifiers/w.py")}, "there is no file verifiers/w.py"),
         ("tests/test_it.py::test_none", {}, "pytest finds no test tests/test_it.py::test_none"),

@@ -46,7 +46,7 @@ _TOKEN = re.compile(
     rf"|(?P<symbol>\.\.|//|==|!=|<=|>=|{'|'.join(map(re.escape, _HINTS))}|[-+*/%(),<>]))"
 )
 _GROWTH = re.compile(r"\s*O\s*(?=\()")
-# The operators, those that bind least first.
+# The operators; the ones that bind least come first.
 _LEVELS = (("+", "-"), ("*", "/", "//", "%"))
 _ONE_ARGUMENT = {"ceil", "log2"}
 _NOT_IN_GROWTH = {"-", "/", "//", "%", "min"}

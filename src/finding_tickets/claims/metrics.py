@@ -10,8 +10,7 @@ from collections.abc import Mapping
 
 BEGIN = "<!-- This table is printed by python -m finding_tickets.claims.metrics. -->"
 END = "<!-- The table ends here. -->"
-# The order is that in which results are kept and shown.
-# What every metric counts, in Markdown, in the order of the table.
+# What every metric counts, in Markdown. Results are kept and shown in this order, as is the table.
 DEFINITIONS: Mapping[str, str] = {
     "syncs": "explicit host waits: `stream_syncs + event_syncs + device_syncs`",
     "stream_syncs": (
@@ -47,7 +46,7 @@ DEFINITIONS: Mapping[str, str] = {
     "graph_breaks": "breaks that `torch.compile` would make; measured in a run of its own, on the CPU",
     "seconds": "wall time, as a multiple of another variant's alone: [times](#times)",
 }
-# Every metric that is counted, in the order in which results are kept.
+# Every metric that a run counts; times are measured apart from runs.
 METRICS = tuple(name for name in DEFINITIONS if name != "seconds")
 # What a claim may name: a metric, or that a variant returns what another one returns.
 CLAIMABLE = (*DEFINITIONS, "same_result_as")

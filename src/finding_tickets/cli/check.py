@@ -23,8 +23,9 @@ from finding_tickets.gate.branch import base_of, branch_tickets
 from finding_tickets.gate.check import configuration, exit_code, judge, unread
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.register.load import load
-from finding_tickets.report.gate import gate_item, gate_lines, gate_page, other_item, problem_line
+from finding_tickets.report.gate import gate_item, gate_lines, gate_page, problem_line
 from finding_tickets.report.github import annotation
+from finding_tickets.report.text import fields_of
 
 CONFIGURATION = "configuration"
 CheckFormat = StrEnum("CheckFormat", ["TEXT", "JSON", "MARKDOWN", "GITHUB"])
@@ -59,7 +60,9 @@ def check(
     others = [*configuration(then, head, accepted=CONFIGURATION in named), *unread(then.register, head)]
     problems = [*others, *(problem for each in judged for problem in each.problems)]
     if output_format is CheckFormat.JSON:
-        write_json("check", map(gate_item, judged), problems=[other_item(each) for each in others])
+        # These problems are no ticket's, so that each needs its place.
+        placed = [fields_of(each, "file", "line", "level", "rule", "message", "hint") for each in others]
+        write_json("check", map(gate_item, judged), problems=placed)
         for problem in others:
             say(str(problem))
     elif output_format is CheckFormat.MARKDOWN:

@@ -285,7 +285,7 @@ def _severities(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
 
 
 def _on_issues(parts: Iterable[DocumentPart], *, summaries: bool) -> Iterator[DocumentPart]:
-    """The outermost parts on issues, or those that sum them up."""
+    """The outermost parts on issues, or the parts that sum them up."""
     for part in parts:
         titled = part.heading is not None and part.heading.level > 1
         if not (titled and _ISSUES.fullmatch(part.name)):

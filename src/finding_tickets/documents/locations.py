@@ -178,7 +178,7 @@ def read_locations(part: DocumentPart) -> list[Values]:
 def read_mentioned(part: DocumentPart) -> list[Values]:
     """The paths in code spans of a section without labels, such as a list of changed files.
 
-    Where no code span is a path, those that stand in the text.
+    Where no code span is a path, the paths in the text.
     """
     body = part.body
     found = [location for span in body.code_spans() for location in place_of(span)]

@@ -177,8 +177,8 @@ def _stated_outcome(part: DocumentPart) -> Values | None:
         lead = _LEAD.match(first.raw)
         if lead and not lead[1].rstrip().endswith(":"):
             texts.append(first.piece(*lead.span(1)))
-        told = (_OPENING.match(first.raw), _TOLD.search(first.raw))
-        texts += [first.piece(*match.span("words")) for match in told if match]
+        matches = (_OPENING.match(first.raw), _TOLD.search(first.raw))
+        texts += [first.piece(*match.span("words")) for match in matches if match]
     for text in texts:
         if outcome := outcome_of(text.plain, part.source.vocabulary.outcomes):
             return text.record(value=outcome)

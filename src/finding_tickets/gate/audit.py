@@ -15,7 +15,7 @@ from finding_tickets.measure.cheats import CHEATS, HONEST, TARGET, TIMING, Cheat
 from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.tasks import Code
 from finding_tickets.model.ticket import Claim
-from finding_tickets.model.verification import ClaimResult, MeasuredTicket
+from finding_tickets.model.verification import ClaimResult
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
 from finding_tickets.verify.judge import FIX, FOUND, MEASURED, answer_of, check
 from finding_tickets.verify.plan import Plan, plan
@@ -190,23 +190,17 @@ class _Audit:
         claims = self.plan.claims
         against = [claim for claim in check(claims, measured) if not claim.as_expected]
         if not against and self.timed and not cannot_time(measured):
-            # Times are taken of what nothing else has caught.
-            claims = (*claims, *self.timed)
-            against = [
-                claim for claim in check(claims, self._with_times(cheat, measured)) if not claim.as_expected
-            ]
+            # Times are taken of what nothing else has caught, and nothing else runs meanwhile.
+            job, timeout = self.payload["job"], self.settings.timeout
+            # The code as found has a folder of its own, which the payload names.
+            beside = {name: at for name, at in self.plan.variants.items() if name in job["variants"]}
+            codes = [Code(job["code"], beside)]
+
+            def run(job: dict[str, Any]) -> TaskOutcome:
+                ((_, outcome),) = self.isolation.run({cheat: self.task(TIMING, cheat, job=job)})
+                return outcome
+
+            times = take_times(self.plan, self.timed, lambda: codes, measured, timeout, run)
+            measured = measured.model_copy(update={"times": times})
+            against = [each for each in check((*claims, *self.timed), measured) if not each.as_expected]
         return against
-
-    def _with_times(self, cheat: str, measured: MeasuredTicket) -> MeasuredTicket:
-        """What was measured of a cheat, with its times; nothing else runs meanwhile."""
-        job, timeout = self.payload["job"], self.settings.timeout
-        # The code as found has a folder of its own, which the payload names.
-        beside = {name: at for name, at in self.plan.variants.items() if name in job["variants"]}
-
-        def run(job: dict[str, Any]) -> TaskOutcome:
-            ((_, outcome),) = self.isolation.run({cheat: self.task(TIMING, cheat, job=job)})
-            return outcome
-
-        codes = [Code(job["code"], beside)]
-        times = take_times(self.plan, self.timed, lambda: codes, measured, timeout, run)
-        return measured.model_copy(update={"times": times})

@@ -48,11 +48,6 @@ class BranchTicket:
             raise LookupError(f"{self.id} is nowhere")
         return side.document
 
-    @property
-    def is_held_to_base(self) -> bool:
-        """Whether the base's verifier and claims count, for changes to them that nobody has named."""
-        return any(change.is_open for change in self.changes)
-
 
 def base_of(root: Path, name: str) -> Base:
     """Where the branch of the work tree at ``root`` left the revision ``name``.

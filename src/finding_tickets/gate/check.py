@@ -138,8 +138,9 @@ def judge(
             own[document.path] = Verified(document, error=error)
         elif pair.head:
             as_branch.append(document)
-            if pair.base and pair.is_held_to_base:
-                # The base's claims and verifier, on the work tree's code; all are at the same base.
+            if pair.base and any(change.is_open for change in pair.changes):
+                # Changes that nobody has named do not count: the base's claims and verifier measure the work
+                # tree's code, too. All are at the same base.
                 remediation, verifiers = pair.base.document.remediation, pair.base.root
                 as_base.append(document.model_copy(update={"remediation": remediation}))
     runs = [(own, verify(as_branch, isolation, settings), "")]

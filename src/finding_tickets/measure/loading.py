@@ -31,6 +31,8 @@ OURS = ("simcuda", "finding_tickets")
 TORCH = str(Path(torch.__file__).parent)
 # Names that torch itself rebinds: this one follows the default dtype.
 FOLLOWS_A_SETTING = {"Storage"}
+# What a class has in the place of a function.
+WRAPPERS = (property, classmethod, staticmethod)
 
 
 def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
@@ -184,7 +186,9 @@ def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
     names = before.keys() if is_module else before.keys() | vars(owner).keys()
     for name in sorted(names - FOLLOWS_A_SETTING):
         old, new = before.get(name), vars(owner).get(name)
-        if old is new or not (_is_code(old) or _is_code(new) or name.isupper()):
+        # Code and constants are held to what they were; other values change as a program runs.
+        is_code = any(callable(each) or isinstance(each, WRAPPERS) for each in (old, new))
+        if old is new or not (is_code or name.isupper()):
             continue
         # Torch's compiler, once loaded, wraps some of torch's own functions for good.
         code = getattr(new, "__code__", None)
@@ -194,7 +198,3 @@ def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
             else:
                 delattr(owner, name)
             yield prefix + name
-
-
-def _is_code(value: Any) -> bool:
-    return callable(value) or isinstance(value, property | classmethod | staticmethod)

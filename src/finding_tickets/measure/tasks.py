@@ -94,7 +94,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Question:
-    """How many times longer than the reference does the subject take, at one point?"""
+    """A question to the timer: how many times longer the subject takes than the reference at one point."""
 
     subject: str
     reference: str

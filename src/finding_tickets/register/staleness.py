@@ -27,7 +27,7 @@ from finding_tickets.register.files import File, KnownFiles, State, state_of
 
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Remediation
-    from finding_tickets.model.verification import Verification
+    from finding_tickets.model.verification import Input, Verification
 
 TOOL = "finding-tickets"
 TORCH = "torch"
@@ -275,25 +275,44 @@ def read_statement(content: bytes) -> dict[str, Any]:
     try:
         if (statement["_type"], statement["predicateType"]) != (STATEMENT, PREDICATE):
             raise NoStatementError(NO_STATEMENT)
-        if statement["predicate"].pop("contentDigest")["sha256"] != content_digest(statement):
+        if statement["predicate"].pop("contentDigest")["sha256"] != _content_digest(statement):
             raise NoStatementError("it was edited: its content is not what its digest says")
     except (LookupError, TypeError, AttributeError):
         raise NoStatementError(NO_STATEMENT) from None
     return statement
 
 
-def content_digest(statement: Mapping[str, Any]) -> str:
+def write_statement(subjects: Iterable[Any], predicate: Mapping[str, Any]) -> bytes:
+    """The bytes of a Statement that ``read_statement`` reads; the same content gives the same bytes."""
+    statement: dict[str, Any] = {
+        "_type": STATEMENT,
+        "subject": list(subjects),
+        "predicateType": PREDICATE,
+        "predicate": dict(predicate),
+    }
+    statement["predicate"]["contentDigest"] = {"sha256": _content_digest(statement)}
+    return (json.dumps(statement, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _content_digest(statement: Mapping[str, Any]) -> str:
     """The SHA-256 of a Statement without the digest that it carries itself."""
     plain = json.dumps(statement, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(plain.encode()).hexdigest()
 
 
-def input_of(resource: Mapping[str, Any]) -> tuple[str, str, str]:
+def input_of(descriptor: Mapping[str, Any]) -> tuple[str, str, str]:
     """Name, kind and value of a resource descriptor."""
-    if "annotations" in resource:
-        return resource["name"], "version", resource["annotations"]["version"]
-    kind = "commit" if "gitCommit" in resource["digest"] else "file"
-    return resource["name"], kind, resource["digest"]["gitCommit" if kind == "commit" else "sha256"]
+    if "annotations" in descriptor:
+        return descriptor["name"], "version", descriptor["annotations"]["version"]
+    kind = "commit" if "gitCommit" in descriptor["digest"] else "file"
+    return descriptor["name"], kind, descriptor["digest"]["gitCommit" if kind == "commit" else "sha256"]
+
+
+def resource(given: Input) -> dict[str, Any]:
+    """A resource descriptor: by digest, by commit, or by version where there is nothing to digest."""
+    if given.kind == "version":
+        return {"name": given.name, "annotations": {"version": given.value}}
+    return {"name": given.name, "digest": {"gitCommit" if given.kind == "commit" else "sha256": given.value}}
 
 
 def _sha256(file: File) -> str:

@@ -32,11 +32,6 @@ def gate_item(judged: Judged) -> dict[str, object]:
     }
 
 
-def other_item(problem: Problem) -> dict[str, object]:
-    """A problem that is no ticket's for JSON, with its place."""
-    return fields_of(problem, "file", "line", "level", "rule", "message", "hint")
-
-
 def gate_lines(judged: Judged, style: Styler) -> Iterator[str]:
     """One ticket of a branch for a reader; ``style`` colours a text."""
     now = judged.measured.verdict if judged.measured else None

@@ -7,7 +7,7 @@ with signs, and wrapped to its ``width``, which is 0 for a pipe.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -189,11 +189,6 @@ def law_changes(verification: Verification) -> Iterator[LawChange]:
             yield change
 
 
-def point_text(point: Mapping[str, int]) -> str:
-    """A point of the sweep, as counterexamples begin with it: ``params=4, largest=9``."""
-    return ", ".join(f"{name}={value}" for name, value in point.items())
-
-
 def circumstances(verification: Verification) -> str:
     """The meter, the device, the version of torch, the revision if any, and how many points were measured."""
     # A point that the meter could not run was not measured, although the sweep has it.
@@ -213,6 +208,9 @@ def outcomes(claims: Iterable[ClaimResult]) -> str:
 
 def verification_sections(verification: Verification, code_at: CodeAt | None = None) -> Iterator[TextSection]:
     """Laws, claims, the points at which claims fail, times, lines that wait, and points left out."""
+    # Lists print no verification, and start faster without this.
+    from finding_tickets.claims.check import at_text
+
     failures: list[tuple[str, str]] = []
     for claim in verification.claims:
         if claim.holds is False:
@@ -222,12 +220,12 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
             points += [f"and {left} more points"] if left else []
             failures += [("" if number else claim.id, point) for number, point in enumerate(points)]
     times = [
-        (f"{each.variant}/{each.reference}", point_text(each.at), each.text) for each in verification.timings
+        (f"{each.variant}/{each.reference}", at_text(each.at), each.text) for each in verification.timings
     ]
     device = next((each.device for each in verification.timings), "")
     laws = [(each.metric, each.before or "", each.after or "") for each in law_changes(verification)]
     claims = [_claim_cells(claim) for claim in verification.claims]
-    left_out = [(f"{point_text(each.at)}: {each.why}",) for each in verification.not_measured]
+    left_out = [(f"{at_text(each.at)}: {each.why}",) for each in verification.not_measured]
     lines = {
         name: _site_section(name, [site for site in variant.sites if site.what in WAITING], code_at)
         for name, variant in verification.variants.items()

@@ -9,7 +9,6 @@ edit of the file is found out.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -26,18 +25,17 @@ from finding_tickets.model.vocabulary import SECONDS
 from finding_tickets.register.staleness import (
     ABSENT,
     NO_STATEMENT,
-    PREDICATE,
     REMEDIATION,
-    STATEMENT,
     TOOL,
     TORCH,
     CurrentVerdict,
     NoStatementError,
     Verdicts,
     code_inputs,
-    content_digest,
     input_of,
     read_statement,
+    resource,
+    write_statement,
 )
 from finding_tickets.verify.plan import Plan
 
@@ -51,20 +49,13 @@ def dump(evidence: Evidence) -> bytes:
     left_out = {"timings"} if evidence.verification.revision else {"timings", "revision"}
     predicate: dict[str, Any] = {
         "result": "FAILED" if failed else "PASSED" if is_passed else "WARNED",
-        "configuration": [_resource(each) for each in evidence.inputs if not each.is_subject],
+        "configuration": [resource(each) for each in evidence.inputs if not each.is_subject],
         "passedTests": [claim.id for claim in claims if claim.as_expected],
         "warnedTests": [claim.id for claim in claims if claim.holds is None],
         "failedTests": failed,
         "verification": evidence.verification.model_dump(mode="json", exclude=left_out),
     }
-    statement: dict[str, Any] = {
-        "_type": STATEMENT,
-        "subject": [_resource(each) for each in evidence.inputs if each.is_subject],
-        "predicateType": PREDICATE,
-        "predicate": predicate,
-    }
-    predicate["contentDigest"] = {"sha256": content_digest(statement)}
-    return (json.dumps(statement, indent=1, ensure_ascii=False) + "\n").encode()
+    return write_statement((resource(each) for each in evidence.inputs if each.is_subject), predicate)
 
 
 def load(content: bytes) -> Evidence:
@@ -90,17 +81,10 @@ def load(content: bytes) -> Evidence:
         raise NoStatementError(NO_STATEMENT) from None
 
 
-def _resource(given: Input) -> dict[str, Any]:
-    """A resource descriptor: by digest, by commit, or by version where there is nothing to digest."""
-    if given.kind == "version":
-        return {"name": given.name, "annotations": {"version": given.value}}
-    return {"name": given.name, "digest": {"gitCommit" if given.kind == "commit" else "sha256": given.value}}
-
-
-def name_of(done: Verification) -> str:
-    """The file of a verification within the folder of evidence; those at a revision have a folder of it."""
-    name = safe_name(f"{done.meter}-torch{done.torch}-{done.device}")
-    return f"{_folder(done.ticket, done.revision)}/{name}.json"
+def name_of(verification: Verification) -> str:
+    """The file of a verification within the folder of evidence; each revision has a folder of its own."""
+    name = safe_name(f"{verification.meter}-torch{verification.torch}-{verification.device}")
+    return f"{_folder(verification.ticket, verification.revision)}/{name}.json"
 
 
 def _folder(ticket: str, revision: str | None) -> str:

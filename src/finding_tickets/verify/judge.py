@@ -64,7 +64,7 @@ def check(claims: Sequence[Claim], measured: MeasuredTicket) -> tuple[ClaimResul
                 check_variables(parse_condition(text), known)
             variables = known
             if claim.metric == SECONDS:
-                reference = _ratio(claim, measured).reference
+                reference = parse_ratio(claim.value, claim.variant, measured.variants).reference
                 if reference in known:
                     raise ExpressionError(f"'{reference}' names both a variant and a variable of the sweep")
                 variables = [*known, reference]
@@ -180,10 +180,6 @@ def rule(
     return Verdict.REPRODUCED, f"every claim about found holds; {why}"
 
 
-def _ratio(claim: Claim, measured: MeasuredTicket) -> Ratio:
-    return parse_ratio(claim.value, claim.variant, measured.variants)
-
-
 def _timed_on(measured: MeasuredTicket) -> str:
     """What evidence calls the device: a GPU is part of its environment, and the CPU is not."""
     return measured.device if measured.timed_on == "cuda" else f"{HOST} of one machine"
@@ -205,7 +201,8 @@ def _result(claim: Claim, checked: Checked) -> ClaimResult:
 
 def _checked(claim: Claim, measured: MeasuredTicket, troubles: Mapping[str, str | None]) -> Checked:
     with located(claim.id, claim.line):
-        ratio = _ratio(claim, measured) if claim.metric == SECONDS else None
+        is_timed = claim.metric == SECONDS
+        ratio = parse_ratio(claim.value, claim.variant, measured.variants) if is_timed else None
         involved = [claim.variant, ratio.reference] if ratio else [claim.variant]
         if why_not := next(filter(None, map(troubles.get, involved)), None):
             return Checked(None, why_not)

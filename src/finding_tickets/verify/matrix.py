@@ -1,4 +1,4 @@
-"""The cells of a matrix: everything that decides where a measurement is made, known before any is."""
+"""The cells of a matrix: where to measure. They are known before anything is measured."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Cell:
         device = SIMULATED if self.meter == SIMULATED else self.device
         return device, f"torch {self.torch}", self.revision or WORK_TREE
 
-    def has(self, done: Verification | RecordedEvidence) -> bool:
-        """Whether a verification was made here."""
+    def has(self, measured: Verification | RecordedEvidence) -> bool:
+        """Whether a verification is of this cell."""
         # Evidence names a GPU with the version of CUDA, which that of torch decides.
-        device = done.device.partition(_CUDA_VERSION)[0]
-        made = done.meter, done.torch, device, done.revision
-        return made == (self.meter, self.torch, self.device, self.revision)
+        device = measured.device.partition(_CUDA_VERSION)[0]
+        place = measured.meter, measured.torch, device, measured.revision
+        return place == (self.meter, self.torch, self.device, self.revision)
 
 
 def cells(matrix: MatrixConfig, root: Path, own: str) -> tuple[Cell, ...]:

@@ -128,7 +128,7 @@ def plan(
 ) -> Plan | None:
     """How to verify a document of the register at ``root``; None where it has no verifier.
 
-    ``overrides`` are revisions for variants by name, ``*`` for those that name none themselves. The verifier
+    ``overrides`` are revisions for variants by name, ``*`` for variants that name no revision. The verifier
     is taken from the folder ``verifiers``, by default the root. ``commits`` has the revisions by name that
     git does not know here; it is asked in the folder ``repository``, by default the root.
 

@@ -1,4 +1,7 @@
-"""Probe what the user names, in a process of its own."""
+"""The caller's half of ``tickets probe``: check the request, send it to a worker, and type the answer.
+
+The worker runs the other half, ``measure.probe``.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -14,15 +18,16 @@ from finding_tickets.errors import UsageError
 from finding_tickets.measure.isolation import PRELOADED, Isolation, Task
 from finding_tickets.measure.tasks import At
 
-TARGET = "finding_tickets.measure.probe:probe_payload"
+PROBE_FUNCTION = "finding_tickets.measure.probe:probe_payload"
 PRELOAD = (*PRELOADED, "finding_tickets.measure.probe")
 MOST_POINTS = 1000
-FORMS = "a target is script.py, package.module, package.module:function or tests/test_x.py::test_y"
+TARGET_FORMS = "a target is script.py, package.module, package.module:function or tests/test_x.py::test_y"
+TargetKind = Literal["function", "script", "module", "test"]
 
 
 @dataclass(frozen=True)
 class ProbedCost:
-    """How much of something each run cost, and how that grows."""
+    """What each run cost by one metric or at one site, and how that grows."""
 
     values: tuple[int, ...]
     law: str | None = None
@@ -35,7 +40,7 @@ class ProbedCost:
 
 @dataclass(frozen=True)
 class ProbedSite:
-    """A source line that waits, copies or allocates, its text, and how often it does."""
+    """A source line that waits, copies or allocates: its text, and how often it does so."""
 
     file: str
     line: int
@@ -50,26 +55,26 @@ class Probed:
     """What a target cost."""
 
     target: str
-    kind: str
+    kind: TargetKind
     meter: str
     torch: str
     device: str
     points: tuple[At, ...]
     metrics: dict[str, ProbedCost]  # at each of the points
-    sites: tuple[ProbedSite, ...]  # the heaviest first
+    sites: tuple[ProbedSite, ...]  # waits, hazards, copies, allocations; of each, the most frequent first
     errors: tuple[str, ...]  # a text for each run that did not end well
-    not_measured: tuple[str, ...]
-    unknown: tuple[str, ...]
-    approximate: tuple[str, ...]
+    not_measured: tuple[str, ...]  # the points that the meter cannot run, with the reason
+    unknown: tuple[str, ...]  # operations that may wait and have no cost rule: they are not counted
+    approximate: tuple[str, ...]  # operations whose launches and memory are estimates
     printed: int  # bytes that the target wrote to its output
-    function: str  # as a ticket names it
+    function: str  # as a ticket names it; empty unless a function was probed
     positional: bool  # whether the sweep names the first parameters of the function
-    files: tuple[str, ...]  # those of the repository that were imported
+    files: tuple[str, ...]  # the repository's files that were imported
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeRequest:
-    """What the user asks for."""
+    """What the user asks for, and the limits of the worker that measures it."""
 
     target: str
     root: Path
@@ -78,13 +83,16 @@ class ProbeRequest:
     verifier: Path | None = None
     meter: str = "auto"
     devices: int = 1
-    timeout: float = 120.0
-    memory: int = 8 * 1024**3
+    timeout: float  # seconds
+    memory: int  # bytes
 
     @property
     def verifier_path(self) -> str | None:
         """The verifier by its path from the root; raises ``UsageError`` where there is no such file."""
         return _path_from_root(self.verifier, self.root) if self.verifier else None
+
+
+_PROBED = TypeAdapter(Probed)
 
 
 def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
@@ -97,10 +105,10 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
     if kind != "function" and (request.sweep or request.verifier):
         raise UsageError(f"{request.target} is a {kind}", hint="a sweep or a verifier needs module:function")
     if request.sweep and request.verifier:
-        raise UsageError("a verifier brings a sweep along: give --sweep or --verifier")
+        raise UsageError("a verifier has its own sweep: give either --sweep or --verifier")
     if kind == "function" and request.arguments:
         raise UsageError("a function takes no arguments of the command line", hint="--sweep n=1,2,5,9")
-    order = {
+    payload = {
         "root": str(request.root),
         "kind": kind,
         "name": name,
@@ -111,7 +119,11 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
         "devices": request.devices,
     }
     task = Task(
-        target=TARGET, payload=order, root=request.root, timeout=request.timeout, memory=request.memory
+        target=PROBE_FUNCTION,
+        payload=payload,
+        root=request.root,
+        timeout=request.timeout,
+        memory=request.memory,
     )
     ((_, outcome),) = isolation.run({request.target: task})
     if outcome.reason is not None:
@@ -120,13 +132,13 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
     if "wrong" in value:
         raise UsageError(str(value["wrong"]))
     try:
-        return TypeAdapter(Probed).validate_python({**value, "target": request.target})
+        return _PROBED.validate_python({**value, "target": request.target})
     except ValidationError as error:
         return f"invalid result from the worker: {error.errors()[0]['msg']}"
 
 
 def points(sweep: Iterable[str]) -> list[At]:
-    """All combinations of the values in ``n=1,2,5,9`` and its like; none without any."""
+    """All combinations of the values in texts such as ``n=1,2,5,9``; an empty list for no texts."""
     variables: dict[str, list[int]] = {}
     for text in sweep:
         name, equals, values = text.partition("=")
@@ -145,25 +157,25 @@ def points(sweep: Iterable[str]) -> list[At]:
     return found
 
 
-def _kind_and_name(target: str, root: Path) -> tuple[str, str]:
+def _kind_and_name(target: str, root: Path) -> tuple[TargetKind, str]:
     """What a target is, and its name as ``measure.probe`` takes it; nothing is imported to find out."""
     if "::" in target:
         return "test", target
     module, colon, function = target.rpartition(":")
-    if colon and _is_dotted(function):
+    if colon and _is_dotted_name(function):
         if module.endswith(".py"):
             return "function", f"{_path_from_root(Path(module), root)}:{function}"
-        if not _is_dotted(module):
-            raise UsageError(f"{module!r} is neither a module nor a file", hint=FORMS)
+        if not _is_dotted_name(module):
+            raise UsageError(f"{module!r} is neither a module nor a file", hint=TARGET_FORMS)
         return "function", target
     if Path(target).is_file():
         return "script", str(Path(target).resolve())
-    if target.endswith(".py") or not _is_dotted(target):
-        raise UsageError(f"there is no file {target}", hint=FORMS)
+    if target.endswith(".py") or not _is_dotted_name(target):
+        raise UsageError(f"there is no file {target}", hint=TARGET_FORMS)
     return "module", target
 
 
-def _is_dotted(name: str) -> bool:
+def _is_dotted_name(name: str) -> bool:
     return all(part.isidentifier() for part in name.split("."))
 
 
@@ -173,5 +185,5 @@ def _path_from_root(file: Path, root: Path) -> str:
     if here is None:
         raise UsageError(f"there is no file {file}")
     if not here.is_relative_to(root):
-        raise UsageError(f"{file} is outside of {root}", hint="name the repository with --root")
+        raise UsageError(f"{file} is outside {root}", hint="name the repository with --root")
     return here.relative_to(root).as_posix()

@@ -91,8 +91,10 @@ def questions(claims: Iterable[Claim], measured: MeasuredTicket) -> tuple[Questi
 
 def times_of(outcome: TaskOutcome, device: str) -> Times:
     """The times that a worker took on a device, or why there are none."""
-    made = answer_of(outcome, _TIMINGS)
-    return Times(device=device, why=made) if isinstance(made, str) else Times(device=device, timings=made)
+    answer = answer_of(outcome, _TIMINGS)
+    if isinstance(answer, str):
+        return Times(device=device, why=answer)
+    return Times(device=device, timings=answer)
 
 
 def cannot_time(measured: MeasuredTicket) -> str | None:

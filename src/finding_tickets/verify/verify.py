@@ -114,10 +114,10 @@ class Executor(Protocol):
     def verify(
         self, documents: Sequence[Document], settings: Settings, on_start: OnStart
     ) -> Iterator[Verified]:
-        """Every document once, with its evidence recorded; ``on_start`` is told of those that begin."""
+        """Every document once, with its evidence recorded; ``on_start`` gets each document that begins."""
 
     def together(self, settings: Settings) -> AbstractContextManager[object]:
-        """A block in which what several calls of ``verify`` have in common is made ready once."""
+        """A block whose calls of ``verify`` share what all of them need; it is prepared once."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def verify(
             yield todo
         else:
             planned[document.path] = document, todo
-        # What is done is forgotten, and the last plan may be done long before the run ends.
+        # Finished plans are dropped; this name would keep the last one until the run ends.
         del todo
     if planned:
         yield from (done for _, done in measure(planned, isolation, settings, on_start))
@@ -180,7 +180,7 @@ def measure(
 ) -> Iterator[tuple[str, Verified]]:
     """Measure what was planned, each as soon as it is done, by its key; plans may be of several roots.
 
-    What is done is taken out of ``planned``: there may be thousands, and of those nothing is kept here.
+    Finished plans are taken out of ``planned``: there may be thousands, and nothing of them is kept here.
 
     Raises:
         UnreachableError: There is no room for temporary files.
@@ -349,13 +349,23 @@ class VerificationRun:
         outcomes: dict[str, dict[str, TaskOutcome | None]] = {}
         for key in list(self._planned):
             try:
-                outcomes[key] = dict.fromkeys(self._add_tasks(key, tasks))
+                todo, results = self._planned[key][1], self._results(key)
+                # Whoever edits a file from now on makes the evidence stale.
+                files = {*todo.files, *importable(todo)}
+                self._before[key] = {file: digest(todo.root / file) for file in files}
+                # There may be no room for results.
+                results.mkdir()
+                jobs = todo.jobs(self._settings.meter, results)
+                for commit, job in jobs.items():
+                    tasks[key, commit] = self._on_gpu(key, TARGET, asdict(job), Path(job.code))
+                outcomes[key] = dict.fromkeys(jobs)
             except (OSError, RevisionError) as error:
                 yield key, _trouble(error), True
         # Tracing for graph breaks takes longest: started first, it overlaps with the others.
         queue = dict(sorted(tasks.items(), key=lambda task: not task[1].payload["graph_breaks"]))
         tasks.clear()
-        for (key, commit), outcome in self._isolation.run(queue, lambda name: self._tell_start(name[0])):
+        ended = self._isolation.run(queue, lambda task: self._on_start(self._planned[task[0]][0]))
+        for (key, commit), outcome in ended:
             # There may be thousands, and nothing is kept of what is done.
             del queue[key, commit]
             outcomes[key][commit] = outcome
@@ -363,21 +373,6 @@ class VerificationRun:
                 parts = {name: part for name, part in outcomes.pop(key).items() if part}
                 never_ran = any(part.never_ran for part in parts.values())
                 yield key, _join(self._planned[key][1], parts), never_ran
-
-    def _add_tasks(self, key: str, tasks: dict[tuple[str, str], Task]) -> list[str]:
-        """Add a task for each commit of a plan, and return these; there may be no room for results."""
-        _, todo = self._planned[key]
-        # Whoever edits a file from now on makes the evidence stale.
-        self._before[key] = {file: digest(todo.root / file) for file in {*todo.files, *importable(todo)}}
-        results = self._results(key)
-        results.mkdir()
-        jobs = todo.jobs(self._settings.meter, results)
-        for commit, job in jobs.items():
-            tasks[key, commit] = self._on_gpu(key, TARGET, asdict(job), Path(job.code))
-        return list(jobs)
-
-    def _tell_start(self, key: str) -> None:
-        self._on_start(self._planned[key][0])
 
     def _on_gpu(self, key: str, target: str, payload: Any, code: Path) -> Task:
         task = self._settings.task(target, payload, code)
@@ -411,11 +406,12 @@ class VerificationRun:
         # Few tickets claim times.
         from finding_tickets.verify.times import take_times, timing_device
 
-        todo, timeout = self._planned[key][1], self._settings.timeout
+        document, todo = self._planned[key]
+        timeout = self._settings.timeout
 
         def run(job: Any) -> TaskOutcome:
             task = self._on_gpu(key, TIMING, job, todo.root)
-            ((_, outcome),) = self._isolation.run({key: task}, self._tell_start)
+            ((_, outcome),) = self._isolation.run({key: task}, lambda _: self._on_start(document))
             return outcome
 
         try:

@@ -45,7 +45,7 @@ _BETWEEN = re.compile(r"`(\s*[/,;]\s*)`")
 _IN_CODE = frozenset(["severity", "status", "resolution", "agent", "domain"])
 _BEFORE_LABEL = re.compile(rb"[\s>|*_`+\d.)\"'-]*")
 _PADDED = re.compile(rb"([^|]*?)( {2,})\|[ \t]*")
-# Where a new row goes: after the last of those that stand before it here.
+# Where a new row goes: after the last row whose label stands before its own label in this list.
 _ORDER = [
     *("ticketid", "severity", "status", "resolution", "batch", "agent", "domain", "assignee"),
     *("coderepository", "created", "updated"),
@@ -128,7 +128,7 @@ def _apart(page: Page, block: Block, *texts: bytes) -> Splice:
     return lines_below(data, line, b"", *texts, *([b""] if follows else []))
 
 
-# How a value is written, so that it looks like the one before and reads back as what it is.
+# How a value is written, so that it looks like the value before it and reads back unchanged.
 
 
 def spellings(values: Sequence[str], like: str, *, cell: bool) -> Iterator[str]:
@@ -306,7 +306,7 @@ def _row_below(page: Page, sibling: str, value: Text, label: str, text: str) -> 
 
 @dataclass(frozen=True)
 class RelationLink:
-    """A ticket to be named, what it is to this one, and a remark."""
+    """A ticket to be named, how it relates to this ticket, and a remark."""
 
     id: str
     kind: Relationship
@@ -324,7 +324,7 @@ class RelationLink:
 
 
 def relate(page: Page, named: tuple[Relation, ...], link: RelationLink) -> Iterator[Splices]:
-    """Ways to name a ticket, of which ``named`` are those that the document names already."""
+    """Ways to name a ticket, where ``named`` are the relations that the document states already."""
     for relation in named:
         if relation.id == link.id:
             yield from _change_kind(page, relation, link.kind)
