@@ -99,10 +99,10 @@ def test_evidence_that_cannot_be_believed_is_said(repository: Repository, git: G
 
 
 @pytest.mark.slow
-def test_git_is_asked_twice_at_most(
+def test_git_is_asked_three_times(
     history: list[str], tickets: Tickets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many commits there are."""
+    """However many commits there are: for their log, for their files, and whether the clone is shallow."""
     started: list[Any] = []
     start = subprocess.Popen.__init__
 
@@ -112,7 +112,7 @@ def test_git_is_asked_twice_at_most(
 
     monkeypatch.setattr(subprocess.Popen, "__init__", noted)
     assert len(history) == len(tickets("history", "A-1", "--format", "json").data)
-    assert 2 == len(started)
+    assert 3 == len(started)
 
 
 @pytest.mark.slow

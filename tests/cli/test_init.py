@@ -8,13 +8,15 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from finding_tickets.cli import init
 from finding_tickets.cli.main import run
+from finding_tickets.ground.files import create
 from finding_tickets.register.adopt import survey
 
 if TYPE_CHECKING:
@@ -184,7 +186,19 @@ def test_ids_without_a_common_form(repository: Repository, tickets: Tickets) -> 
         repository.ticket(name, path=f"tickets/{ord(name[0])}{len(name)}.md")
     found = survey(repository.root)
     assert (None, True) == (found.id_pattern, "C!" in found.unfit)
-    assert "set id_pattern yourself" in tickets("init", "--dry-run").err
+    assert "no pattern could be found for these IDs: " in tickets("init", "--dry-run").err
+
+
+def test_long_lists_are_cut(repository: Repository, tickets: Tickets) -> None:
+    """Of ten series and of ten IDs without a common form, the first eight are named: 10 - 8 = 2 more."""
+    for number in range(10):
+        repository.ticket(f"{'ABCDEFGHIJ'[number]}-1")
+        repository.ticket(f"{'x#' * number}!{'y.' * number}?", path=f"tickets/odd{number}.md")
+    told = tickets("init", "--dry-run").err
+    assert (" and 2 more\n", " and 2 more; set id_pattern\n") == tuple(
+        told[told.index(" and 2 more", told.index(begin)) :].splitlines(keepends=True)[0]
+        for begin in ("IDs: A-N (1)", "no pattern could be found for these IDs: ")
+    )
 
 
 def test_in_pyproject(empty: Repository, tickets: Tickets) -> None:
@@ -196,7 +210,40 @@ def test_in_pyproject(empty: Repository, tickets: Tickets) -> None:
     assert file.read_text().startswith(f"{old}\n\n[tool.tickets]\n")
     assert {"tickets": ["tickets"]} == tomllib.loads(file.read_text())["tool"]["tickets"]
     assert not (empty.root / "tickets.toml").exists()
-    assert "nothing to do" in tickets("init").err
+    assert tickets("init", "--pyproject").err.endswith("nothing to do\n")
+
+
+def test_in_an_empty_pyproject(empty: Repository, tickets: Tickets) -> None:
+    """The table is all that is in it then, without an empty line above."""
+    file = empty.write("pyproject.toml", "")
+    assert 0 == tickets("init", "--pyproject").code
+    assert file.read_text().startswith("[tool.tickets]\n")
+
+
+def test_pyproject_is_too_late_for_a_configured_register(empty: Repository, tickets: Tickets) -> None:
+    """The register keeps its file, and the user is told that the option did nothing."""
+    empty.write("pyproject.toml", "")
+    tickets("init")
+    before = digests(empty.root)
+    ran = tickets("init", "--pyproject")
+    assert (0, "", before) == (ran.code, ran.out, digests(empty.root))
+    assert ran.err.endswith("nothing to do; --pyproject is ignored: tickets.toml counts\n")
+
+
+def test_a_pyproject_that_changes_meanwhile(
+    empty: Repository, tickets: Tickets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the table can no longer be added after the other files were created, these go again."""
+    file = empty.write("pyproject.toml", "")
+
+    def create_late(root: Path, texts: Mapping[str, str]) -> list[Path]:
+        file.write_text("tool = {x = 1}\n")
+        return create(root, texts)
+
+    monkeypatch.setattr(init, "create", create_late)
+    ran = tickets("init", "--pyproject")
+    assert (4, True) == (ran.code, "cannot be added" in ran.err)
+    assert {"pyproject.toml"} == {path for path in digests(empty.root) if not path.startswith("code.py")}
 
 
 @pytest.mark.parametrize(

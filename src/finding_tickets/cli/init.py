@@ -1,9 +1,9 @@
-"""``tickets init``: make a register of a repository, with the tickets that it has already."""
+"""``tickets init``: set up a register in a repository, with the tickets that are already there."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +17,7 @@ from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, c
 from finding_tickets.register.files import SIDECAR
 from finding_tickets.report.templates import render
 
-FIRST = "EXAMPLE"
+EXAMPLE_ID = "EXAMPLE"
 VERIFIER = "verifiers/example.py"
 EXAMPLES = {
     VERIFIER: "verifier.py.j2",
@@ -26,8 +26,8 @@ EXAMPLES = {
 }
 """A first verifier with two variants that run, by their templates."""
 
-HEAD = "# Where the finding tickets of this repository are; every other setting has a default.\n"
-MOST_SERIES = 8
+CONFIG_COMMENT = "# Where the finding tickets of this repository are; every other setting has a default.\n"
+MOST_LISTED = 8
 
 
 def init(
@@ -45,23 +45,23 @@ def init(
     added = ""
     if not found.configured:
         if pyproject:
-            added = f"\n[tool.tickets]\n{HEAD}{found.settings()}"
+            added = f"\n[tool.tickets]\n{CONFIG_COMMENT}{found.settings()}"
         else:
-            texts[CONFIG_FILE] = HEAD + found.settings()
-        if not found.documents and not (found.root / "tickets").is_dir():
+            texts[CONFIG_FILE] = CONFIG_COMMENT + found.settings()
+        if not found.documents and not (place / "tickets").is_dir():
             # Git keeps no empty folder.
             texts["tickets/.gitkeep"] = ""
-        if not any((found.root / "verifiers").glob("*.py")) and not (found.root / "fixes/example").exists():
-            own = found.root / Config().templates
-            texts |= {path: render(template, {"id": FIRST}, own) for path, template in EXAMPLES.items()}
-    # What was found is said first: it explains an error in writing.
+        if not any((place / "verifiers").glob("*.py")) and not (place / "fixes/example").exists():
+            own = place / Config().templates
+            texts |= {path: render(template, {"id": EXAMPLE_ID}, own) for path, template in EXAMPLES.items()}
+    # Printed first: if writing fails, this explains why.
     say("\n".join(_explained(found)))
     if not dry_run:
         _write(place, texts, added)
     shown = {**({PROJECT_FILE: added} if added else {}), **texts}
     if output_format is Format.JSON:
         item = {
-            "root": str(found.root),
+            "root": str(place),
             "configured": found.configured,
             "folders": [{"folder": folder, "documents": count} for folder, count in found.folders.items()],
             "documents": dict(found.documents),
@@ -76,37 +76,46 @@ def init(
         write("\n".join(f"--- {path}\n{text.strip()}" for path, text in shown.items()))
     elif shown:
         write("\n".join(shown))
-    if found.configured or dry_run:
-        say("nothing to do" if found.configured else "nothing was written (--dry-run)")
+    if found.configured:
+        # Whoever asks for a table in pyproject.toml has to know that there will be none.
+        ignored = pyproject and found.configured != PROJECT_FILE
+        say("nothing to do" + (f"; --pyproject is ignored: {found.configured} counts" if ignored else ""))
+    elif dry_run:
+        say("nothing was written (--dry-run)")
     else:
-        steps = ["tickets lint says what could be better in them"] if found.documents else []
+        steps = ["tickets lint lists what to improve in the tickets"] if found.documents else []
         steps += ["tickets probe module:function --draft 1 writes a ticket from a measurement"]
         steps += [f"python {VERIFIER} shows how a verifier measures"] if VERIFIER in texts else []
         say(f"next: {'; '.join(steps)}")
 
 
 def _write(root: Path, texts: Mapping[str, str], added: str) -> None:
-    """Create the files, and add to pyproject.toml where that is wanted; all or nothing."""
+    """Create the files, and append ``added``, if any, to pyproject.toml; all or nothing."""
 
     def append(data: bytes) -> bytes:
-        gap = b"" if data.endswith(b"\n") or not data else b"\n"
-        new = data + gap + added.encode()
+        gap = "" if data.endswith(b"\n") or not data else "\n"
+        new = data + (gap + added if data else added.lstrip()).encode()
         try:
             tomllib.loads(new.decode())
         except tomllib.TOMLDecodeError as error:
-            # Such as after ``tool = {...}``, to which nothing can be added.
+            # For instance, nothing can be added after ``tool = {...}``.
             message, hint = f"a table [tool.tickets] cannot be added: {error}", "leave out --pyproject"
             raise BadDataError(message, file=PROJECT_FILE, hint=hint) from None
         return new
 
     edits = [FileEdit(PROJECT_FILE, append)] if added else []
-    # What cannot be added is found out before any file is there.
+    # Find out whether it can be added before any file is created.
     rewrite(root, edits, dry_run=True)
     try:
-        create(root, texts)
+        created = create(root, texts)
     except OSError as error:
         raise UsageError(f"cannot write: {error.strerror}", file=error.filename) from None
-    rewrite(root, edits)
+    try:
+        rewrite(root, edits)
+    except BadDataError:
+        for path in created:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def _explained(found: Survey) -> Iterator[str]:
@@ -122,10 +131,14 @@ def _explained(found: Survey) -> Iterator[str]:
     else:
         yield f"found no tickets in {found.root}; new ones go to tickets/"
     if found.series:
-        shown = [f"{series}-N ({count})" for series, count in list(found.series.items())[:MOST_SERIES]]
-        more = len(found.series) - len(shown)
-        yield f"IDs: {', '.join(shown)}{f' and {more} more series' if more else ''}"
+        yield f"IDs: {_listed([f'{series}-N ({count})' for series, count in found.series.items()])}"
     if found.id_pattern:
         yield "some of these IDs have an unusual form; id_pattern describes it"
     if found.unfit:
-        yield f"no pattern fits these IDs; set id_pattern yourself: {', '.join(found.unfit[:MOST_SERIES])}"
+        yield f"no pattern could be found for these IDs: {_listed(found.unfit)}; set id_pattern"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = len(names) - MOST_LISTED
+    return ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")

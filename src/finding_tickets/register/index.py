@@ -191,7 +191,7 @@ def list_rows(
     # Two registers may have one name.
     name = f"{place.name}-{zlib.crc32(os.fsencode(place)):08x}"
     index = _read_index(name, place, config.vocabulary) if indexed else IndexFile("")
-    # An entry without extras is no use to whoever asks for them, and has all that others ask for.
+    # A caller that asks for extras cannot use an entry without them; any entry serves the others.
     known = KnownFiles({p: e for p, e in index.entries.items() if not examine or e[1].extras is not None})
     read = partial(_read, vocabulary=config.vocabulary, examine=examine, parsed=parsed)
     entries = {file.path: known.get(file, read) for file in [*files, *sidecars]}

@@ -32,8 +32,8 @@ def copied_within(to: torch.Tensor, source: torch.Tensor) -> OpCost:
     """A copy within a device: bytes where both are laid out alike, else a kernel.
 
     Args:
-        to: What is written; no elements, no copy.
-        source: What is read, of a shape that broadcasts to that.
+        to: The tensor to write; without elements there is no copy.
+        source: The tensor to read, of a shape that broadcasts to that of ``to``.
     """
     if not to.numel():
         return FREE
@@ -61,29 +61,29 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
     to_tag, source_tag = machine.storages.of(to), machine.storages.of(source)
     there = HOST if to_tag is None else to_tag.device
     here = HOST if source_tag is None else source_tag.device
-    # What C++ code made for itself belongs to the device that it is copied to or from.
+    # Memory that C++ code made for itself belongs to the device that it is copied to or from.
     if to_tag is not None and to_tag.floating:
         if here != HOST:
             machine.adopt(to_tag, here)
             there = here
         elif source.dim() and (source_tag is None or not source_tag.floating):
-            machine.settle((to_tag,))
+            machine.keep_on_host((to_tag,))
     elif there != HOST and source_tag is not None and source_tag.floating:
         machine.adopt(source_tag, there)
         here = there
     # Nothing moves, but a floating tensor now has its device.
     if not to.numel():
         return
-    # Accesses to devices' memory and to pinned memory need an order, those to other host memory have one.
+    # Accesses to devices' memory and to pinned memory need an order; accesses to other host memory have one.
     reads, writes = (
         (tag.serial,) if tag is not None and (tag.device != HOST or tag.pinned) else ()
         for tag in (source_tag, to_tag)
     )
     if here == there == HOST:
         for serial in reads:
-            machine.host_touches(serial, writes=False)
+            machine.host_accesses(serial, writes=False)
         for serial in writes:
-            machine.host_touches(serial, writes=True)
+            machine.host_accesses(serial, writes=True)
     elif here == there:
         _within(machine, here, to, source, reads, writes)
     elif HOST in (here, there):
@@ -142,16 +142,18 @@ def _transfer(
         is_scattered = not alike and not source.expand_as(to).is_contiguous()
         temporaries = (moved,) * (int(is_converted_there) + int(is_scattered))
         on_host, is_whole = to_tag, to.is_contiguous()
-    blocks = machine.use_for_a_while(device, temporaries)
-    if temporaries and kind == "d2h":
-        machine.run(device, len(temporaries), reads, ())
-    machine.ledger.copy(kind, moved)
-    machine.run(device, 0, reads, writes)
-    if not non_blocking:
-        machine.wait_for_stream(machine.current.streams[device])
-    elif on_host is None or not on_host.pinned or not (alike or is_whole):
-        # CUDA stages pageable memory itself, and may block while it does.
-        machine.ledger.count("implicit_syncs")
-    if temporaries and kind == "h2d":
-        machine.run(device, kernels_over(to), (), writes)
-    machine.free(device, blocks)
+    blocks = machine.allocate_temporaries(device, temporaries)
+    try:
+        if temporaries and kind == "d2h":
+            machine.run(device, len(temporaries), reads, ())
+        machine.ledger.copy(kind, moved)
+        machine.run(device, 0, reads, writes)
+        if not non_blocking:
+            machine.wait_for_stream(machine.current.streams[device])
+        elif on_host is None or not on_host.pinned or not (alike or is_whole):
+            # CUDA stages pageable memory itself, and may block while it does.
+            machine.ledger.count("implicit_syncs")
+        if temporaries and kind == "h2d":
+            machine.run(device, kernels_over(to), (), writes)
+    finally:
+        machine.free_temporaries(device, blocks)
