@@ -155,7 +155,7 @@ def test_a_file_that_cannot_be_written_holds_up_no_other(
     """A file that may not be written keeps its bytes and says why; the next one is fixed."""
     one, two = (repository.ticket(name, severity="p2") for name in ("B1-PT-01", "B1-PT-02"))
     before = one.read_bytes()
-    monkeypatch.setattr(os, "access", lambda path, *_, **__: "01" not in str(path))
+    monkeypatch.setattr(os, "access", lambda path, *_, **__: "PT-01" not in str(path))
     failed, fixed = fix(repository.load(), None)
     assert (PATH, 0, before) == (failed.path, failed.count, one.read_bytes())
     assert "read-only" in str(failed.error)
