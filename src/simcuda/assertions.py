@@ -136,7 +136,7 @@ def _failures(cost: Measurement, limits: Mapping[str, int]) -> Iterator[str]:
                 yield f"  {place(site)}: {site.count} {site.what}  {source(site)}".rstrip()
             if len(sites) > MOST_LINES:
                 yield f"  and {len(sites) - MOST_LINES} more lines"
-    # An unknown operation makes every limit uncertain, also a limit that seems to hold.
+    # An unknown operation makes every limit uncertain, also those that seem to hold.
     if cost.unknown:
         unknown = ", ".join(cost.unknown)
         yield f"whether the host waits in {unknown} is not known, so that no limit is sure to hold"

@@ -156,7 +156,7 @@ class Charges:
                 made.owed += owed
 
     def _written(self, traits: OperationTraits, call: OperationCall, tags: Tags) -> Tags:
-        """The tags of the tensors that an operation writes to besides its results."""
+        """The tags of what an operation writes to besides its results."""
         if traits.writes_first and call.args:
             first = call.args[0]
             return tags[: len(first) if isinstance(first, list | tuple) else 1]

@@ -32,8 +32,8 @@ def copied_within(to: torch.Tensor, source: torch.Tensor) -> OpCost:
     """A copy within a device: bytes where both are laid out alike, else a kernel.
 
     Args:
-        to: The tensor to write; without elements there is no copy.
-        source: The tensor to read, of a shape that broadcasts to that of ``to``.
+        to: What is written; no elements, no copy.
+        source: What is read, of a shape that broadcasts to that.
     """
     if not to.numel():
         return FREE
@@ -61,7 +61,7 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
     to_tag, source_tag = machine.storages.of(to), machine.storages.of(source)
     there = HOST if to_tag is None else to_tag.device
     here = HOST if source_tag is None else source_tag.device
-    # Memory that C++ code made for itself belongs to the device that it is copied to or from.
+    # What C++ code made for itself belongs to the device that it is copied to or from.
     if to_tag is not None and to_tag.floating:
         if here != HOST:
             machine.adopt(to_tag, here)
@@ -74,7 +74,7 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
     # Nothing moves, but a floating tensor now has its device.
     if not to.numel():
         return
-    # Accesses to devices' memory and to pinned memory need an order; accesses to other host memory have one.
+    # Accesses to devices' memory and to pinned memory need an order, those to other host memory have one.
     reads, writes = (
         (tag.serial,) if tag is not None and (tag.device != HOST or tag.pinned) else ()
         for tag in (source_tag, to_tag)

@@ -29,7 +29,7 @@ _watcher: Any = None
 
 @contextmanager
 def watched_by(watcher: Any) -> Iterator[None]:
-    """Let ``watcher`` run the operations of this thread, and of the threads that are ``watched``.
+    """Let ``watcher`` run the operations of this thread, and of those that are ``watched``.
 
     It has a method ``run``, which is given an operation, its positional and its named arguments.
     """

@@ -19,7 +19,7 @@ class Quantity:
 
     def as_dict(self) -> dict[str, int]:
         """Its four values under PyTorch's names."""
-        # Freed amounts are not counted: they follow from the rest.
+        # What was taken away is not counted: it follows from the rest.
         freed = self.at_reset + self.added - self.current
         return {"current": self.current, "peak": self.peak, "allocated": self.added, "freed": freed}
 
@@ -123,8 +123,8 @@ class PoolStats:
         self.most_active_bytes = max(self.most_active_bytes, self.allocated.current + self.waiting_bytes)
 
     def quantities(self) -> dict[str, Quantity]:
-        """Every quantity by PyTorch's name for it; the quantities of active blocks are copies."""
-        # Active blocks are only counted while some wait; otherwise they are the blocks handed out.
+        """Every quantity by PyTorch's name for it, those of active blocks as copies."""
+        # Active blocks are only counted while some wait; otherwise they are those handed out.
         blocks, size = copy(self.blocks), copy(self.allocated)
         blocks.current += self.waiting
         blocks.peak = max(self.most_active, blocks.peak)

@@ -90,7 +90,7 @@ class Ordering:
         Args:
             stream: The stream.
             reads: Data it reads.
-            writes: Data it writes; data that it both reads and writes may be in both.
+            writes: Data it writes; what it both reads and writes may be in both.
         """
         # Each launch is a tick of its stream's own clock.
         clock = self._clock(stream)
@@ -123,7 +123,7 @@ class Ordering:
         return conflicts
 
     def host_accesses(self, data: int, *, writes: bool) -> list[Conflict]:
-        """The conflict of the host reading, or writing, data that an asynchronous copy still uses."""
+        """The conflict of the host reading, or writing, what an asynchronous copy still uses."""
         if data not in self._sole and data not in self._shared:
             return []
         return _conflict(data, self._accesses_to(data), HOST, self._host, writes=writes)
@@ -210,7 +210,7 @@ class Ordering:
         return clock
 
     def _accesses_to(self, data: int) -> Accesses:
-        """The accesses to ``data``, kept from here on as for data that several streams touch."""
+        """What is known of ``data``, from here on as of data that several streams touch."""
         # From here on several streams may touch it, so that their accesses are kept apart.
         accesses = self._shared.get(data)
         if accesses is None:

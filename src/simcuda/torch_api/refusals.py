@@ -77,7 +77,7 @@ C_FUNCTIONS: dict[str, str] = {
 """What to do instead of C++ functions whose names begin like this; the first match counts."""
 
 C_SETTINGS = ("_cudnn_", "_conv_benchmark_")
-"""Parts of the names of C++ functions that only keep a setting."""
+"""Parts of the names of those that only keep a setting."""
 
 
 _TORCH = "torch."

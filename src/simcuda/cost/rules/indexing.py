@@ -140,7 +140,7 @@ def _gather_selected(call: OperationCall) -> OpCost:
 
 
 def _broadcast_mask(call: OperationCall) -> torch.Tensor:
-    """The mask, as large as the tensor it selects from."""
+    """The mask, as large as what it selects from."""
     mask: torch.Tensor = call.argument("mask")
     shape = torch.broadcast_shapes(call.args[0].shape, mask.shape)  # type: ignore[no-untyped-call]  # not annotated
     return mask.expand(shape)

@@ -1,4 +1,4 @@
-"""Operations that are one kernel of ATen, and operations that are a few known kernels."""
+"""Operations that are one kernel of ATen, and those that are a known few."""
 
 from __future__ import annotations
 
