@@ -34,7 +34,11 @@ def main() -> int:
         "--only", action="append", default=[], metavar="PATTERN", help="ids of cases, such as 'op/index*'"
     )
     parser.add_argument(
-        "--cases", nargs="+", default=[], metavar="PATH", help="where the recorded verifier files are now"
+        "--cases",
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="where the recorded verifier files are now",
     )
     parser.add_argument("--format", choices=("text", "json"), default="text")
     options = parser.parse_args()

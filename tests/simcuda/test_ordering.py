@@ -127,31 +127,31 @@ def test_the_host_reads_the_result_of_a_copy_only_after_waiting() -> None:
     order = Ordering()
     order.launch(MAIN, reads=[X], writes=[HOST_BUFFER])
     mark = order.record(MAIN)
-    assert [Conflict(HOST_BUFFER, HOST, MAIN, "read after write")] == order.host_accesses(
+    assert [Conflict(HOST_BUFFER, HOST, MAIN, "read after write")] == order.host_touches(
         HOST_BUFFER, writes=False
     )
     order.host_waits(mark)
-    assert [] == order.host_accesses(HOST_BUFFER, writes=False)
+    assert [] == order.host_touches(HOST_BUFFER, writes=False)
 
 
 def test_the_host_overwrites_the_source_of_a_copy_only_after_waiting() -> None:
     """An asynchronous copy from pinned memory may still be reading; reading beside it is safe."""
     order = Ordering()
     order.launch(MAIN, reads=[HOST_BUFFER], writes=[X])
-    assert [] == order.host_accesses(HOST_BUFFER, writes=False)
-    assert [Conflict(HOST_BUFFER, HOST, MAIN, "write after read")] == order.host_accesses(
+    assert [] == order.host_touches(HOST_BUFFER, writes=False)
+    assert [Conflict(HOST_BUFFER, HOST, MAIN, "write after read")] == order.host_touches(
         HOST_BUFFER, writes=True
     )
     order.host_waits_for_streams([MAIN])
-    assert [] == order.host_accesses(HOST_BUFFER, writes=True)
+    assert [] == order.host_touches(HOST_BUFFER, writes=True)
 
 
 def test_host_data_that_no_stream_touched_is_free_to_use() -> None:
     """Ordinary host memory has no conflicts."""
     order = Ordering()
     assert ([], []) == (
-        order.host_accesses(HOST_BUFFER, writes=False),
-        order.host_accesses(HOST_BUFFER, writes=True),
+        order.host_touches(HOST_BUFFER, writes=False),
+        order.host_touches(HOST_BUFFER, writes=True),
     )
 
 

@@ -36,7 +36,7 @@ class Charges:
         if shared := [tag for tag in known if tag.pinned]:
             written = [tag.serial for tag in self._written(traits, call, tags) if tag is not None]
             for tag in shared:
-                machine.host_accesses(tag.serial, writes=tag.serial in written)
+                machine.host_touches(tag.serial, writes=tag.serial in written)
         for tensor in call.outputs:
             if traits.hands_out or not any(tensor is other for other in call.inputs):
                 self.place(tensor, HOST, pinned=pinned, floating=floating)
@@ -72,13 +72,15 @@ class Charges:
             self._follow_sizes(call.inputs)
         # In the order of CUDA, on which the peak depends: what passes, temporaries, results, workspaces.
         if cost.passing:
-            machine.free_temporaries(device, machine.allocate_temporaries(device, cost.passing))
-        blocks = machine.allocate_temporaries(device, cost.temporaries)
+            machine.free(device, machine.use_for_a_while(device, cost.passing))
+        blocks = machine.use_for_a_while(device, cost.temporaries) if cost.temporaries else []
         try:
             written = self._placed(traits, call.inputs, call.outputs, tags, device)
-            blocks += machine.allocate_temporaries(device, cost.workspaces)
+            if cost.workspaces:
+                blocks += machine.use_for_a_while(device, cost.workspaces)
         finally:
-            machine.free_temporaries(device, blocks)
+            if blocks:
+                machine.free(device, blocks)
         for kind, size in cost.copies:
             machine.ledger.copy(kind, size)
         if cost.launches or cost.copies:
@@ -168,7 +170,7 @@ class Charges:
             tag = None if is_sparse(tensor) else self._machine.storages.of(tensor)
             # ``out=`` and ``resize_`` may have grown the storage while the operation ran on the CPU.
             if tag is not None and tag.nbytes != tensor.untyped_storage().nbytes():
-                self._machine.resize(tag, tensor.untyped_storage().nbytes())
+                self._machine.resized(tag, tensor.untyped_storage().nbytes())
 
     def _cost(self, traits: OperationTraits, call: OperationCall) -> OpCost:
         ledger = self._machine.ledger

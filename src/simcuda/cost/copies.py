@@ -67,7 +67,7 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
             machine.adopt(to_tag, here)
             there = here
         elif source.dim() and (source_tag is None or not source_tag.floating):
-            machine.keep_on_host((to_tag,))
+            machine.settle((to_tag,))
     elif there != HOST and source_tag is not None and source_tag.floating:
         machine.adopt(source_tag, there)
         here = there
@@ -81,9 +81,9 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
     )
     if here == there == HOST:
         for serial in reads:
-            machine.host_accesses(serial, writes=False)
+            machine.host_touches(serial, writes=False)
         for serial in writes:
-            machine.host_accesses(serial, writes=True)
+            machine.host_touches(serial, writes=True)
     elif here == there:
         _within(machine, here, to, source, reads, writes)
     elif HOST in (here, there):
@@ -142,18 +142,16 @@ def _transfer(
         is_scattered = not alike and not source.expand_as(to).is_contiguous()
         temporaries = (moved,) * (int(is_converted_there) + int(is_scattered))
         on_host, is_whole = to_tag, to.is_contiguous()
-    blocks = machine.allocate_temporaries(device, temporaries)
-    try:
-        if temporaries and kind == "d2h":
-            machine.run(device, len(temporaries), reads, ())
-        machine.ledger.copy(kind, moved)
-        machine.run(device, 0, reads, writes)
-        if not non_blocking:
-            machine.wait_for_stream(machine.current.streams[device])
-        elif on_host is None or not on_host.pinned or not (alike or is_whole):
-            # CUDA stages pageable memory itself, and may block while it does.
-            machine.ledger.count("implicit_syncs")
-        if temporaries and kind == "h2d":
-            machine.run(device, kernels_over(to), (), writes)
-    finally:
-        machine.free_temporaries(device, blocks)
+    blocks = machine.use_for_a_while(device, temporaries)
+    if temporaries and kind == "d2h":
+        machine.run(device, len(temporaries), reads, ())
+    machine.ledger.copy(kind, moved)
+    machine.run(device, 0, reads, writes)
+    if not non_blocking:
+        machine.wait_for_stream(machine.current.streams[device])
+    elif on_host is None or not on_host.pinned or not (alike or is_whole):
+        # CUDA stages pageable memory itself, and may block while it does.
+        machine.ledger.count("implicit_syncs")
+    if temporaries and kind == "h2d":
+        machine.run(device, kernels_over(to), (), writes)
+    machine.free(device, blocks)

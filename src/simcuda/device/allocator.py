@@ -1,7 +1,7 @@
 """The caching allocator of one simulated device: which block serves a request, and when there is none.
 
 Memory comes from the device in *segments* and is handed out in *blocks*. A free block is reused by the stream
-that allocated it, the smallest one that fits first. The rest of it is split off, and free neighbours merge.
+that allocated it, the smallest that fits first; what is left over is split off, and free neighbours merge.
 The limit of a device is on its segments, so a segment that is partly in use keeps all of its bytes from
 everyone else: that is how memory fragments.
 
@@ -51,17 +51,8 @@ class OutOfMemory(Exception):  # noqa: N818 - torch.OutOfMemoryError is the erro
         self.reserved, self.allocated = reserved, allocated
         self.free = capacity - reserved
         self.unallocated = reserved - allocated
-        super().__init__(requested)
-
-    def message(self, device: int) -> str:
-        """CUDA's message of this error for a device, given by its index."""
-        allowed = f"{_in_units(self.limit)} allowed; " if self.limit < self.capacity else ""
-        return (
-            f"CUDA out of memory. Tried to allocate {_in_units(self.requested)}. GPU {device} has a "
-            f"total capacity of {_in_units(self.capacity)} of which {_in_units(self.free)} is free. "
-            f"Including non-PyTorch memory, this process has {_in_units(self.reserved)} memory in use. "
-            f"{allowed}Of the allocated memory {_in_units(self.allocated)} is allocated by PyTorch, and "
-            f"{_in_units(self.unallocated)} is reserved by PyTorch but unallocated."
+        super().__init__(
+            f"{requested} bytes asked for; of {limit} bytes, {reserved} are reserved, {allocated} allocated"
         )
 
 
@@ -77,8 +68,6 @@ class MemoryBlock:
         requested: Bytes its user asked for; 0 while it is cached.
         is_cached: Whether it is free for reuse.
         used_by: Other streams that use it, by ``record_stream``.
-        before: The block before it in its segment; None for the first one.
-        after: The block after it in its segment; None for the last one.
     """
 
     address: int
@@ -90,16 +79,6 @@ class MemoryBlock:
     used_by: set[int] | None = None
     before: MemoryBlock | None = None
     after: MemoryBlock | None = None
-
-    @property
-    def end(self) -> int:
-        """The address after its last byte."""
-        return self.address + self.size
-
-    @property
-    def is_whole_segment(self) -> bool:
-        """Whether it has no neighbours."""
-        return self.before is None and self.after is None
 
     def split_off(self, size: int) -> MemoryBlock:
         """Keep ``size`` bytes; the rest becomes a block of its own, which is returned.
@@ -116,7 +95,7 @@ class MemoryBlock:
         return rest
 
     def absorb(self, neighbour: MemoryBlock) -> None:
-        """Merge with a free neighbour, whose bytes become part of this block."""
+        """Absorb a neighbour."""
         if neighbour is self.before:
             self.address, self.before = neighbour.address, neighbour.before
             if self.before is not None:
@@ -134,7 +113,7 @@ class BlockPool:
 
     Attributes:
         stream: The stream whose requests they serve.
-        least_rest: The rest of a block is split off if it has at least this many bytes.
+        least_rest: Bytes from which on the rest of a block is split off.
         stats: The statistics that count its blocks.
         order: Size, address and block of each.
     """
@@ -150,7 +129,7 @@ class BlockPool:
         insort(self.order, (block.size, block.address, block))
 
     def remove(self, block: MemoryBlock) -> None:
-        """Withdraw a block from reuse."""
+        """Take back an offered block."""
         block.is_cached = False
         del self.order[bisect_left(self.order, (block.size, block.address))]
 
@@ -186,7 +165,7 @@ class Allocator:
         self._small: dict[int, BlockPool] = {}
         self._large: dict[int, BlockPool] = {}
         self._waiting: dict[MemoryBlock, list[StreamMark]] = {}
-        self._next_address = 0
+        self._next_address = 0x7F0000000000
 
     @property
     def reserved(self) -> int:
@@ -205,14 +184,14 @@ class Allocator:
             complete = self.ordering.is_complete
             for block in [b for b, marks in self._waiting.items() if all(map(complete, marks))]:
                 del self._waiting[block]
-                self._offer(block, ends_wait=True)
-        size = _round_up(requested, BLOCK_ROUNDING)
+                self._cache(block, has_waited=True)
+        size = -(-requested // BLOCK_ROUNDING) * BLOCK_ROUNDING
         pools = self._small if size <= SMALL_REQUEST else self._large
         pool = pools.get(stream) or self._new_pool(pools, stream)
         taken = pool.take(size) or self._new_segment(requested, size, pool)
         inactive = inactive_bytes = 0
-        # The block was inactive while it was free; what is split off becomes inactive now.
-        if not taken.is_whole_segment:
+        # A part of a segment was inactive while it was free; the rest that is split off is so from now on.
+        if taken.before is not None or taken.after is not None:
             inactive, inactive_bytes = -1, -taken.size
         if taken.size - size >= pool.least_rest:
             rest = taken.split_off(size)
@@ -231,11 +210,11 @@ class Allocator:
         if not block.used_by:
             for stats in block.pool.stats:
                 stats.take_back(block.size, block.requested)
-            self._offer(block)
+            self._cache(block)
             return
         for stats in block.pool.stats:
             stats.wait(block.size)
-        # It can be reused once the host knows that these streams have passed this point.
+        # It comes back once the host knows that these streams have come this far.
         self._waiting[block] = [self.ordering.record(stream) for stream in sorted(block.used_by)]
         block.used_by = None
 
@@ -254,9 +233,9 @@ class Allocator:
         self.stats.num_sync_all_streams += 1
         for block in list(self._waiting):
             self._waited(len(self._waiting.pop(block)))
-            self._offer(block, ends_wait=True)
+            self._cache(block, has_waited=True)
         for pool in (*self._small.values(), *self._large.values()):
-            whole = [block for _, _, block in pool.order if block.is_whole_segment]
+            whole = [b for _, _, b in pool.order if b.before is None and b.after is None]
             for block in whole:
                 pool.remove(block)
                 self.stats.num_device_free += 1
@@ -268,24 +247,23 @@ class Allocator:
             pools[stream] = pool = BlockPool(stream, BLOCK_ROUNDING, self.stats.counting("small_pool"))
             return pool
         if not pools:
-            # Until now ``both`` was the small pool's own object; from here on the two differ.
+            # With the first large block, the statistics of the small pool are no longer those of both.
             self.stats.both = deepcopy(self.stats.both)
             for small in self._small.values():
                 small.stats = self.stats.counting("small_pool")
-        # PyTorch splits a large block only if more than a small request's worth remains.
         pools[stream] = pool = BlockPool(stream, SMALL_REQUEST + 1, self.stats.counting("large_pool"))
         return pool
 
     def _new_segment(self, requested: int, size: int, pool: BlockPool) -> MemoryBlock:
-        """The block of a new segment; cached segments are released first if there is no room."""
+        """The block of a new segment, for which cached ones may have to go first."""
         if size <= SMALL_REQUEST:
             segment = SMALL_SEGMENT
         elif size < MEDIUM_REQUEST:
             segment = MEDIUM_SEGMENT
         else:
-            segment = _round_up(size, SEGMENT_ROUNDING)
+            segment = -(-size // SEGMENT_ROUNDING) * SEGMENT_ROUNDING
         limit = int(self.capacity * self.fraction)
-        # Cached segments of other sizes may take up the room.
+        # Cached segments of another size may be what takes the room.
         if self.reserved + segment > limit:
             self.empty_cache()
             self.stats.num_alloc_retries += 1
@@ -298,8 +276,7 @@ class Allocator:
                 reserved=self.reserved,
                 allocated=self.stats.both.allocated.current,
             )
-        # A segment's addresses are never given to another segment, so ranges of freed blocks stay
-        # unambiguous.
+        # Addresses are never used again, so that a block is known by its first one.
         block = MemoryBlock(self._next_address, segment, pool.stream, pool)
         self._next_address += segment
         self.stats.num_device_alloc += 1
@@ -307,13 +284,14 @@ class Allocator:
             stats.hold(segment)
         return block
 
-    def _offer(self, block: MemoryBlock, *, ends_wait: bool = False) -> None:
-        """Offer a block for reuse, merged with its free neighbours."""
+    def _cache(self, block: MemoryBlock, *, has_waited: bool = False) -> None:
+        """Offer a block for reuse, one with its free neighbours."""
         pool = block.pool
-        if ends_wait:
+        if has_waited:
             for stats in pool.stats:
                 stats.end_wait(block.size, block.requested)
         inactive = inactive_bytes = 0
+        # Free neighbours within a segment become one block again.
         for neighbour in (block.before, block.after):
             if neighbour is not None and neighbour.is_cached:
                 pool.remove(neighbour)
@@ -321,19 +299,8 @@ class Allocator:
                 block.absorb(neighbour)
         block.requested = 0
         pool.add(block)
-        if not block.is_whole_segment:
+        if block.before is not None or block.after is not None:
             inactive, inactive_bytes = inactive + 1, inactive_bytes + block.size
         if inactive_bytes:
             for stats in pool.stats:
                 stats.idle(inactive, inactive_bytes)
-
-
-def _round_up(number: int, step: int) -> int:
-    return -(-number // step) * step
-
-
-def _in_units(nbytes: int) -> str:
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if nbytes >= unit:
-            return f"{nbytes / unit:.2f} {name}"
-    return f"{nbytes} bytes"

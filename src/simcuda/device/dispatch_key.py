@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, wraps
-from traceback import walk_tb
 from typing import Any, ParamSpec, TypeVar
 
 import torch
@@ -92,13 +91,5 @@ def _run(operation: Any, *args: Any, **kwargs: Any) -> Any:
         if _watcher is None:
             return operation._op(*args, **kwargs)
         return _watcher.run(operation, args, kwargs)
-    except torch.OutOfMemoryError as error:
-        # An operation of CUDA that failed holds no memory. Here the frames of the error would, for as long as
-        # the caller handles it, and an attempt with less data would not fit beside it.
-        for frame, _ in list(walk_tb(error.__traceback__))[1:]:
-            if frame.f_globals["__name__"].startswith("simcuda."):
-                frame.clear()
-        del args, kwargs
-        raise
     finally:
         _exclude(_KEY, False)

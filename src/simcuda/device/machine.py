@@ -1,4 +1,4 @@
-"""The simulated machine: its devices' memory, the current streams, and what they run."""
+"""The simulated machine: its devices' memory, the streams that are current, and what runs on them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,12 @@ from simcuda.measurement import Usage
 from simcuda.profile import Profile
 
 STREAMS_IN_POOL = 32
-SWITCHES_KEPT = 10_000
 WAITS_ARE_ERRORS = 2
 """The mode of ``torch.cuda.set_sync_debug_mode`` that raises; 1 warns."""
 
-ADDS_TO_A_LEAF = 2**64 - 1
-"""The number of every node that adds a gradient to a leaf: ``AccumulateGrad`` in PyTorch takes the highest.
 
-It tells nothing of when the node was made.
-"""
+ADDS_TO_A_LEAF = 2**64 - 1
+"""The number of every node that adds a gradient to a leaf, whenever it was made."""
 
 
 class CurrentStreams(threading.local):
@@ -41,26 +38,22 @@ class CurrentStreams(threading.local):
         streams: The current stream of every device.
     """
 
-    # Python runs this once in each thread, when the thread first uses the object.
     def __init__(self, count: int) -> None:
         self.device = 0
         self.streams = list(range(count))
-        # Autograd numbers its nodes as it makes them, so that number tells which stream was current then.
+        # Autograd numbers its nodes as they are made: what was current then is found by that number.
         self._switches: list[list[tuple[int, int]]] = [[(-1, device)] for device in range(count)]
         self._followed = (-1, -1, -1)
 
     def set_stream(self, device: int, stream: int) -> None:
         """Make a stream current on its device."""
         self.streams[device] = stream
-        # If no node was made between two switches, only the later one counts.
+        # Of two switches without a node between them, the later one counts.
         switches = self._switches[device]
-        next_node = torch._C._autograd._get_sequence_nr()
-        if switches[-1][0] == next_node:
+        made = torch._C._autograd._get_sequence_nr()
+        if switches[-1][0] == made:
             switches.pop()
-        switches.append((next_node, stream))
-        # A long run switches without end. Nodes so old are hardly alive; they count as the default stream's.
-        if len(switches) > SWITCHES_KEPT:
-            del switches[1 : SWITCHES_KEPT // 2]
+        switches.append((made, stream))
 
     def stream_of_forward(self, device: int, backward_pass: int) -> int | None:
         """The stream that the running node was made on; None if this was asked already, or it has none."""
@@ -77,28 +70,12 @@ class CurrentStreams(threading.local):
 class Machine:
     """All state of one simulation; the rest of the package changes it through these methods.
 
-    Streams are integers: a device's default stream has the device's index, later streams follow. Once there
-    is a second thread, ``torch_api.concurrency`` replaces some methods, by name, with ones that take a lock.
+    Streams are integers: a device's default stream has the device's index, those made later follow.
 
     Args:
         count: Number of devices, all alike.
         profile: The kind of device.
         capacity: Bytes of memory of each device.
-
-    Attributes:
-        profile: The kind of device.
-        devices: Every device as PyTorch names it.
-        ordering: Finds accesses without an order.
-        allocators: The allocator of every device.
-        current: The current device and streams of the calling thread.
-        generators: The random numbers of every device.
-        stream_devices: The device of every stream.
-        has_side_streams: Whether there are streams besides the default ones.
-        has_sparse: Whether a sparse tensor was ever on a device.
-        sync_debug_mode: The mode of ``torch.cuda.set_sync_debug_mode``: 0 allows waits, 1 warns, 2 raises.
-        host_bytes: Bytes of host memory in use by tensors made in the simulation.
-        ledger: Counts the costs.
-        storages: The place of every storage.
     """
 
     def __init__(self, count: int, profile: Profile, capacity: int) -> None:
@@ -119,7 +96,7 @@ class Machine:
         self._streams_taken = [0] * count
         self.host_bytes = 0
         self.ledger = Ledger(self.usage)
-        self.storages = Storages(self._on_storage_freed)
+        self.storages = Storages(self._released)
 
     def usage(self) -> Usage:
         """Bytes in use now."""
@@ -147,7 +124,7 @@ class Machine:
         return index
 
     def streams_of(self, device: int) -> list[int]:
-        """Every stream of a device, its default stream first."""
+        """Every stream of a device."""
         return [stream for stream, owner in enumerate(self.stream_devices) if owner == device]
 
     def follow_forward(self, device: int, backward_pass: int) -> None:
@@ -161,7 +138,7 @@ class Machine:
             self.ordering.wait(stream, self.ordering.record(self.current.streams[device]))
             self.current.streams[device] = stream
 
-    def end_backward(self, streams: list[int]) -> None:
+    def leave_backward(self, streams: list[int]) -> None:
         """Restore the streams that a backward pass was started on, and order them after it.
 
         Args:
@@ -174,10 +151,10 @@ class Machine:
 
     def new_stream(self, device: int) -> int:
         """A stream on a device: like PyTorch, one of a pool that is handed out again and again."""
+        pool = self.streams_of(device)[1:]
         taken = self._streams_taken[device]
         self._streams_taken[device] += 1
         if taken >= STREAMS_IN_POOL:
-            pool = self.streams_of(device)[1:]
             return pool[taken % STREAMS_IN_POOL]
         self.stream_devices.append(device)
         self.has_side_streams = True
@@ -193,7 +170,14 @@ class Machine:
             block = self.allocators[device].malloc(nbytes, self.current.streams[device])
         except OutOfMemory as error:
             self.ledger.out_of_memory()
-            raise torch.OutOfMemoryError(error.message(device)) from None
+            allowed = f"{_in_units(error.limit)} allowed; " if error.limit < error.capacity else ""
+            raise torch.OutOfMemoryError(
+                f"CUDA out of memory. Tried to allocate {_in_units(error.requested)}. GPU {device} has a "
+                f"total capacity of {_in_units(error.capacity)} of which {_in_units(error.free)} is free. "
+                f"Including non-PyTorch memory, this process has {_in_units(error.reserved)} memory in use. "
+                f"{allowed}Of the allocated memory {_in_units(error.allocated)} is allocated by PyTorch, and "
+                f"{_in_units(error.unallocated)} is reserved by PyTorch but unallocated."
+            ) from None
         if block is not None:
             self.ledger.allocation(nbytes)
         return block
@@ -203,41 +187,40 @@ class Machine:
         for allocator in self.allocators:
             allocator.empty_cache()
 
-    def refuse_more_than_capacity(self, device: int, nbytes: int) -> None:
-        """Raise CUDA's out-of-memory error for a request larger than the device, before the host tries it."""
+    def refuse_more_than_all(self, device: int, nbytes: int) -> None:
+        """Run out of device memory before the host tries to allocate more bytes than the device has."""
         if nbytes > self.allocators[device].capacity:
             self.malloc(device, nbytes)
 
-    def allocate_temporaries(self, device: int, sizes: Collection[int]) -> list[MemoryBlock]:
-        """Blocks of these bytes for an operation's temporaries; to be returned by ``free_temporaries``.
+    def use_for_a_while(self, device: int, sizes: Collection[int]) -> list[MemoryBlock]:
+        """Blocks for an operation's temporaries; the caller frees them by ``free``.
+
+        Args:
+            device: Index of the device.
+            sizes: Bytes of each; nothing is allocated for 0.
 
         Raises:
-            torch.OutOfMemoryError: With CUDA's message; none of the blocks stays allocated.
+            torch.OutOfMemoryError: With CUDA's message.
         """
-        blocks: list[MemoryBlock] = []
-        try:
-            for size in sizes:
-                block = self.malloc(device, size)
-                if block is not None:
-                    blocks.append(block)
-        except torch.OutOfMemoryError:
-            self.free_temporaries(device, blocks)
-            raise
-        return blocks
+        return [block for size in sizes if (block := self.malloc(device, size)) is not None]
 
-    def free_temporaries(self, device: int, blocks: Collection[MemoryBlock]) -> None:
+    def free(self, device: int, blocks: Collection[MemoryBlock]) -> None:
         """Return an operation's temporaries."""
         for block in blocks:
             self.allocators[device].free(block)
 
     def place(self, storage: torch.UntypedStorage, device: int) -> Tag:
-        """Give a new storage its place on a device, charging its bytes there."""
+        """Give a new storage its place on a device, charging its bytes there.
+
+        Raises:
+            torch.OutOfMemoryError: With CUDA's message.
+        """
         nbytes = storage.nbytes()
         block = self.malloc(device, nbytes)
         tag = self.storages.add(storage, device, nbytes, block)
-        # Skipped for speed unless freed memory is still in use by another stream.
+        # Only then can new memory be what another stream still uses.
         if self.ordering.has_left_behind:
-            self._give_memory(tag)
+            self._owns(tag)
         return tag
 
     def place_on_host(
@@ -260,17 +243,17 @@ class Machine:
         tag.block = self.malloc(device, tag.nbytes)
         self.host_bytes -= tag.nbytes
         tag.device, tag.floating = device, False
-        self._give_memory(tag)
+        self._owns(tag)
         # The kernels that made it would have run on that device.
         self.ledger.launch(tag.owed)
 
-    def keep_on_host(self, tags: Collection[Tag | None]) -> None:
-        """Decide that memory that C++ code made for itself is on the host."""
+    def settle(self, tags: Collection[Tag | None]) -> None:
+        """Keep memory that C++ code made for itself on the host: it was made for host tensors."""
         for tag in tags:
             if tag is not None:
                 tag.floating = False
 
-    def resize(self, tag: Tag, nbytes: int) -> None:
+    def resized(self, tag: Tag, nbytes: int) -> None:
         """Record that a storage was resized: CUDA moves it to a new block."""
         if tag.device == HOST:
             self.host_bytes += nbytes - tag.nbytes
@@ -281,7 +264,7 @@ class Machine:
         block = self.malloc(tag.device, nbytes)
         self._return_block(tag)
         tag.block, tag.nbytes = block, nbytes
-        self._give_memory(tag)
+        self._owns(tag)
 
     def run(self, device: int, kernels: int, reads: Collection[int], writes: Collection[int]) -> None:
         """Launch kernels on the current stream of a device, over data known by serial number.
@@ -297,12 +280,12 @@ class Machine:
         if conflicts:
             self.ledger.count("hazards", len(conflicts))
 
-    def host_accesses(self, serial: int, *, writes: bool) -> None:
+    def host_touches(self, data: int, *, writes: bool) -> None:
         """Let the host read, or write, data that it shares with the devices.
 
-        It is a hazard if the host has not waited for the devices' accesses to that data.
+        An access that no wait orders after those of the devices counts as a hazard.
         """
-        self.ledger.count("hazards", len(self.ordering.host_accesses(serial, writes=writes)))
+        self.ledger.count("hazards", len(self.ordering.host_touches(data, writes=writes)))
 
     def wait_for_stream(self, stream: int) -> None:
         """The host waits for a stream.
@@ -320,8 +303,6 @@ class Machine:
 
     def wait_for_device(self, device: int) -> None:
         """The host waits for everything on a device."""
-        # Like CUDA's, this wait and that for an event ignore ``sync_debug_mode``: of c10's waits only
-        # ``stream_synchronize`` and ``memcpy_and_sync`` look at it.
         self.ledger.count("device_syncs")
         self.ordering.host_waits_for_streams(self.streams_of(device))
 
@@ -330,10 +311,10 @@ class Machine:
         self.ledger.count("event_syncs")
         self.ordering.host_waits(mark)
 
-    def _give_memory(self, tag: Tag) -> None:
+    def _owns(self, tag: Tag) -> None:
         if tag.block is not None:
             block = tag.block
-            self.ordering.allocate(tag.serial, block.stream, block.address, block.end)
+            self.ordering.allocate(tag.serial, block.stream, block.address, block.address + block.size)
 
     def _return_block(self, tag: Tag) -> None:
         if tag.block is None:
@@ -341,11 +322,11 @@ class Machine:
         block, ordering = tag.block, self.ordering
         if not ordering.drop(tag.serial, block.stream):
             recorded = block.used_by or ()
-            ordering.free(tag.serial, block.stream, block.address, block.end, recorded)
+            ordering.free(tag.serial, block.stream, block.address, block.address + block.size, recorded)
         self.allocators[tag.device].free(block)
         tag.block = None
 
-    def _on_storage_freed(self, tag: Tag) -> None:
+    def _released(self, tag: Tag) -> None:
         if tag.device != HOST:
             self._return_block(tag)
             return
@@ -353,3 +334,10 @@ class Machine:
         # CUDA keeps the memory until copies that use it are done.
         if tag.pinned:
             self.ordering.forget(tag.serial)
+
+
+def _in_units(nbytes: int) -> str:
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if nbytes >= unit:
+            return f"{nbytes / unit:.2f} {name}"
+    return f"{nbytes} bytes"

@@ -122,7 +122,7 @@ class Ordering:
         self.wait(destination, self.record(source))
         return conflicts
 
-    def host_accesses(self, data: int, *, writes: bool) -> list[Conflict]:
+    def host_touches(self, data: int, *, writes: bool) -> list[Conflict]:
         """The conflict of the host reading, or writing, what an asynchronous copy still uses."""
         if data not in self._sole and data not in self._shared:
             return []

@@ -75,15 +75,15 @@ class Storages:
     """Every storage that was made on a device, or on the host, within the simulation.
 
     Args:
-        on_freed: Called with the tag of a storage that is gone.
+        released: Called with the tag of a storage that is gone.
 
     Attributes:
         tags: The tag of every storage, by its address.
     """
 
-    def __init__(self, on_freed: Callable[[Tag], None]) -> None:
+    def __init__(self, released: Callable[[Tag], None]) -> None:
         self.tags: dict[int, Tag] = {}
-        self._on_freed = on_freed
+        self._released = released
         self._gone = cast("Callable[[Any], None]", self._forget)
         self._serials = count(1)
 
@@ -140,4 +140,4 @@ class Storages:
         # Another storage may have the address by now.
         if self.tags.get(tag.key) is tag:
             del self.tags[tag.key]
-        self._on_freed(tag)
+        self._released(tag)

@@ -102,7 +102,7 @@ def real_device(count: int = 1, *, capacity: int | None = None) -> Iterator[Real
     if (there := torch.cuda.device_count()) < count:
         raise CannotCountError(f"{count} devices are needed, and this machine has {there}")
     _warm_up()
-    with memory.memory_limit(count, capacity):
+    with memory.limited(count, capacity):
         yield RealCuda()
 
 

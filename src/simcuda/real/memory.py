@@ -14,13 +14,16 @@ import torch
 
 from simcuda.real.marks import NOWHERE, Place
 
+REQUESTED = "requested_bytes.all"
+ALLOCATED = "allocated_bytes.all"
+
 TraceEntry = Mapping[str, Any]
 """One entry of the ``device_traces`` of ``torch.cuda.memory._snapshot``."""
 
 
 @dataclass(frozen=True)
 class MemoryStatistics:
-    """The statistics of one device's allocator, in bytes, except the count ``ooms``."""
+    """The statistics of one device's allocator, in bytes except ``ooms``."""
 
     requested: int
     requested_peak: int
@@ -35,8 +38,7 @@ class Allocations:
 
     Attributes:
         sizes: Requested bytes of every allocation.
-        peak: Most requested bytes in use by the traced allocations, all devices together. Nothing that was
-            in use before has to be subtracted, since it is not in the trace.
+        peak: Most requested bytes in use above those at the beginning, all devices together.
         sites: How often each place allocated.
     """
 
@@ -47,43 +49,38 @@ class Allocations:
 
 def statistics() -> list[MemoryStatistics]:
     """The statistics of every device."""
-    raw = [torch.cuda.memory_stats(device) for device in range(torch.cuda.device_count())]
+    told = [torch.cuda.memory_stats(device) for device in range(torch.cuda.device_count())]
     return [
         MemoryStatistics(
-            requested=stats.get("requested_bytes.all.current", 0),
-            requested_peak=stats.get("requested_bytes.all.peak", 0),
-            allocated=stats.get("allocated_bytes.all.current", 0),
-            allocated_peak=stats.get("allocated_bytes.all.peak", 0),
+            requested=stats.get(f"{REQUESTED}.current", 0),
+            requested_peak=stats.get(f"{REQUESTED}.peak", 0),
+            allocated=stats.get(f"{ALLOCATED}.current", 0),
+            allocated_peak=stats.get(f"{ALLOCATED}.peak", 0),
             ooms=stats.get("num_ooms", 0),
         )
-        for stats in raw
+        for stats in told
     ]
 
 
 @contextmanager
-def memory_limit(count: int, capacity: int | None) -> Iterator[None]:
-    """Let the first ``count`` devices take ``capacity`` bytes each beyond what stays in use; then undo it."""
+def limited(count: int, capacity: int | None) -> Iterator[None]:
+    """Let the allocators of the first ``count`` devices take ``capacity`` bytes beyond what stays in use."""
     if capacity is None:
         yield
         return
-    # What cuBLAS and the cache hold counts against the limit, but would be free on a fresh device.
+    # Memory that cuBLAS keeps or that is cached would be missing, but is free on a fresh device.
     torch._C._cuda_clearCublasWorkspaces()
     torch.cuda.empty_cache()
-    totals = [torch.cuda.get_device_properties(device).total_memory for device in range(count)]
-    before = [
-        round(torch.cuda.get_per_process_memory_fraction(device) * totals[device]) for device in range(count)
-    ]
     try:
-        _allow([capacity + torch.cuda.memory_reserved(device) for device in range(count)], totals)
+        for device in range(count):
+            limit = capacity + torch.cuda.memory_reserved(device)
+            total = torch.cuda.get_device_properties(device).total_memory
+            # PyTorch takes a fraction and rounds down: half a byte more keeps it from missing one.
+            torch.cuda.set_per_process_memory_fraction(min(1.0, (limit + 0.5) / total), device)
         yield
     finally:
-        _allow(before, totals)
-
-
-def _allow(limits: Sequence[int], totals: Sequence[int]) -> None:
-    for device, (limit, total) in enumerate(zip(limits, totals, strict=True)):
-        # PyTorch takes a fraction and rounds down; half a byte more makes the result the limit exactly.
-        torch.cuda.set_per_process_memory_fraction(min(1.0, (limit + 0.5) / total), device)
+        for device in range(count):
+            torch.cuda.set_per_process_memory_fraction(1.0, device)
 
 
 def replay(devices: Sequence[Iterable[TraceEntry]], announced: Iterable[tuple[int, Place]]) -> Allocations:
@@ -95,8 +92,7 @@ def replay(devices: Sequence[Iterable[TraceEntry]], announced: Iterable[tuple[in
         devices: The entries of each device.
         announced: Address and place of every allocation that PyTorch reported.
     """
-    # An address is reused, so each has a queue of places, in the order of its allocations. The devices of a
-    # process share one range of addresses, so the device need not be part of the key.
+    # An address is handed out again and again: the places of one are in the order of its allocations.
     places: dict[int, deque[Place]] = {}
     for address, place in announced:
         places.setdefault(address, deque()).append(place)
@@ -106,8 +102,8 @@ def replay(devices: Sequence[Iterable[TraceEntry]], announced: Iterable[tuple[in
     for entry in heapq.merge(*devices, key=itemgetter("time_us")):
         if entry["action"] == "alloc":
             sizes.append(entry["size"])
-            places_here = places.get(entry["addr"])
-            sites[places_here.popleft() if places_here else NOWHERE] += 1
+            told = places.get(entry["addr"])
+            sites[told.popleft() if told else NOWHERE] += 1
             used += entry["size"]
             peak = max(peak, used)
         elif entry["action"] == "free_completed":

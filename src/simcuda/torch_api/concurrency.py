@@ -31,9 +31,9 @@ Function = Callable[..., Any]
 
 FROM_OUTSIDE = (
     *("wait_for_stream", "wait_for_device", "wait_for_event", "empty_caches", "new_stream"),
-    *("place", "place_on_host", "resize", "host_accesses", "end_backward"),
+    *("place", "place_on_host", "resized", "host_touches", "leave_backward"),
 )
-"""Methods of ``Machine`` that other modules than the dispatcher call too."""
+"""Methods of ``Machine`` that are called by others than the dispatcher too."""
 
 BAD_FORK = (
     "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
@@ -104,7 +104,7 @@ class Threads:
         # Only on this machine: its methods hide those of the class.
         for name in FROM_OUTSIDE:
             setattr(machine, name, partial(_locked, lock, getattr(machine, name)))
-        storages._on_freed = partial(_locked, lock, storages._on_freed)
+        storages._released = partial(_locked, lock, storages._released)
         storages._gone = partial(_locked, lock, storages._forget)
 
 

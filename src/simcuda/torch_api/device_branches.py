@@ -169,7 +169,7 @@ class DeviceBranches:
         result = original(input, *how, **named)
         made, given = machine.storages.of(result), machine.storages.of(input)
         if given is None or given.device == HOST:
-            machine.keep_on_host((made,))
+            machine.settle((made,))
         elif made is None or made.device == HOST:
             if made is None or not made.floating:
                 # Python data, which is made on the host.
@@ -181,7 +181,7 @@ class DeviceBranches:
         # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
         if data and type(tensor) is Tensor and isinstance(data[0], list | tuple):
             read_elements(data[0])
-        self._machine.keep_on_host((self._machine.storages.of(tensor),))
+        self._machine.settle((self._machine.storages.of(tensor),))
 
 
 def _by_host_number(original: Callable[..., Any], self: Any, *others: Any, **named: Any) -> Any:

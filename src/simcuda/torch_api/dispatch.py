@@ -142,7 +142,7 @@ class Dispatcher:
         except RuntimeError as error:
             # Where the host lacks memory and the device has not as much either, it is the device that fails.
             if device != HOST and (lacking := HOST_LACKS_MEMORY.search(str(error))):
-                machine.refuse_more_than_capacity(device, int(lacking[1]))
+                machine.refuse_more_than_all(device, int(lacking[1]))
             raise
         outputs = [result] if isinstance(result, torch.Tensor) else list(tensors_in((result,)))
         # What C++ code makes, or makes of such tensors, may be for any device; see ``Tag``.
@@ -190,7 +190,7 @@ class Dispatcher:
             names = traits.names[: len(args)]
             size = args[names.index("size")] if "size" in names else ()
             dtype = kwargs.get("dtype") or torch.get_default_dtype()
-            self._machine.refuse_more_than_capacity(device, math.prod(size) * dtype.itemsize)
+            self._machine.refuse_more_than_all(device, math.prod(size) * dtype.itemsize)
 
     def _run_one_by_one(
         self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments
@@ -255,7 +255,7 @@ class Dispatcher:
             here = HOST if tag is None else tag.device
             there = here if destination is None else destination
             if destination is not None:
-                self._machine.keep_on_host((tag,))
+                self._machine.settle((tag,))
             floating = tag is not None and tag.floating
             # A copy to the host that it need not wait for goes to pinned memory.
             self._charges.place(result, there, pinned=non_blocking and here != there, floating=floating)

@@ -207,7 +207,7 @@ class LegacyTypes:
         if data and isinstance(data[0], Tensor):
             _check(kind, data[0])
         made: Tensor = kind.original(*data, **how)
-        self.machine.keep_on_host((self.machine.storages.of(made),))
+        self.machine.settle((self.machine.storages.of(made),))
         return made
 
     def _on_device(self, kind: LegacyType, *data: Any, device: DeviceLike | None = None) -> Tensor:

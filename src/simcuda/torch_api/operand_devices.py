@@ -46,7 +46,7 @@ def common_device(
             tensor.dim() and not is_floating for tensor, is_floating in zip(tensors, floats, strict=True)
         )
         if len(tags) > 1 and any(floats) and meets_host:
-            machine.keep_on_host(tags)
+            machine.settle(tags)
         return device
     for tensor, tag in zip(tensors, tags, strict=True):
         if tag is not None and tag.device == device:

@@ -199,7 +199,7 @@ def run_backward(machine: Machine, engine: Callable[..., Any], /, *args: Any, **
     try:
         return engine(*args, **kwargs)
     finally:
-        machine.end_backward(streams)
+        machine.leave_backward(streams)
 
 
 class EndedMachine:

@@ -203,7 +203,7 @@ class TensorApi:
             return self.dispatcher.copy(tensor.detach(), HOST)
         if tag is not None and tag.pinned:
             # A copy may still be writing there.
-            self.machine.host_accesses(tag.serial, writes=False)
+            self.machine.host_touches(tag.serial, writes=False)
         return tensor
 
 
@@ -239,7 +239,7 @@ class StorageApi:
         _resize(storage, nbytes)
         tag = self.machine.storages.tags.get(storage._cdata)
         if tag is not None:
-            self.machine.resize(tag, nbytes)
+            self.machine.resized(tag, nbytes)
         return storage
 
     def to(

@@ -58,11 +58,6 @@ class FakeCuda:
         patch.setattr(torch.cuda, "memory_reserved", lambda place: -(-self.in_use[place] >> 21) << 21)
         patch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(total_memory=MEMORY))
         patch.setattr(torch.cuda, "set_per_process_memory_fraction", self._limit)
-        patch.setattr(
-            torch.cuda,
-            "get_per_process_memory_fraction",
-            lambda place: self.limits.get(place, MEMORY) / MEMORY,
-        )
         patch.setattr(torch.cuda, "empty_cache", lambda: None)
         patch.setattr(torch._C, "_cuda_clearCublasWorkspaces", lambda: None, raising=False)
         patch.setattr(torch.cuda.memory, "_record_memory_history", self._record_history)

@@ -8,42 +8,40 @@ from simcuda.cost.reductions import arithmetic, reduce_all
 from simcuda.cost.rules.rule import CostRule
 from simcuda.profile import Profile
 
-BOOL_BYTES = 1
-COPY_OF_ANSWER = ("d2h", BOOL_BYTES)
+TRUTH_BYTES = 1
+ANSWER = ("d2h", TRUTH_BYTES)
 
 
-def read_all_or_any(elements: int, profile: Profile) -> OpCost:
-    """The cost of reducing booleans with all or any, and of waiting for the answer.
+def read_all(elements: int, profile: Profile) -> OpCost:
+    """Whether all, or any, of that many truth values hold, and the wait for the answer.
 
     Args:
-        elements: Number of booleans.
+        elements: How many truth values there are.
         profile: The kind of device.
     """
     if elements == 1:
         # There is nothing to reduce: the value is copied into the result.
-        return OpCost(waits=1, copies=(("d2d", BOOL_BYTES), COPY_OF_ANSWER), temporaries=(BOOL_BYTES,))
-    work = reduce_all(elements, arithmetic("logical", BOOL_BYTES), profile)
-    # Without elements, as for an empty batch of matrices, a kernel fills in the answer.
+        return OpCost(waits=1, copies=(("d2d", TRUTH_BYTES), ANSWER), temporaries=(TRUTH_BYTES,))
+    work = reduce_all(elements, arithmetic("logical", TRUTH_BYTES), profile)
     launches = work.launches if elements else 1
-    temporaries = (BOOL_BYTES, *work.workspaces)
-    return OpCost(launches=launches, waits=1, copies=(COPY_OF_ANSWER,), temporaries=temporaries)
+    return OpCost(launches, waits=1, copies=(ANSWER,), temporaries=(TRUTH_BYTES, *work.workspaces))
 
 
 def check_error_codes(codes: int, profile: Profile) -> OpCost:
-    """The cost of asking whether any error code is not 0; a kernel converts a single code first."""
-    conversion = OpCost(launches=1, temporaries=(BOOL_BYTES,)) if codes == 1 else FREE
-    return conversion + read_all_or_any(codes, profile)
+    """Whether any of that many error codes is not 0; a single code is converted by a kernel first."""
+    converted = OpCost(launches=1, temporaries=(TRUTH_BYTES,)) if codes == 1 else FREE
+    return converted + read_all(codes, profile)
 
 
 def _equal(call: OperationCall) -> OpCost:
     first, second = call.args[0], call.args[1]
     if first.shape != second.shape or not first.numel():
         return FREE
-    # ATen first checks whether both are the same memory.
+    # ATen asks for the same memory before it compares anything.
     if first.data_ptr() == second.data_ptr() and first.stride() == second.stride():
         return FREE
-    comparison = OpCost(launches=kernels_over(first), temporaries=(first.numel() * BOOL_BYTES,))
-    return comparison + read_all_or_any(first.numel(), call.profile)
+    comparison = OpCost(kernels_over(first), temporaries=(first.numel() * TRUTH_BYTES,))
+    return comparison + read_all(first.numel(), call.profile)
 
 
 TOPIC = (
