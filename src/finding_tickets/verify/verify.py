@@ -359,6 +359,8 @@ class VerificationRun:
                 for commit, job in jobs.items():
                     tasks[key, commit] = self._on_gpu(key, TARGET, asdict(job), Path(job.code))
                 outcomes[key] = dict.fromkeys(jobs)
+                # The last plan may be done long before the others, and must not be kept until they are.
+                del todo
             except (OSError, RevisionError) as error:
                 yield key, _trouble(error), True
         # Tracing for graph breaks takes longest: started first, it overlaps with the others.
