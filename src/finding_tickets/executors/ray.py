@@ -21,7 +21,7 @@ from finding_tickets.executors.node import Order, verified_from, verify_on_ray, 
 from finding_tickets.executors.pack import packed
 from finding_tickets.ground.git import GitError
 from finding_tickets.register.staleness import TOOL
-from finding_tickets.verify.verify import Planned, Settings, Verified, inconclusive, prepare, record
+from finding_tickets.verify.verify import Planned, Settings, Verified, inconclusive, plan_each, record
 
 AUTO = "auto"
 _ADDRESS = "RAY_ADDRESS"
@@ -70,12 +70,7 @@ class RayCluster:
     ) -> Iterator[Verified]:
         """Every document as soon as it is done; its evidence is recorded when its result arrives."""
         planned: Planned = {}
-        for document in documents:
-            todo = prepare(document, settings)
-            if isinstance(todo, Verified):
-                yield todo
-            else:
-                planned[document.path] = document, todo
+        yield from plan_each(documents, settings, planned)
         if planned:
             with _connected(self.address, settings) as ray:
                 yield from _ClusterRun(ray, settings, planned, self).measure(on_start)

@@ -149,16 +149,19 @@ def verify(
     ``on_start`` is told of a document whenever a process begins to measure something of it.
     """
     planned: Planned = {}
+    yield from plan_each(documents, settings, planned)
+    if planned:
+        yield from (done for _, done in measure(planned, isolation, settings, on_start))
+
+
+def plan_each(documents: Iterable[Document], settings: Settings, planned: Planned) -> Iterator[Verified]:
+    """Add each document to ``planned`` by its path, and yield those of which nothing is to be measured."""
     for document in documents:
         todo = prepare(document, settings)
         if isinstance(todo, Verified):
             yield todo
         else:
             planned[document.path] = document, todo
-        # Finished plans are dropped; this name would keep the last one until the run ends.
-        del todo
-    if planned:
-        yield from (done for _, done in measure(planned, isolation, settings, on_start))
 
 
 def prepare(document: Document, settings: Settings) -> Plan | Verified:
@@ -304,8 +307,14 @@ class VerificationRun:
     def measure(self) -> Iterator[tuple[str, Verified]]:
         """Each document as soon as it is done, by its key."""
         self._find_those_for_several_gpus()
+        tasks: dict[tuple[str, str], Task] = {}
+        for key in list(self._planned):
+            try:
+                tasks |= self._tasks(key)
+            except (OSError, RevisionError) as error:
+                yield key, self._give_up(key, error)
         unfinished: dict[str, MeasuredTicket] = {}
-        for key, measured, never_ran in self._count():
+        for key, measured, never_ran in self._count(tasks):
             todo = self._planned[key][1]
             if isinstance(measured, MeasuredTicket) and (todo.compared_across or todo.is_timed):
                 unfinished[key] = measured
@@ -343,28 +352,37 @@ class VerificationRun:
             if isinstance(outcome.value, int) and outcome.value > 1:
                 self._alone.add(key)
 
-    def _count(self) -> Iterator[tuple[str, MeasuredTicket | str, bool]]:
+    def _tasks(self, key: str) -> dict[tuple[str, str], Task]:
+        """What to measure of a plan, by its key and each commit.
+
+        Raises:
+            OSError: There is no room for results.
+            RevisionError: A revision cannot be checked out.
+        """
+        todo, results = self._planned[key][1], self._results(key)
+        # Whoever edits a file from now on makes the evidence stale.
+        self._before[key] = {file: digest(todo.root / file) for file in {*todo.files, *importable(todo)}}
+        results.mkdir()
+        jobs = todo.jobs(self._settings.meter, results)
+        return {
+            (key, commit): self._on_gpu(key, TARGET, asdict(job), Path(job.code))
+            for commit, job in jobs.items()
+        }
+
+    def _give_up(self, key: str, error: OSError | RevisionError) -> Verified:
+        """What there is to say of a plan that cannot be measured here; that is no evidence."""
+        document, todo = self._planned.pop(key)
+        self._before.pop(key, None)
+        return Verified(document, inconclusive(todo, self._settings, _trouble(error)), is_lasting=False)
+
+    def _count(self, tasks: dict[tuple[str, str], Task]) -> Iterator[tuple[str, MeasuredTicket | str, bool]]:
         """What was measured of each ticket by its key, or why nothing was, and whether nothing ran."""
-        tasks: dict[tuple[str, str], Task] = {}
         outcomes: dict[str, dict[str, TaskOutcome | None]] = {}
-        for key in list(self._planned):
-            try:
-                todo, results = self._planned[key][1], self._results(key)
-                # Whoever edits a file from now on makes the evidence stale.
-                files = {*todo.files, *importable(todo)}
-                self._before[key] = {file: digest(todo.root / file) for file in files}
-                # There may be no room for results.
-                results.mkdir()
-                jobs = todo.jobs(self._settings.meter, results)
-                for commit, job in jobs.items():
-                    tasks[key, commit] = self._on_gpu(key, TARGET, asdict(job), Path(job.code))
-                outcomes[key] = dict.fromkeys(jobs)
-                # The last plan may be done long before the others, and must not be kept until they are.
-                del todo
-            except (OSError, RevisionError) as error:
-                yield key, _trouble(error), True
+        for key, commit in tasks:
+            outcomes.setdefault(key, {})[commit] = None
         # Tracing for graph breaks takes longest: started first, it overlaps with the others.
         queue = dict(sorted(tasks.items(), key=lambda task: not task[1].payload["graph_breaks"]))
+        # From here on only the queue keeps tasks, each until it is done.
         tasks.clear()
         ended = self._isolation.run(queue, lambda task: self._on_start(self._planned[task[0]][0]))
         for (key, commit), outcome in ended:
