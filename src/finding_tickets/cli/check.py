@@ -16,7 +16,7 @@ from finding_tickets.cli.options import (
     option,
     settings_of,
 )
-from finding_tickets.cli.output import counted, say, style, write, write_json
+from finding_tickets.cli.output import say, style, write, write_json
 from finding_tickets.cli.output_file import add_to_summary
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.gate.branch import base_of, branch_tickets
@@ -25,7 +25,7 @@ from finding_tickets.measure.isolation import Isolation
 from finding_tickets.register.load import load
 from finding_tickets.report.gate import gate_item, gate_lines, gate_page, problem_line
 from finding_tickets.report.github import annotation
-from finding_tickets.report.text import fields_of
+from finding_tickets.report.text import counted, fields_of
 
 CONFIGURATION = "configuration"
 CheckFormat = StrEnum("CheckFormat", ["TEXT", "JSON", "MARKDOWN", "GITHUB"])

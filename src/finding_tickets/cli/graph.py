@@ -6,12 +6,13 @@ from enum import StrEnum
 from typing import Annotated
 
 from finding_tickets.cli.options import HERE, Query, Root, format_option
-from finding_tickets.cli.output import counted, say, say_problems, write, write_json
+from finding_tickets.cli.output import say, say_problems, write, write_json
 from finding_tickets.errors import ExitCode
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts, select
 from finding_tickets.register.relations import graph as around
 from finding_tickets.report.graph import dot, graph_item, graph_text, mermaid
+from finding_tickets.report.text import counted
 
 GraphFormat = StrEnum("GraphFormat", ["TEXT", "DOT", "MERMAID", "JSON"])
 WRITERS = {GraphFormat.TEXT: graph_text, GraphFormat.DOT: dot, GraphFormat.MERMAID: mermaid}

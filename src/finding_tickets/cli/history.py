@@ -20,9 +20,9 @@ from finding_tickets.cli.options import (
     option,
     settings_of,
 )
-from finding_tickets.cli.output import Format, counted, say, style, write, write_json, write_table
+from finding_tickets.cli.output import Format, say, style, write, write_json, write_table
 from finding_tickets.cli.output_file import files_to_protect, write_output
-from finding_tickets.errors import BadDataError, ExitCode, UsageError
+from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.history import bisect as search
 from finding_tickets.history.evidence_log import evidence_log
 from finding_tickets.history.store import WhyUnmeasured
@@ -32,6 +32,7 @@ from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.problem import Level
 from finding_tickets.register.load import Register, load
 from finding_tickets.report import history as report
+from finding_tickets.report.text import counted
 from finding_tickets.verify.verify import with_meter
 
 HistoryFormat = StrEnum("HistoryFormat", ["TABLE", "JSON", "HTML"])
@@ -56,7 +57,7 @@ def bisect(
     # A claim that cannot be read would be true or false of no commit.
     for problem in register.problems_of(document):
         if problem.level is Level.ERROR:
-            raise BadDataError(problem.message, file=problem.file, line=problem.line, hint=problem.hint)
+            raise problem.as_error
     settings = settings_of(register, meter, timeout, record=False)
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
         settings = with_meter(isolation, settings)

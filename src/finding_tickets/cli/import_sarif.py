@@ -12,13 +12,13 @@ from typing import Annotated
 import typer
 
 from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option, read_input
-from finding_tickets.cli.output import Format, counted, say, write_json, write_table
+from finding_tickets.cli.output import Format, say, write_json, write_table
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.ground.files import locked
 from finding_tickets.importers.drafts import draft_of_finding, imported_findings, reported_by
 from finding_tickets.importers.sarif import UNNAMED, SarifFinding, SarifLog, absolute_path, found_in, read_log
 from finding_tickets.register.config import chosen_root
-from finding_tickets.report.text import fields_of, single_line
+from finding_tickets.report.text import counted, fields_of, single_line
 
 TEMPLATE = "imported.md.j2"
 NEW, KNOWN, LEFT_OUT = "new", "known", "left out"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from finding_tickets.cli.options import HERE, OutputFormat, Root, flag
-from finding_tickets.cli.output import Format, counted, say, write, write_json
+from finding_tickets.cli.output import Format, say, write, write_json
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.files import FileEdit, create, rewrite
 from finding_tickets.ground.git import work_tree
@@ -16,6 +16,7 @@ from finding_tickets.register.adopt import Survey, survey
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, checked_root
 from finding_tickets.register.files import SIDECAR
 from finding_tickets.report.templates import render
+from finding_tickets.report.text import counted
 
 EXAMPLE_ID = "EXAMPLE"
 VERIFIER = "verifiers/example.py"

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Annotated
 
 from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option
-from finding_tickets.cli.output import counted, say, say_errors, write, write_json
+from finding_tickets.cli.output import say, say_errors, write, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.lint.autofix import fix as fix_files
 from finding_tickets.lint.engine import breaches, close_rules, exit_code
@@ -21,6 +21,7 @@ from finding_tickets.model.problem import Level
 from finding_tickets.register.load import load
 from finding_tickets.register.query import Facts
 from finding_tickets.register.query import select as select_rows
+from finding_tickets.report.text import counted
 
 LintFormat = StrEnum("LintFormat", ["TEXT", "JSON", "GITHUB", "SARIF"])
 

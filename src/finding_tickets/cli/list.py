@@ -6,13 +6,13 @@ from enum import StrEnum
 from typing import Annotated
 
 from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option
-from finding_tickets.cli.output import counted, say, say_errors, say_problems, write, write_json, write_table
+from finding_tickets.cli.output import say, say_errors, say_problems, write, write_json, write_table
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts, select
 from finding_tickets.register.query.conditions import close_words
 from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, csv_lines, list_cells
-from finding_tickets.report.text import single_line
+from finding_tickets.report.text import counted, single_line
 
 MISSING = "-"
 ListFormat = StrEnum("ListFormat", ["TABLE", "JSON", "CSV", "IDS"])

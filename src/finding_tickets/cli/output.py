@@ -101,11 +101,6 @@ def ask(question: str) -> str:
         raise KeyboardInterrupt from None
 
 
-def counted(number: int, noun: str) -> str:
-    """A number of things: ``1 document``, ``2 documents``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def write_json(kind: str, data: Iterable[object], **more: object) -> None:
     """Print data in the envelope of all JSON that ``tickets`` prints; ``more`` stands before it."""
 

@@ -29,7 +29,6 @@ from finding_tickets.cli.options import (
 )
 from finding_tickets.cli.output import (
     Format,
-    counted,
     is_terminal,
     progress,
     say,
@@ -51,7 +50,7 @@ from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.load import Register, files_of, load, load_named
-from finding_tickets.report.text import Sources, circumstances, summary_lines, verification_lines
+from finding_tickets.report.text import Sources, circumstances, counted, summary_lines, verification_lines
 from finding_tickets.verify.verify import Executor, Local, Settings, Verified
 
 if TYPE_CHECKING:

@@ -199,7 +199,7 @@ def broken(document: Document, head: Register) -> BadDataError | None:
     """What is wrong with a Remediation that was not understood."""
     for problem in head.problems_of(document):
         if problem.level is Level.ERROR and problem.rule.startswith(REMEDIATION_RULES):
-            return BadDataError(problem.message, file=problem.file, line=problem.line, hint=problem.hint)
+            return problem.as_error
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from finding_tickets.errors import BadDataError
 from finding_tickets.model.vocabulary import Level
 
 __all__ = ["REMEDIATION_RULES", "Level", "Problem"]
@@ -28,6 +29,11 @@ class Problem:
     column: int = 1
     message: str
     hint: str | None = None
+
+    @property
+    def as_error(self) -> BadDataError:
+        """The error to raise where nothing can be done about it."""
+        return BadDataError(self.message, file=self.file, line=self.line, hint=self.hint)
 
     def __str__(self) -> str:
         """One line, the way compilers print it, so that editors can jump to the place."""

@@ -38,6 +38,11 @@ STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 
 
+def evidence_folder(ticket: str, revision: str | None) -> str:
+    """The folder of a ticket within that of all evidence; each revision has one of its own."""
+    return "/".join(safe_name(part) for part in (ticket, revision) if part)
+
+
 class CodeInputs(NamedTuple):
     """What a verification depends on, as far as the Remediation of a document says it."""
 
@@ -143,7 +148,7 @@ class Verdicts:
         """
         if not self.has_evidence(document_id):
             return []
-        place = "/".join([self._folder, *(safe_name(part) for part in (document_id, revision) if part)])
+        place = f"{self._folder}/{evidence_folder(document_id, revision)}"
         found = []
         for name in sorted(self._names(place)):
             if name.endswith(".json"):

@@ -11,7 +11,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.report.text import INDENT, Styled, Styler, aligned, fields_of, law_changes, printable
+from finding_tickets.report.text import (
+    INDENT,
+    Styled,
+    Styler,
+    aligned,
+    counted,
+    fields_of,
+    law_changes,
+    printable,
+)
 
 if TYPE_CHECKING:
     from finding_tickets.ground.git import Commit, CommitNode
@@ -40,10 +49,6 @@ _COLOURS = {"regression": "red", "improvement": "green", "change": "yellow"}
 def _named(commit: Commit) -> tuple[str, str]:
     """The date of a commit and as much of its ID as people need."""
     return commit.date.partition("T")[0], commit.id[:SHORT_ID]
-
-
-def _commits(number: int) -> str:
-    return f"{number} commit{'s' if number != 1 else ''}"
 
 
 def history_item(history: History) -> dict[str, object]:
@@ -143,7 +148,7 @@ def timeline_lines(timeline: Timeline, nodes: Sequence[CommitNode], style: Style
                 colour = _COLOURS[step.trend]
                 changes.setdefault(step.place, []).append([Styled(cell, colour) for cell in cells])
     if not changes and timeline.is_known:
-        yield f"{title}  {_last_known(timeline.rows[0])}, no change in {_commits(len(nodes))}"
+        yield f"{title}  {_last_known(timeline.rows[0])}, no change in {counted(len(nodes), 'commit')}"
     else:
         yield f"{title}{INDENT}{style('REGRESSION', 'red')}" if timeline.is_worse else title
         strips = [(row.name, _strip(row), _last_known(row)) for row in timeline.rows]
@@ -155,7 +160,8 @@ def timeline_lines(timeline: Timeline, nodes: Sequence[CommitNode], style: Style
         yield from (INDENT * 2 + line for line in aligned(changes[place], style))
     for gap, there in unknown_commits(timeline, nodes):
         names = dict.fromkeys(node.commit.id[:SHORT_ID] for node in (there[0], there[-1]))
-        yield f"{INDENT}not known at {_commits(len(there))}, {' to '.join(names)}: {printable(gap.why)}"
+        where = f"{counted(len(there), 'commit')}, {' to '.join(names)}"
+        yield f"{INDENT}not known at {where}: {printable(gap.why)}"
 
 
 def _strip(row: TimelineRow) -> str:

@@ -92,6 +92,11 @@ def fields_of(record: object, *names: str) -> dict[str, object]:
     return {name: getattr(record, name) for name in names}
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: ``1 document``, ``2 documents``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def printable(text: str) -> str:
     """``text`` with a ``?`` for each character that steers a terminal; tabs and line ends stay."""
     if text.isprintable():

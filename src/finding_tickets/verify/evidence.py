@@ -32,6 +32,7 @@ from finding_tickets.register.staleness import (
     NoStatementError,
     Verdicts,
     code_inputs,
+    evidence_folder,
     input_of,
     read_statement,
     resource,
@@ -82,13 +83,9 @@ def load(content: bytes) -> Evidence:
 
 
 def name_of(verification: Verification) -> str:
-    """The file of a verification within the folder of evidence; each revision has a folder of its own."""
+    """The file of a verification within the folder of evidence."""
     name = safe_name(f"{verification.meter}-torch{verification.torch}-{verification.device}")
-    return f"{_folder(verification.ticket, verification.revision)}/{name}.json"
-
-
-def _folder(ticket: str, revision: str | None) -> str:
-    return "/".join(safe_name(part) for part in (ticket, revision) if part)
+    return f"{evidence_folder(verification.ticket, verification.revision)}/{name}.json"
 
 
 def write(evidence: Evidence, root: Path, folder: str) -> Evidence:
@@ -131,7 +128,7 @@ def read(ticket: str, root: Path, folder: str, revision: str | None = None) -> l
         BadDataError: A file is not what ``write`` writes.
     """
     recorded = []
-    for file in sorted((root / folder / _folder(ticket, revision)).glob("*.json")):
+    for file in sorted((root / folder / evidence_folder(ticket, revision)).glob("*.json")):
         try:
             recorded.append(load(file.read_bytes()))
         except (OSError, NoStatementError) as error:
