@@ -11,7 +11,7 @@ import pytest
 
 from finding_tickets.cli import output
 from finding_tickets.report.rows import csv_lines
-from finding_tickets.report.text import Styled, aligned
+from finding_tickets.report.text import Styled, aligned, counted
 
 
 class Terminal(io.StringIO):
@@ -31,7 +31,7 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_things_are_counted_as_people_do() -> None:
     """One of a thing has no plural, none of it has."""
-    counts = [output.counted(number, "note") for number in range(3)]
+    counts = [counted(number, "note") for number in range(3)]
     assert ["0 notes", "1 note", "2 notes"] == counts
 
 
