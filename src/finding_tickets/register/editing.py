@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import date
 from typing import Any
 
-from finding_tickets.documents.edit.page import Page, open_page
+from finding_tickets.documents.edit.page import Page, page_of
 from finding_tickets.documents.edit.splices import Splices, spliced
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.errors import BadDataError
@@ -21,13 +21,21 @@ _PLACES = frozenset(["span", "line"])
 
 
 class DocumentEdit:
-    """The document as the changes so far have left it; ``labels`` are the rows of the metadata they set."""
+    """The document as the changes so far have left it; ``labels`` are the rows of the metadata they set.
+
+    Raises:
+        BadDataError: There is no document in the bytes.
+    """
 
     def __init__(self, data: bytes, path: str, vocabulary: Vocabulary, today: date) -> None:
         self.path, self.vocabulary, self.today = path, vocabulary, today
         self.labels: set[str] = set()
-        self.page: Page = open_page(data, path, vocabulary)
-        self._errors = _errors(read_document(data, path, vocabulary)[1])
+        document, problems = read_document(data, path, vocabulary)
+        if document is None:
+            reason = problems[0].message if problems else "no document"
+            raise BadDataError(f"cannot be edited: {reason}", file=path)
+        self.page: Page = page_of(document, data, vocabulary)
+        self._errors = _errors(problems)
 
     @property
     def document(self) -> Document:
@@ -69,7 +77,7 @@ class DocumentEdit:
             elif errors:
                 why = f"it would be an error ({', '.join(sorted(errors))})"
             else:
-                self.page = open_page(data, self.path, self.vocabulary)
+                self.page = page_of(after, data, self.vocabulary)
                 return
         message = f"{what} cannot be written: {why}; nothing was changed"
         raise BadDataError(message, file=self.path, hint="edit the file by hand")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from finding_tickets.documents.reading import Document, read_document
+from finding_tickets.documents.reading import Document
 from finding_tickets.documents.sections import DocumentPart, read_sections
 from finding_tickets.documents.source import Block, Source, walk
-from finding_tickets.errors import BadDataError
 from finding_tickets.model.record import Text
 from finding_tickets.model.vocabulary import Vocabulary
 
@@ -47,15 +46,7 @@ class Page:
         return best[-1] if best else None
 
 
-def open_page(data: bytes, path: str, vocabulary: Vocabulary) -> Page:
-    """The document in ``data``.
-
-    Raises:
-        BadDataError: There is none.
-    """
-    document, problems = read_document(data, path, vocabulary)
-    if document is None:
-        reason = problems[0].message if problems else "no document"
-        raise BadDataError(f"cannot be edited: {reason}", file=path)
-    source = Source(path, data, vocabulary)
+def page_of(document: Document, data: bytes, vocabulary: Vocabulary) -> Page:
+    """The page of a document that was read from ``data``."""
+    source = Source(document.path, data, vocabulary)
     return Page(source, document, read_sections(source))
