@@ -226,7 +226,9 @@ class _CallGpu:
 def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> CallsRun:
     """One run for all calls, of which some may be the same object."""
     different = list({id(run): run for run in runs}.values())
-    costs: list[dict[str | Place, int]] = [{**run.metrics, **run.sites} for run in different]
+    costs: list[dict[str | Place, int]] = [
+        dict(chain(run.metrics.items(), run.sites.items())) for run in different
+    ]
     most = {key: max(each.get(key, 0) for each in costs) for key in dict.fromkeys(chain(*costs))}
     least = {key: min(each.get(key, 0) for each in costs) for key in most}
     differs = ""
