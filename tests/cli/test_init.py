@@ -109,6 +109,9 @@ def test_an_adopted_ticket_is_measured_by_what_stands_beside_it(empty: Repositor
     """From init to evidence that goes stale by its sidecar alone, without a change to the ticket."""
     empty.ticket("OLD-7", path="docs/findings/OLD-7.md", file="fixes/example/found.py")
     tickets("init")
+    for file in EXAMPLE[1:]:
+        text = (empty.root / file).read_text()
+        empty.write(file, text.replace("isnan", "isinf"))
     before = digests(empty.root / "docs")
     sidecar = (
         "verifier: verifiers/example.py\n"
@@ -124,7 +127,7 @@ def test_an_adopted_ticket_is_measured_by_what_stands_beside_it(empty: Repositor
     empty.write("docs/findings/OLD-7.remediation.yaml", sidecar)
     (verification,) = tickets("verify", "--all", "--meter", "simulated", "--format", "json").data
     assert ("OLD-7", "verified") == (verification["ticket"], verification["verdict"])
-    assert {"example-code"} == {problem["rule"] for problem in tickets("lint", "--format", "json").data}
+    assert [] == tickets("lint", "--format", "json").data
     empty.write("docs/findings/OLD-7.remediation.yaml", sidecar.replace("syncs: 1,", "syncs: 2,"))
     (item,) = tickets("list", "--format", "json").data
     assert "stale" == item["verdict"]

@@ -100,7 +100,7 @@ def test_unreadable_documents_are_said_and_the_rest_reported(
     ran = tickets("report")
     assert 4 == ran.code
     assert "1 document; " in ran.out
-    assert "tickets/B1-PT-02.md:1:1: error" in ran.err
+    assert "1 problem (1 error); " in ran.err
 
 
 def test_options_that_a_format_does_not_have(tickets: Tickets, repository: Repository) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -17,7 +16,7 @@ from finding_tickets.lint.autofix import fix as fix_files
 from finding_tickets.lint.engine import breaches, close_rules, exit_code
 from finding_tickets.lint.page import rules_page
 from finding_tickets.lint.rules import RULES
-from finding_tickets.model.problem import Level
+from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.load import load
 from finding_tickets.register.query import Facts
 from finding_tickets.register.query import select as select_rows
@@ -61,8 +60,7 @@ def lint(
         # What is selected by name is not ignored by the configuration.
         if select is not None:
             return rule in selected and rule not in ignored
-        chosen = config.lint_select is None or rule in config.lint_select
-        return chosen and rule not in ignored and rule not in config.lint_ignore
+        return config.is_linted(rule) and rule not in ignored
 
     # Without a query also files are checked that hold no document.
     paths = {row.path for row in select_rows(" ".join(query), Facts.of(register))} if query else None
@@ -79,7 +77,9 @@ def lint(
     found = breaches(register, documents, is_wanted)
     problems = [breach.problem for breach in found]
     if output_format is LintFormat.JSON:
-        write_json("lint", [dataclasses.asdict(each.problem) | {"fixable": bool(each.fix)} for each in found])
+        write_json(
+            "lint", [each.problem.model_dump(mode="json") | {"fixable": bool(each.fix)} for each in found]
+        )
     elif output_format is LintFormat.SARIF:
         from finding_tickets.report.sarif import lint_log
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, Query, Root, format_option, option
-from finding_tickets.cli.output import say_errors, say_problems
+from finding_tickets.cli.options import HERE, Query, Root, format_option, option, say_problem_count
+from finding_tickets.cli.output import say_errors
 from finding_tickets.cli.output_file import (
     add_to_summary,
     files_to_protect,
@@ -18,7 +18,7 @@ from finding_tickets.cli.output_file import (
 )
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.lint.contradictions import contradictions_in
-from finding_tickets.model.problem import Level
+from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts, parse
 from finding_tickets.report import write_report
@@ -56,7 +56,6 @@ def report(
     if since is not None and output_format not in WITH_HISTORY:
         raise UsageError(f"--format {output_format} has no --since")
     listing = list_rows(root, measured=True, examine=contradictions_in)
-    code = say_problems(listing.problems)
     facts = Facts.of_listing(listing)
     text = " ".join(query or ())
     asked = parse(text, facts)
@@ -81,7 +80,9 @@ def report(
         from finding_tickets.report.github import summary as page
 
         add_to_summary(summary, page(made, summary_room(summary)))
+    unread = [each.problem for each in facts.looked_up]
+    code = say_problem_count(listing, root, unread)
     # What cannot be read in a cell is often what cannot be read in the work tree, and is said once.
-    unread = [*(each.problem for each in facts.looked_up), *(matrix.problems if matrix else ())]
-    once = {str(error): error for error in unread if error}
-    return ExitCode.worst(code, say_errors(once.values()))
+    known = set(map(str, unread))
+    cells = {str(error): error for error in (matrix.problems if matrix else ()) if str(error) not in known}
+    return ExitCode.worst(code, say_errors(cells.values()))

@@ -10,19 +10,17 @@ from functools import cache
 
 from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document
-from finding_tickets.documents.source import Source, code_spans, parse, walk
+from finding_tickets.documents.source import Source
+from finding_tickets.documents.suppression import Suppression, suppressions
 from finding_tickets.errors import ExitCode
 from finding_tickets.lint.rules import RULES, Context, Remark, Rule
-from finding_tickets.lint.rules.reported import FORM, UNUSED, is_within
+from finding_tickets.lint.rules.reported import FORM, UNUSED
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.record import Span
 from finding_tickets.register.load import Register, files_of
 
 WORST_FIRST = list(Level)
 
-_MARK = b"lint-ignore"
-_COMMENT = re.compile(rb"<!--[ \t\r\n]*lint-ignore\b(?P<text>(?:(?!<!--|-->)[\s\S])*)-->")
-_TEXT = re.compile(r"\s+(?P<rules>[\w-]+(?:\s*,\s*[\w-]+)*)\s*(?::\s*(?P<reason>\S.*))?", re.DOTALL)
 # The end of a line, and an empty one below it.
 _REST = re.compile(rb"[ \t]*(?:\r\n|\r|\n|\Z)(?:[ \t]*(?:\r\n|\r|\n))?")
 
@@ -33,16 +31,6 @@ class Breach:
 
     problem: Problem
     fix: tuple[Splice, ...] = ()
-
-
-@dataclass(frozen=True)
-class Suppression:
-    """A comment at ``[start, end)``: the rules it names, and why they are to be ignored, if it says so."""
-
-    start: int
-    end: int
-    rules: tuple[str, ...]
-    reason: str
 
 
 def any_rule(_: str) -> bool:
@@ -104,7 +92,7 @@ def examine(
             for remark in remarks
             if remark.rule in names
         )
-    comments = suppressions(source)
+    comments = suppressions(source.data)
     # Without a reason that others can judge, a comment ignores nothing.
     ignored = {name for comment in comments if comment.reason for name in comment.rules if _may_ignore(name)}
     left = [breach for breach in found if breach.problem.rule not in ignored]
@@ -120,26 +108,6 @@ def source_of(register: Register, document: Document) -> Source:
     except OSError:
         data = b""
     return Source(document.path, data, register.config.vocabulary)
-
-
-def suppressions(source: Source) -> tuple[Suppression, ...]:
-    """The comments ``<!-- lint-ignore RULE, RULE: reason -->`` of a document, those in code left out."""
-    if _MARK not in source.data:
-        return ()
-    code: list[tuple[int, int]] = []
-    for block in walk(parse(source.data)):
-        if block.kind == "CodeBlock":
-            code.append((block.start, block.end))
-        elif block.first < block.last:
-            code += code_spans(source.data, block.first, block.last)
-    code.sort()
-    found = []
-    for match in _COMMENT.finditer(source.data):
-        if not is_within(match.start(), code):
-            text = _TEXT.fullmatch(match["text"].decode(errors="replace").rstrip())
-            names = re.split(r"\s*,\s*", text["rules"]) if text else []
-            found.append(Suppression(*match.span(), tuple(names), (text["reason"] or "") if text else ""))
-    return tuple(found)
 
 
 def exit_code(problems: Sequence[Problem]) -> ExitCode:

@@ -27,6 +27,7 @@ import torch
 import simcuda
 from finding_tickets.claims.check import at_text
 from finding_tickets.claims.laws import Fit, Place, fit_metrics, fit_sites
+from finding_tickets.measure.calls import CallMeter, CallsRun
 from finding_tickets.measure.loading import (
     import_from,
     imported_digests,
@@ -66,7 +67,9 @@ class ProbeOrder:
     ``kind`` is ``script`` (``name`` is its absolute path), ``module``, ``function`` (``module:function`` or
     ``path.py:function``, the path from ``root``) or ``test`` (a pytest node). ``arguments`` are those of a
     script or a module, or further ones of pytest. A function is called with the values of each point of the
-    ``sweep`` by name, or with the arguments that the ``verifier``, a file below ``root``, builds.
+    ``sweep`` by name, or with the arguments that the ``verifier``, a file below ``root``, builds. With
+    ``within`` only what happens inside calls of that function counts, as ``CallMeter`` says; ``after`` is for
+    that.
     """
 
     root: str
@@ -77,6 +80,8 @@ class ProbeOrder:
     verifier: str = ""
     meter: str = "auto"
     devices: int = 1
+    within: str = ""
+    after: int | None = None
     repeated: bool = False  # whether a function is run again, to find costs that differ
 
 
@@ -88,22 +93,49 @@ def probe_payload(payload: dict[str, Any]) -> dict[str, Any]:
         return {"wrong": str(error)}
 
 
-def probe(order: ProbeOrder) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ProbeRun:
+    """The runs of a target under the name ``NAME``, with ``within`` each a ``CallsRun``.
+
+    ``function`` is what a ticket calls a function that was run; ``positional`` says whether the names of the
+    sweep are its first parameters.
+    """
+
+    report: JobReport
+    function: str = ""
+    positional: bool = True
+
+
+def run_target(order: ProbeOrder) -> ProbeRun:
     """Run a target and count what it costs.
 
     A function is warmed up first, as verifiers do, so that it costs what a verification will find. Scripts,
     modules and tests run once, as they are.
 
-    Returns:
-        What a ``Probed`` is made of, but for its target; the sites are sorted, heaviest first.
-
     Raises:
-        WrongTargetError: The target cannot be found, or not be called like that.
+        WrongTargetError: The target or ``within`` cannot be found, or the target not be called like that.
         CannotMeasureError: The meter cannot measure here, or there was nothing to measure.
     """
     root = Path(order.root)
-    report, form, positional = _measure(order, root)
-    runs = report.runs[NAME]
+    import_from(root)
+    meter = choose(order.meter)
+    calls = CallMeter(meter, order.within, root, order.after) if order.within else None
+    if order.kind == "function":
+        return _run_function(order, root, calls or meter)
+    # Scripts, modules and tests run without a warm-up.
+    with (calls or meter).devices(order.devices) as gpu:
+        done = run_node(gpu, order, root) if order.kind == "test" else _run_program(gpu, order, root)
+    done = calls.per_call(done) if calls else done
+    return ProbeRun(JobReport(meter=meter.name, device=meter.device, sweep=(ONCE,), runs={NAME: [done]}))
+
+
+def probe(order: ProbeOrder) -> dict[str, Any]:
+    """What a ``Probed`` is made of, but for its target; the sites are sorted, heaviest first.
+
+    Raises what ``run_target`` does.
+    """
+    root, ran = Path(order.root), run_target(order)
+    report, runs = ran.report, ran.report.runs[NAME]
     # One run has values and no laws.
     has_laws = len(runs) > 1
     fits = fit_metrics(runs) if has_laws else {}
@@ -116,11 +148,13 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
         "torch": torch_version(),
         "device": report.device,
         "points": [each.at for each in runs],
-        "metrics": {
-            name: _cost([each.metrics[name] for each in runs], fits.get(name))
-            for name in (runs[0].metrics if runs else ())
-        },
+        "metrics": {name: _cost(runs, name, fits.get(name)) for name in (runs[0].metrics if runs else ())},
         "sites": _sites(runs, fit_sites(runs) if has_laws else {}, root),
+        "calls": [
+            {"counted": each.calls, "apart": each.apart, "differ": each.differs}
+            for each in runs
+            if isinstance(each, CallsRun)
+        ],
         "errors": [
             f"at {at_text(each.at)}: {each.error}" if has_laws else each.error for each in runs if each.error
         ],
@@ -128,23 +162,10 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
         "unknown": sorted({name for each in runs for name in each.unknown}),
         "approximate": sorted({name for each in runs for name in each.approximate}),
         "printed": os.fstat(sys.__stdout__.fileno()).st_size if sys.__stdout__ else 0,
-        "function": form,
-        "positional": positional,
+        "function": ran.function,
+        "positional": ran.positional,
         "files": imported_files(root),
     }
-
-
-def _measure(order: ProbeOrder, root: Path) -> tuple[JobReport, str, bool]:
-    """Run the target; of a function also what ``_run_function`` says of it."""
-    import_from(root)
-    meter = choose(order.meter)
-    if order.kind == "function":
-        return _run_function(order, root, meter)
-    # Scripts, modules and tests run without a warm-up.
-    with meter.devices(order.devices) as gpu:
-        done = run_node(gpu, order, root) if order.kind == "test" else _run_program(gpu, order, root)
-    report = JobReport(meter=meter.name, device=meter.device, sweep=(ONCE,), runs={NAME: [done]})
-    return report, "", True
 
 
 def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
@@ -175,10 +196,11 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
         arguments=job.arguments,
         sweep=() if job.at == ONCE else (job.at,),
         meter=job.meter,
+        within=job.within or "",
         repeated=job.repeated,
     )
     try:
-        report, _, _ = _measure(order, root)
+        report = run_target(order).report
     except WrongTargetError as error:
         raise CannotMeasureError(f"{error.message} ({job.stated})") from None
     except CannotMeasureError as error:
@@ -186,6 +208,8 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
     if root != work_tree and (foreign := imported_files(work_tree)):
         raise CannotMeasureError(f"{foreign[0]} was imported from the work tree, where it is installed from")
     (run,) = report.runs[NAME]
+    if isinstance(run, CallsRun) and run.differs:
+        raise CannotMeasureError(f"{job.within}: {run.differs}")
     words = (word for text in (job.target, *job.arguments) for word in (text, text.partition("=")[2]))
     named = (Path(root, word.partition("::")[0]) for word in words if word)
     files = {file.resolve() for file in named if file.is_file()}
@@ -208,12 +232,8 @@ def _moved(entry: str, work_tree: Path, copy: Path) -> str:
     return str(copy / path.relative_to(work_tree)) if entry and belongs_to(work_tree, path) else entry
 
 
-def _run_function(order: ProbeOrder, root: Path, meter: Meter) -> tuple[JobReport, str, bool]:
-    """Run a function at every point of its sweep, or with what a verifier builds.
-
-    Returns:
-        The report; what a ticket calls the function; whether the names of the sweep are its first parameters.
-    """
+def _run_function(order: ProbeOrder, root: Path, meter: Meter) -> ProbeRun:
+    """Run a function at every point of its sweep, or with what a verifier builds."""
     module, _, name = order.name.rpartition(":")
     try:
         function = load_function(FunctionPath(module, name), root)
@@ -251,7 +271,7 @@ def _run_function(order: ProbeOrder, root: Path, meter: Meter) -> tuple[JobRepor
     # A ticket names a function by its file if that is the repository's own, else by its module.
     file = getattr(sys.modules.get(module), "__file__", None)
     is_own = file and belongs_to(root, Path(file))
-    return report, f"{portable(file, root)}:{name}" if file and is_own else order.name, positional
+    return ProbeRun(report, f"{portable(file, root)}:{name}" if file and is_own else order.name, positional)
 
 
 def _run_program(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
@@ -296,8 +316,18 @@ def _last_error() -> str:
     return next((f": {line.strip()}" for line in reversed(lines) if line.strip()), "")
 
 
-def _cost(values: Sequence[int], fit: Fit | None) -> dict[str, Any]:
-    return {"values": values, "law": fit.law if fit else None, "growth": fit.growth if fit else None}
+def _cost(runs: Sequence[VariantRun], key: str | Place, fit: Fit | None) -> dict[str, Any]:
+    values = [each.metrics[key] if isinstance(key, str) else each.sites.get(key, 0) for each in runs]
+    growth = fit.growth if fit else None
+    # Calls that differ have a range, and no law of one of them is a law of all.
+    least = [
+        each.least.get(key, most)
+        for each, most in zip(runs, values, strict=True)
+        if isinstance(each, CallsRun)
+    ]
+    if least and least != values:
+        return {"values": values, "law": None, "growth": f"{min(least)}..{max(values)}"}
+    return {"values": values, "law": fit.law if fit else None, "growth": growth}
 
 
 def _sites(runs: Sequence[VariantRun], fits: Mapping[Place, Fit], root: Path) -> list[dict[str, Any]]:
@@ -315,7 +345,7 @@ def _sites(runs: Sequence[VariantRun], fits: Mapping[Place, Fit], root: Path) ->
                 "function": function,
                 "what": what,
                 "text": linecache.getline(str(source), line).strip() if source else "",
-                "cost": _cost([each.sites.get(key, 0) for each in runs], fits.get(key)),
+                "cost": _cost(runs, key, fits.get(key)),
             }
         )
     return sorted(sites, key=lambda site: (HEAVIEST_FIRST.index(site["what"]), -max(site["cost"]["values"])))

@@ -91,6 +91,9 @@ BEST_FIRST = (
 )
 """How much a verdict is worth to whoever guards a register: what is known and good, known, not known."""
 
+REMEDIATION_RULES = "remediation-"
+"""How the names of the rules about a Remediation begin: a document that breaks one is not measured."""
+
 SAME_RESULT = "same_result_as"
 """Stands where a metric does, in a claim that a variant returns what another one returns."""
 

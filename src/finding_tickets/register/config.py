@@ -56,6 +56,10 @@ class Config:
     matrix: MatrixConfig | None = None
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
+    def is_linted(self, rule: str) -> bool:
+        """Whether lint checks a rule, unless its options say otherwise."""
+        return (self.lint_select is None or rule in self.lint_select) and rule not in self.lint_ignore
+
 
 def read_config(root: Path) -> Config:
     """The configuration of the register at ``root``; its defaults where there is none.

@@ -182,8 +182,9 @@ class Verdicts:
         """
         before = {(name, kind): value for name, kind, value in evidence.inputs}
         recorded = [name for name, kind in before if kind == "file" and name != REMEDIATION]
-        # What is simulated depends on the torch here; a GPU may be on another machine, with its own.
-        own = evidence.meter == "simulated" and not any_torch
+        # What is simulated depends on the torch here, if there is one; a GPU may be on another machine, with
+        # its own.
+        own = evidence.meter == "simulated" and not any_torch and own_torch()
         now: dict[tuple[str, str], str | None] = {
             (TOOL, "version"): __version__,
             (TORCH, "version"): own_torch() if own else evidence.torch,
@@ -365,17 +366,22 @@ def rank(done: RecordedEvidence | Verification) -> tuple[bool, bool, bool]:
 
 @cache
 def own_torch() -> str:
-    """The version of the torch that is installed beside the tool."""
+    """The version of the torch that is installed beside the tool; empty where none is."""
     # What the package says of itself takes a tenth of the time that asking for its metadata takes.
-    spec = find_spec(TORCH)
-    if spec and spec.origin:
-        with suppress(OSError):
-            text = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
-            if stated := re.search(r"^__version__ = ['\"]([^'\"+]+)", text, re.MULTILINE):
-                return stated[1]
+    spec = None
+    with suppress(ImportError, ValueError):
+        spec = find_spec(TORCH)
+    if spec is None:
+        return ""
+    with suppress(OSError):
+        text = Path(spec.origin or "").with_name("version.py").read_text(encoding="utf-8")
+        if stated := re.search(r"^__version__ = ['\"]([^'\"+]+)", text, re.MULTILINE):
+            return stated[1]
     from importlib import metadata
 
-    return metadata.version(TORCH).split("+")[0]
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version(TORCH).split("+")[0]
+    return ""
 
 
 def _disagreement(fresh: Collection[RecordedEvidence]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from finding_tickets.model.vocabulary import Opinion, Severity, Verdict, Vocabulary
 from finding_tickets.register.disposition import UNDECIDED, disposed, filed_as, is_fixed
@@ -124,13 +124,7 @@ def rows_of(facts: Facts, chosen: Iterable[Row], extras: Mapping[str, IndexExtra
 
     A rule that the configuration has lint ignore says nothing in a report either.
     """
-    # Read once: a report has a row for each of thousands of documents.
-    selected, ignored = facts.config.lint_select, facts.config.lint_ignore
-    vocabulary = facts.config.vocabulary
-
-    def is_wanted(rule: str) -> bool:
-        return (selected is None or rule in selected) and rule not in ignored
-
+    is_wanted, vocabulary = facts.config.is_linted, facts.config.vocabulary
     for stated in chosen:
         row = row_of(stated, facts.measured(stated), extras.get(stated.path, IndexExtras()), vocabulary)
         found = [*row.contradictions, *_contrary_problems(row, facts)]
@@ -199,10 +193,17 @@ def row_of(
         consensus=consensus,
         claimed=tuple(LawChange(each, claimed(BEFORE, each), claimed(AFTER, each)) for each in metrics),
         changes=tuple(law_changes(measured.verification)) if measured.verification else (),
-        contradictions=extras.contradictions,
+        contradictions=tuple(map(_problem, extras.contradictions)),
         is_unproven=is_closed and not shown,
         ignored=extras.ignored,
     )
+
+
+def _problem(fields: Mapping[str, Any]) -> Problem:
+    # Few registers have a document that contradicts itself: the others' reports load no pydantic.
+    from finding_tickets.model.problem import Problem
+
+    return Problem.model_validate(fields)
 
 
 def _verdict_cell(row: Row, facts: Facts) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import hashlib
 import tempfile
@@ -31,6 +32,11 @@ from finding_tickets.measure.tasks import (
     VARYING,
     VISIBLE,
     WANTED,
+    CannotMeasureError,
+    FunctionPath,
+    code_of,
+    is_example,
+    parse_code,
 )
 from finding_tickets.model.verification import (
     Evidence,
@@ -44,7 +50,7 @@ from finding_tickets.model.verification import (
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import ABSENT, own_torch
 from finding_tickets.verify.evidence import digest, importable, inputs, write
-from finding_tickets.verify.judge import MEASURED, answer_of, judge, unchecked
+from finding_tickets.verify.judge import DECIDING, MEASURED, answer_of, judge, unchecked
 from finding_tickets.verify.plan import AGAIN, EVERY, Plan, plan
 
 if TYPE_CHECKING:
@@ -320,6 +326,8 @@ class VerificationRun:
                 tasks |= self._tasks(key)
             except (OSError, RevisionError) as error:
                 yield key, self._give_up(key, error)
+            except CannotMeasureError as error:
+                yield key, self._finish(key, str(error))
         unfinished: dict[str, MeasuredTicket] = {}
         for key, measured, never_ran in self._count(tasks):
             todo = self._planned[key][1]
@@ -367,15 +375,27 @@ class VerificationRun:
         Raises:
             OSError: There is no room for results.
             RevisionError: A revision cannot be checked out.
+            CannotMeasureError: The code is still an example.
         """
         todo, results = self._planned[key][1], self._results(key)
         # Whoever edits a file from now on makes the evidence stale.
         self._before[key] = {file: digest(todo.root / file) for file in {*todo.files, *importable(todo)}}
         results.mkdir()
-        meter, target = self._settings.meter, RUN if todo.run else TARGET
-        jobs = todo.run_jobs(meter) if todo.run else todo.jobs(meter, results)
+        meter = self._settings.meter
+        if todo.run:
+            return {
+                (key, part): self._on_gpu(key, RUN, asdict(job), Path(job.code))
+                for part, job in todo.run_jobs(meter).items()
+            }
+        jobs = todo.jobs(meter, results)
+        code = [(Path(job.code), source) for job in jobs.values() for source in job.variants.values()]
+        code.append((todo.verifiers, FunctionPath(todo.verifier, "build")))
+        if examples := [source.module for folder, source in code if is_example(source, folder)]:
+            files = ", ".join(dict.fromkeys(examples))
+            raise CannotMeasureError(f"example code: {files}; write what the ticket is about in its place")
         return {
-            (key, part): self._on_gpu(key, target, asdict(job), Path(job.code)) for part, job in jobs.items()
+            (key, commit): self._on_gpu(key, TARGET, asdict(job), Path(job.code))
+            for commit, job in jobs.items()
         }
 
     def _give_up(self, key: str, error: OSError | RevisionError) -> Verified:
@@ -464,7 +484,8 @@ class VerificationRun:
                 if todo.is_timed:
                     measured = measured.model_copy(update={"times": self._time(key, measured)})
                 files = measured.files
-                shown, kept = judge(todo, measured, settings.cell.revision if settings.cell else None)
+                revision = settings.cell.revision if settings.cell else None
+                shown, kept = judge(todo, measured, revision, unchanged=_is_unchanged(todo, measured))
         except BadDataError as error:
             return Verified(document, error=error.in_file(document.path))
         else:
@@ -506,7 +527,7 @@ def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | s
 
 def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
     """What came of the runs of each variant at each point; or the reason why nothing did."""
-    variants, files, first = dict[str, VariantResult](), dict[str, str](), None
+    variants, files, imported, first = dict[str, VariantResult](), dict[str, str](), set[str](), None
     for name in todo.variants:
         runs = []
         for place in (*map(str, range(len(todo.sweep))), AGAIN):
@@ -523,6 +544,7 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
             elif difference := runs[0].difference(run):
                 return f"{name}{where}, {at_text(at)}: {VARYING}: {difference}"
             first = first or done
+            imported |= done.files.keys()
             if name not in todo.revisions:
                 # A file that was edited between two runs is none of those that are there now.
                 for path, sha in done.files.items():
@@ -537,7 +559,7 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
         sweep=todo.sweep,
         variants=variants,
         files=files,
-        imported=tuple(files),
+        imported=tuple(sorted(imported)),
     )
 
 
@@ -553,8 +575,27 @@ def join(todo: Plan, parts: Sequence[MeasuredTicket]) -> MeasuredTicket | str:
         # Of a file that was edited between two workers nobody can say which one was measured.
         edited = (file for file in files.keys() & part.files.keys() if files[file] != part.files[file])
         files = {**part.files, **files, **dict.fromkeys(edited, ABSENT)}
+    imported = tuple(sorted({file for part in parts for file in part.imported}))
     in_order = {name: variants[name] for name in todo.variants}
-    return first.model_copy(update={"variants": in_order, "agreements": tuple(agreements), "files": files})
+    merged = {"variants": in_order, "agreements": tuple(agreements), "files": files, "imported": imported}
+    return first.model_copy(update=merged)
+
+
+def _is_unchanged(todo: Plan, measured: MeasuredTicket) -> bool:
+    """Whether the fix is the code as found, with all that it imports of the repository."""
+    before, after = (measured.variants.get(name) for name in DECIDING)
+    if not before or not after or before.samples != after.samples:
+        return False
+    folders = {name: Path(code.folder) for code in todo.code().values() for name in code.variants}
+    (old, found), (new, fix) = ((folders[name], todo.variants[name]) for name in DECIDING)
+    (function, rest), (other, around) = code_of(found, old), code_of(fix, new)
+    # What is run as a whole is all that it imports.
+    if not todo.run and (function != other or not function):
+        return False
+    if old == new:
+        return found.module == fix.module or rest == around
+    pairs = ((parse_code(old / file), parse_code(new / file)) for file in measured.imported)
+    return rest == around and all(ast.dump(one) == ast.dump(two) for one, two in pairs if one and two)
 
 
 def _trouble(error: OSError | RevisionError) -> str:

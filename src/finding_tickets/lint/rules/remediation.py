@@ -15,16 +15,10 @@ from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.documents.reading import Document
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
+from finding_tickets.measure.tasks import FunctionPath, is_example
 from finding_tickets.model.problem import Level
 from finding_tickets.model.ticket import Claim, Remediation, VariantRef
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, squeeze
-
-# How the first lines of templates/found.py.j2 and templates/fix.py.j2 end.
-_TO_REPLACE = (
-    b'. Replace it by the code that the ticket speaks of."""',
-    b'. Replace it by your own."""',
-)
-_LONGEST_LINE = 1000
 
 
 @check(
@@ -148,20 +142,15 @@ def _variant(name: str, variant: VariantRef, context: Context) -> Iterator[Remar
         return
     # The file is parsed and not imported: lint runs nobody's code.
     names = _functions(context.root / file)
-    if variant.function not in names:
+    # A method is found in its class, which may inherit it.
+    if variant.function.partition(".")[0] not in names:
         close = get_close_matches(variant.function, names, n=1)
         hint = f"did you mean {close[0]!r}?" if close else None
         message = f"variant {name}: {file} defines no {variant.function}"
         yield Remark("missing-variant", variant.line, message, hint)
-    try:
-        with (context.root / file).open("rb") as opened:
-            first = opened.readline(_LONGEST_LINE).rstrip()
-    except OSError:
-        return
-    if first.endswith(_TO_REPLACE):
+    if is_example(FunctionPath(file, variant.function), context.root):
         message = f"variant {name} is still the example code: {file}"
-        hint = "write the ticket's own code, and change the first line"
-        yield Remark("example-code", variant.line, message, hint)
+        yield Remark("example-code", variant.line, message, "write the ticket's own code")
 
 
 def _functions(path: Path) -> set[str]:
