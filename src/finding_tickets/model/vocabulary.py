@@ -103,6 +103,12 @@ SAME_RESULT = "same_result_as"
 SECONDS = "seconds"
 """The metric of a claim that the time of a variant is a multiple of another one's."""
 
+WORKTREE = "worktree"
+"""Stands where a revision does, for the code as it is now."""
+
+MOST_POINTS = 1000
+"""How many points a sweep may have that is written down."""
+
 CONVERSE: Mapping[Relationship, Relationship] = {
     Relationship.RELATED: Relationship.RELATED,
     Relationship.DUPLICATE: Relationship.DUPLICATE,
