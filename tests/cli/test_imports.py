@@ -63,6 +63,46 @@ def test_a_command_imports_nothing_heavy(repository: Repository, command: str) -
     assert allowed <= set(modules)
 
 
+WITHOUT_TORCH = """
+import contextlib, io, json, sys
+class NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+sys.meta_path.insert(0, NoTorch())
+from finding_tickets.cli.main import run
+ends = {}
+for line in sys.argv[2:]:
+    name, *words = line.split()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+        ends[line] = run([name, "--root", sys.argv[1], *words]), said.getvalue()
+print(json.dumps(ends))
+"""
+
+
+@pytest.mark.slow
+def test_only_what_measures_needs_torch(repository: Repository) -> None:
+    """Without torch a register is read, checked and edited, and its evidence counts.
+
+    What would measure says in one sentence that torch is not installed, and ends as inconclusive (3).
+    """
+    add(repository, "A-1")
+    repository.write("train.py", "")
+    root = str(repository.root)
+    assert 0 == ran("verify", "A-1", "--root", root)[0]
+    # Last the commands that write.
+    reading = ["list", "list verdict:verified", "show A-1", "lint", "report", "graph", "verify --stale"]
+    writing = ["set A-1 severity=P1", "new --title x --severity P2", "reopen A-1 --reason x"]
+    writing += ["close A-1 --as not-a-bug", "init"]
+    measuring = ["verify A-1", "verify --all", f"probe {root}/train.py", "audit A-1"]
+    line = [sys.executable, "-c", WITHOUT_TORCH, root, *reading, *measuring, *writing]
+    ends = json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout)
+    assert dict.fromkeys(reading + writing, 0) == {each: ends[each][0] for each in reading + writing}
+    assert "1 of 1 document" in ends["list verdict:verified"][1]
+    why = "error: nothing can be measured: torch is not installed (pip install torch)\n"
+    assert [[3, why]] * len(measuring) == [ends[each] for each in measuring]
+
+
 def test_a_command_does_not_load_the_others(repository: Repository) -> None:
     """`tickets list` imports one module of a command: its own."""
     _, modules, _ = ran("list", "--root", str(repository.root))
@@ -112,8 +152,8 @@ def test_a_warm_list_of_measured_tickets_loads_little(repository: Repository) ->
 
 
 def test_a_report_on_what_was_read_before_opens_no_ticket(repository: Repository) -> None:
-    """Without evidence, a second report has all from the index, and loads no parser."""
-    repository.ticket("A-1", path="tickets/open/A-1.md")
+    """Without evidence and contradictions, a second report has all from the index, and loads no parser."""
+    repository.ticket("A-1", path="tickets/open/A-1.md", status="open")
     repository.ticket("A-2", more="## Related Findings\n\n- A-1 (duplicate): the same\n")
     time.sleep(SETTLED)
     arguments = ("report", "--root", str(repository.root))

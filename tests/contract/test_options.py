@@ -86,6 +86,6 @@ def test_the_page_and_the_help_name_them(program: Any, tool: Tool) -> None:
         rows = re.findall(r"^\| `((?:-[a-z], )?--[a-z-]+)", sections[name], re.MULTILINE)
         assert names == {each for row in rows for each in row.split(", ")}
         answer = tool(ROOT, name, "--help")
-        assert answer.code == 0
+        assert (0, answer.out) == (answer.code, tool(ROOT, name, "-h").out)
         shown = re.findall(r"^  ((?:-[a-z], )?--[a-z-]+)", answer.out, re.MULTILINE)
-        assert {*names, "--help"} == {each for row in shown for each in row.split(", ")}
+        assert {*names, "-h", "--help"} == {each for row in shown for each in row.split(", ")}

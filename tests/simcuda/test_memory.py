@@ -175,6 +175,27 @@ def test_more_than_all_memory_is_refused_at_once() -> None:
         torch.zeros(10**14, dtype=torch.uint8, device="cuda")
 
 
+def test_an_operation_that_runs_out_of_memory_leaves_nothing_behind() -> None:
+    """Of two temporaries the second fits nowhere: the first one is free for the next attempt."""
+    with simcuda.device(capacity=30 * MIB):
+        x = torch.ones(1024, 1536, device="cuda")
+        host = torch.empty(1536, 1024, dtype=torch.float64)
+        # A segment of 20 MiB holds the 6 MiB of x and the first temporary; both take 12 MiB.
+        for _ in range(2):
+            with pytest.raises(torch.OutOfMemoryError, match=r"Tried to allocate 12\.00 MiB"):
+                host.copy_(x.t(), non_blocking=True)
+            assert 6 * MIB == torch.cuda.memory_allocated()
+
+
+def test_a_copy_that_is_refused_leaves_nothing_behind(gpu: SimulatedCuda) -> None:
+    """``set_sync_debug_mode`` raises in the middle of a copy that goes through a temporary."""
+    x = torch.ones(4, 8, device="cuda")
+    torch.cuda.set_sync_debug_mode("error")
+    with pytest.raises(RuntimeError, match="synchronizing"):
+        torch.empty(8, 2).copy_(x.t()[:, ::2])
+    assert 4 * 8 * 4 == gpu.live_bytes()
+
+
 def test_a_fraction_of_memory_is_a_limit() -> None:
     """``set_per_process_memory_fraction`` lowers what segments may take."""
     with simcuda.device(capacity=64 * MIB):

@@ -10,6 +10,7 @@ import torch
 
 import simcuda
 from simcuda import SimulatedCuda
+from simcuda.device import machine
 
 TENSORS = 6
 
@@ -249,6 +250,22 @@ def test_a_backward_pass_runs_on_the_streams_of_its_forward(gpu: SimulatedCuda) 
     assert {"before": main, "beside": side, "after": main} == streams
     # Autograd orders its parts, and what follows on the stream that called it.
     assert (main, 0) == (torch.cuda.current_stream(), cost.hazards)
+
+
+def test_a_long_run_does_not_remember_every_switch_of_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last switches are kept, by which a backward pass finds its streams."""
+    monkeypatch.setattr(machine, "SWITCHES_KEPT", 10)
+    current = machine.CurrentStreams(1)
+    leaf = torch.ones(1, requires_grad=True)
+    for stream in range(100):
+        current.set_stream(0, stream)
+        made = leaf * 2
+    assert len(current._switches[0]) <= 10
+    seen = []
+    observe: Any = made.register_hook
+    observe(lambda _: seen.append(current.stream_of_forward(0, 1)))
+    torch.autograd.backward(made)
+    assert [99] == seen
 
 
 def test_a_backward_pass_on_another_stream_is_not_ordered_with_it(gpu: SimulatedCuda) -> None:

@@ -78,7 +78,7 @@ def run(arguments: Sequence[str]) -> int:
         wanted = [name for name in COMMANDS if words[:1] == [name]]
         if not QUERIED.isdisjoint(wanted):
             words = [NEGATED.sub("NOT ", word) for word in words]
-        is_overview = words in (["--help"], ["--version"])
+        is_overview = words in (["--help"], ["-h"], ["--version"])
         application(wanted or COMMANDS, load=not is_overview).main(words, prog_name="tickets")
     except SystemExit as end:
         return int(end.code or 0)
@@ -108,6 +108,7 @@ def application(names: Iterable[str], *, load: bool = True) -> Any:
         pretty_exceptions_enable=False,
         result_callback=_exit_with,
         epilog=EXIT_CODES,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_app_options)
     for name in names:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -83,6 +84,7 @@ class Isolation:
 
     Raises:
         UsageError: This system has nothing to make a sandbox with.
+        UnreachableError: It cannot be started: torch is not installed.
     """
 
     def __init__(
@@ -231,6 +233,8 @@ class Isolation:
                 yield names.pop(own), _outcome(Path(own), event["reason"])
 
     def _start(self) -> subprocess.Popen[bytes]:
+        if not self._interpreter:
+            _check_torch()
         variables = {**os.environ, **ENVIRONMENT, FOLDER_VARIABLE: self._folder, MARK: self._mark}
         if self._interpreter:
             from finding_tickets.measure.launch import server_path
@@ -284,6 +288,14 @@ class Isolation:
                     if mark in file.read_bytes():
                         is_left = True
                         os.kill(int(file.parent.name), signal.SIGKILL)
+
+
+def _check_torch() -> None:
+    """Raise UnreachableError where torch is not installed: every other command works without it."""
+    with suppress(ImportError, ValueError):
+        if find_spec("torch"):
+            return
+    raise UnreachableError("nothing can be measured: torch is not installed", hint="pip install torch")
 
 
 def _outcome(folder: Path, reason: str) -> TaskOutcome:

@@ -47,7 +47,7 @@ class CodeInputs(NamedTuple):
     """What a verification depends on, as far as the Remediation of a document says it."""
 
     digest: str = ABSENT
-    verifier: str | None = None
+    verifier: str | None = None  # or the file or module that is run in its place
     modules: tuple[str, ...] = ()  # files and dotted names of variants without a revision
     revisions: tuple[str, ...] = ()  # of the other variants
     # Names in claims: variants if the usual folder has such files. None: all files there are variants.
@@ -182,8 +182,9 @@ class Verdicts:
         """
         before = {(name, kind): value for name, kind, value in evidence.inputs}
         recorded = [name for name, kind in before if kind == "file" and name != REMEDIATION]
-        # What is simulated depends on the torch here; a GPU may be on another machine, with its own.
-        own = evidence.meter == "simulated" and not any_torch
+        # What is simulated depends on the torch here, if there is one; a GPU may be on another machine, with
+        # its own.
+        own = evidence.meter == "simulated" and not any_torch and own_torch()
         now: dict[tuple[str, str], str | None] = {
             (TOOL, "version"): __version__,
             (TORCH, "version"): own_torch() if own else evidence.torch,
@@ -254,6 +255,11 @@ def code_inputs(remediation: Remediation | None) -> CodeInputs | None:
     if remediation is None:
         return None
     variants = remediation.variants
+    if remediation.run:
+        module, refs = remediation.run.target.partition(":")[0], variants.values()
+        modules = (module,) if any(ref.revision is None for ref in refs) else ()
+        revisions = tuple(dict.fromkeys(ref.revision for ref in refs if ref.revision))
+        return CodeInputs(remediation.digest, module, modules, revisions, ())
     names: dict[str, None] = {}
     for claim in remediation.claims:
         compared = claim.metric in {SAME_RESULT, SECONDS}
@@ -360,17 +366,22 @@ def rank(done: RecordedEvidence | Verification) -> tuple[bool, bool, bool]:
 
 @cache
 def own_torch() -> str:
-    """The version of the torch that is installed beside the tool."""
+    """The version of the torch that is installed beside the tool; empty where none is."""
     # What the package says of itself takes a tenth of the time that asking for its metadata takes.
-    spec = find_spec(TORCH)
-    if spec and spec.origin:
-        with suppress(OSError):
-            text = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
-            if stated := re.search(r"^__version__ = ['\"]([^'\"+]+)", text, re.MULTILINE):
-                return stated[1]
+    spec = None
+    with suppress(ImportError, ValueError):
+        spec = find_spec(TORCH)
+    if spec is None:
+        return ""
+    with suppress(OSError):
+        text = Path(spec.origin or "").with_name("version.py").read_text(encoding="utf-8")
+        if stated := re.search(r"^__version__ = ['\"]([^'\"+]+)", text, re.MULTILINE):
+            return stated[1]
     from importlib import metadata
 
-    return metadata.version(TORCH).split("+")[0]
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version(TORCH).split("+")[0]
+    return ""
 
 
 def _disagreement(fresh: Collection[RecordedEvidence]) -> str | None:

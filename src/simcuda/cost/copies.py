@@ -143,15 +143,17 @@ def _transfer(
         temporaries = (moved,) * (int(is_converted_there) + int(is_scattered))
         on_host, is_whole = to_tag, to.is_contiguous()
     blocks = machine.use_for_a_while(device, temporaries)
-    if temporaries and kind == "d2h":
-        machine.run(device, len(temporaries), reads, ())
-    machine.ledger.copy(kind, moved)
-    machine.run(device, 0, reads, writes)
-    if not non_blocking:
-        machine.wait_for_stream(machine.current.streams[device])
-    elif on_host is None or not on_host.pinned or not (alike or is_whole):
-        # CUDA stages pageable memory itself, and may block while it does.
-        machine.ledger.count("implicit_syncs")
-    if temporaries and kind == "h2d":
-        machine.run(device, kernels_over(to), (), writes)
-    machine.free(device, blocks)
+    try:
+        if temporaries and kind == "d2h":
+            machine.run(device, len(temporaries), reads, ())
+        machine.ledger.copy(kind, moved)
+        machine.run(device, 0, reads, writes)
+        if not non_blocking:
+            machine.wait_for_stream(machine.current.streams[device])
+        elif on_host is None or not on_host.pinned or not (alike or is_whole):
+            # CUDA stages pageable memory itself, and may block while it does.
+            machine.ledger.count("implicit_syncs")
+        if temporaries and kind == "h2d":
+            machine.run(device, kernels_over(to), (), writes)
+    finally:
+        machine.free(device, blocks)

@@ -19,6 +19,7 @@ from simcuda.measurement import Usage
 from simcuda.profile import Profile
 
 STREAMS_IN_POOL = 32
+SWITCHES_KEPT = 10_000
 WAITS_ARE_ERRORS = 2
 """The mode of ``torch.cuda.set_sync_debug_mode`` that raises; 1 warns."""
 
@@ -54,6 +55,9 @@ class CurrentStreams(threading.local):
         if switches[-1][0] == made:
             switches.pop()
         switches.append((made, stream))
+        # A long run switches without end. Nodes so old are hardly alive; they count as the default stream's.
+        if len(switches) > SWITCHES_KEPT:
+            del switches[1 : SWITCHES_KEPT // 2]
 
     def stream_of_forward(self, device: int, backward_pass: int) -> int | None:
         """The stream that the running node was made on; None if this was asked already, or it has none."""
@@ -200,9 +204,16 @@ class Machine:
             sizes: Bytes of each; nothing is allocated for 0.
 
         Raises:
-            torch.OutOfMemoryError: With CUDA's message.
+            torch.OutOfMemoryError: With CUDA's message; none of the blocks stays allocated.
         """
-        return [block for size in sizes if (block := self.malloc(device, size)) is not None]
+        blocks: list[MemoryBlock] = []
+        try:
+            # Extended by a generator, so that the blocks before the one that fails are known.
+            blocks.extend(block for size in sizes if (block := self.malloc(device, size)) is not None)
+        except torch.OutOfMemoryError:
+            self.free(device, blocks)
+            raise
+        return blocks
 
     def free(self, device: int, blocks: Collection[MemoryBlock]) -> None:
         """Return an operation's temporaries."""
