@@ -77,6 +77,67 @@ if __name__ == "__main__":
     print(norms(int(sys.argv[1])))
     sys.exit(int(sys.argv[2]))
 """,
+    "src/pkg/steps.py": """\
+import threading
+
+import torch
+
+
+class Trainer:
+    def __init__(self):
+        self.state = []
+
+    def step(self, n):
+        if not self.state:
+            self.state.append(torch.ones(100, device="cuda").sum().item())
+        data = torch.ones(25 * n, device="cuda")
+        return data.sum().item()
+
+
+def again(n):
+    torch.ones(1, device="cuda").item()
+    return again(n - 1) if n else None
+
+
+def pieces():
+    yield torch.ones(1, device="cuda").item()
+
+
+def main(*sizes):
+    trainer = Trainer()
+
+    def inner(n):
+        return trainer.step(n)
+
+    for n in sizes:
+        thread = threading.Thread(target=inner, args=(n,))
+        thread.start()
+        thread.join()
+    again(2)
+    list(pieces())
+    barrier = threading.Barrier(2)
+
+    def waits():
+        barrier.wait()
+        barrier.wait()
+
+    pair = [threading.Thread(target=waits) for _ in range(2)]
+    for thread in pair:
+        thread.start()
+    for thread in pair:
+        thread.join()
+
+
+def quarter(n):
+    main(n, n, n)
+""",
+    "steps.py": """\
+import sys
+
+from pkg.steps import main
+
+main(*map(int, sys.argv[1:]))
+""",
     "src/pkg/__main__.py": """\
 import sys
 
@@ -267,6 +328,63 @@ def test_the_heaviest_comes_first(isolation: Isolation) -> None:
     ]
 
 
+STEPS = "src/pkg/steps.py"
+
+
+@pytest.mark.parametrize("within", [f"{STEPS}:Trainer.step", "pkg.steps:Trainer.step", f"{STEPS}:main.inner"])
+def test_within_a_function(isolation: Isolation, within: str) -> None:
+    """Each call costs the same but for the first; that of a thread counts too, what is outside does not.
+
+    A call waits once; it holds 50 floats of 4 bytes and their sum, 4 more.
+    """
+    found = probed(isolation, "steps.py", arguments=["2", "2", "2"], within=within)
+    assert [(STEPS, 14, "step", "return data.sum().item()", "1")] == waits(found)
+    assert ("1", "204") == (str(found.metrics["syncs"]), str(found.metrics["peak_bytes"]))
+    assert [(2, 1, "")] == [(calls.counted, calls.apart, calls.differ) for calls in found.calls]
+
+
+def test_calls_that_differ(isolation: Isolation) -> None:
+    """A range for every cost, and the first call that differs: with none set apart, the second."""
+    found = probed(isolation, "steps.py", arguments=["2", "2", "2"], within="pkg.steps:Trainer.step", after=0)
+    assert [(12, "0..1"), (14, "1")] == sorted((line, cost) for _, line, _, _, cost in waits(found))
+    (calls,) = found.calls
+    assert "call 2 costs something else than call 1: syncs 2, then 1; " in calls.differ
+    assert f"stream_syncs at {STEPS}:12 1, then 0" in calls.differ
+
+
+def test_a_call_inside_another(isolation: Isolation) -> None:
+    """A function that calls itself is called once, and the only call counts: of 2, of 1 and of 0, 3 waits."""
+    found = probed(isolation, "steps.py", within="pkg.steps:again")
+    assert [("3", 1, 0)] == [(str(found.metrics["syncs"]), each.counted, each.apart) for each in found.calls]
+
+
+def test_within_a_function_over_a_sweep(isolation: Isolation) -> None:
+    """The costs of a call have laws too: 25 * n floats of 4 bytes, and 4 bytes of their sum."""
+    within = f"{STEPS}:Trainer.step"
+    found = probed(isolation, "pkg.steps:quarter", sweep=["n=1,2,3,5"], within=within)
+    assert ("1", "100*n + 4") == (str(found.metrics["syncs"]), str(found.metrics["peak_bytes"]))
+
+
+@pytest.mark.parametrize(
+    ("within", "more", "reason"),
+    [
+        ("src/pkg/mod.py:norms", {}, "src/pkg/mod.py:norms is never called"),
+        ("pkg.mod:norms", {}, "pkg.mod:norms is never called: pkg.mod is not imported"),
+        ("pkg.steps:Trainer.stop", {}, "is never called: pkg.steps has no such function"),
+        ("pkg.steps:Trainer.step", {"after": 2}, "Trainer.step is called 2x, and the first 2 calls"),
+        ("pkg.steps:pieces", {}, "is a generator or a coroutine"),
+        ("pkg.steps:main.waits", {}, "runs in several threads at a time"),
+    ],
+)
+def test_a_function_that_has_no_calls(
+    isolation: Isolation, within: str, more: dict[str, Any], reason: str
+) -> None:
+    """Nothing is counted, which is no zero: the reason says why."""
+    found = run(isolation, "steps.py", arguments=["1", "1"], within=within, **more)
+    assert isinstance(found, str)
+    assert reason in found
+
+
 @pytest.mark.parametrize(
     ("target", "more", "error"),
     [
@@ -329,6 +447,10 @@ def test_what_is_printed_is_counted(isolation: Isolation) -> None:
             {"sweep": ["n=1"], "verifier": Path("verifiers/v.py")},
             "give either --sweep or --verifier",
         ),
+        ("train.py", {"within": f"{STEPS}:step"}, "has no function step (did you mean Trainer.step?)"),
+        ("train.py", {"within": "none.py:step"}, "there is no file none.py"),
+        ("train.py", {"within": "step"}, "--within step: not path.py:function or package.module:function"),
+        ("train.py", {"after": 1}, "--after counts calls of a function"),
         ("pkg.mod:norms", {"verifier": Path("verifiers/w.py")}, "there is no file verifiers/w.py"),
         ("tests/test_it.py::test_none", {}, "pytest finds no test tests/test_it.py::test_none"),
     ],

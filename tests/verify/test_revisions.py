@@ -142,6 +142,23 @@ def test_each_variant_imports_the_code_of_its_revision(
     assert {"src/pkg/reading.py", "src/pkg/meter.py"} == sites
 
 
+@pytest.mark.parametrize(
+    ("helper", "verdict"),
+    [
+        (f"# As before.\n{ONE_BY_ONE}", Verdict.INCONCLUSIVE),
+        (ONE_BY_ONE.replace("item", "tolist"), Verdict.VERIFIED),
+    ],
+)
+def test_a_fix_whose_imports_are_the_same_is_no_fix(
+    repository: Repository, isolation: Isolation, history: list[str], helper: str, verdict: Verdict
+) -> None:
+    """The fix may be in any file that the function imports; a comment there is none."""
+    repository.write("src/pkg/reading.py", helper)
+    repository.ticket(more=BLOCK.format(found=history[0], fix="").replace("syncs: 1", "syncs: n"))
+    done = measured(repository, isolation)
+    assert (verdict, verdict is Verdict.INCONCLUSIVE) == (done.verdict, "are the same code" in done.reason)
+
+
 def test_results_of_other_revisions_are_compared_by_path(
     repository: Repository, isolation: Isolation, history: list[str]
 ) -> None:

@@ -16,6 +16,7 @@ from tests.verify.conftest import (
     CLAIMS,
     COPIES,
     FIX,
+    FOUND,
     VERIFIER,
     TakesGpu,
     add,
@@ -113,6 +114,27 @@ BAD = {
         "    if len(tensors) == 3:\n        raise ValueError('three')\n    return total\n"
     },
 }
+
+
+def test_a_fix_that_is_the_code_as_found_is_no_fix(repository: Repository, isolation: Isolation) -> None:
+    """Neither words, layout nor names make it another one; other code that costs the same is one."""
+    words = FOUND.replace("(tensors):", '(values: list) -> float:\n    """One wait."""').replace(
+        "tensors:", "values:"
+    )
+    held = CLAIMS.replace("syncs: 1", "syncs: tensors")
+    add(repository, "A-1", held, fix=f"# The same.\n{words.replace('total', 'sum_of_all')}")
+    add(repository, "A-2", fix=FOUND)
+    add(repository, "A-3", held, fix=FOUND.replace(".item()", ".tolist()"))
+    add(repository, "A-4", f"{held}\ndecision: keep", fix=FOUND)
+    found = {name: one.verification for name, one in verify_all(repository, isolation).items()}
+    said = {name: (one.verdict, one.reason.split(";")[0]) for name, one in found.items() if one}
+    same = "found and fix are the same code"
+    assert {
+        "A-1": (Verdict.INCONCLUSIVE, same),
+        "A-2": (Verdict.FAILED, same),
+        "A-3": (Verdict.VERIFIED, "every claim about found and fix holds"),
+        "A-4": (Verdict.VERIFIED, "every claim that justifies keeping the code as found holds"),
+    } == said
 
 
 @pytest.mark.parametrize("reason", BAD)

@@ -21,7 +21,7 @@ from finding_tickets.register.config import Config, is_repository
 from finding_tickets.register.identifiers import free_ids
 from finding_tickets.register.load import Register, load
 from finding_tickets.register.new import Draft, draft_of, read_drafts
-from finding_tickets.report.templates import EXAMPLE, Attached, ticket_files
+from finding_tickets.report.templates import Attached, scaffold, ticket_files
 
 ATTEMPTS = 1000
 """IDs that are tried for a ticket: another process may take one at the same time."""
@@ -76,7 +76,10 @@ def new(
         else:
             data, name = read_input(source)
             drafts = read_drafts(data.decode(), name)
-        created.extend(writer.add(draft, EXAMPLE if with_verifier else None) for draft in drafts)
+        root = writer.register.root
+        created.extend(
+            writer.add(draft, scaffold(draft, root) if with_verifier else None) for draft in drafts
+        )
     except UnicodeDecodeError as error:
         raise BadDataError(f"cannot be read: {error}", file=source) from None
     finally:

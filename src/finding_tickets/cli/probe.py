@@ -29,6 +29,12 @@ def probe(
     ] = None,
     sweep: Annotated[list[str] | None, option("NAME=1,2,5", "Values to call the function with.")] = None,
     verifier: Annotated[Path | None, option("FILE", "Call it with what this verifier builds.")] = None,
+    within: Annotated[
+        str | None, option("FUNCTION", "Count inside calls of train.py:step or pkg.train:Trainer.step.")
+    ] = None,
+    after: Annotated[
+        int | None, typer.Option(min=0, help="Calls of that function to set apart first: 1, unless given.")
+    ] = None,
     draft: Annotated[str | None, option("SITE", "Write a ticket about this site, or FILE:LINE.")] = None,
     title: Annotated[str | None, option("TEXT", "Of the ticket: what is wrong.")] = None,
     severity: Annotated[str | None, option("WORD", "Of the ticket: P0 to P4.")] = None,
@@ -58,6 +64,8 @@ def probe(
             verifier=verifier,
             meter=meter or config.meter,
             devices=devices,
+            within=within,
+            after=after,
             timeout=timeout or config.timeout,
             memory=config.memory,
         )
@@ -87,6 +95,8 @@ def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping
     # The ticket says by which command line anybody measures the same again.
     options = [f"--sweep {text}" for text in wanted.sweep]
     options += [f"--verifier {wanted.verifier_path}"] if wanted.verifier else []
+    options += [f"--within {wanted.within}"] if wanted.within else []
+    options += [f"--after {wanted.after}"] if wanted.after is not None else []
     arguments = ["--", *wanted.arguments] if wanted.arguments else []
     writer = TicketWriter(wanted.root)
     words = writer.register.config.vocabulary

@@ -5,34 +5,54 @@ pytest is needed for a test alone, and is no dependency.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import inspect
 import linecache
 import os
 import runpy
+import shutil
+import stat
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 import simcuda
 from finding_tickets.claims.check import at_text
 from finding_tickets.claims.laws import Fit, Place, fit_metrics, fit_sites
-from finding_tickets.measure.loading import import_from, imported_files, load_function, load_workload
-from finding_tickets.measure.meter import Meter, VariantRun, choose, torch_version
+from finding_tickets.measure.calls import CallMeter, CallsRun
+from finding_tickets.measure.loading import (
+    import_from,
+    imported_digests,
+    imported_files,
+    load_function,
+    load_workload,
+)
+from finding_tickets.measure.meter import Function, Meter, VariantRun, choose, torch_version
 from finding_tickets.measure.places import belongs_to, describe, is_out_of_host_memory, place, portable
-from finding_tickets.measure.run import JobReport, run
-from finding_tickets.measure.tasks import At, CannotMeasureError, FunctionPath, WrongTargetError
+from finding_tickets.measure.run import JobReport, check_repeated, run
+from finding_tickets.measure.tasks import (
+    ONCE,
+    At,
+    CannotMeasureError,
+    FunctionPath,
+    RunJob,
+    WrongTargetError,
+)
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda.measurement import HEAVIEST_FIRST
 
 # Stands in reports for the name of a variant.
 NAME = "target"
-# The only point of a target that has no sweep.
-ONCE = {"run": 1}
+# The folder, among the temporary ones of a worker, for code of a revision that is run.
+COPY = "code"
 # Of several tests these metrics do not add up: the largest counts.
 LARGEST = {"largest_allocation", "peak_bytes", "peak_allocated_bytes", "host_peak_bytes", "raised"}
 # Leave no cache behind, and do not rewrite assertions: to explain one that fails, pytest itself would wait
@@ -47,7 +67,9 @@ class ProbeOrder:
     ``kind`` is ``script`` (``name`` is its absolute path), ``module``, ``function`` (``module:function`` or
     ``path.py:function``, the path from ``root``) or ``test`` (a pytest node). ``arguments`` are those of a
     script or a module, or further ones of pytest. A function is called with the values of each point of the
-    ``sweep`` by name, or with the arguments that the ``verifier``, a file below ``root``, builds.
+    ``sweep`` by name, or with the arguments that the ``verifier``, a file below ``root``, builds. With
+    ``within`` only what happens inside calls of that function counts, as ``CallMeter`` says; ``after`` is for
+    that.
     """
 
     root: str
@@ -58,6 +80,9 @@ class ProbeOrder:
     verifier: str = ""
     meter: str = "auto"
     devices: int = 1
+    within: str = ""
+    after: int | None = None
+    repeated: bool = False  # whether a function is run again, to find costs that differ
 
 
 def probe_payload(payload: dict[str, Any]) -> dict[str, Any]:
@@ -68,31 +93,49 @@ def probe_payload(payload: dict[str, Any]) -> dict[str, Any]:
         return {"wrong": str(error)}
 
 
-def probe(order: ProbeOrder) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ProbeRun:
+    """The runs of a target under the name ``NAME``, with ``within`` each a ``CallsRun``.
+
+    ``function`` is what a ticket calls a function that was run; ``positional`` says whether the names of the
+    sweep are its first parameters.
+    """
+
+    report: JobReport
+    function: str = ""
+    positional: bool = True
+
+
+def run_target(order: ProbeOrder) -> ProbeRun:
     """Run a target and count what it costs.
 
     A function is warmed up first, as verifiers do, so that it costs what a verification will find. Scripts,
     modules and tests run once, as they are.
 
-    Returns:
-        What a ``Probed`` is made of, but for its target; the sites are sorted, heaviest first.
-
     Raises:
-        WrongTargetError: The target cannot be found, or not be called like that.
+        WrongTargetError: The target or ``within`` cannot be found, or the target not be called like that.
         CannotMeasureError: The meter cannot measure here, or there was nothing to measure.
     """
     root = Path(order.root)
     import_from(root)
     meter = choose(order.meter)
-    form, positional = "", True
+    calls = CallMeter(meter, order.within, root, order.after) if order.within else None
     if order.kind == "function":
-        report, form, positional = _run_function(order, root, meter)
-    else:
-        # Scripts, modules and tests run without a warm-up.
-        with meter.devices(order.devices) as gpu:
-            done = run_node(gpu, order, root) if order.kind == "test" else _run_program(gpu, order, root)
-        report = JobReport(meter=meter.name, device=meter.device, sweep=(ONCE,), runs={NAME: [done]})
-    runs = report.runs[NAME]
+        return _run_function(order, root, calls or meter)
+    # Scripts, modules and tests run without a warm-up.
+    with (calls or meter).devices(order.devices) as gpu:
+        done = run_node(gpu, order, root) if order.kind == "test" else _run_program(gpu, order, root)
+    done = calls.per_call(done) if calls else done
+    return ProbeRun(JobReport(meter=meter.name, device=meter.device, sweep=(ONCE,), runs={NAME: [done]}))
+
+
+def probe(order: ProbeOrder) -> dict[str, Any]:
+    """What a ``Probed`` is made of, but for its target; the sites are sorted, heaviest first.
+
+    Raises what ``run_target`` does.
+    """
+    root, ran = Path(order.root), run_target(order)
+    report, runs = ran.report, ran.report.runs[NAME]
     # One run has values and no laws.
     has_laws = len(runs) > 1
     fits = fit_metrics(runs) if has_laws else {}
@@ -105,11 +148,13 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
         "torch": torch_version(),
         "device": report.device,
         "points": [each.at for each in runs],
-        "metrics": {
-            name: _cost([each.metrics[name] for each in runs], fits.get(name))
-            for name in (runs[0].metrics if runs else ())
-        },
+        "metrics": {name: _cost(runs, name, fits.get(name)) for name in (runs[0].metrics if runs else ())},
         "sites": _sites(runs, fit_sites(runs) if has_laws else {}, root),
+        "calls": [
+            {"counted": each.calls, "apart": each.apart, "differ": each.differs}
+            for each in runs
+            if isinstance(each, CallsRun)
+        ],
         "errors": [
             f"at {at_text(each.at)}: {each.error}" if has_laws else each.error for each in runs if each.error
         ],
@@ -117,18 +162,78 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
         "unknown": sorted({name for each in runs for name in each.unknown}),
         "approximate": sorted({name for each in runs for name in each.approximate}),
         "printed": os.fstat(sys.__stdout__.fileno()).st_size if sys.__stdout__ else 0,
-        "function": form,
-        "positional": positional,
+        "function": ran.function,
+        "positional": ran.positional,
         "files": imported_files(root),
     }
 
 
-def _run_function(order: ProbeOrder, root: Path, meter: Meter) -> tuple[JobReport, str, bool]:
-    """Run a function at every point of its sweep, or with what a verifier builds.
+def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
+    """Do the ``RunJob`` that ``asdict`` made a payload of, and return what a ``MeasuredRun`` is made of.
 
-    Returns:
-        The report; what a ticket calls the function; whether the names of the sweep are its first parameters.
+    Code that is not the work tree's runs in a copy: it may write beside itself, and the next run must not see
+    that.
+
+    Raises:
+        CannotMeasureError: There was nothing to measure, or it was not the code that is meant.
     """
+    job = RunJob(**payload)
+    torch.set_num_threads(1)
+    root, work_tree = Path(job.code), Path(job.work_tree)
+    if root != work_tree:
+        root = Path(tempfile.gettempdir(), COPY)
+        shutil.copytree(job.code, root, symlinks=True)
+        for file in root.rglob("*"):
+            if not file.is_symlink():
+                file.chmod(file.stat().st_mode | stat.S_IWUSR)
+        # What is installed to be edited, or named in PYTHONPATH, is the copy's too.
+        sys.path[:] = [_moved(entry, work_tree, root) for entry in sys.path]
+    os.chdir(root)
+    order = ProbeOrder(
+        root=str(root),
+        kind=job.kind,
+        name=str(root / job.target) if job.kind == "script" else job.target,
+        arguments=job.arguments,
+        sweep=() if job.at == ONCE else (job.at,),
+        meter=job.meter,
+        within=job.within or "",
+        repeated=job.repeated,
+    )
+    try:
+        report = run_target(order).report
+    except WrongTargetError as error:
+        raise CannotMeasureError(f"{error.message} ({job.stated})") from None
+    except CannotMeasureError as error:
+        raise CannotMeasureError(str(error).removeprefix(f"{NAME} at {at_text(job.at)}: ")) from None
+    if root != work_tree and (foreign := imported_files(work_tree)):
+        raise CannotMeasureError(f"{foreign[0]} was imported from the work tree, where it is installed from")
+    (run,) = report.runs[NAME]
+    if isinstance(run, CallsRun) and run.differs:
+        raise CannotMeasureError(f"{job.within}: {run.differs}")
+    words = (word for text in (job.target, *job.arguments) for word in (text, text.partition("=")[2]))
+    named = (Path(root, word.partition("::")[0]) for word in words if word)
+    files = {file.resolve() for file in named if file.is_file()}
+    own = {file.relative_to(root).as_posix(): file for file in files if belongs_to(root, file)}
+    return {
+        "meter": report.meter,
+        "torch": torch_version(),
+        "device": report.device,
+        **{name: getattr(run, name) for name in ("metrics", "unknown", "approximate", "error")},
+        "at": job.at,
+        "sites": [(*place, count) for place, count in run.sites.items()],
+        "files": imported_digests(root)
+        | {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in own.items()},
+    }
+
+
+def _moved(entry: str, work_tree: Path, copy: Path) -> str:
+    """An entry of the path for modules, in a copy of the work tree where it is the work tree's own."""
+    path = Path(entry)
+    return str(copy / path.relative_to(work_tree)) if entry and belongs_to(work_tree, path) else entry
+
+
+def _run_function(order: ProbeOrder, root: Path, meter: Meter) -> ProbeRun:
+    """Run a function at every point of its sweep, or with what a verifier builds."""
     module, _, name = order.name.rpartition(":")
     try:
         function = load_function(FunctionPath(module, name), root)
@@ -149,7 +254,7 @@ def _run_function(order: ProbeOrder, root: Path, meter: Meter) -> tuple[JobRepor
         except TypeError as error:
             names = [name for name, each in signature.parameters.items() if each.default is each.empty]
             needed = " ".join(f"--sweep {name}=1,2,5,9" for name in names) or "no --sweep"
-            raise WrongTargetError(f"{order.name}: {error}; it takes {needed}, or a --verifier") from None
+            raise WrongTargetError(f"{order.name}: {error}", f"it takes {needed}, or a --verifier") from None
     if order.verifier:
         report = run(load_workload(order.verifier, root), {NAME: function}, meter, root)
     else:
@@ -159,11 +264,14 @@ def _run_function(order: ProbeOrder, root: Path, meter: Meter) -> tuple[JobRepor
             sweep=[Point(**at) for at in order.sweep or (ONCE,)],
             devices=lambda _: order.devices,
         )
-        report = run(workload, {NAME: lambda values: function(**values)}, meter, root)
+        functions: dict[str, Function] = {NAME: lambda values: function(**values)}
+        report = run(workload, functions, meter, root)
+        if order.repeated:
+            check_repeated(report, workload, functions, meter, root)
     # A ticket names a function by its file if that is the repository's own, else by its module.
     file = getattr(sys.modules.get(module), "__file__", None)
     is_own = file and belongs_to(root, Path(file))
-    return report, f"{portable(file, root)}:{name}" if file and is_own else order.name, positional
+    return ProbeRun(report, f"{portable(file, root)}:{name}" if file and is_own else order.name, positional)
 
 
 def _run_program(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
@@ -190,7 +298,8 @@ def _run_program(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
         except SystemExit as end:
             # Many programs end with a call of sys.exit also if all is well.
             if end.code not in (None, 0):
-                ending = f"{place(end, root) or 'it'} called sys.exit({end.code!r})"
+                said = _last_error() if isinstance(end.code, int) else ""
+                ending = f"{place(end, root) or 'it'} called sys.exit({end.code!r}){said}"
         except Exception as error:
             if is_out_of_host_memory(error):
                 raise
@@ -198,8 +307,27 @@ def _run_program(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
     return VariantRun.of(counted, gpu.live_bytes() - before, root, ONCE, ending)
 
 
-def _cost(values: Sequence[int], fit: Fit | None) -> dict[str, Any]:
-    return {"values": values, "law": fit.law if fit else None, "growth": fit.growth if fit else None}
+def _last_error() -> str:
+    """What this process wrote last where its output goes to a file, as an argument parser does."""
+    sys.stderr.flush()
+    if not stat.S_ISREG(os.fstat(2).st_mode):
+        return ""
+    lines = Path("/proc/self/fd/2").read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((f": {line.strip()}" for line in reversed(lines) if line.strip()), "")
+
+
+def _cost(runs: Sequence[VariantRun], key: str | Place, fit: Fit | None) -> dict[str, Any]:
+    values = [each.metrics[key] if isinstance(key, str) else each.sites.get(key, 0) for each in runs]
+    growth = fit.growth if fit else None
+    # Calls that differ have a range, and no law of one of them is a law of all.
+    least = [
+        each.least.get(key, most)
+        for each, most in zip(runs, values, strict=True)
+        if isinstance(each, CallsRun)
+    ]
+    if least and least != values:
+        return {"values": values, "law": None, "growth": f"{min(least)}..{max(values)}"}
+    return {"values": values, "law": fit.law if fit else None, "growth": growth}
 
 
 def _sites(runs: Sequence[VariantRun], fits: Mapping[Place, Fit], root: Path) -> list[dict[str, Any]]:
@@ -217,7 +345,7 @@ def _sites(runs: Sequence[VariantRun], fits: Mapping[Place, Fit], root: Path) ->
                 "function": function,
                 "what": what,
                 "text": linecache.getline(str(source), line).strip() if source else "",
-                "cost": _cost([each.sites.get(key, 0) for each in runs], fits.get(key)),
+                "cost": _cost(runs, key, fits.get(key)),
             }
         )
     return sorted(sites, key=lambda site: (HEAVIEST_FIRST.index(site["what"]), -max(site["cost"]["values"])))

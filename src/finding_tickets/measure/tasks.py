@@ -9,11 +9,13 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from finding_tickets.errors import BadDataError
+from finding_tickets.ground.imports import places_of
 
 TARGET = "finding_tickets.measure.run:measure_payload"
+RUN = "finding_tickets.measure.probe:run_payload"
 TIMING = "finding_tickets.measure.timing:time_payload"
 COMPARISON = "finding_tickets.measure.results:compare_saved"
 CHOICE = "finding_tickets.measure.meter:chosen_name"
@@ -27,6 +29,19 @@ METERS = ("auto", "simulated", "cuda")
 SIMULATED_DEVICE = "h200-cuda13"
 # All other names stand before ``fix``.
 ORDER_OF_VARIANTS = {"found": 0, "recommended": 1, "applied": 2, "fix": 4}
+# The functions of templates/found.py.j2 and templates/fix.py.j2 as ``code_of`` gives them.
+EXAMPLES = (
+    "def f(v0):\n    return [bool(torch.isnan(v1).any()) for v1 in v0]",
+    """def f(v0):
+    v1: list[bool] = torch.stack([torch.isnan(v2).any() for v2 in v0]).tolist()
+    return v1""",
+)
+# How a function begins that is still to be written, as templates/verifier.py.j2 has it.
+TO_WRITE = "raise NotImplementedError('example code"
+
+# The only point of what has no sweep.
+ONCE = {"run": 1}
+VARYING = "costs differ from run to run of the same work"
 
 At = dict[str, int]
 
@@ -36,7 +51,11 @@ class CannotMeasureError(Exception):
 
 
 class WrongTargetError(Exception):
-    """There is no such target, or it cannot be called like that; the message says how it can."""
+    """There is no such target, or it cannot be called like that; the hint says how a probe can."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message}; {hint}" if hint else message)
+        self.message = message
 
 
 @dataclass(frozen=True)
@@ -82,6 +101,28 @@ class Job:
         variants = {name: FunctionPath(**path) for name, path in payload["variants"].items()}
         pairs = tuple(ResultPair(**pair) for pair in payload["comparisons"])
         return cls(**{**payload, "variants": variants, "comparisons": pairs})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunJob:
+    """One run of a script, a module, a function or a test, at one point of the sweep.
+
+    ``kind``, ``target``, ``arguments`` and ``within`` are as in a ``ProbeOrder``, but a script is named by
+    its path from ``code``, the absolute folder that has the code of the variant. It runs there if that is the
+    ``work_tree``, else in a copy. A function without a sweep is called without values. ``stated`` is where
+    the ticket says all this. In the run that is ``repeated``, functions run again, too.
+    """
+
+    code: str
+    work_tree: str
+    kind: str
+    target: str
+    arguments: tuple[str, ...]
+    at: At
+    within: str | None
+    stated: str
+    meter: str
+    repeated: bool = False
 
 
 @dataclass(frozen=True)
@@ -161,3 +202,62 @@ def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:
             hint="name them under 'variants:' in the ticket's Remediation block",
         )
     return {file.stem: FunctionPath(f"{folder}/{file.name}", shared[0]) for file in files}
+
+
+def is_example(path: FunctionPath, root: Path) -> bool:
+    """Whether a function is still as a template of the tool wrote it, but for the names in it."""
+    code, _ = code_of(path, root)
+    return code in EXAMPLES or code.partition("\n")[2].strip().startswith(TO_WRITE)
+
+
+def code_of(path: FunctionPath, root: Path) -> tuple[str, str]:
+    """What a function and what the rest of its file does, without comments, docstrings and layout.
+
+    The function has no annotations of its arguments, and its own names are numbered. Both are empty where
+    there is no such function. The file is read, never imported.
+    """
+    tree, body, function = find_function(path, root)
+    if tree is None or function is None:
+        return "", ""
+    body.remove(function)
+    names = {function.name: "f"}
+    for node in ast.walk(function):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+            names.setdefault(node.arg, f"v{len(names) - 1}")
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.setdefault(node.id, f"v{len(names) - 1}")
+    for node in ast.walk(function):
+        if isinstance(node, ast.arg):
+            node.arg = names[node.arg]
+        elif isinstance(node, ast.Name):
+            node.id = names.get(node.id, node.id)
+    function.name, function.returns = "f", None
+    return ast.unparse(function), ast.unparse(tree)
+
+
+def find_function(
+    path: FunctionPath, root: Path
+) -> tuple[ast.Module | None, list[ast.stmt], ast.FunctionDef | ast.AsyncFunctionDef | None]:
+    """The file of a function without docstrings, the body that the function stands in, and the function."""
+    is_file = path.module.endswith(".py")
+    files = [root / place for place in ([path.module] if is_file else places_of(path.module))]
+    tree = next((found for file in reversed(files) if (found := parse_code(file))), None)
+    body, scope = list[ast.stmt](), cast("Any", tree)
+    for name in path.function.split("."):
+        body = getattr(scope, "body", [])
+        scope = next((each for each in body if getattr(each, "name", None) == name), None)
+    return tree, body, scope if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef) else None
+
+
+def parse_code(file: Path) -> ast.Module | None:
+    """A file of Python without its docstrings; None where it is none."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return None
+    for node in ast.walk(tree):
+        documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return tree

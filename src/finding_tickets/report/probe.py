@@ -60,6 +60,9 @@ def probe_lines(probed: Probed, style: Styler) -> Iterator[str]:
     runs = f", {len(probed.points)} points" if len(probed.points) > 1 else ""
     title = style(printable(probed.target), "bold")
     yield f"{title}  {probed.meter} {probed.device}, torch {probed.torch}{runs}"
+    for calls in probed.calls[:1]:
+        apart = f", the first {calls.apart} apart" if calls.apart else ""
+        yield f"{INDENT}per call of {calls.counted}{apart}"
     rows: list[Sequence[TableCell]] = []
     for number, site in enumerate(probed.sites, 1):
         # The table has one line for each site.
@@ -81,6 +84,7 @@ def doubts(probed: Probed) -> Iterator[str]:
     """What keeps the counts from being the whole truth, for the user to know."""
     yield from (f"not run to its end: {error}" for error in probed.errors)
     yield from (f"not measured: {why}" for why in probed.not_measured)
+    yield from (f"calls differ: {calls.differ}" for calls in probed.calls if calls.differ)
     # An operation without a cost makes every total a lower bound.
     if probed.unknown:
         yield f"operations of unknown cost, which are not counted: {', '.join(probed.unknown)}"
@@ -109,6 +113,7 @@ def probe_item(probed: Probed) -> dict[str, Any]:
         ],
         "metrics": {name: fields_of(cost, *costs) for name, cost in probed.metrics.items()},
         **fields_of(probed, "errors", "not_measured", "unknown", "approximate", "printed"),
+        "calls": [fields_of(calls, "counted", "apart", "differ") for calls in probed.calls],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import traceback
@@ -229,6 +230,40 @@ EXAMPLE = Attached(
     checklist=("One wait for the GPU instead of one per tensor, with the same result",),
 )
 """A verifier and two variants that run, to be replaced by the code that the ticket is about."""
+
+
+def scaffold(draft: Draft, root: Path) -> Attached:
+    """A verifier to complete, of the function that a ticket names; an example where it names none.
+
+    Raises:
+        UsageError: There is no such function in the file.
+    """
+    from finding_tickets.ground.git import commit_containing
+    from finding_tickets.ground.imports import module_of
+    from finding_tickets.measure.tasks import FunctionPath, find_function
+
+    place = next((each for each in draft.locations if each.symbol), None)
+    if place is None or place.symbol is None:
+        return EXAMPLE
+    path = FunctionPath(place.file, place.symbol.removesuffix("()"))
+    _, body, function = find_function(path, root)
+    if function is None:
+        there = [name for each in body if (name := getattr(each, "name", None))]
+        like = difflib.get_close_matches(path.function.rpartition(".")[2], there, n=1)
+        hint = f"did you mean {like[0]}?" if like else "name a function: --file PATH --symbol NAME"
+        raise UsageError(f"{place.file} defines no function {path.function}", hint=hint)
+    given = function.args.posonlyargs + function.args.args
+    needed = given[: len(given) - len(function.args.defaults)]
+    commit = commit_containing(root, [place.file])
+    context = {
+        "target": path,
+        "module": module_of(place.file),
+        "found": f"{place.file}:{path.function}{f'@{commit}' if commit else ''}",
+        # Each with its annotation, as far as that is a name.
+        "arguments": {each.arg: getattr(each.annotation, "id", "") for each in needed},
+    }
+    files = {"{verifier}": "function_verifier.py.j2"}
+    return Attached(remediation="function.yaml.j2", files=files, context=context)
 
 
 def ticket_files(

@@ -530,12 +530,12 @@ def document_text(
     First what was decided and measured, then its Markdown as ``render`` shows it, then what is known beside
     it and, in lines, what git says.
     """
+    from finding_tickets.register.disposition import disposition_text
     from finding_tickets.register.index import row_of
 
     row, done = row_of(entry.document), entry.measured.verification
     is_stale = entry.measured.verdict is Verdict.STALE
-    # A ticket may be resolved by the word that is its status.
-    decided = [word for word in dict.fromkeys((row.severity, row.status, row.outcome)) if word]
+    decided = [word for word in (row.severity, disposition_text(row)) if word]
     said = f"{entry.verdict_text}: {brief_reason(done)}" if done and not is_stale else entry.verdict_text
     head = [style(line, "bold") for line in wrapped(printable(f"{entry.id}: {row.title}"), width)]
     head += wrapped(printable(" · ".join((*decided, row.path))), width)

@@ -102,10 +102,13 @@ def trouble(variant: str, measured: MeasuredTicket, claims: Sequence[Claim]) -> 
     )
 
 
-def judge(todo: Plan, measured: MeasuredTicket, revision: str | None) -> tuple[Verification, Verification]:
+def judge(
+    todo: Plan, measured: MeasuredTicket, revision: str | None, *, unchanged: bool = False
+) -> tuple[Verification, Verification]:
     """The verification of a ticket, first as it is shown, and then as evidence has it.
 
-    Evidence says of times only how claims about them came out, since the next run has others.
+    Evidence says of times only how claims about them came out, since the next run has others. With
+    ``unchanged``, found and fix are the same code: what holds for the fix is no success of it.
 
     Raises:
         BadDataError: As ``check`` does.
@@ -133,6 +136,9 @@ def judge(todo: Plan, measured: MeasuredTicket, revision: str | None) -> tuple[V
         timed = [one.id for one in results if one.metric == SECONDS and one.variant in DECIDING]
         if timed and verdict in {Verdict.VERIFIED, Verdict.REPRODUCED}:
             reason += f"; {', '.join(timed)} by times on {_timed_on(measured)}"
+        if unchanged and not todo.keep:
+            verdict = Verdict.INCONCLUSIVE if verdict is Verdict.VERIFIED else verdict
+            reason = f"found and fix are the same code; {reason}"
         return Verification(
             ticket=todo.ticket,
             verdict=verdict,

@@ -17,10 +17,10 @@ from pydantic import TypeAdapter, ValidationError
 from finding_tickets.errors import UsageError
 from finding_tickets.measure.isolation import PRELOADED, Isolation, Task
 from finding_tickets.measure.tasks import At
+from finding_tickets.model.vocabulary import MOST_POINTS
 
 PROBE_FUNCTION = "finding_tickets.measure.probe:probe_payload"
 PRELOAD = (*PRELOADED, "finding_tickets.measure.probe")
-MOST_POINTS = 1000
 TARGET_FORMS = "a target is script.py, package.module, package.module:function or tests/test_x.py::test_y"
 TargetKind = Literal["function", "script", "module", "test"]
 
@@ -31,7 +31,7 @@ class ProbedCost:
 
     values: tuple[int, ...]
     law: str | None = None
-    growth: str | None = None  # what is known where there is no law
+    growth: str | None = None  # what is known where there is no law, or the range of calls that differ
 
     def __str__(self) -> str:
         """The law or what stands in for it, or the value of the only run."""
@@ -48,6 +48,15 @@ class ProbedSite:
     what: str
     text: str
     cost: ProbedCost
+
+
+@dataclass(frozen=True)
+class ProbedCalls:
+    """How many calls count at a point, how many are set apart, and which one differs in what, if one does."""
+
+    counted: int
+    apart: int
+    differ: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +79,7 @@ class Probed:
     function: str  # as a ticket names it; empty unless a function was probed
     positional: bool  # whether the sweep names the first parameters of the function
     files: tuple[str, ...]  # the repository's files that were imported
+    calls: tuple[ProbedCalls, ...] = ()  # at each point, if what happens within a function counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +93,8 @@ class ProbeRequest:
     verifier: Path | None = None
     meter: str = "auto"
     devices: int = 1
+    within: str | None = None  # the function inside whose calls alone things count
+    after: int | None = None  # how many of its calls are set apart
     timeout: float  # seconds
     memory: int  # bytes
 
@@ -108,6 +120,8 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
         raise UsageError("a verifier has its own sweep: give either --sweep or --verifier")
     if kind == "function" and request.arguments:
         raise UsageError("a function takes no arguments of the command line", hint="--sweep n=1,2,5,9")
+    if request.after is not None and not request.within:
+        raise UsageError("--after counts calls of a function", hint="--within train.py:step")
     payload = {
         "root": str(request.root),
         "kind": kind,
@@ -117,6 +131,8 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
         "verifier": request.verifier_path or "",
         "meter": request.meter,
         "devices": request.devices,
+        "within": _within(request.within, request.root) if request.within else "",
+        "after": request.after,
     }
     task = Task(
         target=PROBE_FUNCTION,
@@ -173,6 +189,14 @@ def _kind_and_name(target: str, root: Path) -> tuple[TargetKind, str]:
     if target.endswith(".py") or not _is_dotted_name(target):
         raise UsageError(f"there is no file {target}", hint=TARGET_FORMS)
     return "module", target
+
+
+def _within(name: str, root: Path) -> str:
+    """The name of a function with its file by the path from the root."""
+    module, _, function = name.rpartition(":")
+    if not _is_dotted_name(function) or not (module.endswith(".py") or _is_dotted_name(module)):
+        raise UsageError(f"--within {name}: not path.py:function or package.module:function")
+    return f"{_path_from_root(Path(module), root)}:{function}" if module.endswith(".py") else name
 
 
 def _is_dotted_name(name: str) -> bool:

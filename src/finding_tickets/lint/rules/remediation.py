@@ -15,16 +15,10 @@ from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.documents.reading import Document
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
+from finding_tickets.measure.tasks import FunctionPath, is_example
 from finding_tickets.model.problem import Level
 from finding_tickets.model.ticket import Claim, Remediation, VariantRef
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, squeeze
-
-# How the first lines of templates/found.py.j2 and templates/fix.py.j2 end.
-_TO_REPLACE = (
-    b'. Replace it by the code that the ticket speaks of."""',
-    b'. Replace it by your own."""',
-)
-_LONGEST_LINE = 1000
 
 
 @check(
@@ -119,14 +113,18 @@ def code(document: Document, context: Context) -> Iterator[Remark]:
         return
     # Claims need a verifier, whose name may stand in what the reader did not understand.
     needs_usual = block.claims and context.understood(document)
-    verifier = block.verifier or (verifier_path(document.id.value) if needs_usual else "")
+    verifier = block.verifier or (verifier_path(document.id.value) if needs_usual and not block.run else "")
     if block.verifier and not context.code.inside(block.verifier):
         message = f"verifier {block.verifier} leaves the repository"
         yield Remark("outside-repository", block.span.line, message)
     elif verifier and context.code.inside(verifier) and not context.code.exists(verifier):
         hint = context.code.files_like(verifier) or "tickets new --with-verifier writes one"
         yield Remark("missing-verifier", block.span.line, f"there is no verifier {verifier}", hint)
+    run = block.run.target.partition(":")[0] if block.run else ""
     for name, variant in block.variants.items():
+        if block.run and run.endswith(".py") and not variant.revision and not context.code.exists(run):
+            message, guess = f"variant {name}: there is no file {run}", context.code.files_like(run)
+            yield Remark("missing-variant", block.run.line, message, guess)
         if variant.module.endswith(".py"):
             if not context.code.inside(variant.module):
                 message = f"variant {name} leaves the repository: {variant.raw}"
@@ -144,20 +142,15 @@ def _variant(name: str, variant: VariantRef, context: Context) -> Iterator[Remar
         return
     # The file is parsed and not imported: lint runs nobody's code.
     names = _functions(context.root / file)
-    if variant.function not in names:
+    # A method is found in its class, which may inherit it.
+    if variant.function.partition(".")[0] not in names:
         close = get_close_matches(variant.function, names, n=1)
         hint = f"did you mean {close[0]!r}?" if close else None
         message = f"variant {name}: {file} defines no {variant.function}"
         yield Remark("missing-variant", variant.line, message, hint)
-    try:
-        with (context.root / file).open("rb") as opened:
-            first = opened.readline(_LONGEST_LINE).rstrip()
-    except OSError:
-        return
-    if first.endswith(_TO_REPLACE):
+    if is_example(FunctionPath(file, variant.function), context.root):
         message = f"variant {name} is still the example code: {file}"
-        hint = "write the ticket's own code, and change the first line"
-        yield Remark("example-code", variant.line, message, hint)
+        yield Remark("example-code", variant.line, message, "write the ticket's own code")
 
 
 def _functions(path: Path) -> set[str]:

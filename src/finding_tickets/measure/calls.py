@@ -1,0 +1,281 @@
+"""Count what happens inside the calls of one function while a program runs it, which stays as it is."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import inspect
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from itertools import chain
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import simcuda
+from finding_tickets.claims.laws import Place
+from finding_tickets.measure.meter import Function, Meter, VariantRun
+from finding_tickets.measure.places import portable
+from finding_tickets.measure.tasks import CannotMeasureError, WrongTargetError
+from finding_tickets.measure.workloads import Point, Workload
+from simcuda.measurement import HEAVIEST_FIRST, Measurement
+from simcuda.profile import Profile
+
+RUNS_IN_PIECES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+LOCAL = ".<locals>"
+
+
+@dataclass(frozen=True)
+class CallsRun(VariantRun):
+    """What each call of a function cost in one run, but for the first ``apart`` calls and ``retained_bytes``.
+
+    ``metrics`` and ``sites`` hold the most that any of the ``calls`` cost. If the calls differ, ``least``
+    holds the least of all that differs, and ``differs`` says in words which call does so first, by which
+    metric and at which line.
+    """
+
+    calls: int = 0
+    apart: int = 0
+    least: Mapping[str | Place, int] = field(default_factory=dict)
+    differs: str = ""
+
+
+class CallMeter(Meter):
+    """Counts by another meter, inside the calls of ``function`` alone: ``path.py:Name`` or ``module:Name``.
+
+    A call counts from its entry to its return, with what other threads do meanwhile; a call inside another
+    one belongs to it. The first ``after`` calls are set apart; by default the first one, if there are more.
+
+    Raises:
+        WrongTargetError: The file has no such function.
+    """
+
+    def __init__(self, meter: Meter, function: str, root: Path, after: int | None = None) -> None:
+        self.name, self.device = meter.name, meter.device
+        self._meter, self._function, self._root, self._after = meter, function, root, after
+        self._module, _, self._qualified = function.rpartition(":")
+        self._is_file = self._module.endswith(".py")
+        self._wanted: dict[int, tuple[CodeType, bool]] = {}
+        self._runs: list[VariantRun] = []
+        self._failure = ""
+        if self._is_file and self._qualified not in (there := _functions(root / self._module)):
+            named = [name for name in there if name.endswith(f".{self._qualified}")]
+            close = ", ".join(named or get_close_matches(self._qualified, there, n=1))
+            hint = f" (did you mean {close}?)" if close else ""
+            raise WrongTargetError(f"{self._module}: has no function {self._qualified}{hint}")
+
+    def cannot_run(self, workload: Workload, point: Point) -> str | None:
+        """Why the other meter cannot run a point; None if it can."""
+        return self._meter.cannot_run(workload, point)
+
+    @contextmanager
+    def devices(self, number: int, capacity: int | None = None) -> Iterator[simcuda.Gpu]:
+        """The devices of the other meter; what is measured on them is what happens inside calls."""
+        with self._meter.devices(number, capacity) as gpu:
+            yield _CallGpu(gpu, self)
+
+    def measure(self, workload: Workload, point: Point, function: Function, root: Path) -> CallsRun:
+        """Warm up, run ``function`` once and return what the calls in it cost."""
+        return self.per_call(super().measure(workload, point, function, root))
+
+    def per_call(self, whole: VariantRun) -> CallsRun:
+        """What the calls since the last time cost, made in the run ``whole``.
+
+        Raises:
+            CannotMeasureError: There is no call, or none after those that are set apart, or they overlap.
+        """
+        runs, failure = self._runs, self._failure
+        self._runs, self._failure = [], ""
+        if not runs and not failure:
+            failure = f"{self._function} is never called{self._why_never()}"
+        after = self._after if self._after is not None else min(1, len(runs) - 1)
+        if not failure and len(runs) <= after:
+            failure = f"{self._function} is called {len(runs)}x, and the first {after} calls are set apart"
+        if failure:
+            raise CannotMeasureError(f"{failure}; {whole.error}" if whole.error else failure)
+        return _per_call(runs[after:], after, whole)
+
+    def _why_never(self) -> str:
+        """What the name is instead that a module has, as far as that is known."""
+        if self._is_file:
+            return ""
+        found: Any = sys.modules.get(self._module)
+        if found is None:
+            return f": {self._module} is not imported"
+        for name in self._qualified.split("."):
+            found = getattr(found, name, None)
+        code = getattr(inspect.unwrap(found), "__code__", None) if callable(found) else None
+        if code is None:
+            return f": {self._module} has no such function"
+        place = f"{portable(code.co_filename, self._root)}:{code.co_qualname.replace(LOCAL, '')}"
+        return f": it is {place}" if not place.endswith(f":{self._qualified}") else ""
+
+    def is_wanted(self, frame: FrameType) -> bool:
+        """Whether a frame runs the function."""
+        code = frame.f_code
+        if id(code) not in self._wanted:
+            spec = frame.f_globals.get("__spec__")
+            is_there = self._module in (frame.f_globals.get("__name__"), getattr(spec, "name", None))
+            if self._is_file:
+                is_there = Path(code.co_filename).resolve() == (self._root / self._module).resolve()
+            is_it = is_there and code.co_qualname.replace(LOCAL, "") == self._qualified
+            # The code is kept: no other one can have its address.
+            self._wanted[id(code)] = code, is_it
+        return self._wanted[id(code)][1]
+
+    @contextmanager
+    def following(self, gpu: simcuda.Gpu) -> Iterator[None]:
+        """Count every call in the block, in this thread and in those that it starts."""
+        last = self._qualified.rpartition(".")[2]
+        inside: list[int] = []
+        block: AbstractContextManager[Measurement]
+        counted, collects = Measurement(), gc.isenabled()
+
+        def follow(frame: FrameType, event: str, _: object) -> Any:
+            nonlocal block, counted
+            # Python asks this about every call of any function.
+            if frame.f_code.co_name != last or not self.is_wanted(frame):
+                return None
+            frame.f_trace_lines = False
+            # What is raised here would end the code under test.
+            try:
+                if event == "call":
+                    inside.append(threading.get_ident())
+                    if frame.f_code.co_flags & RUNS_IN_PIECES:
+                        self._fail(
+                            "is a generator or a coroutine, which has no calls but parts; name what it calls"
+                        )
+                    if inside[-1] != inside[0]:
+                        self._fail("runs in several threads at a time")
+                    if len(inside) == 1:
+                        # Peaks must not depend on when garbage is collected.
+                        gc.disable()
+                        block = gpu.measure()
+                        counted = block.__enter__()
+                elif event == "return" and inside:
+                    inside.pop()
+                    if not inside:
+                        block.__exit__(None, None, None)
+                        self._add(counted)
+                        if collects:
+                            gc.enable()
+            except Exception as error:
+                self._fail(f"cannot be counted: {error}")
+            return follow
+
+        # Real devices trace to find lines; profiling does not disturb that, and takes longer.
+        is_real = self.name == "cuda"
+        put: Any = sys.setprofile if is_real else sys.settrace
+        put_in_threads: Any = threading.setprofile if is_real else threading.settrace
+        previous = sys.getprofile() if is_real else sys.gettrace()
+        put_in_threads(follow)
+        put(follow)
+        try:
+            yield
+        finally:
+            put(previous)
+            put_in_threads(None)
+            if inside:
+                self._fail("has not returned in a thread that still runs")
+                with suppress(Exception):
+                    block.__exit__(None, None, None)
+            if collects:
+                gc.enable()
+
+    def _fail(self, why: str) -> None:
+        self._failure = self._failure or f"{self._function} {why}"
+
+    def _add(self, counted: Measurement) -> None:
+        run = VariantRun.of(counted, 0, self._root, {}, None)
+        # The frame and its caller still hold locals and the result: nothing tells what stays after them.
+        run = replace(
+            run, metrics={name: run.metrics[name] for name in run.metrics if name != "retained_bytes"}
+        )
+        # Of thousands of equal calls one is kept.
+        same = self._runs and (self._runs[-1].metrics, self._runs[-1].sites) == (run.metrics, run.sites)
+        self._runs.append(self._runs[-1] if same else run)
+
+
+@dataclass(frozen=True)
+class _CallGpu:
+    """Devices whose measurements are those of calls."""
+
+    _gpu: simcuda.Gpu
+    _calls: CallMeter
+
+    @property
+    def profile(self) -> Profile:
+        """The figures of the device."""
+        return self._gpu.profile
+
+    def live_bytes(self) -> int:
+        """Requested bytes that are live now."""
+        return self._gpu.live_bytes()
+
+    @contextmanager
+    def measure(self) -> Iterator[Measurement]:
+        """Count the calls in the block; what is returned stays empty."""
+        with self._calls.following(self._gpu):
+            yield Measurement()
+
+
+def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> CallsRun:
+    """One run for all calls, of which some may be the same object."""
+    different = list({id(run): run for run in runs}.values())
+    costs: list[dict[str | Place, int]] = [
+        dict(chain(run.metrics.items(), run.sites.items())) for run in different
+    ]
+    most = {key: max(each.get(key, 0) for each in costs) for key in dict.fromkeys(chain(*costs))}
+    least = {key: min(each.get(key, 0) for each in costs) for key in most}
+    differs = ""
+    if other := next((each for each in costs[1:] if each != costs[0]), None):
+        number = next(
+            number for number, run in enumerate(runs, apart + 1) if run is different[costs.index(other)]
+        )
+        changed = [key for key in most if costs[0].get(key, 0) != other.get(key, 0)]
+        # The first metric, and the heaviest line.
+        places = [key for key in changed if not isinstance(key, str)]
+        places.sort(key=lambda place: HEAVIEST_FIRST.index(place[3]))
+        named: list[str | Place] = [*[key for key in changed if isinstance(key, str)][:1], *places[:1]]
+        texts = [
+            f"{key if isinstance(key, str) else f'{key[3]} at {key[0]}:{key[1]}'}"
+            f" {costs[0].get(key, 0)}, then {other.get(key, 0)}"
+            for key in named
+        ]
+        differs = f"call {number} costs something else than call {apart + 1}: {'; '.join(texts)}"
+    return CallsRun(
+        at=whole.at,
+        metrics={key: n for key, n in most.items() if isinstance(key, str)}
+        | {"raised": whole.metrics["raised"]},
+        sites={key: count for key, count in most.items() if not isinstance(key, str)},
+        error=whole.error,
+        unknown=tuple({name for run in different for name in run.unknown}),
+        approximate=tuple({name for run in different for name in run.approximate}),
+        result=whole.result,
+        calls=len(runs),
+        apart=apart,
+        least={key: count for key, count in least.items() if count != most[key]},
+        differs=differs,
+    )
+
+
+def _functions(file: Path) -> list[str]:
+    """The qualified names of all functions in a file; raises ``WrongTargetError`` if it cannot be read."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError) as error:
+        raise WrongTargetError(f"{file.name}: cannot be read: {error}") from None
+
+    def names(node: ast.AST, prefix: str) -> Iterator[str]:
+        for child in ast.iter_child_nodes(node):
+            is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+            name = f"{prefix}{getattr(child, 'name', '')}"
+            if is_function:
+                yield name
+            yield from names(child, f"{name}." if is_function or isinstance(child, ast.ClassDef) else prefix)
+
+    return list(names(tree, ""))
