@@ -52,6 +52,8 @@ BAD: dict[str, tuple[str | bytes, int, int]] = {
 ONLY_LINT = {"a claim that does not parse", "cut off between two sections"}
 """What is no mistake of the document's form: to list it takes no look at what it claims, or does not say."""
 EACH = [pytest.param(name, marks=[pytest.mark.slow] * name.endswith("deep")) for name in BAD]
+REMEDIATIONS = {name for name, (content, _, _) in BAD.items() if "## Remediation" in str(content)}
+"""What keeps a ticket from being measured, and from nothing else."""
 NO_DOCUMENT = {"empty", "binary", "Latin-1", "cut off within a character", "a NUL byte in text"}
 """What has no ID, so that ``show`` cannot find it."""
 
@@ -59,15 +61,20 @@ NO_DOCUMENT = {"empty", "binary", "Latin-1", "cut off within a character", "a NU
 @pytest.mark.parametrize("command", ["list", "lint", "report"])
 @pytest.mark.parametrize("name", EACH)
 def test_bad_files(tickets: Tickets, repository: Repository, command: str, name: str) -> None:
-    """The place is named, the sound ticket is still there, and the exit code says how bad it is."""
+    """The sound ticket is still there, and the exit code says how bad it is; lint names the place.
+
+    A list and a report count the problem. A Remediation that cannot be read keeps neither from its answer.
+    """
     content, line, code = BAD[name]
     repository.ticket()
     repository.write("tickets/B1-PT-02.md", content)
     ran = tickets(command)
-    silent = command != "lint" and name in ONLY_LINT
-    assert (0 if silent else code) == ran.code
-    assert command == "lint" or "B1-PT-01" in ran.out
-    assert silent is not (f"tickets/B1-PT-02.md:{line}:" in ran.out + ran.err)
+    if command == "lint":
+        assert (code, True) == (ran.code, f"tickets/B1-PT-02.md:{line}:" in ran.out)
+        return
+    assert (0 if name in ONLY_LINT | REMEDIATIONS else code) == ran.code
+    assert "B1-PT-01" in ran.out
+    assert (name not in ONLY_LINT) is ("lint --root" in ran.err)
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -75,7 +82,7 @@ def test_bad_files_are_shown_as_far_as_they_are_understood(
     tickets: Tickets, repository: Repository, name: str
 ) -> None:
     """A file without an ID is not found (2); the others are shown with all that was not understood."""
-    content, line, code = BAD[name]
+    content, _, code = BAD[name]
     repository.ticket()
     repository.write("tickets/B1-PT-02.md", content)
     ran = tickets("show", "B1-PT-01", "B1-PT-02")
@@ -83,8 +90,8 @@ def test_bad_files_are_shown_as_far_as_they_are_understood(
     if name in NO_DOCUMENT:
         assert (2, True) == (ran.code, "'B1-PT-02'" in ran.err)
     else:
-        assert (0 if name in ONLY_LINT else code) == ran.code
-        assert (name not in ONLY_LINT) is (f"tickets/B1-PT-02.md:{line}:" in ran.err)
+        assert (0 if name in ONLY_LINT | REMEDIATIONS else code) == ran.code
+        assert (name not in ONLY_LINT) is ("prints" in ran.err)
 
 
 @pytest.mark.parametrize(
@@ -130,9 +137,8 @@ def test_an_id_may_be_any_text(tickets: Tickets, repository: Repository, command
     ran = tickets(*command)
     assert 0 == ran.code
     if "show" not in command:
-        # The second is what an ID looks like, as long as it is.
-        warned = {line.partition(":")[0] for line in ran.err.splitlines() if "[id-form]" in line}
-        assert {f"tickets/{number}.md" for number in range(len(ids)) if number != 1} == warned
+        # Each but the second, which is what an ID looks like, as long as it is.
+        assert f"{len(ids) - 1} problems; " in ran.err
 
 
 def test_lint_takes_any_id(tickets: Tickets, repository: Repository) -> None:

@@ -152,8 +152,8 @@ def test_a_warm_list_of_measured_tickets_loads_little(repository: Repository) ->
 
 
 def test_a_report_on_what_was_read_before_opens_no_ticket(repository: Repository) -> None:
-    """Without evidence, a second report has all from the index, and loads no parser."""
-    repository.ticket("A-1", path="tickets/open/A-1.md")
+    """Without evidence and contradictions, a second report has all from the index, and loads no parser."""
+    repository.ticket("A-1", path="tickets/open/A-1.md", status="open")
     repository.ticket("A-2", more="## Related Findings\n\n- A-1 (duplicate): the same\n")
     time.sleep(SETTLED)
     arguments = ("report", "--root", str(repository.root))

@@ -176,4 +176,5 @@ def test_evidence_that_cannot_be_read_is_reported(tickets: Tickets, repository: 
     ran = tickets("list")
     assert 4 == ran.code
     assert "unverified" in ran.out
-    assert "error: evidence/B1-PT-01/simulated.json" in ran.err
+    assert "1 problem (1 error); tickets lint" in ran.err
+    assert "evidence/B1-PT-01/simulated.json" in tickets("lint").out

@@ -91,8 +91,10 @@ READING: dict[str, tuple[Files, str, int]] = {
     "a table with a missing row": ({BAD: f"{B1}| A | B |\n| 1 | 2 |\n"}, "lint", 0),
     "a severity that is none": ({BAD: B1.replace("P2", "urgent")}, "lint", 0),
     "a relation to what is missing": ({BAD: f"{B1}## Related Findings\n\n- X-9: the same\n"}, "lint", 0),
-    "a remediation that is no YAML": ({BAD: YAML.format("claims: [1")}, "list", 4),
-    "a remediation with an unknown key": ({BAD: YAML.format("clams: {}")}, "list", 4),
+    "a remediation that is no YAML, listed": ({BAD: YAML.format("claims: [1")}, "list", 0),
+    "a remediation that is no YAML": ({BAD: YAML.format("claims: [1")}, "lint", 4),
+    "a remediation with an unknown key, listed": ({BAD: YAML.format("clams: {}")}, "list", 0),
+    "a remediation with an unknown key": ({BAD: YAML.format("clams: {}")}, "lint", 4),
     "a verifier outside the repository": ({BAD: YAML.format("verifier: ../a.py")}, "lint", 4),
     "a verifier that is not there": ({BAD: YAML.format("verifier: verifiers/a.py")}, "lint", 1),
     "a claim that does not parse, linted": ({BAD: YAML.format("claims: {found: {syncs: 4*}}")}, "lint", 4),
@@ -139,6 +141,7 @@ READING: dict[str, tuple[Files, str, int]] = {
     "import, dry": ({"a.sarif": LOG}, "import a.sarif --dry-run", 0),
     "init where there is a configuration": ({"tickets.toml": ""}, "init", 0),
     "init, dry": ({}, "init --dry-run", 0),
+    "init where nobody can be asked": ({}, "init", 2),
 }
 # These may change files. The lines of a row run one after the other; all but the last end in 0.
 EDITING: dict[str, tuple[Files, list[str], int]] = {
@@ -208,10 +211,10 @@ EDITING: dict[str, tuple[Files, list[str], int]] = {
     "new from what is not there": ({}, ["new --from a.json"], 4),
     "import": ({"a.sarif": LOG}, ["import a.sarif"], 0),
     "import twice": ({"a.sarif": LOG}, ["import a.sarif", "import a.sarif"], 0),
-    "init": ({}, ["init", "list"], 0),
-    "init in pyproject": ({"pyproject.toml": "[project]\nname = 'x'\n"}, ["init --pyproject"], 0),
-    "init in a pyproject that is not there": ({}, ["init --pyproject"], 2),
-    "init in a wrong pyproject": ({"pyproject.toml": "[project\n"}, ["init --pyproject"], 4),
+    "init": ({}, ["init --yes", "list"], 0),
+    "init in pyproject": ({"pyproject.toml": "[project]\nname = 'x'\n"}, ["init --pyproject --yes"], 0),
+    "init in a pyproject that is not there": ({}, ["init --pyproject --yes"], 2),
+    "init in a wrong pyproject": ({"pyproject.toml": "[project\n"}, ["init --pyproject --yes"], 4),
     "lint fixes": ({BAD: B1.replace("\n\n", "\r\n\n")}, ["lint --fix"], 0),
     "report into a file": ({}, ["report -o out.md", "report --format html -o out.html"], 0),
 }

@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from finding_tickets.documents.reading import read_document
-from finding_tickets.documents.source import Source
+from finding_tickets.documents.suppression import suppressions
 from finding_tickets.importers.drafts import draft_of_finding, reported_by
 from finding_tickets.importers.sarif import found_in, read_log
-from finding_tickets.lint.engine import suppressions
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Outcome, Vocabulary
 from finding_tickets.register.config import Config
@@ -189,7 +188,7 @@ def test_no_text_becomes_anything_else(texts: list[str]) -> None:
     assert ((), (), (), ()) == nothing
     assert (None, None, None, None) == (ticket.resolution, ticket.remediation, ticket.outcome, ticket.closed)
     assert [False] == [item.done for item in ticket.checklist]
-    assert () == suppressions(Source("tickets/T-01.md", text.encode(), Vocabulary()))
+    assert () == suppressions(text.encode())
     assert not re.search(r"^[-*#\s]*\*\*Accepted change:", text, re.MULTILINE)
     for location in ticket.locations:
         assert location.file is not None

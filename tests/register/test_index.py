@@ -67,15 +67,16 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return paths
 
 
-def truth(repository: Repository) -> tuple[list[Row], list[str]]:
-    """The rows and problems of a register that is read whole."""
+def truth(repository: Repository) -> tuple[list[Row], list[tuple[str, str, str]]]:
+    """The rows and problems of a register that is read whole, these by file, rule and level."""
     loaded = repository.load()
-    return [row_of(document) for document in loaded.documents], list(map(str, loaded.problems))
+    problems = sorted((each.file, each.rule, each.level.value) for each in loaded.problems)
+    return [row_of(document) for document in loaded.documents], problems
 
 
-def seen(listing: Listing) -> tuple[list[Row], list[str]]:
-    """The rows and problems of a listing."""
-    return list(listing.rows), list(map(str, listing.problems))
+def seen(listing: Listing) -> tuple[list[Row], list[tuple[str, str, str]]]:
+    """The same of a listing."""
+    return list(listing.rows), sorted((each.file, each.rule, each.level.value) for each in listing.problems)
 
 
 def stored() -> Path:
@@ -92,7 +93,7 @@ def entries() -> list[str]:
 
 
 def test_a_listing_has_what_loading_has(register: Repository, read: list[str]) -> None:
-    """Rows and problems, in their order, are those of the register, from files and from the index."""
+    """Rows, in their order, and problems are those of the register, from files and from the index."""
     expected = truth(register)
     read.clear()
     assert ["A-1", "A-2", "A-10"] == [row.id for row in list_rows(register.root).rows]
@@ -132,8 +133,7 @@ def test_remediations_beside_their_tickets(register: Repository) -> None:
     register.write("tickets/A-2.remediation.yaml", "verifier: [\n")
     register.write("tickets/A-3.remediation.yaml", "verifier: verifiers/of_nothing.py\n")
     assert "verifiers/a.py" == list_rows(register.root).rows[0].verifier
-    expected = sorted(str(problem) for problem in register.load().problems)
-    assert expected == sorted(seen(list_rows(register.root))[1])
+    assert truth(register)[1] == seen(list_rows(register.root))[1]
     line = [sys.executable, "-c", LIST, str(register.root)]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
     _, opened, modules = json.loads(done.stdout)

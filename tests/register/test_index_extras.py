@@ -12,6 +12,7 @@ import pytest
 from tests.lint.conftest import lint
 
 from finding_tickets.lint.contradictions import CONTRADICTIONS, contradictions_in
+from finding_tickets.model.problem import Problem
 from finding_tickets.register.index import StatedClaim, list_rows
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def test_contradictions_are_those_of_lint(repository: Repository) -> None:
     ]
     for _ in range(2):
         told = list_rows(repository.root, examine=contradictions_in).extras
-        assert expected == [each for path in sorted(told) for each in told[path].contradictions]
+        assert expected == [Problem(**each) for path in sorted(told) for each in told[path].contradictions]
         assert ("contradiction",) == told["tickets/A-3.md"].ignored
         assert "tickets/A-4.md" not in told
 

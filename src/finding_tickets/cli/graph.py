@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from finding_tickets.cli.options import HERE, Query, Root, format_option
-from finding_tickets.cli.output import say, say_problems, write, write_json
+from finding_tickets.cli.options import HERE, Query, Root, format_option, say_problem_count
+from finding_tickets.cli.output import say, write, write_json
 from finding_tickets.errors import ExitCode
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts, select
@@ -25,7 +25,6 @@ def graph(
 ) -> ExitCode:
     """Show how documents relate to one another."""
     listing = list_rows(root)
-    code = say_problems(listing.problems)
     facts = Facts.of_listing(listing)
     found = around(facts.relations, select(" ".join(query or ()), facts))
     if output_format is GraphFormat.JSON:
@@ -37,4 +36,4 @@ def graph(
     missing = sum(node.row is None for node in found.nodes)
     cycles = counted(len(found.cycles), "cycle")
     say(f"{counted(len(found.edges), 'relation')}, {missing} to what is missing, {cycles} of blocks")
-    return code
+    return say_problem_count(listing, root)

@@ -29,7 +29,7 @@ from finding_tickets.history.store import WhyUnmeasured
 from finding_tickets.history.tickets_at_commits import measure_history
 from finding_tickets.history.timeline import timeline
 from finding_tickets.measure.isolation import Isolation
-from finding_tickets.model.problem import Level
+from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.load import Register, load
 from finding_tickets.report import history as report
 from finding_tickets.report.text import counted

@@ -5,8 +5,16 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option
-from finding_tickets.cli.output import say, say_errors, say_problems, write, write_json, write_table
+from finding_tickets.cli.options import (
+    HERE,
+    Query,
+    Root,
+    flag,
+    format_option,
+    option,
+    say_problem_count,
+)
+from finding_tickets.cli.output import say, write, write_json, write_table
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts, select
@@ -37,7 +45,6 @@ def list_tickets(
             hint = close_words(name, LIST_COLUMNS)
             raise UsageError(f"--columns: no such column as {name!r}", hint=hint)
     listing = list_rows(root, indexed=not no_index, measured=output_format is not ListFormat.IDS)
-    code = say_problems(listing.problems)
     facts = Facts.of_listing(listing)
     rows = select(" ".join(query or ()), facts)
     if output_format is ListFormat.JSON:
@@ -52,7 +59,9 @@ def list_tickets(
     elif output_format is ListFormat.CSV:
         write("".join(csv_lines([names, *(list_cells(row, facts, names) for row in rows)])))
     else:
-        shown = ([cell or MISSING for cell in list_cells(row, facts, names)] for row in rows)
+        shown = (
+            [cell or MISSING for cell in list_cells(row, facts, names, is_for_people=True)] for row in rows
+        )
         write_table([name.upper() for name in names], shown)
     say(f"{len(rows)} of {counted(len(facts.rows), 'document')}")
-    return ExitCode.worst(code, say_errors(entry.problem for entry in facts.looked_up))
+    return say_problem_count(listing, root, (entry.problem for entry in facts.looked_up))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from finding_tickets.cli.output import Format, say_errors
+from finding_tickets.cli.output import Format, say, say_errors
 from finding_tickets.errors import BadDataError, ExitCode, TicketsError, UsageError
-from finding_tickets.model.vocabulary import Words, word_for
+from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level, Words, word_for
+from finding_tickets.report.text import counted
 
 if TYPE_CHECKING:
+    from finding_tickets.register.index import Listing
     from finding_tickets.register.load import Register
     from finding_tickets.verify.verify import Settings
 
@@ -126,6 +129,39 @@ def find_each(find: Callable[[str], T], names: Iterable[str]) -> tuple[list[T], 
         else:
             found += [] if one in found else [one]
     return found, say_errors(errors)
+
+
+def say_problem_count(
+    listing: Listing,
+    root: Path,
+    errors: Iterable[TicketsError | None] = (),
+    *,
+    files: Collection[str] | None = None,
+    query: Iterable[str] = (),
+) -> ExitCode:
+    """Say how many problems there are, with ``errors``, and which command prints them.
+
+    Args:
+        listing: The register.
+        root: The option of that name.
+        errors: Evidence that cannot be read.
+        files: Those whose problems count; None for all.
+        query: What has lint print the problems of these files.
+
+    Returns:
+        BAD_DATA where an answer lacks something: a document or evidence that cannot be read, or an ID that
+        is not unique. What is only ill-formed keeps no command from its answer.
+    """
+    met = [each for each in listing.problems if files is None or each.file in files]
+    unread = {str(error) for error in errors if error}
+    linted = [each.level for each in met if listing.config.is_linted(each.rule)] + [Level.ERROR] * len(unread)
+    if linted:
+        worst = counted(linted.count(Level.ERROR), "error") if Level.ERROR in linted else ""
+        line = ["tickets", "lint", *([] if root == HERE else ["--root", str(root)]), *query]
+        prints = f"{shlex.join(line)} prints {'it' if len(linted) == 1 else 'them'}"
+        say(f"{counted(len(linted), 'problem')}{f' ({worst})' if worst else ''}; {prints}")
+    lacking = (each.level is Level.ERROR and not each.rule.startswith(REMEDIATION_RULES) for each in met)
+    return ExitCode.BAD_DATA if unread or any(lacking) else ExitCode.OK
 
 
 def settings_of(register: Register, meter: MeterName | None, timeout: float | None, **more: Any) -> Settings:

@@ -13,7 +13,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO
 
 from finding_tickets.errors import BadDataError, ExitCode, TicketsError
-from finding_tickets.model.problem import Level, Problem
 from finding_tickets.report.text import printable, single_line
 
 # rich takes 50 ms to load: a pipe never waits for it.
@@ -77,14 +76,6 @@ def say_errors(errors: Iterable[TicketsError | None]) -> ExitCode:
         say_error(error)
         codes.append(error.exit_code)
     return ExitCode.worst(*codes)
-
-
-def say_problems(problems: Iterable[Problem]) -> ExitCode:
-    """Print the problems found while reading; only errors make the exit code BAD_DATA."""
-    found = list(problems)
-    if found:
-        say("\n".join(map(str, found)))
-    return ExitCode.BAD_DATA if any(each.level is Level.ERROR for each in found) else ExitCode.OK
 
 
 def ask(question: str) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, find_each, flag
+from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, find_each, flag, say_problem_count
 from finding_tickets.cli.output import (
     Format,
     is_terminal,
     say_errors,
-    say_problems,
     style,
     write,
     write_json,
@@ -66,5 +65,5 @@ def show(
             write("\n\n".join(document_text(page, style) for page in pages))
     # What is wrong with other documents is not what was asked for.
     files = frozenset[str]().union(*(files_of(entry.document) for entry in found))
-    reading = say_problems(problem for problem in listing.problems if problem.file in files)
+    reading = say_problem_count(listing, root, files=files, query=[row.id for row in rows])
     return ExitCode.worst(code, reading, say_errors(entry.measured.problem for entry in found))

@@ -34,7 +34,6 @@ from finding_tickets.cli.output import (
     say,
     say_error,
     say_errors,
-    say_problems,
     style,
     used_width,
     with_signs,
@@ -189,21 +188,24 @@ def measurable(
 ) -> tuple[list[Document], ExitCode]:
     """The documents whose Remediation could be read.
 
-    Errors in their files, and those in ``problems``, are printed and make the code bad data.
+    Errors in their files, and those in ``problems``, make the code bad data. Those are printed by which a
+    document cannot be measured; the others are counted.
     """
     chosen = list(documents)
     theirs = [problem for document in chosen for problem in register.problems_of(document)]
     errors = [problem for problem in dict.fromkeys([*problems, *theirs]) if problem.level is Level.ERROR]
-    code = say_problems(errors)
-    broken = {problem.file: problem.line for problem in errors if problem.rule.startswith(REMEDIATION_RULES)}
+    told = set()
     sound = []
     for document in chosen:
-        unread = sorted(files_of(document) & broken.keys())
-        sound += [] if unread else [document]
-        for file in unread:
-            what = "its Remediation section" if file == document.path else file
-            say(f"{document.id.value}: not measured: {what} has an error on line {broken[file]}")
-    return sound, code
+        files = files_of(document)
+        broken = [each for each in errors if each.file in files and each.rule.startswith(REMEDIATION_RULES)]
+        sound += [] if broken else [document]
+        told.update(broken)
+        for problem in broken:
+            say(f"{document.id.value}: not measured: {problem}")
+    if left := len(errors) - len(told):
+        say(f"{counted(left, 'error')} in other parts of the register; tickets lint prints them")
+    return sound, ExitCode.BAD_DATA if errors else ExitCode.OK
 
 
 def _measure(

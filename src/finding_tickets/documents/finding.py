@@ -21,6 +21,7 @@ from finding_tickets.documents.resolutions import read_corrections, read_resolut
 from finding_tickets.documents.sections import DocumentPart, SectionKind, sections_by_kind
 from finding_tickets.documents.source import Excerpt, Source, Values, row_of_record
 from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.vocabulary import UNSETTLED, Outcome, Status
 
 _CLAIM = re.compile(r".*\b(?:claim|assertion|premise)s?\b.*")
 _STATUS = re.compile(
@@ -102,13 +103,25 @@ def read_finding(
     }
     for field, kind, read in EXTRACTORS:
         values.setdefault(field, []).extend(found for part in of_kind[kind] for found in read(part))
-    # What the file's name says counts only where the ticket does not say it itself. Such a value has an
-    # empty span, so that no edit takes it for text.
+    # What the file's name or its folder says counts only where the ticket does not say it itself. Such values
+    # have an empty span, so that no edit takes them for text.
     if named.severity and values["severity"] is None:
         values["severity"] = source.text(0, 0).record(value=named.severity)
     if named.domain and not values["domains"]:
         values["domains"] = [source.text(0, 0).record(value=named.domain)]
+    if filed := words.folder_of(source.path):
+        _fill_in(values, filed[1], source)
     return Ticket.model_validate(values)
+
+
+def _fill_in(values: Values, said: str, source: Source) -> None:
+    """Take from the folder, which says a status or an outcome, what the ticket does not say of the two."""
+    is_outcome, own = said in set(Outcome), values["outcome"]
+    if values["status"] is None and (is_outcome or not own):
+        status = said if said in set(Status) and not own else Status.CLOSED
+        values["status"] = source.text(0, 0).record(value=status)
+    if is_outcome and not own and values["status"] and values["status"]["value"] not in UNSETTLED | {None}:
+        values["outcome"] = source.text(0, 0).record(value=said)
 
 
 def read_checklist(part: DocumentPart, text: str = "text", done: str = "done") -> Iterator[Values]:

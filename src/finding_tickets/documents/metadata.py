@@ -80,6 +80,12 @@ _FINDING_TITLE = re.compile(
     r"|(?:finding|bug|fix|issue) (?:ticket|report)(?:\s+-\s|\s+(?=[A-Z][A-Z0-9]*-)|$))\s*",
     re.IGNORECASE,
 )
+# What heads every document that was made of one template, and says nothing of this one.
+_BOILERPLATE = re.compile(
+    r"(?:(?:bug|finding|issue|defect|feat|feature|jank|ticket|enhancement|problem)s?[ -]?)*"
+    r"(?:template|ticket|report|title|bug|issue|finding|defect)",
+    re.IGNORECASE,
+)
 _COLON_OR_DASH = re.compile(r":|\s[-\u2013\u2014]\s")
 _SEPARATORS = " :-\u2013\u2014"
 _TASK = re.compile(r"\b(?P<word>task|step|phase|milestone)\s+(?P<number>\d+)\b", re.IGNORECASE)
@@ -281,16 +287,21 @@ def listed(value: Excerpt) -> list[Excerpt]:
     return [source.text(*span) for span in zip(starts, ends, strict=True)]
 
 
-def word_in(phrase: str, words: Words) -> str | None:
-    """The word that ``phrase`` is or begins with; where it names a change, by an arrow, of its last state.
+def beginnings(phrase: str) -> Iterator[str]:
+    """What of ``phrase`` may be a word, the longest first: it or its first words, after a change the last.
 
     What is struck through does not count: ``closed (2024-12-28)``, ``P1 -> P3``, ``~~open~~ fixed``.
     """
     # People keep the history of a value beside it; the last state is the one that counts.
     last = _ARROW.split(_STRUCK.sub(" ", phrase))[-1]
     tokens = _TOKEN.findall(last)[:_LONGEST_WORD]
-    beginnings = (" ".join(tokens[:length]) for length in range(len(tokens), 0, -1))
-    return next((word for each in (last, *beginnings) if (word := word_for(each, words))), None)
+    yield last
+    yield from (" ".join(tokens[:length]) for length in range(len(tokens), 0, -1))
+
+
+def word_in(phrase: str, words: Words) -> str | None:
+    """The word that ``phrase`` is or begins with; where it names a change, by an arrow, of its last state."""
+    return next((word for each in beginnings(phrase) if (word := word_for(each, words))), None)
 
 
 def mentioned_word(phrase: str, words: Words) -> str | None:
@@ -389,7 +400,14 @@ def read_title(metadata: Metadata, title: Excerpt | None, document_id: str) -> V
         rest = _FINDING_TITLE.sub("", words, count=1)
         own = re.match(rf"\[?{re.escape(document_id)}\]?(?![\w-])", rest, re.IGNORECASE)
         rest = rest[own.end() :].lstrip(_SEPARATORS) if own else rest
-    return title.record(value=rest or (stated.plain if stated else words))
+    if stated and (not rest or _BOILERPLATE.fullmatch(rest.strip(_SEPARATORS))):
+        return stated.value.record(value=stated.plain)
+    return title.record(value=rest or words)
+
+
+def is_finding_title(title: str) -> bool:
+    """Whether a heading calls its document a finding, if only as the template of findings does."""
+    return bool(_FINDING_TITLE.match(title) or _BOILERPLATE.fullmatch(title.strip()))
 
 
 def _before_colon(title: str) -> str:

@@ -186,7 +186,8 @@ def unread(base: Register | None, head: Register) -> Iterator[Problem]:
     for problem in head.problems:
         known = (problem.file, problem.rule, problem.message) in already
         if problem.level is Level.ERROR and not known and not problem.rule.startswith(REMEDIATION_RULES):
-            yield replace(problem, rule="gate-unread", message=f"[{problem.rule}] {problem.message}")
+            message = f"[{problem.rule}] {problem.message}"
+            yield problem.model_copy(update={"rule": "gate-unread", "message": message})
 
 
 def exit_code(problems: Iterable[Problem]) -> ExitCode:

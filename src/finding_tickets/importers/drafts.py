@@ -11,11 +11,10 @@ from pathlib import Path
 from finding_tickets.documents.reading import read_document
 from finding_tickets.errors import BadDataError
 from finding_tickets.importers.sarif import DIGITS, MARK, UNNAMED, SarifFinding, Spot
-from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.ticket import LineRange
-from finding_tickets.model.vocabulary import Vocabulary, word_for
+from finding_tickets.model.vocabulary import Level, Vocabulary, word_for
 from finding_tickets.register.config import folders_of
-from finding_tickets.register.files import markdown_files, read_file
+from finding_tickets.register.files import FileProblem, markdown_files, read_file
 from finding_tickets.register.new import Draft, Place
 
 LONGEST_TITLE = 100
@@ -83,7 +82,7 @@ def imported_findings(root: Path) -> Mapping[str, str]:
         BadDataError: A file cannot be read, and nobody knows which findings it is about.
     """
     found: dict[str, str] = {}
-    problems: list[Problem] = []
+    problems: list[FileProblem] = []
     config, folders = folders_of(root)
     for file in markdown_files(root, folders, problems, largest=config.largest_file):
         content = read_file(file, problems)

@@ -24,14 +24,13 @@ def contradictions_in(
 ) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
     """Where a document of these bytes contradicts itself, and the rules that it has lint ignore."""
     from finding_tickets.documents.source import Source
-    from finding_tickets.lint.engine import suppressions
+    from finding_tickets.documents.suppression import ignored_rules
     from finding_tickets.register.config import Config
     from finding_tickets.register.load import Register
 
     alone = Register(Path(), Config(vocabulary=vocabulary), (document,), ())
     source = Source(document.path, data, vocabulary)
-    ignored = (name for each in suppressions(source) if each.reason for name in each.rules)
-    return tuple(problems_of(source, document, alone, *CONTRADICTIONS)), tuple(dict.fromkeys(ignored))
+    return tuple(problems_of(source, document, alone, *CONTRADICTIONS)), ignored_rules(data)
 
 
 def problems_of(source: Source, document: Document, register: Register, *rules: str) -> list[Problem]:

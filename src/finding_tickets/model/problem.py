@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from finding_tickets.errors import BadDataError
-from finding_tickets.model.vocabulary import Level
+from finding_tickets.model.record import Record
+from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
 
 __all__ = ["REMEDIATION_RULES", "Level", "Problem"]
 
-REMEDIATION_RULES = "remediation-"
-"""How the names of the rules about a Remediation begin: a document that breaks one is not measured."""
 
-
-# A dataclass, no pydantic model: the index keeps problems, and a list from the index loads no pydantic.
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Problem:
+class Problem(Record):
     """One message about one place.
 
     ``file`` is relative to the register's root; ``line`` and ``column`` count from 1, columns in characters.

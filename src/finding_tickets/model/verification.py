@@ -148,6 +148,24 @@ class MeasuredTicket(Record):
     times: Times | None = None
 
 
+class MeasuredRun(Record):
+    """What a process measured of one run of what a ticket names under ``run``.
+
+    ``sites`` are file, line, function, metric and count. ``files`` are as in a ``MeasuredTicket``.
+    """
+
+    meter: str
+    torch: str
+    device: str
+    at: dict[str, int]
+    metrics: dict[str, int]
+    sites: tuple[tuple[str, int, str, str, int], ...]
+    unknown: tuple[str, ...]
+    approximate: tuple[str, ...]
+    error: str | None
+    files: dict[str, str]
+
+
 class Verification(Record):
     """One ticket, measured once in one environment (meter, torch, device).
 

@@ -7,10 +7,13 @@ import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from finding_tickets.ground.files import relative
-from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.vocabulary import Level
+
+if TYPE_CHECKING:
+    from finding_tickets.model.problem import Problem
 
 SUFFIX = ".md"
 SIDECAR = ".remediation.yaml"
@@ -45,6 +48,24 @@ class File(NamedTuple):
     path: str
     place: str
     state: State | None
+
+
+class FileProblem(NamedTuple):
+    """A problem as lists need it; those that the index keeps have neither line nor message."""
+
+    file: str
+    rule: str
+    level: Level
+    line: int = 1
+    message: str = ""
+
+    @property
+    def record(self) -> Problem:
+        """The same as a record."""
+        # A list makes no record, and does without pydantic.
+        from finding_tickets.model.problem import Problem
+
+        return Problem(**self._asdict())
 
 
 class KnownFiles(Generic[T]):
@@ -86,7 +107,7 @@ def is_settled(state: State, now: int) -> bool:
 def markdown_files(
     root: Path,
     folders: Iterable[Path],
-    problems: list[Problem],
+    problems: list[FileProblem],
     *,
     largest: int,
     sidecars: list[File] | None = None,
@@ -124,7 +145,7 @@ def markdown_files(
                 sidecars.append(file)
 
 
-def _below(root: Path, folder: Path, problems: list[Problem]) -> Iterator[tuple[str, str]]:
+def _below(root: Path, folder: Path, problems: list[FileProblem]) -> Iterator[tuple[str, str]]:
     """Every file that has one of the suffixes: its path from the root, and where that is."""
 
     def report(error: OSError) -> None:
@@ -145,7 +166,7 @@ def _below(root: Path, folder: Path, problems: list[Problem]) -> Iterator[tuple[
                 yield prefix + name, f"{place}/{name}"
 
 
-def read_file(file: File, problems: list[Problem]) -> bytes | None:
+def read_file(file: File, problems: list[FileProblem]) -> bytes | None:
     """The bytes of a file; None where it cannot be read, which is reported."""
     path = Path(file.place)
     try:
@@ -180,9 +201,11 @@ def _state(status: os.stat_result) -> State | None:
     return State(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def problem_at(path: str, rule: str, message: str, level: Level = Level.ERROR, *, line: int = 1) -> Problem:
+def problem_at(
+    path: str, rule: str, message: str, level: Level = Level.ERROR, *, line: int = 1
+) -> FileProblem:
     """What is wrong with a file of the register."""
-    return Problem(level=level, rule=rule, file=path, line=line, message=message)
+    return FileProblem(path, rule, level, line, message)
 
 
 def sidecar_names(path: str, document_id: str) -> tuple[str, ...]:
@@ -193,7 +216,7 @@ def sidecar_names(path: str, document_id: str) -> tuple[str, ...]:
 
 
 def pair_sidecars(
-    documents: Iterable[tuple[str, str]], sidecars: Collection[str], problems: list[Problem]
+    documents: Iterable[tuple[str, str]], sidecars: Collection[str], problems: list[FileProblem]
 ) -> dict[str, str]:
     """The sidecars of documents, by the paths of these; ``documents`` are paths and IDs.
 

@@ -24,13 +24,13 @@ import msgspec
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
-from finding_tickets.model.problem import Problem
-from finding_tickets.model.vocabulary import Outcome, Vocabulary
+from finding_tickets.model.vocabulary import Level, Outcome, Vocabulary
 from finding_tickets.register.config import Config, chosen_root, folders_of
 from finding_tickets.register.files import (
     SIDECAR,
     UNREADABLE,
     File,
+    FileProblem,
     KnownFiles,
     State,
     markdown_files,
@@ -49,6 +49,7 @@ from finding_tickets.register.staleness import (
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
+    from finding_tickets.model.problem import Problem
     from finding_tickets.model.ticket import Claim, Remediation
 
 CACHE = "index"
@@ -87,6 +88,7 @@ class Row:
     undone: int = 0
     summary: str | None = None
     code: CodeInputs | None = None  # what verifying it depends on, by its Remediation
+    filed: bool = False  # whether status or outcome are not the document's own, but its folder's
 
     @property
     def verifier(self) -> str | None:
@@ -114,12 +116,13 @@ class StatedClaim(NamedTuple):
 class IndexExtras(NamedTuple):
     """What only reports need to know of a document; most documents have none of it."""
 
-    contradictions: tuple[Problem, ...] = ()  # without those that a comment has ignored
+    # The fields of problems, without those that a comment has ignored.
+    contradictions: tuple[dict[str, Any], ...] = ()
     ignored: tuple[str, ...] = ()  # the rules that a comment has lint ignore in it, with a reason
     claims: tuple[StatedClaim, ...] = ()
 
 
-Examine = Callable[["Document", bytes, Vocabulary], tuple[tuple[Problem, ...], tuple[str, ...]]]
+Examine = Callable[["Document", bytes, Vocabulary], tuple[tuple["Problem", ...], tuple[str, ...]]]
 """Finds the contradictions of a document, and the rules that it has lint ignore."""
 
 
@@ -129,7 +132,7 @@ class IndexEntry(msgspec.Struct, frozen=True, array_like=True):
     row: Row | None = None
     line: int = 0  # of the ID
     section_line: int = 0  # of the Remediation section, if there is one
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FileProblem, ...] = ()  # without those that a comment has lint ignore
     code: CodeInputs | None = None  # of a remediation beside its ticket
     # None where nobody asked for those of a document; a sidecar and a file without one always have them.
     extras: IndexExtras | None = None
@@ -156,7 +159,7 @@ class Listing:
     root: Path
     config: Config
     rows: tuple[Row, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[FileProblem, ...]
     sidecars: Mapping[str, str] = field(default_factory=dict)
     verdicts: Mapping[str, CurrentVerdict] | None = None
     extras: Mapping[str, IndexExtras] = field(default_factory=dict)
@@ -173,6 +176,7 @@ def list_rows(
     measured: bool = False,
     examine: Examine | None = None,
     parsed: dict[str, Document | Remediation] | None = None,
+    met: list[Problem] | None = None,
 ) -> Listing:
     """The rows of the register at ``root``, which is chosen as ``load`` chooses it.
 
@@ -182,18 +186,21 @@ def list_rows(
         measured: Also look up the verdict on each document.
         examine: Also collect the extras of each document, with the contradictions that this finds.
         parsed: Gets the record of each file that had to be read, by its path.
+        met: Gets the problems with files and IDs, and those of each file that had to be read.
     """
     place = chosen_root(root)
     config, folders = folders_of(place)
-    problems: list[Problem] = []
+    problems: list[FileProblem] = []
     sidecars: list[File] = []
-    files = list(markdown_files(place, folders, problems, largest=config.largest_file, sidecars=sidecars))
+    below = markdown_files(place, folders, problems, largest=config.largest_file, sidecars=sidecars)
+    files = [file for file in below if not config.is_excluded(file.path)]
     # Two registers may have one name.
     name = f"{place.name}-{zlib.crc32(os.fsencode(place)):08x}"
     index = _read_index(name, place, config.vocabulary) if indexed else IndexFile("")
     # A caller that asks for extras cannot use an entry without them; any entry serves the others.
     known = KnownFiles({p: e for p, e in index.entries.items() if not examine or e[1].extras is not None})
-    read = partial(_read, vocabulary=config.vocabulary, examine=examine, parsed=parsed)
+    inside: list[Problem] = []
+    read = partial(_read, vocabulary=config.vocabulary, examine=examine, parsed=parsed, met=inside)
     entries = {file.path: known.get(file, read) for file in [*files, *sidecars]}
     found = [(row, entries[file.path]) for file in files if (row := entries[file.path].row)]
     problems += (problem for file in files for problem in entries[file.path].problems)
@@ -217,6 +224,11 @@ def list_rows(
     rows.sort(key=lambda row: (natural(row.id), row.path))
     verdicts = Verdicts(place, config.evidence, index.digests, index.evidence)
     current = _current(rows, verdicts) if measured else None
+    if met is not None:
+        # A sidecar without a ticket is no more than that.
+        lone = {file.path for file in sidecars}.difference(pairs.values())
+        met += (problem.record for problem in problems if problem.message)
+        met += (problem for problem in inside if problem.file not in lone)
     # What could not be read may be readable the next time although nothing shows in its state.
     unread = {problem.file for problem in problems if problem.rule == UNREADABLE}
     sound = {path: entry for path, entry in known.kept.items() if path not in unread}
@@ -237,12 +249,14 @@ def _read(
     vocabulary: Vocabulary,
     examine: Examine | None,
     parsed: dict[str, Document | Remediation] | None,
+    met: list[Problem],
 ) -> IndexEntry:
     # Nothing that parses is imported where nothing has changed.
     from finding_tickets.documents.reading import read_document
+    from finding_tickets.documents.suppression import ignored_rules
 
     record: Document | Remediation | None
-    unread: list[Problem] = []
+    unread: list[FileProblem] = []
     data = read_file(file, unread)
     if file.path.lower().endswith(SIDECAR):
         from finding_tickets.documents.remediation import read_sidecar
@@ -250,19 +264,29 @@ def _read(
         # One that cannot be read is still the remediation of its ticket.
         record, problems = read_sidecar(data or b"", file.path)
         extras = IndexExtras(claims=tuple(map(stated_claim, record.claims)))
-        entry = IndexEntry(problems=problems, code=code_inputs(record), extras=extras)
+        entry = IndexEntry(code=code_inputs(record), extras=extras)
     else:
         record, problems = read_document(data or b"", file.path, vocabulary)
-        entry = IndexEntry(problems=problems, extras=IndexExtras())
+        entry = IndexEntry(extras=IndexExtras())
         if record is not None:
             section = record.remediation
             claims = tuple(map(stated_claim, section.claims)) if section else ()
-            examined = IndexExtras(*examine(record, data or b"", vocabulary), claims) if examine else None
+            examined = None
+            if examine:
+                found, ignored = examine(record, data or b"", vocabulary)
+                fields = tuple(problem.model_dump(mode="json") for problem in found)
+                examined = IndexExtras(fields, ignored, claims)
             line, at = record.id.span.line, section.span.line if section else 0
-            entry = IndexEntry(row_of(record), line, at, problems, extras=examined)
+            entry = IndexEntry(row_of(record), line, at, extras=examined)
     if parsed is not None and record is not None:
         parsed[file.path] = record
-    return msgspec.structs.replace(entry, problems=tuple(unread)) if unread else entry
+    # What cannot be read says nothing else; no comment has lint ignore an error.
+    problems = tuple(each.record for each in unread) or problems
+    ignored = ignored_rules(data or b"") if problems else ()
+    met += problems
+    wanted = (each for each in problems if each.level is Level.ERROR or each.rule not in ignored)
+    indexed = tuple(FileProblem(each.file, each.rule, each.level) for each in wanted)
+    return msgspec.structs.replace(entry, problems=indexed)
 
 
 def row_of(document: Document) -> Row:
@@ -302,6 +326,7 @@ def row_of(document: Document) -> Row:
         created=_stated_text(document.created),
         updated=_stated_text(document.updated),
         summary=document.summary.raw if document.summary else None,
+        filed=any(each is not None and not each.raw for each in (document.status, document.outcome)),
     )
 
 
@@ -344,7 +369,7 @@ def _current(rows: Sequence[Row], verdicts: Verdicts) -> dict[str, CurrentVerdic
     return found
 
 
-def _duplicates(found: Iterable[tuple[Row, IndexEntry]]) -> Iterator[Problem]:
+def _duplicates(found: Iterable[tuple[Row, IndexEntry]]) -> Iterator[FileProblem]:
     """A problem for every ID that another document has too, in any case; it says where else."""
     named: dict[str, list[tuple[Row, int]]] = {}
     for row, entry in found:

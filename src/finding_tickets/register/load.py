@@ -16,7 +16,7 @@ from finding_tickets.documents.remediation import read_sidecar
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.ticket import Remediation
 from finding_tickets.register.config import Config
-from finding_tickets.register.files import File, read_file, sidecar_names
+from finding_tickets.register.files import File, FileProblem, read_file, sidecar_names
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.lookup import find
 from finding_tickets.register.staleness import CurrentVerdict, Verdicts, code_inputs
@@ -65,21 +65,23 @@ def load(root: Path | str | None = None) -> Register:
         BadDataError: The configuration is wrong.
     """
     parsed: dict[str, Document | Remediation] = {}
-    listing = list_rows(None if root is None else Path(root), indexed=False, parsed=parsed)
+    problems: list[Problem] = []
+    listing = list_rows(None if root is None else Path(root), indexed=False, parsed=parsed, met=problems)
     documents = []
     for row in listing.rows:
         document, beside = parsed[row.path], parsed.get(listing.sidecars.get(row.path, ""))
         if not isinstance(document, Remediation):
             documents.append(_with(document, beside if isinstance(beside, Remediation) else None))
-    return Register(listing.root, listing.config, tuple(documents), listing.problems)
+    return Register(listing.root, listing.config, tuple(documents), tuple(problems))
 
 
 def load_named(root: Path | None, ids: Collection[str]) -> Register | None:
     """The register with no other documents than those with these IDs; None unless each is the ID of one.
 
-    The other documents are known from the index and not read; their problems are among those of the register.
+    The other documents are known from the index and not read, and the register has no problems of theirs.
     """
-    listing = list_rows(root)
+    problems: list[Problem] = []
+    listing = list_rows(root, met=problems)
     wanted = {name.strip().casefold() for name in ids}
     rows = [row for row in listing.rows if row.id.casefold() in wanted]
     if not wanted or wanted != {row.id.casefold() for row in rows}:
@@ -90,24 +92,35 @@ def load_named(root: Path | None, ids: Collection[str]) -> Register | None:
             data = (listing.root / row.path).read_bytes()
         except OSError:
             return None
-        document = read_one(listing.root, row.path, listing.config, data)
+        document = read_one(listing.root, row.path, listing.config, data, problems)
         documents += [document] if document else []
-    return Register(listing.root, listing.config, tuple(documents), listing.problems)
+    # A file that has changed was read for the index, too.
+    return Register(listing.root, listing.config, tuple(documents), tuple(dict.fromkeys(problems)))
 
 
-def read_one(root: Path, path: str, config: Config, data: bytes) -> Document | None:
-    """The document in the file ``path``, which has these bytes, with the remediation beside it, if one is."""
-    document, _ = read_document(data, path, config.vocabulary)
-    return with_sidecar(root, document) if document else None
+def read_one(
+    root: Path, path: str, config: Config, data: bytes, problems: list[Problem] | None = None
+) -> Document | None:
+    """The document in the file ``path``, which has these bytes, with the remediation beside it, if one is.
+
+    What could not be understood is added to ``problems``.
+    """
+    document, found = read_document(data, path, config.vocabulary)
+    if problems is not None:
+        problems += found
+    return with_sidecar(root, document, problems) if document else None
 
 
-def with_sidecar(root: Path, document: Document) -> Document:
-    """A document with the remediation that stands beside it, if one does."""
+def with_sidecar(root: Path, document: Document, problems: list[Problem] | None = None) -> Document:
+    """A document with the remediation that stands beside it, if one does; problems as in ``read_one``."""
     places = ((name, root / name) for name in sidecar_names(document.path, document.id.value))
     beside = next((File(name, str(place), None) for name, place in places if place.is_file()), None)
     if beside is None:
         return document
-    remediation, _ = read_sidecar(read_file(beside, []) or b"", beside.path)
+    unread: list[FileProblem] = []
+    remediation, found = read_sidecar(read_file(beside, unread) or b"", beside.path)
+    if problems is not None:
+        problems += [each.record for each in unread] or found
     return _with(document, remediation)
 
 

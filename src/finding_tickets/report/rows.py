@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from finding_tickets.model.vocabulary import Opinion, Severity, Verdict, Vocabulary
-from finding_tickets.register.disposition import UNDECIDED, disposed, filed_as, is_fixed
+from finding_tickets.model.vocabulary import Opinion, Severity, Verdict
+from finding_tickets.register.disposition import UNDECIDED, disposed, is_fixed
 from finding_tickets.register.index import IndexExtras, Row
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
@@ -124,15 +124,9 @@ def rows_of(facts: Facts, chosen: Iterable[Row], extras: Mapping[str, IndexExtra
 
     A rule that the configuration has lint ignore says nothing in a report either.
     """
-    # Read once: a report has a row for each of thousands of documents.
-    selected, ignored = facts.config.lint_select, facts.config.lint_ignore
-    vocabulary = facts.config.vocabulary
-
-    def is_wanted(rule: str) -> bool:
-        return (selected is None or rule in selected) and rule not in ignored
-
+    is_wanted = facts.config.is_linted
     for stated in chosen:
-        row = row_of(stated, facts.measured(stated), extras.get(stated.path, IndexExtras()), vocabulary)
+        row = row_of(stated, facts.measured(stated), extras.get(stated.path, IndexExtras()))
         found = [*row.contradictions, *_contrary_problems(row, facts)]
         yield replace(
             row,
@@ -145,9 +139,8 @@ def _contrary_problems(row: ReportRow, facts: Facts) -> list[Problem]:
     """What lint says of a document that is closed as fixed against its own measurement."""
     stated = row.stated
     contrary = row.verification and row.verification.verdict in {Verdict.FAILED, Verdict.REFUTED}
-    filed = filed_as(stated.path, facts.config.vocabulary)
     # Few documents are: only those have to be read.
-    if not contrary or not is_fixed(stated.status, stated.outcome, filed):
+    if not contrary or not is_fixed(stated.status, stated.outcome):
         return []
     from finding_tickets.lint.contradictions import problems_of
     from finding_tickets.lint.engine import source_of
@@ -165,13 +158,12 @@ def row_of(
     stated: Row,
     measured: CurrentVerdict,
     extras: IndexExtras = IndexExtras(),  # noqa: B008 - frozen
-    vocabulary: Vocabulary = Vocabulary(),  # noqa: B008 - frozen
 ) -> ReportRow:
     """The row of one document, by what is in it."""
     is_finding = stated.kind == "finding"
     # A ticked item, a measurement, or a reason not to look for one, is evidence.
     shown = stated.done or measured.verification or measured.problem or UNPROVEN_RULE in extras.ignored
-    is_closed = is_finding and is_fixed(stated.status, stated.outcome, filed_as(stated.path, vocabulary))
+    is_closed = is_finding and is_fixed(stated.status, stated.outcome)
     # A reviewer who takes no side does not split those who do.
     sides = {SIDES[said] for _, said in stated.reviews if said in SIDES}
     if not is_finding:
@@ -199,10 +191,17 @@ def row_of(
         consensus=consensus,
         claimed=tuple(LawChange(each, claimed(BEFORE, each), claimed(AFTER, each)) for each in metrics),
         changes=tuple(law_changes(measured.verification)) if measured.verification else (),
-        contradictions=extras.contradictions,
+        contradictions=tuple(map(_problem, extras.contradictions)),
         is_unproven=is_closed and not shown,
         ignored=extras.ignored,
     )
+
+
+def _problem(fields: Mapping[str, Any]) -> Problem:
+    # Few registers have a document that contradicts itself: the others' reports load no pydantic.
+    from finding_tickets.model.problem import Problem
+
+    return Problem.model_validate(fields)
 
 
 def _verdict_cell(row: Row, facts: Facts) -> str:
@@ -240,9 +239,13 @@ LIST_COLUMNS: Mapping[str, Callable[[Row, Facts], object]] = {
 DEFAULT_COLUMNS = ("id", "severity", "status", "verdict", "title")
 
 
-def list_cells(row: Row, facts: Facts, names: Iterable[str]) -> list[str]:
-    """The cells of a document in a list; what it does not state is empty."""
-    values = (LIST_COLUMNS[name](row, facts) for name in names)
+def list_cells(row: Row, facts: Facts, names: Iterable[str], *, is_for_people: bool = False) -> list[str]:
+    """The cells of a document in a list; what it does not state is empty.
+
+    People are shown a disposition that is its folder's as such; a column of a file has nothing but its word.
+    """
+    filed = {"status": f"{disposed(row.status, row.outcome)} (folder)"} if row.filed and is_for_people else {}
+    values = (filed.get(name) or LIST_COLUMNS[name](row, facts) for name in names)
     return ["" if value is None else str(value) for value in values]
 
 

@@ -401,6 +401,7 @@ class DocumentPage:
 
 def document_page(facts: Facts, entry: MeasuredDocument, history: Sequence[str] = ()) -> DocumentPage:
     """The page of one document, whose file may be gone since it was read."""
+    from finding_tickets.register.disposition import disposition_text
     from finding_tickets.register.index import row_of
 
     row, text = row_of(entry.document), ""
@@ -409,8 +410,7 @@ def document_page(facts: Facts, entry: MeasuredDocument, history: Sequence[str] 
     is_stale = entry.measured.verdict is Verdict.STALE
     return DocumentPage(
         entry=entry,
-        # A ticket may be resolved by the word that is its status.
-        decided=[word for word in dict.fromkeys((row.severity, row.status, row.outcome)) if word],
+        decided=[word for word in (row.severity, disposition_text(row)) if word],
         text=text,
         sections=[_related_section(row, entry.document, facts), *_remediation_sections(entry)],
         history=history,

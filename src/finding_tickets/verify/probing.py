@@ -17,10 +17,10 @@ from pydantic import TypeAdapter, ValidationError
 from finding_tickets.errors import UsageError
 from finding_tickets.measure.isolation import PRELOADED, Isolation, Task
 from finding_tickets.measure.tasks import At
+from finding_tickets.model.vocabulary import MOST_POINTS
 
 PROBE_FUNCTION = "finding_tickets.measure.probe:probe_payload"
 PRELOAD = (*PRELOADED, "finding_tickets.measure.probe")
-MOST_POINTS = 1000
 TARGET_FORMS = "a target is script.py, package.module, package.module:function or tests/test_x.py::test_y"
 TargetKind = Literal["function", "script", "module", "test"]
 

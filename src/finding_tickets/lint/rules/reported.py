@@ -7,14 +7,13 @@ something, lint itself reports.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
 
 from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.source import Source, code_spans, parse, walk
+from finding_tickets.documents.suppression import is_within
 from finding_tickets.lint.rules.rule import Fix, Rule, add
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.vocabulary import Vocabulary
@@ -50,13 +49,6 @@ def _rows(data: bytes) -> Mapping[int, tuple[int, int, int]]:
 def _pipes_of(row: bytes) -> list[int]:
     """Where a row has pipes that end a cell."""
     return [at for at, byte in enumerate(row) if byte == ord("|") and row[at - 1 : at] != b"\\"]
-
-
-def is_within(offset: int, spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether one of ``spans``, which are sorted and lie apart, holds the offset."""
-    # A hostile file may have a hundred thousand of both.
-    at = bisect_right(spans, offset, key=itemgetter(0)) - 1
-    return at >= 0 and offset < spans[at][1]
 
 
 def _part_from_table(source: Source, problem: Problem) -> Sequence[Splice]:
@@ -103,7 +95,7 @@ ERRORS = """
     unreadable too-large empty-file binary-file invalid-utf8 merge-conflict duplicate-id
     remediation-block remediation-yaml remediation-key remediation-twice remediation-type
     remediation-missing remediation-why remediation-answer remediation-variant remediation-path
-    remediation-sidecar
+    remediation-sidecar remediation-run
 """
 """What leaves a document unreadable, or its remediation."""
 WARNINGS = """
