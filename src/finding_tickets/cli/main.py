@@ -32,7 +32,9 @@ COMMANDS = {
     "list": Command("list:list_tickets", "queries.md", "List documents with severity, status and verdict."),
     "show": Command("show:show", "git.md", "Show documents with their verdict, laws and claims."),
     "new": Command("new:new", "tickets.md", "Write a ticket under the next free ID."),
-    "import": Command("import_sarif:import_results", "importing.md", "Write tickets for findings in SARIF."),
+    "import": Command(
+        "import_findings:import_results", "importing.md", "Write tickets for findings in a report or SARIF."
+    ),
     "set": Command("edit:set_values", "editing.md", "Set metadata: severity=P3 assignee=me."),
     "close": Command("edit:close", "editing.md", "Close a ticket; as fixed only if it is verified."),
     "reopen": Command("edit:reopen", "editing.md", "Open a closed ticket again."),

@@ -163,6 +163,8 @@ def labelled_values(
             titles = table.titles
             # Without a header of its own, the first row of a table of labels is its header for Markdown.
             titled = titles[0] in _COLUMN_TITLES and len(titles) > 1
+            # ``| Key | BUG-7 |`` is a row.
+            titled = titled and not source.vocabulary.an_id.fullmatch(titles[1])
             valued = len(titles) == _FIELD_AND_VALUE or (titled and titles[1] in _VALUE_TITLES)
             for row in table.body if titled else table.rows:
                 if row.text:
