@@ -22,7 +22,7 @@ from finding_tickets.lint.contradictions import contradictions_in
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts, parse
-from finding_tickets.report import write_report
+from finding_tickets.report import short_lines, write_report
 from finding_tickets.report.rows import rows_of
 from finding_tickets.report.status import (
     TEMPLATES,
@@ -31,7 +31,6 @@ from finding_tickets.report.status import (
     ReportFormat,
     StatusReport,
     compare_since,
-    status_lines,
     status_of_rows,
 )
 
@@ -54,7 +53,7 @@ def report(
     output: Annotated[Path | None, option("FILE", "The file, or - for stdout.", "--output", "-o")] = None,
 ) -> ExitCode:
     """Report what was won, what to do next, what is refuted, and counts."""
-    is_short = output_format is None and template is None and output is None and is_terminal(sys.stdout)
+    is_short = output_format is None and not (template or output or since) and is_terminal(sys.stdout)
     output_format = output_format or ReportFormat.MARKDOWN
     if template is not None and output_format not in TEMPLATES:
         raise UsageError(f"--format {output_format} has no --template")
@@ -82,8 +81,8 @@ def report(
     is_protected = files_to_protect(listing, [*(row.path for row in listing.rows), *unread_files])
     if summary:
         refuse_protected(summary, is_protected)
-    if is_short and since is None:
-        write("\n".join(status_lines(made, style, used_width(sys.stdout))))
+    if is_short:
+        write("\n".join(short_lines(made, style, used_width(sys.stdout))))
         say("the whole report: tickets report --format markdown, or --format html -o report.html")
     else:
         write_output(write_report(made, output_format), output, is_protected)

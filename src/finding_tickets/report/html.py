@@ -32,7 +32,7 @@ from finding_tickets.ground.git import GitError, ask_bytes
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.charts import Chart, charts
 from finding_tickets.report.rows import ReportRow
-from finding_tickets.report.status import NAMED, StatusReport, won
+from finding_tickets.report.status import StatusReport, won
 from finding_tickets.report.templates import pieces, source
 from finding_tickets.report.text import AFTER, BEFORE, WAITING, Sources, laws_by_line
 from finding_tickets.verify.plan import places_of
@@ -43,8 +43,8 @@ PACK = 50
 """Sections that are packed together: more of them take less room, fewer are opened faster."""
 FIRST_ROWS = 200
 """Rows of the table that are laid out from the start, and for each time that more are asked for."""
-HEADLINES = 10
-"""Documents that are told of at the top; the table has them all."""
+HEADLINES, NAMED = 10, 3
+"""Documents that are told of at the top, and for each step; the table has them all."""
 LONGEST_LIST = 100
 """Items of a list in the summary; the table has them all."""
 HEADINGS = 3

@@ -20,7 +20,7 @@ from finding_tickets.lint.rules import RULES
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.rows import ReportRow
-from finding_tickets.report.status import NEXT_STEP, Profile, StatusReport
+from finding_tickets.report.status import STEPS, Profile, StatusReport
 from finding_tickets.report.text import fields_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -121,7 +121,7 @@ def write_sarif(report: StatusReport) -> Iterator[str]:
         {
             "id": verdict.value,
             "shortDescription": {"text": meaning},
-            "help": {"text": f"What to do: {NEXT_STEP[verdict]}."},
+            "help": {"text": f"What to do: {STEPS[verdict]}."},
             "defaultConfiguration": {"level": level},
         }
         for verdict, (level, meaning) in VERDICTS.items()
