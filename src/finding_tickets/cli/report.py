@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, Query, Root, format_option, option, say_problem_count
+from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option, say_problem_count
 from finding_tickets.cli.output import is_terminal, say, say_errors, style, used_width, write
 from finding_tickets.cli.output_file import (
     add_to_summary,
@@ -51,9 +51,12 @@ def report(
         Path | None, option("FILE", "Add counts and open work to this file, as Markdown.")
     ] = None,
     output: Annotated[Path | None, option("FILE", "The file, or - for stdout.", "--output", "-o")] = None,
+    verbose: Annotated[bool, flag("--verbose", "Print the whole report on a terminal too.", "-v")] = False,
 ) -> ExitCode:
     """Report what was won, what to do next, what is refuted, and counts."""
-    is_short = output_format is None and not (template or output or since) and is_terminal(sys.stdout)
+    is_short = (
+        output_format is None and not (verbose or template or output or since) and is_terminal(sys.stdout)
+    )
     output_format = output_format or ReportFormat.MARKDOWN
     if template is not None and output_format not in TEMPLATES:
         raise UsageError(f"--format {output_format} has no --template")
@@ -83,7 +86,7 @@ def report(
         refuse_protected(summary, is_protected)
     if is_short:
         write("\n".join(short_lines(made, style, used_width(sys.stdout))))
-        say("the whole report: tickets report --format markdown, or --format html -o report.html")
+        say("-v prints the whole report; --format html -o report.html writes a page")
     else:
         write_output(write_report(made, output_format), output, is_protected)
     if summary:

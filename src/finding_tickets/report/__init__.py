@@ -35,7 +35,7 @@ def write_report(report: StatusReport, output_format: str) -> Iterator[str]:
         case "csv":
             from finding_tickets.report.rows import write_csv
 
-            return write_csv(report.rows)
+            return write_csv(report.status.rows)
         case "junit":
             from finding_tickets.report.junit import write_junit
 

@@ -272,18 +272,18 @@ class ReportPage:
     def __init__(self, report: StatusReport) -> None:
         self.report = report
         self.sources = Sources(report.facts.root)
-        self.packed = len(report.rows) > MOST_UNPACKED
+        self.packed = len(report.status.rows) > MOST_UNPACKED
         # Links are relative to the folder, and a cleaner is made for each resolver.
         self._resolvers: dict[str, Resolve] = {}
         # The place of a document on the page is its ID, with a number where several share one. An ID that
         # stands for a file's name may have white space, and what is no text.
         seen: Counter[str] = Counter()
         self.anchors: list[str] = []
-        for row in report.rows:
+        for row in report.status.rows:
             name = "-".join(row.id.encode(errors="replace").decode().split())
             seen[name] += 1
             self.anchors.append(name if seen[name] == 1 else f"{name}~{seen[name]}")
-        placed = list(zip(report.rows, self.anchors, strict=True))
+        placed = list(zip(report.status.rows, self.anchors, strict=True))
         # Of documents that share an ID the first one is meant.
         self.by_id = {row.id.casefold(): anchor for row, anchor in reversed(placed)}
         self.by_path = {row.path: anchor for row, anchor in placed}
@@ -301,7 +301,7 @@ class ReportPage:
 
     def sections(self) -> Iterator[DocumentSection]:
         """Every document, in the order of the report."""
-        for row, anchor in zip(self.report.rows, self.anchors, strict=True):
+        for row, anchor in zip(self.report.status.rows, self.anchors, strict=True):
             yield DocumentSection(self, row, anchor)
 
     def packs(self) -> Iterator[list[DocumentSection]]:

@@ -109,7 +109,7 @@ def lint_log(problems: Iterable[Problem]) -> dict[str, Any]:
 
 def write_sarif(report: StatusReport) -> Iterator[str]:
     """A report as one run; the results of the profile ``github`` are the open work, the worst first."""
-    shown: Sequence[ReportRow] = report.rows
+    shown: Sequence[ReportRow] = report.status.rows
     notes = []
     if report.profile is Profile.GITHUB:
         # What passed or was settled would be an open alert there.

@@ -257,21 +257,6 @@ class StatusReport:
     profile: Profile = Profile.FULL
 
     @property
-    def rows(self) -> tuple[ReportRow, ...]:
-        """One for each document, in the order of the query."""
-        return self.status.rows
-
-    @property
-    def query(self) -> str:
-        """What chose the documents; empty where they are all there are."""
-        return self.status.query
-
-    @property
-    def since(self) -> Since | None:
-        """What is different from the revision that was asked for, if one was."""
-        return self.status.since
-
-    @property
     def templates(self) -> Path:
         """The folder of the register's own templates, which come first."""
         return self.facts.root / self.facts.config.templates
@@ -300,7 +285,7 @@ class StatusReport:
 
     def entries(self) -> Iterator[MeasuredDocument]:
         """Each document whole, read when it is asked for and not kept; those gone by now are left out."""
-        return measured_documents(self.facts, (row.stated for row in self.rows))
+        return measured_documents(self.facts, (row.stated for row in self.status.rows))
 
 
 def status_of_rows(
@@ -459,28 +444,23 @@ def _next_steps(
     # An order must stand outside of all parentheses, and counts for nothing here.
     chosen = re.sub(r"-?sort:\S+", "", query)
     chosen = f"({chosen})" if " OR " in chosen else chosen
-    unsettled = f" status:{','.join(sorted(UNSETTLED))}"
+    unsettled = f"status:{','.join(sorted(UNSETTLED))}"
+    rules = {CONTRADICT: {each.rule for row in rows for each in row.contradictions}, PROVE: {UNPROVEN_RULE}}
+    conditions = {
+        STATE: "kind:finding no:status",
+        Verdict.UNVERIFIED: f"verdict:unverified has:verifier {unsettled}",
+        **{status: f"verdict:unverified no:verifier status:{status}" for status in UNSETTLED},
+        **{verdict: f"verdict:{verdict}" for verdict in AGAINST},
+        **dict.fromkeys(rules, ""),
+    }
     for key, step in STEPS.items():
         # What is blocked cannot be done next; of the worst, what has waited longest comes first.
         found = by_step.get(step, [])
         found.sort(key=lambda row: (row.id in blocked, row.severity, row.stated.created or NO_DATE))
-        command, condition = "list", f"verdict:{key}{'' if key in AGAINST else unsettled}"
-        if key == CONTRADICT:
-            rules = {problem.rule for row in found for problem in row.contradictions}
-            command, condition = f"lint --select {','.join(sorted(rules))}", ""
-        elif key == PROVE:
-            command, condition = f"lint --select {UNPROVEN_RULE}", ""
-        elif key == STATE:
-            condition = "kind:finding no:status"
-        elif key == Verdict.UNVERIFIED:
-            condition += " has:verifier"
-        elif key in UNSETTLED:
-            condition = f"verdict:unverified no:verifier status:{key}"
-        asked = " ".join(filter(None, (chosen, condition)))
+        command = f"tickets lint --select {','.join(sorted(rules[key]))}" if key in rules else "tickets list"
+        asked = f"{chosen} {conditions.get(key, f'verdict:{key} {unsettled}')}".strip()
         if found:
-            yield NextStep(
-                step, tuple(found), " ".join(filter(None, ("tickets", command, asked and shlex.quote(asked))))
-            )
+            yield NextStep(step, tuple(found), f"{command} {shlex.quote(asked)}" if asked else command)
 
 
 def _by_age(rows: Sequence[ReportRow]) -> CrossTable | None:
