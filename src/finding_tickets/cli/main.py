@@ -30,10 +30,14 @@ class Command(NamedTuple):
 COMMANDS = {
     "init": Command("init:init", "adopting.md", "Configure a register and write a first verifier."),
     "list": Command("list:list_tickets", "queries.md", "List documents with severity, status and verdict."),
+    "board": Command("list:board", "queries.md", "Show tickets by what people decided about them."),
     "show": Command("show:show", "git.md", "Show documents with their verdict, laws and claims."),
     "new": Command("new:new", "tickets.md", "Write a ticket under the next free ID."),
     "import": Command("import_sarif:import_results", "importing.md", "Write tickets for findings in SARIF."),
     "set": Command("edit:set_values", "editing.md", "Set metadata: severity=P3 assignee=me."),
+    "edit": Command(
+        "edit:edit", "editing.md", "Edit a document in VISUAL or EDITOR, with the checks of an edit."
+    ),
     "close": Command("edit:close", "editing.md", "Close a ticket; as fixed only if it is verified."),
     "reopen": Command("edit:reopen", "editing.md", "Open a closed ticket again."),
     "relate": Command("edit:relate", "editing.md", "Relate two tickets, in both of them."),
@@ -52,9 +56,10 @@ EXIT_CODES = (
     "Exit codes: 0 fine, 1 a gate failed, 2 wrong usage, 3 inconclusive, 4 bad data, 70 bug, 130 interrupt."
 )
 DEBUG = "TICKETS_DEBUG"
-QUERIED = {"list", "graph", "lint", "verify", "report"}
-# No option has a colon in its name, but what a query excludes looks like one: -status:open.
-NEGATED = re.compile(r"^-(?=[a-z][a-z-]*:)", re.IGNORECASE)
+QUERIED = {"list", "board", "graph", "lint", "verify", "report"}
+# No option has a colon in its name, but what a query excludes looks like one: -status:open. So does its
+# near miss -status=open, which the query names.
+NEGATED = re.compile(r"^-(?=[a-z][a-z-]*(?::|(?<=[a-z]{2})[!<>=]))", re.IGNORECASE)
 
 
 def main() -> None:

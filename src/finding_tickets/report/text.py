@@ -15,7 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
-from unicodedata import category
+from unicodedata import category, east_asian_width
 
 from finding_tickets.model.vocabulary import Verdict
 
@@ -111,6 +111,25 @@ def single_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
+def cell_width(text: str) -> int:
+    """The columns of a terminal that a text takes: two for a wide letter, none for a combining one."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        2 if east_asian_width(char) in "WF" else category(char) not in {"Mn", "Me", "Cf"} for char in text
+    )
+
+
+def fitted(text: str, width: int) -> str:
+    """A text in exactly this many columns of a terminal: filled up with blanks, or cut, which shows."""
+    left = width - cell_width(text)
+    if left >= 0:
+        return text + " " * left
+    while text and cell_width(text) >= width:
+        text = text[:-1]
+    return text + "…" + " " * (width - 1 - cell_width(text))
+
+
 def plainly(text: str, style: str) -> str:  # noqa: ARG001 - a styler's signature
     """A styler that colours nothing."""
     return text
@@ -128,8 +147,8 @@ def aligned(rows: Iterable[Sequence[TableCell]], style: Styler = plainly, width:
             text, look = cell if isinstance(cell, Styled) else (cell, "")
             sign = f"{SIGNS[text]} " if width and look and text in SIGNS else ""
             table[-1].append(Styled(f"{sign}{printable(text)}", look))
-    # Widths count letters before they are styled: escape sequences take no column.
-    widths = [max(len(cell.text) for cell in column) for column in zip(*table, strict=True)]
+    # Widths count columns before they are styled: escape sequences take none.
+    widths = [max(cell_width(cell.text) for cell in column) for column in zip(*table, strict=True)]
     room = width - len(INDENT) * (len(widths) - 1)
     # The widest columns give way first: names and laws stay whole as long as they can.
     while width and sum(widths) > room and max(widths) > LEAST_ROOM:
@@ -140,13 +159,13 @@ def aligned(rows: Iterable[Sequence[TableCell]], style: Styler = plainly, width:
     lines = []
     for styled in table:
         wrapped = (
-            wrap(cell.text, columns) if len(cell.text) > columns else [cell.text]
+            wrap(cell.text, columns) if cell_width(cell.text) > columns else [cell.text]
             for cell, columns in zip(styled, widths, strict=True)
         )
         for pieces in zip_longest(*wrapped, fillvalue=""):
             # The style ends with the text: blanks between columns have no colour.
             cells = (
-                (style(piece, cell.style) if piece else "") + " " * (columns - len(piece))
+                (style(piece, cell.style) if piece else "") + " " * (columns - cell_width(piece))
                 for piece, cell, columns in zip(pieces, styled, widths, strict=True)
             )
             lines.append(INDENT.join(cells).rstrip())
