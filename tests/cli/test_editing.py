@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
@@ -320,12 +321,15 @@ def test_labels_are_added_and_removed(tickets: Tickets, repository: Repository) 
     repository.ticket("A-2", status="open", rows="| **Domain** | `old` / `loop` |\n")
     assert 0 == tickets("set", "A-1", "A-2", "labels=+train,new", "labels=-old").code
     tags, domains = repository.load().documents
+    assert isinstance(domains, Ticket)
     assert "gpu, train, new" == tags.metadata["Tags"].raw
     assert ["loop", "train", "new"] == [each.value for each in domains.domains]
     ran = tickets("set", "A-2", "domain=-gone")
     assert (2, True) == (ran.code, "domain has no 'gone' (it has loop, train, new)" in ran.err)
     assert 0 == tickets("set", "A-2", "domain=one").code
-    assert ["one"] == [each.value for each in repository.load().find("A-2").domains]
+    domains = repository.load().find("A-2")
+    assert isinstance(domains, Ticket)
+    assert ["one"] == [each.value for each in domains.domains]
 
 
 @pytest.mark.parametrize(

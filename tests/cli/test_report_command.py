@@ -28,10 +28,16 @@ def test_a_report_on_stdout(tickets: Tickets, repository: Repository) -> None:
         "| P0 | 1 | 0 | 1 |",
         "| P2 | 0 | 1 | 1 |",
         "| sum | 1 | 1 | 2 |",
-    ] == lines[6:11]
-    assert ["| P0 | 1 | 1 |", "| P2 | 1 | 1 |", "| sum | 2 | 2 |"] == lines[16:19]
+    ] == lines[lines.index("## Severity and disposition") + 4 :][:5]
+    verdicts = lines[lines.index("## Severity and verdict") + 4 :][:3]
+    assert ["| P0 | 1 | 1 |", "| P2 | 1 | 1 |", "| sum | 2 | 2 |"] == verdicts
     assert "| B1-PT-01 | P2 | wont-fix | unverified | not reviewed |  |  | A \\| b |" in lines
-    assert "- B1-PT-02 (P0, open, unverified): measure it" == lines[-1]
+    assert [
+        "## What to do next",
+        "",
+        "- **1**: fix it, or decide to keep the code as it is",
+        "  - B1-PT-02 (P0, open, unverified): It waits",
+    ] == lines[4:8]
 
 
 def test_a_report_says_what_it_is_about(tickets: Tickets, repository: Repository) -> None:
@@ -40,7 +46,7 @@ def test_a_report_says_what_it_is_about(tickets: Tickets, repository: Repository
     repository.ticket("B1-PT-02")
     assert "chosen by" not in tickets("report").out
     reported = tickets("report", "status:open", 'NOT "a`b"').out
-    assert '1 document chosen by ``status:open NOT "a`b"``; each table' in reported
+    assert '1 document, chosen by ``status:open NOT "a`b"``.' in reported
 
 
 def test_a_report_in_a_file(tickets: Tickets, repository: Repository) -> None:
@@ -48,8 +54,8 @@ def test_a_report_in_a_file(tickets: Tickets, repository: Repository) -> None:
     file = repository.root / "status.md"
     ran = tickets("report", "--output", str(file))
     assert (0, "", f"wrote {file}\n") == (ran.code, ran.out, ran.err)
-    assert file.read_text().startswith("# Status of the register\n")
-    assert file.read_text().endswith("None.\n")
+    assert file.read_text().startswith("# Status of ")
+    assert file.read_text().endswith("| sum | 0 |\n")
 
 
 def test_a_file_that_cannot_be_written(tickets: Tickets, repository: Repository) -> None:
@@ -99,7 +105,7 @@ def test_unreadable_documents_are_said_and_the_rest_reported(
     repository.write("tickets/B1-PT-02.md", b"")
     ran = tickets("report")
     assert 4 == ran.code
-    assert "1 document; " in ran.out
+    assert "\n1 document.\n" in ran.out
     assert "1 problem (1 error); " in ran.err
 
 

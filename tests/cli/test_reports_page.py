@@ -15,8 +15,11 @@ from finding_tickets.register.index import Row as Stated
 from finding_tickets.report import rows
 from finding_tickets.report.rows import CONSENSUS, ReportRow
 from finding_tickets.report.status import (
+    BlockedWork,
     CrossTable,
     Disagreement,
+    Headline,
+    NextStep,
     OpenWork,
     RefutedClaim,
     RegisterStatus,
@@ -40,6 +43,9 @@ RECORDS = (
     Disagreement,
     RefutedClaim,
     OpenWork,
+    Headline,
+    NextStep,
+    BlockedWork,
     Since,
     StatedChange,
     CrossTable,
@@ -94,6 +100,9 @@ def test_the_templates_of_the_page_work(tickets: Callable[..., Ran], repository:
     repository.ticket("A-1", severity="P0", status="open", title="It *waits*")
     repository.ticket("A-2", status="open")
     ran = tickets("report", "--template", "handover.md.j2")
-    assert (0, "# For everybody\n\n- A-1 It \\*waits\\*: measure it\n") == (ran.code, ran.out)
+    assert (0, "# For everybody\n\n- A-1 It \\*waits\\*: fix it, or decide to keep the code as it is\n") == (
+        ran.code,
+        ran.out,
+    )
     ran = tickets("report", "--format", "html", "--template", "mine.html.j2")
     assert (0, 1) == (ran.code, ran.out.count("<title>What slows our training</title>"))

@@ -180,6 +180,28 @@ MISTAKES = {
     "a verifier outside": (["verifier: verifiers/../../v.py"], "remediation-path", 1),
     "unmeasured without why": (["unmeasured:", "  - {claim: 10 us}"], "remediation-missing", 2),
     "an answer without claims": (["checklist:", "  - item: One sync"], "remediation-answer", 2),
+    "a pipe": (["run: train.py | tee log"], "remediation-run", 1),
+    "an open quote": (["run: train.py 'a"], "remediation-run", 1),
+    "python in front": (["run: python train.py"], "remediation-run", 1),
+    "a variable of the shell": (["run: STEPS=5 train.py"], "remediation-run", 1),
+    "a script outside": (["run: ../train.py"], "remediation-run", 1),
+    "arguments of a function": (["run: pkg.train:step --n 5"], "remediation-run", 1),
+    "braces without a sweep": (["run: train.py --n {n}"], "remediation-run", 1),
+    "braces in the script": (["run: train_{n}.py", "sweep: {n: [1]}"], "remediation-run", 1),
+    "an unused variable": (["run: train.py", "sweep: {n: [1]}"], "remediation-run", 1),
+    "an empty sweep": (["run: pkg:f", "sweep: {n: []}"], "remediation-run", 2),
+    "too many points": (
+        ["run: pkg:f", f"sweep: {{n: {[*range(101)]}, m: {[*range(10)]}}}"],
+        "remediation-run",
+        2,
+    ),
+    "points that differ": (["run: pkg:f", "sweep: [{n: 1}, {m: 1}]"], "remediation-run", 2),
+    "a size that is no integer": (["run: pkg:f", "sweep: {n: [1, 2.5]}"], "remediation-type", 2),
+    "a sweep beside a verifier": (["verifier: v.py", "sweep: {n: [1]}"], "remediation-run", 2),
+    "within nothing": (["run: train.py", "within: step"], "remediation-run", 2),
+    "a function as a revision": (["run: pkg:f", "variants: {found: pkg:f}"], "remediation-variant", 2),
+    "results of a run": (["run: a.py", "claims:", "  x: {same_result_as: y}"], "remediation-run", 3),
+    "times of a run": (["run: a.py", "claims:", "  x: {seconds: <= y}"], "remediation-run", 3),
     "deep nesting": (["claims:", "  found: " + "[" * 100_000], "remediation-yaml", 2),
     "a tag": (["claims:", "  f:", "    syncs: !!python/name:os.getcwd 1"], "remediation-type", 3),
 }
@@ -195,6 +217,48 @@ def test_mistake(finding: Finding, mistake: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("command", "kind", "target", "arguments"),
+    [
+        (
+            r"""train.py --layers {n} '{n} of "it"' a\ b""",
+            "script",
+            "train.py",
+            ("--layers", "{n}", '{n} of "it"', "a b"),
+        ),
+        ("bin/train {n}", "script", "bin/train", ("{n}",)),
+        ("pkg.train --n={n} '|' {0}", "module", "pkg.train", ("--n={n}", "|", "{0}")),
+        ("src/pkg/a.py:Trainer.step", "function", "src/pkg/a.py:Trainer.step", ()),
+        ("pkg.train:step", "function", "pkg.train:step", ()),
+        ("tests/test_a.py::test_b[{n}] -q", "test", "tests/test_a.py::test_b[{n}]", ("-q",)),
+    ],
+)
+def test_a_command(
+    finding: Finding, command: str, kind: str, target: str, arguments: tuple[str, ...]
+) -> None:
+    """What is run is split as a shell would, and keeps its braces and its text."""
+    found = remediation(finding, f"run: {command}", "sweep: {n: [2, 1, 2]}")
+    run = found.run
+    assert run
+    assert (command, kind, target, arguments) == (run.raw, run.kind, run.target, run.arguments)
+    assert (FENCE + 1, ({"n": 2}, {"n": 1})) == (run.line, found.sweep)
+    # Without variants, the code as found is that of the work tree.
+    refs = found.variants.items()
+    assert [("found", "@worktree", None)] == [(name, ref.raw, ref.revision) for name, ref in refs]
+
+
+def test_a_sweep(finding: Finding) -> None:
+    """Several variables give all combinations, a list its own points; variants are revisions."""
+    command = "run: train.py {a} {b}"
+    variants = 'variants: {found: "@4f1c2d0", fix: "@worktree"}'
+    found = remediation(finding, command, "sweep: {a: [1, 2], b: [3, -4]}", "within: pkg.a:B.c", variants)
+    assert [(1, 3), (1, -4), (2, 3), (2, -4)] == [(at["a"], at["b"]) for at in found.sweep]
+    assert ["4f1c2d0", None] == [ref.revision for ref in found.variants.values()]
+    assert "pkg.a:B.c" == found.within
+    points = remediation(finding, command, "sweep: [{a: 1, b: 8}, {b: 9, a: 2}]").sweep
+    assert ({"a": 1, "b": 8}, {"a": 2, "b": 9}) == points
+
+
 def test_what_is_right_is_kept(finding: Finding) -> None:
     """Beside a mistake the other claims are still read."""
     found = read(finding, "claims:", "  found:", "    syncs: yes", "    d2h: 2").ticket.remediation
@@ -206,7 +270,10 @@ def test_what_is_right_is_kept(finding: Finding) -> None:
     ("line", "hint"),
     [
         ("clams: {}", "did you mean 'claims'?"),
-        ("zzz: 1", "known are verifier, variants, decision, claims, unmeasured, checklist"),
+        (
+            "zzz: 1",
+            "known are verifier, run, sweep, within, variants, decision, claims, unmeasured, checklist",
+        ),
     ],
 )
 def test_hints(finding: Finding, line: str, hint: str) -> None:

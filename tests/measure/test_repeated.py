@@ -45,8 +45,9 @@ def every(period: int) -> Callable[[torch.Tensor], Any]:
     ],
 )
 def test_costs_that_change(period: int, costs: str) -> None:
-    """The reason names the variant, the point, the metric and both costs."""
-    expected = f"^found at n=3: costs differ from run to run of the same work: {costs}$"
+    """The reason names the variant, the point, the metric, both costs and the line."""
+    line = "tests/measure/test_repeated.py:33"
+    expected = f"^found at n=3: costs differ from run to run of the same work: {costs} at {line}$"
     with pytest.raises(CannotMeasureError, match=expected):
         check(every(period))
 

@@ -16,6 +16,7 @@ from finding_tickets.documents.source import plain
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import (
+    UNSETTLED,
     Outcome,
     Relationship,
     Severity,
@@ -27,7 +28,7 @@ from finding_tickets.model.vocabulary import (
 from finding_tickets.register import actions
 from finding_tickets.register.actions import Step, edit_of, relating, setting, ticking
 from finding_tickets.register.closing import Closing, closing, reopening
-from finding_tickets.register.disposition import SETTLED_AS, UNSETTLED, status_of
+from finding_tickets.register.disposition import SETTLED_AS, status_of
 from finding_tickets.register.editing import DocumentEdit
 from finding_tickets.register.index import outcome_of, row_of
 

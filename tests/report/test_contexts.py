@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +17,12 @@ from finding_tickets.register.config import Config
 from finding_tickets.register.index import Row as Stated
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.index import row_of as stated
-from finding_tickets.register.query import Facts
+from finding_tickets.register.query import Facts, select
 from finding_tickets.register.staleness import CurrentVerdict
+from finding_tickets.report import write_report
 from finding_tickets.report.rows import ReportRow, row_of
-from finding_tickets.report.status import RegisterStatus, StatusReport, shortened
+from finding_tickets.report.status import CrossTable, RegisterStatus, StatusReport, disproved, shortened, won
 from finding_tickets.report.status import status_of_rows as of_rows
-from finding_tickets.report.templates import render
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -151,7 +153,8 @@ def test_refuted_claims_are_all_shown(repository: Repository) -> None:
 @pytest.mark.parametrize(
     ("words", "verdict", "step"),
     [
-        ("open", Verdict.UNVERIFIED, "measure it"),
+        ("open", Verdict.UNVERIFIED, "fix it, or decide to keep the code as it is"),
+        ("in-review", Verdict.UNVERIFIED, "review the fix"),
         ("open", Verdict.VERIFIED, "close it: what it claims is measured"),
         ("investigating", Verdict.REPRODUCED, "write a fix: the finding is measured"),
         ("fixed", Verdict.FAILED, "mend the fix: it does not do what is claimed"),
@@ -174,13 +177,139 @@ def test_the_worst_work_comes_first(repository: Repository) -> None:
     assert ["B1-PT-02", "B1-PT-01", "B1-PT-03"] == [work.row.id for work in made.open_work]
 
 
+def samples(metric: str, *values: int) -> tuple[Sample, ...]:
+    """What a variant cost at 1, 2 and so on."""
+    return tuple(Sample(at={"n": at}, metrics={metric: value}) for at, value in enumerate(values, start=1))
+
+
+@pytest.mark.parametrize(
+    ("metric", "found", "fix", "expected"),
+    [
+        ("syncs", ("2*n + 1", 3, 5), ("n", 1, 2), "2*n + 1 syncs became n"),
+        ("syncs", ("tensors", 1, 2), ("0", 0, 0), "syncs: one for each tensor became none"),
+        ("syncs", ("4*n", 4, 8), ("devices", 1, 1), "4*n syncs became one for each device"),
+        # 1200 is the most that was found, and 1000 the most that the fix took.
+        ("peak_bytes", (None, 10, 1200), ("n", 5, 1000), "peak bytes: at most 1,200 became at most 1,000"),
+        (
+            "peak_bytes",
+            (None, 1, 1200),
+            (None, 5, 1000),
+            "peak bytes: at most 1,200 became at most 1,000 (more at 1 of 2 points)",
+        ),
+        ("raised", (None, 0, 1), ("0", 0, 0), "exceptions at 1 of 2 points became none"),
+        ("syncs", ("n", 1, 2), ("n", 1, 2), ""),
+        ("syncs", ("n", 1, 2), ("2*n", 2, 4), ""),
+    ],
+)
+def test_what_a_fix_has_won(metric: str, found: tuple[Any, ...], fix: tuple[Any, ...], expected: str) -> None:
+    """The law before and after in words, or else the most that was measured; nothing without a gain."""
+    variants = {
+        name: VariantResult(laws={metric: law} if law else {}, samples=samples(metric, *values), sites=())
+        for name, (law, *values) in {"found": found, "fix": fix}.items()
+    }
+    done = verification(claim("found", metric, holds=True), **variants)
+    assert expected == won(measured_row(Verdict.VERIFIED, done))
+    for verdict in (Verdict.FAILED, Verdict.STALE, Verdict.INCONCLUSIVE):
+        assert "" == won(measured_row(verdict, done))
+
+
+def measured_row(verdict: Verdict, done: Verification | None) -> ReportRow:
+    """An open finding that was measured."""
+    return row_of(Stated("finding", "A.md", "A-1", "It waits", status="open"), CurrentVerdict(verdict, done))
+
+
+def test_the_false_claim_that_matters_most() -> None:
+    """What was not expected, then what is about the code as found; an expected one says why it is false."""
+    expected = claim("recommended", "h2d", holds=False, expect="refuted")
+    why = replace_why(claim("found", "h2d", holds=False, expect="refuted"), "it copies twice")
+    surprise = claim("fix", "syncs", holds=False)
+    for claims, text in (
+        ((), ""),
+        ((expected,), "recommended.h2d claims 1, but measured 2"),
+        ((expected, why), "found.h2d claims 1, but it copies twice; 1 more claim false"),
+        (
+            (expected, why, surprise),
+            "fix.syncs claims 1, but measured 2, which the ticket does not expect; 2 more claims false",
+        ),
+    ):
+        assert text == disproved(measured_row(Verdict.REFUTED, verification(*claims)))
+
+
+def replace_why(one: ClaimResult, why: str) -> ClaimResult:
+    """The claim with a reason."""
+    return one.model_copy(update={"why": why})
+
+
+def test_what_to_do_next() -> None:
+    """What is wrong comes first; of one step the blocked come last, then the worst, then the oldest."""
+    rows = [
+        document("A-1", status="open", severity="P1", created="2025-02-01"),
+        document("A-2", status="open", severity="P1", created="2025-01-01"),
+        document("A-3", status="open", severity="P0", related=(("A-1", "blocked-by"), ("A-6", "blocked-by"))),
+        document("A-4", status="open", holds=True),
+        document("A-5", status="in-review"),
+        document("A-6", status="fixed", holds=False),
+        document("A-7"),
+    ]
+    made = of_rows(rows, Facts(Path(), Config(), [each.stated for each in rows]), "severity:P0 OR agent:a")
+    open_ones = "status:fix-in-progress,in-review,investigating,open"
+    assert [
+        ("restate it", ["A-6"], "verdict:refuted"),
+        ("close it", ["A-4"], f"verdict:verified {open_ones}"),
+        ("review the fix", ["A-5"], "verdict:unverified no:verifier status:in-review"),
+        ("fix it, or decide", ["A-2", "A-1", "A-3"], "verdict:unverified no:verifier status:open"),
+        ("state a status", ["A-7"], "kind:finding no:status"),
+    ] == [
+        (
+            re.match("restate it|close it|fix it, or decide|.*", each.step)[0],  # type: ignore[index]
+            [row.id for row in each.rows],
+            each.command.removeprefix("tickets list '(severity:P0 OR agent:a) ").removesuffix("'"),
+        )
+        for each in made.next_steps
+    ]
+    # A-6 is settled, and blocks nothing any more.
+    assert [("A-3", ("A-1",))] == [(each.row.id, each.blockers) for each in made.blocked]
+
+
+def test_the_commands_of_the_next_steps_list_their_documents(repository: Repository) -> None:
+    """Each query finds exactly the documents of its step."""
+    for number, word in enumerate(["open", "open", "in-review", "investigating", "fix-in-progress", "odd"]):
+        repository.ticket(f"A-{number}", status=word)
+    listing = list_rows(repository.root)
+    facts = Facts(listing.root, listing.config, listing.rows)
+    made = of_rows((row_of(each, CurrentVerdict()) for each in facts.rows), facts)
+    assert 5 == len(made.next_steps)
+    for each in made.next_steps:
+        command, verb, query = shlex.split(each.command)
+        assert ("tickets", "list") == (command, verb)
+        assert {row.id for row in each.rows} == {row.id for row in select(query, facts)}
+
+
+def test_months_or_years() -> None:
+    """Open documents count under the month in which they were created, or the year if months are many."""
+    few = [document(f"A-{at}", status="open", created=f"2025-0{at}-10") for at in (1, 2)]
+    few += [document("A-3", status="fixed", created="2025-03-10"), document("A-4", status="open")]
+    assert status(few).by_age == CrossTable(
+        ("2025-01", "2025-02", "no date", "not open", "sum"),
+        (("not stated", (1, 1, 1, 1, 4)), ("sum", (1, 1, 1, 1, 4))),
+    )
+    many = [
+        document(f"A-{at}", status="open", created=f"{2020 + at // 9}-0{at % 9 + 1}-10") for at in range(13)
+    ]
+    made = status(many).by_age
+    assert made
+    # 13 months, nine of which are in the first year.
+    assert (("2020", "2021", "sum"), (9, 4, 13)) == (made.columns, made.rows[-1][1])
+
+
 def test_meters_that_disagree_are_named(repository: Repository) -> None:
     """Beside the verdict that counts."""
     repository.ticket()
     both = "cuda: failed, simulated: verified"
     (document,) = repository.load().documents
     disputed = row_of(stated(document), CurrentVerdict(Verdict.FAILED, disagreement=both))
-    page = render("report.md.j2", {"status": status([disputed])}, repository.root / "none")
+    made = StatusReport(Facts.of(repository.load()), status([disputed]), "report.md.j2")
+    page = "".join(write_report(made, "markdown"))
     assert f"| failed ({both}) |" in page
 
 
@@ -199,8 +328,13 @@ def test_the_files_that_most_documents_name() -> None:
     ]
 
 
-def test_one_file_under_several_names() -> None:
-    """A folder is somebody's root where another path continues below it; a bare name says too little."""
+def test_one_file_under_several_names(tmp_path: Path) -> None:
+    """A folder is a root where another path, or a file that is here, continues below it; else one in a home.
+
+    A bare name says too little.
+    """
+    (tmp_path / "src/here").mkdir(parents=True)
+    (tmp_path / "src/here/a.py").touch()
     spellings = {
         "/home/ada/repo/src/a/one.py": "src/a/one.py",
         "src/a/one.py": "src/a/one.py",
@@ -209,11 +343,15 @@ def test_one_file_under_several_names() -> None:
         "/home/bo/src/a/one.py": "src/a/one.py",
         "/home/bo/src/two.py": "src/two.py",
         "/opt/src/two.py": "/opt/src/two.py",
+        "/srv/ci/src/here/a.py": "src/here/a.py",
+        "/srv/ci/src/here/b.py": "src/here/b.py",
+        "/home/cy/other/src/x.py": "src/x.py",
+        "~/other/x.py": "x.py",
         "one.py": "one.py",
         "x/src/a/one.py": "x/src/a/one.py",
         "/": "/",
     }
-    assert spellings == shortened(spellings)
+    assert spellings == shortened(spellings, tmp_path)
     rows = [
         document("A-1", files=("/home/ada/repo/src/a/one.py", "src/a/one.py")),
         document("A-2", files=("src/a/one.py",)),

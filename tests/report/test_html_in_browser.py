@@ -510,7 +510,7 @@ def structure(page: Page) -> Any:
                 each.getAttribute('href'))).length,
             handlers: [...document.querySelectorAll('*')].filter(each =>
                 each.getAttributeNames().some(name => name.startsWith('on'))).length,
-            places: ['h1', '#summary', '.shares'].map(each => {
+            places: ['h1', '.lead', '#next'].map(each => {
                 const { x, y, height } = document.querySelector(each).getBoundingClientRect();
                 return [x, y + scrollY, height];
             }),

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from finding_tickets.lint.contradictions import contradictions_in
 from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.model.vocabulary import Opinion, Outcome, Relationship, Severity, Status, Verdict
+from finding_tickets.model.vocabulary import (
+    UNSETTLED,
+    Opinion,
+    Outcome,
+    Relationship,
+    Severity,
+    Status,
+    Verdict,
+)
 from finding_tickets.register.config import Config
 from finding_tickets.register.index import Row, list_rows
 from finding_tickets.register.query import Facts
@@ -127,6 +135,7 @@ def test_every_table_adds_up(documents: list[tuple[Row, CurrentVerdict]], data: 
         made.by_consensus,
         made.hot_spots.table,
         made.by_fate,
+        *filter(None, [made.by_age]),
     ):
         assert {total} == set(sums(table))
     for _, counts in made.by_reviewer.rows:
@@ -140,11 +149,12 @@ def test_the_tables_that_people_read_add_up(documents: list[tuple[Row, CurrentVe
     text = "".join(write_report(report(documents), "markdown"))
     tables = [COUNTS.findall(table) for table in GRID.findall(text)]
     counted = [table for table in tables if table]
-    # Disposition, verdict, consensus and files always; reviewers where there are some.
-    reviewed = any(stated.reviews and stated.kind == "finding" for stated, _ in documents)
-    assert 4 + reviewed == len(counted)
+    # Disposition, verdict, consensus and files always; reviewers and age where there are some.
+    some: int = any(stated.reviews and stated.kind == "finding" for stated, _ in documents)
+    some += any(stated.status in UNSETTLED for stated, _ in documents)
+    assert 4 + some == len(counted)
     last = [int(rows[-1][1].split("|")[-2]) for rows in counted]
-    assert [len(documents)] * (4 + reviewed) == last
+    assert [len(documents)] * (4 + some) == last
     listed = next(table for table in GRID.findall(text) if table.startswith("| ID |"))
     assert len(documents) == len(listed.splitlines()) - 2
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, product
 from math import ceil, gcd
 from random import Random
+from typing import Any
 
 from finding_tickets.claims.language import evaluate, parse_expression, variables
 from finding_tickets.claims.metrics import ENDINGS, METRICS
@@ -61,12 +62,34 @@ Place = tuple[str, int, str, str]
 
 @dataclass(frozen=True)
 class CountedRun:
-    """A run at a point: what it counted, where, and the exception that ended it, if one did."""
+    """A run at a point: what it counted, where, and the exception that ended it, if one did.
+
+    With an ``error`` it counted up to the exception. With ``unknown`` operations no count can be trusted;
+    launches and workspaces of ``approximate`` ones are only modelled.
+    """
 
     at: Sizes
     metrics: Mapping[str, int]
     sites: Mapping[Place, int]
     error: str | None
+    unknown: tuple[str, ...] = ()
+    approximate: tuple[str, ...] = ()
+
+    def difference(self, again: CountedRun) -> str | None:
+        """How the costs of the same work differ in another run, and on which line; None where they do not."""
+        # This run may have more metrics, which were traced.
+        for metric, value in again.metrics.items():
+            if value != self.metrics.get(metric):
+                places = sorted(self.sites.keys() | again.sites.keys(), key=lambda place: place[3] != metric)
+                where = (
+                    f"{file}:{line}"
+                    for file, line, function, what in places
+                    if self.sites.get((file, line, function, what))
+                    != again.sites.get((file, line, function, what))
+                )
+                at = next((f" at {place}" for place in where), "")
+                return f"{metric} {self.metrics.get(metric)}, then {value}{at}"
+        return None
 
 
 @dataclass(frozen=True)
@@ -129,6 +152,22 @@ class Sum:
             size = "" if abs(factor) == 1 else f"{abs(factor)}*"
             texts.append(f"{'-' * (factor < 0)}{size}{term.text}" if term.variables else str(factor))
         return " + ".join(texts).replace("+ -", "- ")
+
+
+def fitted(runs: Sequence[CountedRun]) -> dict[str, Any]:
+    """What a ``VariantResult`` is made of: samples, and the laws that fit them."""
+    fits = fit_metrics(runs)
+    return {
+        "laws": {name: fit.law for name, fit in fits.items() if fit.law},
+        "growth": {name: fit.growth for name, fit in fits.items() if fit.growth},
+        "samples": [{"at": run.at, "metrics": run.metrics, "error": run.error} for run in runs],
+        "sites": [
+            {"file": file, "line": line, "function": function, "what": what, **asdict(fit)}
+            for (file, line, function, what), fit in fit_sites(runs).items()
+        ],
+        "unknown": sorted({name for run in runs for name in run.unknown}),
+        "approximate": sorted({name for run in runs for name in run.approximate}),
+    }
 
 
 def fit_metrics(runs: Sequence[CountedRun]) -> dict[str, Fit]:

@@ -22,14 +22,14 @@ from finding_tickets.cli.output import (
     say,
     style,
     table_lines,
-    terminal_width,
+    terminal_size,
     write,
     write_json,
     write_table,
 )
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.model.vocabulary import Relationship
-from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, UNSETTLED, disposed
+from finding_tickets.model.vocabulary import UNSETTLED, Relationship
+from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, disposed
 from finding_tickets.register.index import Row, list_rows
 from finding_tickets.register.query import Facts, select
 from finding_tickets.register.query.conditions import close_words
@@ -84,7 +84,9 @@ def list_tickets(
     elif output_format is ListFormat.CSV:
         write("".join(csv_lines([names, *(list_cells(row, facts, names) for row in rows)])))
     else:
-        shown = ([cell or MISSING for cell in list_cells(row, facts, names)] for row in rows)
+        shown = (
+            [cell or MISSING for cell in list_cells(row, facts, names, is_for_people=True)] for row in rows
+        )
         write_table([name.upper() for name in names], shown)
     say(f"{len(rows)} of {counted(len(facts.rows), 'document')}")
     return say_problem_count(listing, root, (entry.problem for entry in facts.looked_up))
@@ -107,7 +109,7 @@ def board(query: Query = None, root: Root = HERE, output_format: OutputFormat = 
         }
         write_json("ticket-board", ({"disposition": name, "tickets": items[name]} for name in items))
     elif columns:
-        width = terminal_width(sys.stdout)
+        width = terminal_size(sys.stdout).columns
         blocks = []
         for name, rows in columns.items():
             # A pipe gets every ticket; on a screen, the worst of what is open counts most.

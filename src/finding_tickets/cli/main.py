@@ -28,7 +28,9 @@ class Command(NamedTuple):
 
 # Places and summaries are text, so that neither the overview nor another command imports the module.
 COMMANDS = {
-    "init": Command("init:init", "adopting.md", "Configure a register and write a first verifier."),
+    "init": Command(
+        "init:init", "adopting.md", "Show the tickets that are there, and configure a register for them."
+    ),
     "list": Command("list:list_tickets", "queries.md", "List documents with severity, status and verdict."),
     "board": Command("list:board", "queries.md", "Show tickets by what people decided about them."),
     "show": Command("show:show", "git.md", "Show documents with their verdict, laws and claims."),
@@ -50,7 +52,9 @@ COMMANDS = {
     "audit": Command("audit:audit", "audit.md", "Try fixes that cheat: does the verifier catch them?"),
     "bisect": Command("history:bisect", "bisect.md", "Find the commits that introduced and fixed a finding."),
     "history": Command("history:history", "history.md", "Show or measure how verdict and law changed."),
-    "report": Command("report:report", "reports.md", "Report counts, laws, refuted claims and open work."),
+    "report": Command(
+        "report:report", "reports.md", "Report what was won, what to do next, what is refuted, and counts."
+    ),
 }
 EXIT_CODES = (
     "Exit codes: 0 fine, 1 a gate failed, 2 wrong usage, 3 inconclusive, 4 bad data, 70 bug, 130 interrupt."

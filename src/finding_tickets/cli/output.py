@@ -13,11 +13,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO
 
 from finding_tickets.errors import BadDataError, ExitCode, TicketsError
-from finding_tickets.report.text import cell_width, fitted, printable, single_line
+from finding_tickets.report.text import cells, fitted, printable, single_line
 
 # rich takes 50 ms to load: a pipe never waits for it.
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
     from rich.text import Text
 
 GAP = "  "
@@ -41,8 +41,21 @@ class Format(StrEnum):
 
 
 def write(text: str) -> None:
-    """Print data, ending in one newline."""
-    write_all([text.rstrip("\n") + "\n"])
+    """Print data, ending in one newline; on a terminal a pager shows what is longer than that."""
+    text = text.rstrip("\n") + "\n"
+    if (
+        is_terminal(sys.stdout)
+        and sys.stdin.isatty()
+        and 0 < terminal_size(sys.stdout).lines <= text.count("\n")
+    ):
+        import pydoc
+
+        # As git does: with colours, and what was read stays on the screen. MANPAGER is for other pages.
+        os.environ.setdefault("LESS", "-FRX")
+        os.environ.pop("MANPAGER", None)
+        pydoc.pager(text)
+    else:
+        write_all([text])
 
 
 def write_all(pieces: Iterable[str], stream: TextIO | None = None) -> None:
@@ -113,7 +126,7 @@ def write_json(kind: str, data: Iterable[object], **more: object) -> None:
 
 def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print aligned columns, cut to fit where the width is known; elsewhere nothing is lost."""
-    texts = table_lines([header, *rows], terminal_width(sys.stdout))
+    texts = table_lines([header, *rows], terminal_size(sys.stdout).columns)
     write("\n".join([style(texts[0], "bold"), *texts[1:]]))
 
 
@@ -123,25 +136,27 @@ def table_lines(rows: Iterable[Sequence[str]], width: int) -> list[str]:
     The widest columns are cut first, and the first one, which tells rows apart, last.
     """
     lines = [[single_line(cell) for cell in row] for row in rows]
-    widths = [max(map(cell_width, column)) for column in zip(*lines, strict=True)]
+    widths = [max(map(cells, column)) for column in zip(*lines, strict=True)]
     room = width - len(GAP) * (len(widths) - 1)
     while width and sum(widths) > room:
         widest = max(range(len(widths)), key=lambda at: (at > 0 and widths[at] > LEAST_COLUMN, widths[at]))
         if widths[widest] <= LEAST_COLUMN:
             break
         widths[widest] -= 1
-    return [GAP.join(map(fitted, cells, widths)).rstrip() for cells in lines]
+    return [GAP.join(map(fitted, line, widths)).rstrip() for line in lines]
 
 
-def terminal_width(stream: TextIO) -> int:
-    """The columns that ``COLUMNS`` states, else those of the terminal of a stream; 0 for no terminal."""
+def terminal_size(stream: TextIO) -> os.terminal_size:
+    """The columns and lines of the terminal of a stream; 0 where the stream is no terminal.
+
+    ``COLUMNS`` states the columns also where there is none.
+    """
     stated = os.environ.get("COLUMNS", "")
-    if stated.isdecimal() and int(stated):
-        return int(stated)
     try:
-        return os.get_terminal_size(stream.fileno()).columns
+        size = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):
-        return 0
+        size = os.terminal_size((0, 0))
+    return os.terminal_size((int(stated), size.lines)) if stated.isdecimal() and int(stated) else size
 
 
 def style(text: str, *names: str, stream: TextIO | None = None) -> str:
@@ -166,7 +181,7 @@ def is_terminal(stream: TextIO) -> bool:
 
 def used_width(stream: TextIO) -> int:
     """The columns that are used of the terminal of a stream: longer lines are hard to read."""
-    return min(max(terminal_width(stream) or USUAL_WIDTH, NARROWEST), WIDEST)
+    return min(max(terminal_size(stream).columns or USUAL_WIDTH, NARROWEST), WIDEST)
 
 
 def _console(stream: TextIO) -> Console:
@@ -187,15 +202,14 @@ def _console(stream: TextIO) -> Console:
     )
 
 
-def write_rich(parts: Iterable[RenderableType]) -> None:
-    """Print data on the terminal that stdout is; nothing in its text can steer it."""
-    from finding_tickets.report.terminal import Safe
+def rendered(text: str) -> str:
+    """Markdown as the terminal that stdout is shows it; nothing in it can steer the terminal."""
+    from finding_tickets.report.terminal import MarkdownText, Safe
 
     console = _console(sys.stdout)
     with console.capture() as captured:
-        for part in parts:
-            console.print(Safe(part))
-    write(with_signs("\n".join(line.rstrip(" ") for line in captured.get().split("\n"))))
+        console.print(Safe(MarkdownText(text)))
+    return "\n".join(line.rstrip(" ") for line in captured.get().split("\n")).strip("\n")
 
 
 def with_signs(text: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from finding_tickets.cli.options import HERE, Query, Root, format_option, option, say_problem_count
-from finding_tickets.cli.output import say_errors
+from finding_tickets.cli.output import is_terminal, say, say_errors, style, used_width, write
 from finding_tickets.cli.output_file import (
     add_to_summary,
     files_to_protect,
@@ -30,6 +31,7 @@ from finding_tickets.report.status import (
     ReportFormat,
     StatusReport,
     compare_since,
+    status_lines,
     status_of_rows,
 )
 
@@ -37,7 +39,10 @@ from finding_tickets.report.status import (
 def report(
     query: Query = None,
     root: Root = HERE,
-    output_format: Annotated[ReportFormat, format_option("How to write it.")] = ReportFormat.MARKDOWN,
+    output_format: Annotated[
+        ReportFormat | None,
+        format_option("How to write it: by default as Markdown, and on a terminal in short."),
+    ] = None,
     template: Annotated[str | None, option("NAME", "A template in templates/, or one of the tool's.")] = None,
     profile: Annotated[
         Profile | None, typer.Option(case_sensitive=False, help="The SARIF profile, by default full.")
@@ -48,7 +53,9 @@ def report(
     ] = None,
     output: Annotated[Path | None, option("FILE", "The file, or - for stdout.", "--output", "-o")] = None,
 ) -> ExitCode:
-    """Report counts, laws, refuted claims and open work."""
+    """Report what was won, what to do next, what is refuted, and counts."""
+    is_short = output_format is None and template is None and output is None and is_terminal(sys.stdout)
+    output_format = output_format or ReportFormat.MARKDOWN
     if template is not None and output_format not in TEMPLATES:
         raise UsageError(f"--format {output_format} has no --template")
     if profile and output_format is not ReportFormat.SARIF:
@@ -75,7 +82,11 @@ def report(
     is_protected = files_to_protect(listing, [*(row.path for row in listing.rows), *unread_files])
     if summary:
         refuse_protected(summary, is_protected)
-    write_output(write_report(made, output_format), output, is_protected)
+    if is_short and since is None:
+        write("\n".join(status_lines(made, style, used_width(sys.stdout))))
+        say("the whole report: tickets report --format markdown, or --format html -o report.html")
+    else:
+        write_output(write_report(made, output_format), output, is_protected)
     if summary:
         from finding_tickets.report.github import summary as page
 

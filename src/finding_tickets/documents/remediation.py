@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from hashlib import sha256
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING
 
 from finding_tickets.documents.sections import DocumentPart
@@ -14,7 +17,7 @@ from finding_tickets.documents.source import Source, Values
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.record import Span
 from finding_tickets.model.ticket import Remediation
-from finding_tickets.model.vocabulary import SAME_RESULT, Vocabulary
+from finding_tickets.model.vocabulary import MOST_POINTS, SAME_RESULT, SECONDS, WORKTREE, Vocabulary
 
 if TYPE_CHECKING:
     from yaml.nodes import Node
@@ -26,8 +29,27 @@ _TEXT_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "f
 _KINDS = {"mapping": "a mapping", "sequence": "a list", "scalar": "a single value"}
 _QUOTE = "quote a value that starts with one of > | * & ! % @ { [, or that contains ': ' or ' #'"
 _INDENT = "indent with spaces: here is a tab"
-_KEYS = ("verifier", "variants", "decision", "claims", "unmeasured", "checklist")
+_KEYS = ("verifier", "run", "sweep", "within", "variants", "decision", "claims", "unmeasured", "checklist")
+_DOTTED = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+_TARGETS = {
+    "test": re.compile(r"[^:]+\.py::.+"),
+    "function": re.compile(rf"(?:{_DOTTED}|[^:]+\.py):{_DOTTED}"),
+    "script": re.compile(r"[^:]*\.py|[^:=]*/[^:]+"),
+    "module": re.compile(rf"(?!python\d?\Z|pytest\Z|torchrun\Z){_DOTTED}"),
+}
+_TARGET_FORMS = "script.py ARGUMENTS, package.module, package.module:function or tests/test_x.py::test_y"
+# What only a shell would interpret, outside of quotes.
+_SHELL = re.compile(r"[|&;<>$`*?\n]|(?<!\S)[~#]")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.")
+_BRACES = re.compile(r"\{([A-Za-z_]\w*)\}")
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
+_NO_RUN = {
+    SAME_RESULT: "a run returns no result to compare",
+    SECONDS: "a run is not timed",
+    "graph_breaks": "what runs by itself is not traced",
+}
 _CLAIM_KEYS = ("is", "at", "expect", "why")
+_REVISION = re.compile(r"@([^\s@]+)")
 _REFERENCE = re.compile(r"(?P<module>[^:@\s]+):(?P<function>[A-Za-z_][\w.]*)(?:@(?P<revision>[^\s@]+))?")
 
 
@@ -182,35 +204,150 @@ def _remediation(root: YamlNode | None, source: Source, span: Span) -> Values:
     if verifier and not _inside_repository(verifier):
         keys["verifier"].wrong("path", f"{verifier} leaves the repository")
         verifier = None
-    variants = {}
-    for name, node in keys["variants"].mapping("variants").items() if "variants" in keys else ():
-        raw = node.text("a variant")
-        match = _REFERENCE.fullmatch(raw) if raw is not None else None
-        if match and _inside_repository(match["module"]):
-            variants[name] = {"raw": raw, "line": node.place[0], **match.groupdict()}
-        elif match:
-            node.wrong("path", f"{match['module']} leaves the repository")
-        elif raw is not None:
-            hint = "write path.py:function or package.module:function, with @REV for a git revision"
-            node.wrong("variant", f"{raw!r} does not name a function", hint)
+    work = _run(keys)
+    claims = list(_claims(keys["claims"])) if "claims" in keys else []
+    for claim in claims if "run" in keys else ():
+        if why := _NO_RUN.get(claim["metric"]):
+            message, hint = f"{claim['id']}: {why}", "write a verifier: docs/verifiers.md"
+            source.report("remediation-run", (claim["line"], 1), message, hint, Level.ERROR)
     decision = keys["decision"].choice("decision", "fix", "keep") if "decision" in keys else None
     unmeasured = []
     for entry in keys["unmeasured"].sequence("unmeasured") if "unmeasured" in keys else ():
         own = entry.mapping("an unmeasured claim", ("claim", "why"), ("claim", "why"))
-        claim, why = _text(own, "claim"), _text(own, "why")
-        if claim and why:
-            unmeasured.append({"claim": claim, "why": why, "line": entry.place[0]})
+        number, reason = _text(own, "claim"), _text(own, "why")
+        if number and reason:
+            unmeasured.append({"claim": number, "why": reason, "line": entry.place[0]})
     return {
         "verifier": verifier,
-        "variants": variants,
+        **work,
+        "variants": _variants(keys),
         "decision": decision or "fix",
-        "claims": list(_claims(keys["claims"])) if "claims" in keys else [],
+        "claims": claims,
         "unmeasured": unmeasured,
         "checklist": list(_answers(keys["checklist"])) if "checklist" in keys else [],
         "path": source.path,
         "span": span,
         "digest": sha256(source.data[span.start : span.end]).hexdigest(),
     }
+
+
+def _variants(keys: dict[str, YamlNode]) -> Values:
+    """Where each variant lives; of what is run, the code as found is that of the work tree by default."""
+    has_run, variants = "run" in keys, dict[str, Values]()
+    for name, node in keys["variants"].mapping("variants").items() if "variants" in keys else ():
+        raw = node.text("a variant")
+        match = (_REVISION if has_run else _REFERENCE).fullmatch(raw) if raw is not None else None
+        if match and has_run:
+            revision = match[1] if match[1] != WORKTREE else None
+            at = {"module": "", "function": "", "line": node.place[0]}
+            variants[name] = {"raw": raw, "revision": revision, **at}
+        elif match and _inside_repository(match["module"]):
+            variants[name] = {"raw": raw, "line": node.place[0], **match.groupdict()}
+        elif match:
+            node.wrong("path", f"{match['module']} leaves the repository")
+        elif raw is not None and has_run:
+            hint = 'write "@COMMIT", or "@worktree" for the code as it is now, both in quotes'
+            node.wrong("variant", f"{raw!r} is no revision of what is run", hint)
+        elif raw is not None:
+            hint = "write path.py:function or package.module:function, with @REV for a git revision"
+            node.wrong("variant", f"{raw!r} does not name a function", hint)
+    if has_run and "variants" not in keys:
+        at = {"module": "", "function": "", "line": keys["run"].place[0]}
+        variants["found"] = {"raw": f"@{WORKTREE}", "revision": None, **at}
+    return variants
+
+
+def _run(keys: dict[str, YamlNode]) -> Values:
+    """What is run instead of a verifier, the points of its sweep, and the function that it is counted in."""
+    node, found = keys.get("run"), Values(run=None, sweep=[], within=None)
+    if node is None or "verifier" in keys:
+        for key in ("run", "sweep", "within"):
+            if key in keys:
+                message = f"a verifier and {key}: one of them" if "verifier" in keys else f"{key} needs run"
+                keys[key].wrong("run", message, "a verifier has a sweep of its own")
+        return found
+    raw = node.text("run")
+    if "sweep" in keys:
+        found["sweep"] = _points(keys["sweep"])
+    within = _text(keys, "within")
+    match = _REFERENCE.fullmatch(within) if within else None
+    if within and not (match and not match["revision"] and _inside_repository(match["module"])):
+        keys["within"].wrong("run", f"within: {within!r} does not name a function", "write path.py:function")
+    elif match:
+        found["within"] = within
+    try:
+        # Values are filled in later, into what is split here: none of them can add an argument.
+        words = shlex.split(raw or "")
+    except ValueError as error:
+        node.wrong("run", f"run cannot be split into arguments: {error}")
+        return found
+    if raw is not None and words:
+        kind = next((name for name, form in _TARGETS.items() if form.fullmatch(words[0])), None)
+        variables = set(found["sweep"][0] if found["sweep"] else ())
+        if wrong := _wrong_command(raw, kind, words, variables):
+            node.wrong("run", f"run: {wrong[0]}", wrong[1])
+        else:
+            found["run"] = {"raw": raw, "kind": kind, "target": words[0], "arguments": words[1:]}
+            found["run"]["line"] = node.place[0]
+    return found
+
+
+def _wrong_command(
+    raw: str, kind: str | None, words: list[str], variables: set[str]
+) -> tuple[str, str | None] | None:
+    """What is wrong with a command, and a hint; None where nothing is."""
+    named, target = _BRACES.findall(raw), words[0]
+    if shell := _SHELL.search(_QUOTED.sub("", raw)):
+        return f"{shell[0]!r} has no meaning here, for no shell runs this", "quote it to pass it on as it is"
+    if kind is None:
+        return f"{target!r} is nothing that Python runs", f"write {_TARGET_FORMS}, without python in front"
+    if kind != "module" and not _inside_repository(target.partition(":")[0]):
+        return f"{target} leaves the repository", None
+    if kind == "function" and (len(words) > 1 or named):
+        return "a function takes no arguments here", "the variables of the sweep are its parameters"
+    if _BRACES.search(target.partition("::")[0]):
+        return f"only arguments depend on the sweep, and not {target}", None
+    if unknown := [name for name in named if name not in variables]:
+        return f"{{{unknown[0]}}} is no variable of the sweep", f"sweep: {{{unknown[0]}: [1, 2, 3, 5, 9]}}"
+    if kind != "function" and (unused := sorted(variables.difference(named))):
+        return f"nothing uses {unused[0]} of the sweep", f"write {{{unused[0]}}} among the arguments"
+    return None
+
+
+def _points(node: YamlNode) -> list[dict[str, int]]:
+    """The points of a sweep: all combinations of the values of its variables, or those of a list."""
+    if node.kind == "sequence":
+        rows = [each.mapping("a point of the sweep") for each in node.sequence("sweep")]
+        names = list(rows[0]) if rows else []
+        if any(set(row) != set(names) for row in rows):
+            node.wrong("run", "the points of the sweep have different variables")
+            return []
+        columns = [[_integer(row[name], name) for name in names] for row in rows]
+        count = len(rows)
+    else:
+        values = {name: each.sequence(f"sweep {name}") for name, each in node.mapping("sweep").items()}
+        names, count = list(values), prod(map(len, values.values()))
+        lists = [[_integer(each, name) for each in row] for name, row in values.items()]
+        columns = [list(point) for point in product(*lists)] if count <= MOST_POINTS else []
+    if wrong := [name for name in names if not name.isidentifier()]:
+        node.wrong("run", f"sweep: {wrong[0]!r} cannot be the name of a variable")
+    elif not names or not count:
+        node.wrong("run", "the sweep has no point")
+    elif count > MOST_POINTS:
+        node.wrong("run", f"the sweep has {count} points, more than {MOST_POINTS}")
+    else:
+        # A value that is no integer was reported, and its points are left out.
+        points = (tuple(value for value in point if value is not None) for point in columns)
+        sound = dict.fromkeys(point for point in points if len(point) == len(names))
+        return [dict(zip(names, point, strict=True)) for point in sound]
+    return []
+
+
+def _integer(node: YamlNode, name: str) -> int | None:
+    text = node.text(f"a value of {name}")
+    if text is not None and not _INTEGER.fullmatch(text):
+        node.wrong("type", f"a value of {name} must be an integer, not {text!r}")
+    return int(text) if text and _INTEGER.fullmatch(text) else None
 
 
 def _inside_repository(path: str) -> bool:

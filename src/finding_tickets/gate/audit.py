@@ -96,6 +96,8 @@ def _plan_audit(document: Document, isolation: Isolation, settings: Settings) ->
         return "it has no verifier"
     if todo.trouble:
         return todo.trouble
+    if todo.run:
+        return "it runs what is there already: cheats take the place of a function that a verifier calls"
     subject = subject_of(todo)
     if subject is None or FOUND not in todo.variants:
         return "it needs the code as found, and a fix or another variant that is claimed to do the same"

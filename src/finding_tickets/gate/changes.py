@@ -15,7 +15,7 @@ from fractions import Fraction
 from math import ceil, floor, inf
 from pathlib import Path
 
-from finding_tickets.claims.check import meets, parse_conditions
+from finding_tickets.claims.check import at_text, meets, parse_conditions
 from finding_tickets.claims.language import (
     ClaimCondition,
     ExpressionError,
@@ -135,8 +135,14 @@ def _texts(side: Side) -> dict[str, str]:
     # Files that are no variants are an error of the plan, which says so.
     with suppress(BadDataError):
         places = places_of(side.document, side.root)
+    work = {"verifier": verifier} if verifier else {}
+    if remediation and remediation.run:
+        # What is run is the code that the fix is about, and no workload beside it.
+        sweep = "; ".join(map(at_text, remediation.sweep))
+        texts = {"run": remediation.run.raw, "sweep": sweep, "within": remediation.within}
+        work = {name: text for name, text in texts.items() if text}
     return {
-        **({"verifier": verifier} if verifier else {}),
+        **work,
         **{f"variants.{name}": place for name, place in places.items()},
         "decision": remediation.decision if remediation else "fix",
     }

@@ -14,6 +14,7 @@ from finding_tickets.errors import BadDataError, RevisionError, UsageError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, shallow_commits
+from finding_tickets.ground.imports import places_of
 from finding_tickets.ground.objects import Snapshot
 from finding_tickets.history.evidence_log import SHALLOW
 from finding_tickets.history.store import CommitResult, ResultStore, UnmeasuredCommit, WhyUnmeasured, key_of
@@ -122,7 +123,10 @@ def bisect(
     try:
         nodes = _commits(root, file, good, bad)
         with snapshots_of(root, nodes) as all_snapshots:
-            places = list(_places(root, source.function, file, nodes, all_snapshots))[::-1]
+            if todo.run:
+                places = [_place_of_run(module, snapshot) for snapshot in all_snapshots]
+            else:
+                places = list(_places(root, source.function, file, nodes, all_snapshots))[::-1]
             # Without --good, the search begins where the code does.
             missing = next((at for at, (place, _) in enumerate(places) if place), len(places))
             begun = not good and (missing > 0 or not shallow_commits(root))
@@ -136,7 +140,8 @@ def bisect(
             course = Course(name, _inputs(todo, variant, places, settings, gpu_names(isolation, settings)))
 
             def plan_at(_: Course, at: int, folder: Path) -> tuple[Document, Plan]:
-                there = FunctionPath(places[at][0] or source.module, source.function)
+                # What is run is run by the name that it has.
+                there = FunctionPath((not todo.run and places[at][0]) or source.module, source.function)
                 return document, replace(todo, root=folder, variants={variant: there})
 
             def say(_: Course, at: int) -> None:
@@ -208,6 +213,14 @@ def _places(
         likely, newer, known = place or likely, commit, snapshot.file(place) if place else None
 
 
+def _place_of_run(module: str, snapshot: Snapshot) -> tuple[str | None, str]:
+    """The file at a commit that is run, by its path or the name of a module; or None and why."""
+    files = [module] if module.endswith(".py") else [*places_of(module), *places_of(f"{module}.__main__")]
+    # The folders of packages come before what is in them.
+    place = next(filter(snapshot.file, reversed(files)), None)
+    return place, "" if place else f"there is no {module}"
+
+
 def _elsewhere(root: Path, commit: str, name: str, likely: str, newer: str | None) -> tuple[str, str]:
     """The file that has a function at a commit, if not the likely one; or nothing, and why.
 
@@ -240,14 +253,17 @@ def _inputs(
     settings: Settings,
     gpus: Sequence[str],
 ) -> list[TicketInputs | UnmeasuredCommit]:
-    """What measuring each commit depends on; the verifier is that of the work tree."""
-    verifier = todo.verifiers / todo.verifier
+    """What measuring each commit depends on; the verifier, or the command, is that of the work tree."""
+    verifier, command = todo.verifiers / todo.verifier, todo.run
+    work = (todo.verifier, digest(verifier))
+    if command:
+        work = (f"{command.target} {command.arguments} {todo.sweep}", str(todo.within))
     shared = (
         *(__version__, own_torch(), settings.meter, gpus),
-        *(todo.variants[variant].function, variant, todo.verifier, digest(verifier)),
+        *(todo.variants[variant].function, variant, *work),
         bool(todo.claims),
     )
-    outside = {todo.verifier: verifier.read_bytes()}
+    outside = {} if command else {todo.verifier: verifier.read_bytes()}
     return [
         TicketInputs(key_of("bisect", *shared, place), (place,), outside=outside)
         if place

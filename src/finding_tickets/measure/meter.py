@@ -31,14 +31,8 @@ DEVICE = "cuda"
 
 @dataclass(frozen=True)
 class VariantRun(CountedRun):
-    """What one variant cost at one point, and what it returned, on the host.
+    """What one variant cost at one point, and what it returned, on the host; nothing with an ``error``."""
 
-    With an ``error`` it counted up to the exception, and there is no result. With ``unknown`` operations no
-    count can be trusted; launches and workspaces of ``approximate`` ones are only modelled.
-    """
-
-    unknown: tuple[str, ...] = ()
-    approximate: tuple[str, ...] = ()
     result: Any = None
 
     @classmethod

@@ -5,35 +5,55 @@ pytest is needed for a test alone, and is no dependency.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import inspect
 import linecache
 import os
 import runpy
+import shutil
+import stat
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 import simcuda
 from finding_tickets.claims.check import at_text
 from finding_tickets.claims.laws import Fit, Place, fit_metrics, fit_sites
-from finding_tickets.measure.calls import CallMeter, CallsRun
-from finding_tickets.measure.loading import import_from, imported_files, load_function, load_workload
-from finding_tickets.measure.meter import Meter, VariantRun, choose, torch_version
+from finding_tickets.measure.calls import Callers, CallMeter, CallsRun, statement_at
+from finding_tickets.measure.loading import (
+    import_from,
+    imported_digests,
+    imported_files,
+    load_function,
+    load_workload,
+)
+from finding_tickets.measure.meter import Function, Meter, VariantRun, choose, torch_version
 from finding_tickets.measure.places import belongs_to, describe, is_out_of_host_memory, place, portable
-from finding_tickets.measure.run import JobReport, run
-from finding_tickets.measure.tasks import At, CannotMeasureError, FunctionPath, WrongTargetError
+from finding_tickets.measure.run import JobReport, check_repeated, run
+from finding_tickets.measure.tasks import (
+    ONCE,
+    At,
+    CannotMeasureError,
+    FunctionPath,
+    RunJob,
+    WrongTargetError,
+)
 from finding_tickets.measure.workloads import Point, Workload
+from simcuda.ledger import noting_frames
 from simcuda.measurement import HEAVIEST_FIRST
 
 # Stands in reports for the name of a variant.
 NAME = "target"
-# The only point of a target that has no sweep.
-ONCE = {"run": 1}
+# The folder, among the temporary ones of a worker, for code of a revision that is run.
+COPY = "code"
 # Of several tests these metrics do not add up: the largest counts.
 LARGEST = {"largest_allocation", "peak_bytes", "peak_allocated_bytes", "host_peak_bytes", "raised"}
 # Leave no cache behind, and do not rewrite assertions: to explain one that fails, pytest itself would wait
@@ -63,6 +83,7 @@ class ProbeOrder:
     devices: int = 1
     within: str = ""
     after: int | None = None
+    repeated: bool = False  # whether a function is run again, to find costs that differ
 
 
 def probe_payload(payload: dict[str, Any]) -> dict[str, Any]:
@@ -114,7 +135,10 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
 
     Raises what ``run_target`` does.
     """
-    root, ran = Path(order.root), run_target(order)
+    root = Path(order.root)
+    callers = Callers(root)
+    with noting_frames(callers.note):
+        ran = run_target(order)
     report, runs = ran.report, ran.report.runs[NAME]
     # One run has values and no laws.
     has_laws = len(runs) > 1
@@ -129,7 +153,7 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
         "device": report.device,
         "points": [each.at for each in runs],
         "metrics": {name: _cost(runs, name, fits.get(name)) for name in (runs[0].metrics if runs else ())},
-        "sites": _sites(runs, fit_sites(runs) if has_laws else {}, root),
+        "sites": _sites(runs, fit_sites(runs) if has_laws else {}, root, callers),
         "calls": [
             {"counted": each.calls, "apart": each.apart, "differ": each.differs}
             for each in runs
@@ -146,6 +170,70 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
         "positional": ran.positional,
         "files": imported_files(root),
     }
+
+
+def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
+    """Do the ``RunJob`` that ``asdict`` made a payload of, and return what a ``MeasuredRun`` is made of.
+
+    Code that is not the work tree's runs in a copy: it may write beside itself, and the next run must not see
+    that.
+
+    Raises:
+        CannotMeasureError: There was nothing to measure, or it was not the code that is meant.
+    """
+    job = RunJob(**payload)
+    torch.set_num_threads(1)
+    root, work_tree = Path(job.code), Path(job.work_tree)
+    if root != work_tree:
+        root = Path(tempfile.gettempdir(), COPY)
+        shutil.copytree(job.code, root, symlinks=True)
+        for file in root.rglob("*"):
+            if not file.is_symlink():
+                file.chmod(file.stat().st_mode | stat.S_IWUSR)
+        # What is installed to be edited, or named in PYTHONPATH, is the copy's too.
+        sys.path[:] = [_moved(entry, work_tree, root) for entry in sys.path]
+    os.chdir(root)
+    order = ProbeOrder(
+        root=str(root),
+        kind=job.kind,
+        name=str(root / job.target) if job.kind == "script" else job.target,
+        arguments=job.arguments,
+        sweep=() if job.at == ONCE else (job.at,),
+        meter=job.meter,
+        within=job.within or "",
+        repeated=job.repeated,
+    )
+    try:
+        report = run_target(order).report
+    except WrongTargetError as error:
+        raise CannotMeasureError(f"{error.message} ({job.stated})") from None
+    except CannotMeasureError as error:
+        raise CannotMeasureError(str(error).removeprefix(f"{NAME} at {at_text(job.at)}: ")) from None
+    if root != work_tree and (foreign := imported_files(work_tree)):
+        raise CannotMeasureError(f"{foreign[0]} was imported from the work tree, where it is installed from")
+    (run,) = report.runs[NAME]
+    if isinstance(run, CallsRun) and run.differs:
+        raise CannotMeasureError(f"{job.within}: {run.differs}")
+    words = (word for text in (job.target, *job.arguments) for word in (text, text.partition("=")[2]))
+    named = (Path(root, word.partition("::")[0]) for word in words if word)
+    files = {file.resolve() for file in named if file.is_file()}
+    own = {file.relative_to(root).as_posix(): file for file in files if belongs_to(root, file)}
+    return {
+        "meter": report.meter,
+        "torch": torch_version(),
+        "device": report.device,
+        **{name: getattr(run, name) for name in ("metrics", "unknown", "approximate", "error")},
+        "at": job.at,
+        "sites": [(*place, count) for place, count in run.sites.items()],
+        "files": imported_digests(root)
+        | {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in own.items()},
+    }
+
+
+def _moved(entry: str, work_tree: Path, copy: Path) -> str:
+    """An entry of the path for modules, in a copy of the work tree where it is the work tree's own."""
+    path = Path(entry)
+    return str(copy / path.relative_to(work_tree)) if entry and belongs_to(work_tree, path) else entry
 
 
 def _run_function(order: ProbeOrder, root: Path, meter: Meter) -> ProbeRun:
@@ -170,7 +258,7 @@ def _run_function(order: ProbeOrder, root: Path, meter: Meter) -> ProbeRun:
         except TypeError as error:
             names = [name for name, each in signature.parameters.items() if each.default is each.empty]
             needed = " ".join(f"--sweep {name}=1,2,5,9" for name in names) or "no --sweep"
-            raise WrongTargetError(f"{order.name}: {error}; it takes {needed}, or a --verifier") from None
+            raise WrongTargetError(f"{order.name}: {error}", f"it takes {needed}, or a --verifier") from None
     if order.verifier:
         report = run(load_workload(order.verifier, root), {NAME: function}, meter, root)
     else:
@@ -180,7 +268,10 @@ def _run_function(order: ProbeOrder, root: Path, meter: Meter) -> ProbeRun:
             sweep=[Point(**at) for at in order.sweep or (ONCE,)],
             devices=lambda _: order.devices,
         )
-        report = run(workload, {NAME: lambda values: function(**values)}, meter, root)
+        functions: dict[str, Function] = {NAME: lambda values: function(**values)}
+        report = run(workload, functions, meter, root)
+        if order.repeated:
+            check_repeated(report, workload, functions, meter, root)
     # A ticket names a function by its file if that is the repository's own, else by its module.
     file = getattr(sys.modules.get(module), "__file__", None)
     is_own = file and belongs_to(root, Path(file))
@@ -211,12 +302,22 @@ def _run_program(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
         except SystemExit as end:
             # Many programs end with a call of sys.exit also if all is well.
             if end.code not in (None, 0):
-                ending = f"{place(end, root) or 'it'} called sys.exit({end.code!r})"
+                said = _last_error() if isinstance(end.code, int) else ""
+                ending = f"{place(end, root) or 'it'} called sys.exit({end.code!r}){said}"
         except Exception as error:
             if is_out_of_host_memory(error):
                 raise
             ending = describe(error, root)
     return VariantRun.of(counted, gpu.live_bytes() - before, root, ONCE, ending)
+
+
+def _last_error() -> str:
+    """What this process wrote last where its output goes to a file, as an argument parser does."""
+    sys.stderr.flush()
+    if not stat.S_ISREG(os.fstat(2).st_mode):
+        return ""
+    lines = Path("/proc/self/fd/2").read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((f": {line.strip()}" for line in reversed(lines) if line.strip()), "")
 
 
 def _cost(runs: Sequence[VariantRun], key: str | Place, fit: Fit | None) -> dict[str, Any]:
@@ -233,14 +334,22 @@ def _cost(runs: Sequence[VariantRun], key: str | Place, fit: Fit | None) -> dict
     return {"values": values, "law": fit.law if fit else None, "growth": growth}
 
 
-def _sites(runs: Sequence[VariantRun], fits: Mapping[Place, Fit], root: Path) -> list[dict[str, Any]]:
+def _sites(
+    runs: Sequence[VariantRun], fits: Mapping[Place, Fit], root: Path, callers: Callers
+) -> list[dict[str, Any]]:
     """Every line with its counts: first waits, then hazards, then copies and allocations."""
     # Paths are relative to the root or to where a package is installed.
     folders = [root, *(Path(entry) for entry in sys.path if entry)]
+    reached = {
+        (portable(file, root), line, function): (file, line, function)
+        for file, line, function in callers.nearest
+    }
+    repeated = {(portable(file, root), *rest) for file, *rest in callers.repeated}
     sites = []
     for key in sorted({key for each in runs for key in each.sites}):
         file, line, function, what = key
         source = next((folder / file for folder in folders if (folder / file).is_file()), None)
+        nearest = callers.nearest[reached[key[:3]]].most_common() if key[:3] in reached else []
         sites.append(
             {
                 "file": file,
@@ -248,6 +357,18 @@ def _sites(runs: Sequence[VariantRun], fits: Mapping[Place, Fit], root: Path) ->
                 "function": function,
                 "what": what,
                 "text": linecache.getline(str(source), line).strip() if source else "",
+                "statement": statement_at(str(source), line) if source else "",
+                "called_from": [
+                    {
+                        "file": portable(own, root),
+                        "line": at,
+                        "function": name,
+                        "statement": statement_at(own, at),
+                    }
+                    for (own, at, name), _ in nearest
+                    if (own, at, name) != reached[key[:3]]
+                ],
+                "repeated": key[:3] in repeated or key[:3] not in reached,
                 "cost": _cost(runs, key, fits.get(key)),
             }
         )

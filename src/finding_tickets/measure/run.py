@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from finding_tickets.claims.check import at_text
-from finding_tickets.claims.laws import fit_metrics, fit_sites
+from finding_tickets.claims.laws import fitted
 from finding_tickets.measure.loading import (
     imported_digests,
     imported_files,
@@ -32,7 +32,7 @@ from finding_tickets.measure.meter import (
     warm_up,
 )
 from finding_tickets.measure.results import compare_results, find_lazy, save_result
-from finding_tickets.measure.tasks import At, CannotMeasureError, Job, ResultPair
+from finding_tickets.measure.tasks import VARYING, At, CannotMeasureError, Job, ResultPair
 from finding_tickets.measure.workloads import Point, Workload
 
 # Replaces the functions of variants once they are loaded: an audit puts cheats in their place.
@@ -60,27 +60,9 @@ class JobReport:
     def to_json(self) -> dict[str, Any]:
         """What a ``MeasuredTicket`` is made of: samples, and the laws that fit them."""
         rest = {name: value for name, value in vars(self).items() if name != "runs"}
-        variants = {name: variant_json(runs) for name, runs in self.runs.items()}
+        # Laws are fitted in the worker, because several workers run at once.
+        variants = {name: fitted(runs) for name, runs in self.runs.items()}
         return {**rest, "torch": torch_version(), "variants": variants}
-
-
-def variant_json(runs: Sequence[VariantRun]) -> dict[str, Any]:
-    """What a ``VariantResult`` is made of.
-
-    Laws are fitted in the worker, because several workers run at once.
-    """
-    fits = fit_metrics(runs)
-    return {
-        "laws": {name: fit.law for name, fit in fits.items() if fit.law},
-        "growth": {name: fit.growth for name, fit in fits.items() if fit.growth},
-        "samples": [{"at": run.at, "metrics": run.metrics, "error": run.error} for run in runs],
-        "sites": [
-            {"file": file, "line": line, "function": function, "what": what, **asdict(fit)}
-            for (file, line, function, what), fit in fit_sites(runs).items()
-        ],
-        "unknown": sorted({name for run in runs for name in run.unknown}),
-        "approximate": sorted({name for run in runs for name in run.approximate}),
-    }
 
 
 def measure_payload(payload: dict[str, Any]) -> dict[str, Any]:
@@ -188,13 +170,9 @@ def check_repeated(
             with steady_state(), meter.devices_for(workload, point):
                 warm_up(workload, point, function, DEVICE)
             again = meter.measure(workload, point, function, root)
-            for metric, value in again.metrics.items():
-                # The report may have more metrics, which were traced.
-                if value != before.metrics.get(metric):
-                    raise CannotMeasureError(
-                        f"{name} at {at_text(point)}: costs differ from run to run of the same work: "
-                        f"{metric} {before.metrics.get(metric)}, then {value}"
-                    )
+            if difference := before.difference(again):
+                what = f"{name} at {at_text(point)}: {VARYING}: {difference}"
+                raise CannotMeasureError(what)
 
 
 def graph_breaks(function: Function, inputs: tuple[Any, ...]) -> int:

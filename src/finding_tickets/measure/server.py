@@ -243,7 +243,8 @@ def _why_it_ended(status: int | None, order: dict[str, Any]) -> str:
     _, _, trace = read_log(folder / LOG).rpartition("Fatal Python error")
     for frame in FRAME.finditer(trace):
         file = Path(frame["file"])
-        for root in (order["root"], order["code"]):
+        # Code of a revision may have run in a copy of its own.
+        for root in (order["root"], order["code"], str(folder / "tmp/code")):
             if file.is_relative_to(root):
                 return f"killed by {name} at {file.relative_to(root).as_posix()}:{frame['line']}"
     return f"killed by {name}"

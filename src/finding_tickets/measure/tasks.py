@@ -15,6 +15,7 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.ground.imports import places_of
 
 TARGET = "finding_tickets.measure.run:measure_payload"
+RUN = "finding_tickets.measure.probe:run_payload"
 TIMING = "finding_tickets.measure.timing:time_payload"
 COMPARISON = "finding_tickets.measure.results:compare_saved"
 CHOICE = "finding_tickets.measure.meter:chosen_name"
@@ -38,6 +39,10 @@ EXAMPLES = (
 # How a function begins that is still to be written, as templates/verifier.py.j2 has it.
 TO_WRITE = "raise NotImplementedError('example code"
 
+# The only point of what has no sweep.
+ONCE = {"run": 1}
+VARYING = "costs differ from run to run of the same work"
+
 At = dict[str, int]
 
 
@@ -46,7 +51,11 @@ class CannotMeasureError(Exception):
 
 
 class WrongTargetError(Exception):
-    """There is no such target, or it cannot be called like that; the message says how it can."""
+    """There is no such target, or it cannot be called like that; the hint says how a probe can."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message}; {hint}" if hint else message)
+        self.message = message
 
 
 @dataclass(frozen=True)
@@ -92,6 +101,28 @@ class Job:
         variants = {name: FunctionPath(**path) for name, path in payload["variants"].items()}
         pairs = tuple(ResultPair(**pair) for pair in payload["comparisons"])
         return cls(**{**payload, "variants": variants, "comparisons": pairs})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunJob:
+    """One run of a script, a module, a function or a test, at one point of the sweep.
+
+    ``kind``, ``target``, ``arguments`` and ``within`` are as in a ``ProbeOrder``, but a script is named by
+    its path from ``code``, the absolute folder that has the code of the variant. It runs there if that is the
+    ``work_tree``, else in a copy. A function without a sweep is called without values. ``stated`` is where
+    the ticket says all this. In the run that is ``repeated``, functions run again, too.
+    """
+
+    code: str
+    work_tree: str
+    kind: str
+    target: str
+    arguments: tuple[str, ...]
+    at: At
+    within: str | None
+    stated: str
+    meter: str
+    repeated: bool = False
 
 
 @dataclass(frozen=True)

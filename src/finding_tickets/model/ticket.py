@@ -151,12 +151,30 @@ class Section(Record):
 
 
 class VariantRef(Record):
-    """Where a function lives: ``path.py:function`` or ``package.module:function``, at a revision."""
+    """Where a function lives: ``path.py:function`` or ``package.module:function``, at a revision.
+
+    Of a ticket with ``run`` it is all code of a revision, or of the work tree for ``@worktree``: ``module``
+    and ``function`` are empty.
+    """
 
     raw: str
     module: str
     function: str
     revision: str | None
+    line: int
+
+
+class RunCommand(Record):
+    """What is run to measure a ticket: a script, a module, a function or a test of pytest.
+
+    ``target`` is its path or dotted name, with ``:function`` or ``::test`` behind it, and ``arguments`` is
+    the rest, split as a shell would split it. ``{name}`` stands for a variable of the sweep in both.
+    """
+
+    raw: str
+    kind: Literal["script", "module", "function", "test"]
+    target: str
+    arguments: tuple[str, ...]
     line: int
 
 
@@ -203,10 +221,14 @@ class Remediation(Record):
     ``path`` is the file that it stands in, the ticket's own or one beside it, ``span`` where it is there, and
     ``digest`` the SHA-256 of what it was read from.
     ``verifier`` and ``variants`` are the block's own: empty where the convention (``verifiers/<id>.py``,
-    ``fixes/<id>/*.py``) applies. ``variants`` keeps the order of the block.
+    ``fixes/<id>/*.py``) applies. ``variants`` keeps the order of the block. In the place of a verifier there
+    may be a command to ``run``, the points of its ``sweep`` and the function ``within`` which it is counted.
     """
 
     verifier: str | None
+    run: RunCommand | None = None
+    sweep: tuple[dict[str, int], ...] = ()
+    within: str | None = None
     variants: dict[str, VariantRef]
     decision: Literal["fix", "keep"]
     claims: tuple[Claim, ...]

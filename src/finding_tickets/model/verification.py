@@ -148,6 +148,24 @@ class MeasuredTicket(Record):
     times: Times | None = None
 
 
+class MeasuredRun(Record):
+    """What a process measured of one run of what a ticket names under ``run``.
+
+    ``sites`` are file, line, function, metric and count. ``files`` are as in a ``MeasuredTicket``.
+    """
+
+    meter: str
+    torch: str
+    device: str
+    at: dict[str, int]
+    metrics: dict[str, int]
+    sites: tuple[tuple[str, int, str, str, int], ...]
+    unknown: tuple[str, ...]
+    approximate: tuple[str, ...]
+    error: str | None
+    files: dict[str, str]
+
+
 class Verification(Record):
     """One ticket, measured once in one environment (meter, torch, device).
 
@@ -167,6 +185,12 @@ class Verification(Record):
     not_measured: tuple[NotMeasured, ...] = ()
     timings: tuple[Timing, ...] = ()
     revision: str | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether there is a verdict, and every claim came out as the ticket expects."""
+        is_open = self.verdict in {Verdict.INCONCLUSIVE, Verdict.UNVERIFIED}
+        return not is_open and all(claim.as_expected for claim in self.claims)
 
     @property
     def is_timed(self) -> bool:

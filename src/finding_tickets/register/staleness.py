@@ -47,7 +47,7 @@ class CodeInputs(NamedTuple):
     """What a verification depends on, as far as the Remediation of a document says it."""
 
     digest: str = ABSENT
-    verifier: str | None = None
+    verifier: str | None = None  # or the file or module that is run in its place
     modules: tuple[str, ...] = ()  # files and dotted names of variants without a revision
     revisions: tuple[str, ...] = ()  # of the other variants
     # Names in claims: variants if the usual folder has such files. None: all files there are variants.
@@ -255,6 +255,11 @@ def code_inputs(remediation: Remediation | None) -> CodeInputs | None:
     if remediation is None:
         return None
     variants = remediation.variants
+    if remediation.run:
+        module, refs = remediation.run.target.partition(":")[0], variants.values()
+        modules = (module,) if any(ref.revision is None for ref in refs) else ()
+        revisions = tuple(dict.fromkeys(ref.revision for ref in refs if ref.revision))
+        return CodeInputs(remediation.digest, module, modules, revisions, ())
     names: dict[str, None] = {}
     for claim in remediation.claims:
         compared = claim.metric in {SAME_RESULT, SECONDS}

@@ -32,9 +32,9 @@ from finding_tickets.ground.git import GitError, ask_bytes
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.charts import Chart, charts
 from finding_tickets.report.rows import ReportRow
-from finding_tickets.report.status import StatusReport
+from finding_tickets.report.status import NAMED, StatusReport, won
 from finding_tickets.report.templates import pieces, source
-from finding_tickets.report.text import AFTER, BEFORE, Sources, laws_by_line
+from finding_tickets.report.text import AFTER, BEFORE, WAITING, Sources, laws_by_line
 from finding_tickets.verify.plan import places_of
 
 MOST_UNPACKED = 60
@@ -43,6 +43,8 @@ PACK = 50
 """Sections that are packed together: more of them take less room, fewer are opened faster."""
 FIRST_ROWS = 200
 """Rows of the table that are laid out from the start, and for each time that more are asked for."""
+HEADLINES = 10
+"""Documents that are told of at the top; the table has them all."""
 LONGEST_LIST = 100
 """Items of a list in the summary; the table has them all."""
 HEADINGS = 3
@@ -230,10 +232,10 @@ class DocumentSection:
         return code_diff(self._places, self._facts.root)
 
     @property
-    def sites(self) -> Mapping[str, Sequence[SourceLine]]:
-        """The lines that wait, copy or allocate, by variant; of each its place, code, and laws by metric."""
+    def sites(self) -> Sequence[tuple[str, Sequence[SourceLine], Sequence[SourceLine]]]:
+        """Each variant with its lines that wait or copy, and those that only cost something else."""
         variants = self.row.verification.variants if self.row.verification else {}
-        sites: dict[str, Sequence[SourceLine]] = {}
+        sites = []
         for name, variant in variants.items():
             # What was measured is not what stands there now.
             elsewhere = self.row.verdict is Verdict.STALE or revision_of(self._places.get(name, ""))
@@ -241,8 +243,14 @@ class DocumentSection:
                 (file, number, function, "" if elsewhere else self.page.sources.line(file, number), laws)
                 for (file, number, function), laws in laws_by_line(variant.sites).items()
             ]
-            sites |= {name: lines} if lines else {}
+            waiting = [line for line in lines if any(what in WAITING for what, _ in line[-1])]
+            sites.append((name, waiting, [line for line in lines if line not in waiting]))
         return sites
+
+    @property
+    def won(self) -> str:
+        """What the fix costs less, in words."""
+        return won(self.row)
 
     @cached_property
     def _places(self) -> dict[str, str]:
@@ -315,7 +323,13 @@ def write_html(report: StatusReport) -> Iterator[str]:
         "page": ReportPage(report),
         "pack": pack,
         "laws_of": laws_of,
-        "limits": {"rows": FIRST_ROWS, "list": LONGEST_LIST, "pack": PACK},
+        "limits": {
+            "rows": FIRST_ROWS,
+            "list": LONGEST_LIST,
+            "pack": PACK,
+            "named": NAMED,
+            "headlines": HEADLINES,
+        },
     }
     return page_pieces(report.template, context, report.templates, script="report.js")
 

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from finding_tickets.documents.reading import Document
+from finding_tickets.model.ticket import Remediation
 from finding_tickets.register.index import row_of
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import CrossTable, RegisterStatus, StatusReport
@@ -20,10 +21,10 @@ VERSION = 1
 Item = dict[str, object]
 _NO_LINES = {"__all__": {"line"}}
 _NOT_SHOWN: dict[str, Any] = {
-    **dict.fromkeys(("path", "span", "digest"), True),
+    **dict.fromkeys(("path", "span", "digest", "run", "sweep", "within"), True),
     **dict.fromkeys(("claims", "unmeasured", "checklist"), _NO_LINES),
 }
-"""Where the parts of a remediation stand."""
+"""Where the parts of a remediation stand, and what only some have."""
 
 
 def write_json(report: StatusReport) -> Iterator[str]:
@@ -132,9 +133,16 @@ def ticket_item(entry: MeasuredDocument) -> Item:
         and {
             **remediation.model_dump(exclude=_NOT_SHOWN),
             "variants": {name: variant.raw for name, variant in remediation.variants.items()},
+            **_run_item(remediation),
         },
         "verdict": entry.measured.verdict,
     }
+
+
+def _run_item(remediation: Remediation) -> Item:
+    """What is run in the place of a verifier; nothing where there is one."""
+    command = remediation.run
+    return {"run": command.raw, **fields_of(remediation, "sweep", "within")} if command else {}
 
 
 def full_item(entry: MeasuredDocument) -> Item:

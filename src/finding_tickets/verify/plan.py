@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,17 @@ from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.ground.files import fixes_folder, verifier_path
-from finding_tickets.measure.tasks import Code, FunctionPath, Job, ResultPair, find_variants
-from finding_tickets.model.ticket import Claim
+from finding_tickets.measure.tasks import (
+    ONCE,
+    At,
+    Code,
+    FunctionPath,
+    Job,
+    ResultPair,
+    RunJob,
+    find_variants,
+)
+from finding_tickets.model.ticket import Claim, RunCommand
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
 from finding_tickets.register.staleness import code_inputs
 
@@ -24,6 +34,8 @@ if TYPE_CHECKING:
 
 # Stands for all variants that name no revision themselves.
 EVERY = "*"
+# Stands for the place of a point, in the name of a run that is made twice.
+AGAIN = "again"
 
 
 @dataclass(frozen=True)
@@ -35,18 +47,23 @@ class Plan:
     root: Path  # what the files of the code are relative to
     verifiers: Path  # what the verifier is relative to
     repository: Path  # the folder in which git knows the revisions
-    verifier: str
+    verifier: str  # empty where there is something to run
     variants: dict[str, FunctionPath]
     revisions: dict[str, Revision] = field(default_factory=dict)  # of variants that are not those at the root
     keep: bool = False  # whether the decision is to keep the code as found
     claims: tuple[Claim, ...] = ()
     trouble: str | None = None  # why nothing can be measured, although nothing is wrong with the document
+    run: RunCommand | None = None  # what is run in the place of a verifier
+    sweep: tuple[At, ...] = (ONCE,)  # the points that it is run at
+    within: str | None = None  # the function that is counted
+    stated: str = ""  # where the document says what to run
 
     @property
     def files(self) -> tuple[str, ...]:
         """The files of the work tree that are known to be run before running anything."""
         here = (self.variants[name].module for name in self.names_at(""))
-        return tuple(dict.fromkeys([self.verifier, *(file for file in here if file.endswith(".py"))]))
+        files = [self.verifier, *(file for file in here if file.endswith(".py"))]
+        return tuple(dict.fromkeys(filter(None, files)))
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -117,6 +134,38 @@ class Plan:
             for commit, code in self.code().items()
         }
 
+    def run_jobs(self, meter: str) -> dict[str, RunJob]:
+        """What workers are asked to run: each variant at each point, by the variant and the point's place.
+
+        The first point is run twice on the simulated device, to find costs that differ. Where a revision
+        cannot be checked out, a ``RevisionError`` says why.
+        """
+        command, jobs = self.run, dict[str, RunJob]()
+        if command is None:
+            return jobs
+        folders = {name: code.folder for code in self.code().values() for name in code.variants}
+        for name in self.variants:
+            for place, at in enumerate(self.sweep):
+                jobs[f"{name} {place}"] = RunJob(
+                    code=folders[name],
+                    work_tree=str(self.repository),
+                    kind=command.kind,
+                    target=_filled(command.target, at),
+                    arguments=tuple(_filled(text, at) for text in command.arguments),
+                    at=at,
+                    within=self.within,
+                    stated=self.stated,
+                    meter=meter,
+                )
+            if meter == "simulated":
+                jobs[f"{name} {AGAIN}"] = replace(jobs[f"{name} 0"], repeated=True)
+        return jobs
+
+
+def _filled(template: str, at: At) -> str:
+    """One argument with the values of a point in its braces."""
+    return re.sub(r"\{(\w+)\}", lambda match: str(at.get(match[1], match[0])), template)
+
 
 def plan(
     document: Document,
@@ -135,16 +184,18 @@ def plan(
     Raises:
         BadDataError: A file is missing or outside the root, or a claim cannot be understood.
     """
-    place = verifiers or root
-    verifier = verifier_of(document, place)
+    place, remediation = verifiers or root, document.remediation
+    run = remediation.run if remediation else None
+    verifier = "" if run else verifier_of(document, place)
     if verifier is None:
         return None
-    remediation = document.remediation
     refs = remediation.variants if remediation else {}
     claims = remediation.claims if remediation else ()
     overrides = overrides or {}
+    missing = ""
     try:
-        _check_file(verifier, place)
+        if verifier:
+            _check_file(verifier, place)
         variants = _variants(document, root)
         named: dict[str, str] = {}
         for name, source in variants.items():
@@ -152,6 +203,8 @@ def plan(
             revision = overrides[name] if name in overrides else stated or overrides.get(EVERY)
             if revision:
                 named[name] = revision
+            elif run and source.module.endswith(".py") and not (root / source.module).is_file():
+                missing = missing or f"{name}: there is no file {source.module} in the work tree"
             elif source.module.endswith(".py"):
                 _check_file(source.module, root)
         for claim in claims:
@@ -162,6 +215,9 @@ def plan(
         raise error.in_file(remediation.path, remediation.span.line) from None
     repository = repository or root
     revisions, trouble = _resolve(repository, commits or {}, named, variants) if named else ({}, None)
+    trouble = trouble or missing or None
+    stated = f"{remediation.path}:{run.line}" if remediation and run else ""
+    trouble = f"{trouble} ({stated})" if trouble and stated else trouble
     return Plan(
         ticket=document.id.value,
         document=document.path,
@@ -174,13 +230,17 @@ def plan(
         keep=remediation is not None and remediation.decision == "keep",
         claims=claims,
         trouble=trouble if variants else "there is no variant to measure",
+        run=run,
+        sweep=(remediation.sweep if remediation else ()) or (ONCE,),
+        within=remediation.within if remediation else None,
+        stated=stated,
     )
 
 
 def verifier_of(document: Document, root: Path) -> str | None:
-    """The verifier that a document names, or the usual one where that exists, or none."""
-    if document.remediation and document.remediation.verifier:
-        return document.remediation.verifier
+    """The verifier that a document names, or what it runs, or the usual one where that exists, or none."""
+    if (named := document.remediation) and (named.verifier or named.run):
+        return named.verifier or (named.run.target if named.run else None)
     usual = verifier_path(document.id.value)
     return usual if (root / usual).is_file() else None
 
@@ -189,6 +249,8 @@ def places_of(document: Document, root: Path) -> dict[str, str]:
     """Where each variant lives, as ``module:function`` with ``@REV`` where one is stated."""
     refs = document.remediation.variants if document.remediation else {}
     places = {}
+    if document.remediation and document.remediation.run:
+        return {name: ref.raw for name, ref in refs.items()}
     for name, source in _variants(document, root).items():
         revision = refs[name].revision if name in refs else None
         places[name] = f"{source.module}:{source.function}{f'@{revision}' if revision else ''}"
@@ -198,6 +260,9 @@ def places_of(document: Document, root: Path) -> dict[str, str]:
 def _variants(document: Document, root: Path) -> dict[str, FunctionPath]:
     """The block's variants and those in the usual folder that claims name; without a block, all there."""
     folder, remediation = fixes_folder(document.id.value), document.remediation
+    if remediation and remediation.run:
+        module, _, function = remediation.run.target.partition(":")
+        return dict.fromkeys(remediation.variants, FunctionPath(module, function.removeprefix(":")))
     if remediation is None or not remediation.variants:
         return find_variants(folder, root)
     refs, code = remediation.variants, code_inputs(remediation)

@@ -17,10 +17,10 @@ from pydantic import TypeAdapter, ValidationError
 from finding_tickets.errors import UsageError
 from finding_tickets.measure.isolation import PRELOADED, Isolation, Task
 from finding_tickets.measure.tasks import At
+from finding_tickets.model.vocabulary import MOST_POINTS
 
 PROBE_FUNCTION = "finding_tickets.measure.probe:probe_payload"
 PRELOAD = (*PRELOADED, "finding_tickets.measure.probe")
-MOST_POINTS = 1000
 TARGET_FORMS = "a target is script.py, package.module, package.module:function or tests/test_x.py::test_y"
 TargetKind = Literal["function", "script", "module", "test"]
 
@@ -39,6 +39,16 @@ class ProbedCost:
 
 
 @dataclass(frozen=True)
+class CallingLine:
+    """A line of the repository's own code that leads to a site in an installed package."""
+
+    file: str
+    line: int
+    function: str
+    statement: str
+
+
+@dataclass(frozen=True)
 class ProbedSite:
     """A source line that waits, copies or allocates: its text, and how often it does so."""
 
@@ -48,6 +58,9 @@ class ProbedSite:
     what: str
     text: str
     cost: ProbedCost
+    statement: str = ""  # all of its lines, on one
+    called_from: tuple[CallingLine, ...] = ()  # the most frequent first
+    repeated: bool = True  # whether it may have run more than once
 
 
 @dataclass(frozen=True)

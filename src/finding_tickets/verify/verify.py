@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import TypeAdapter
 
+from finding_tickets.claims.check import at_text
+from finding_tickets.claims.laws import CountedRun, fitted
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
 from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
@@ -22,10 +24,12 @@ from finding_tickets.measure.tasks import (
     CHOICE,
     COMPARISON,
     DEVICES,
+    RUN,
     SIMULATED_DEVICE,
     TARGET,
     TIMING,
     TORCH,
+    VARYING,
     VISIBLE,
     WANTED,
     CannotMeasureError,
@@ -36,20 +40,23 @@ from finding_tickets.measure.tasks import (
 )
 from finding_tickets.model.verification import (
     Evidence,
+    MeasuredRun,
     MeasuredTicket,
     ResultCheck,
     Times,
+    VariantResult,
     Verification,
 )
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import ABSENT, own_torch
 from finding_tickets.verify.evidence import digest, importable, inputs, write
 from finding_tickets.verify.judge import DECIDING, MEASURED, answer_of, judge, unchecked
-from finding_tickets.verify.plan import EVERY, Plan, plan
+from finding_tickets.verify.plan import AGAIN, EVERY, Plan, plan
 
 if TYPE_CHECKING:
     from finding_tickets.verify.matrix import Cell
 
+_RUN = TypeAdapter(MeasuredRun)
 _AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
@@ -353,6 +360,8 @@ class VerificationRun:
             return
         ask = {}
         for key, (_, todo) in self._planned.items():
+            if todo.run:
+                continue
             payload = {"verifier": todo.verifier, "root": str(todo.verifiers), "code": str(todo.root)}
             ask[key] = self._settings.task(WANTED, payload, todo.root)
         # A workload that fails here also fails when measured; the reason is reported there.
@@ -361,7 +370,7 @@ class VerificationRun:
                 self._alone.add(key)
 
     def _tasks(self, key: str) -> dict[tuple[str, str], Task]:
-        """What to measure of a plan, by its key and each commit.
+        """What to measure of a plan, by its key and each commit, or each run.
 
         Raises:
             OSError: There is no room for results.
@@ -372,7 +381,13 @@ class VerificationRun:
         # Whoever edits a file from now on makes the evidence stale.
         self._before[key] = {file: digest(todo.root / file) for file in {*todo.files, *importable(todo)}}
         results.mkdir()
-        jobs = todo.jobs(self._settings.meter, results)
+        meter = self._settings.meter
+        if todo.run:
+            return {
+                (key, part): self._on_gpu(key, RUN, asdict(job), Path(job.code))
+                for part, job in todo.run_jobs(meter).items()
+            }
+        jobs = todo.jobs(meter, results)
         code = [(Path(job.code), source) for job in jobs.values() for source in job.variants.values()]
         code.append((todo.verifiers, FunctionPath(todo.verifier, "build")))
         if examples := [source.module for folder, source in code if is_example(source, folder)]:
@@ -395,7 +410,7 @@ class VerificationRun:
         for key, commit in tasks:
             outcomes.setdefault(key, {})[commit] = None
         # Tracing for graph breaks takes longest: started first, it overlaps with the others.
-        queue = dict(sorted(tasks.items(), key=lambda task: not task[1].payload["graph_breaks"]))
+        queue = dict(sorted(tasks.items(), key=lambda task: not task[1].payload.get("graph_breaks")))
         # From here on only the queue keeps tasks, each until it is done.
         tasks.clear()
         ended = self._isolation.run(queue, lambda task: self._on_start(self._planned[task[0]][0]))
@@ -406,7 +421,8 @@ class VerificationRun:
             if None not in outcomes[key].values():
                 parts = {name: part for name, part in outcomes.pop(key).items() if part}
                 never_ran = any(part.never_ran for part in parts.values())
-                yield key, _join(self._planned[key][1], parts), never_ran
+                todo = self._planned[key][1]
+                yield key, _join_runs(todo, parts) if todo.run else _join(todo, parts), never_ran
 
     def _on_gpu(self, key: str, target: str, payload: Any, code: Path) -> Task:
         task = self._settings.task(target, payload, code)
@@ -476,11 +492,15 @@ class VerificationRun:
             # Evidence is of the ticket as it stands, in the work tree or in a cell of the matrix.
             if (settings.overrides and not settings.cell) or settings.verifiers:
                 # The verifier may come from another folder than the code, and what it imports with it.
-                if isinstance(measured, MeasuredTicket) and todo.verifiers != todo.root:
+                if isinstance(measured, MeasuredTicket) and todo.verifier and todo.verifiers != todo.root:
                     return Verified(document, shown, imported=measured.imported, outside=files)
                 return Verified(document, shown, imported=tuple(files))
-            # Files are known as they were measured, or at least as they were before.
-            given = inputs(todo, document, kept, files, {**self._before[key], **files})
+            # Files are known as they were measured, or at least as they were before. What runs as it is says
+            # only afterwards what it imported.
+            before = self._before[key]
+            given = inputs(
+                todo, document, kept, files, {**files, **before} if todo.run else {**before, **files}
+            )
             evidence = Evidence(inputs=given, verification=kept)
             return record(Verified(document, shown, evidence=evidence, imported=tuple(files)), settings)
         finally:
@@ -503,6 +523,44 @@ def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | s
             # The meter may have named the variant already.
             return f"{', '.join(names)}{where}: {measured.removeprefix(f'{names[0]}: ')}"
     return join(todo, parts)
+
+
+def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
+    """What came of the runs of each variant at each point; or the reason why nothing did."""
+    variants, files, imported, first = dict[str, VariantResult](), dict[str, str](), set[str](), None
+    for name in todo.variants:
+        runs = []
+        for place in (*map(str, range(len(todo.sweep))), AGAIN):
+            if (outcome := outcomes.get(f"{name} {place}")) is None:
+                continue
+            done, at = answer_of(outcome, _RUN), todo.sweep[0 if place == AGAIN else int(place)]
+            where = f" at {todo.revisions[name]}" if name in todo.revisions else ""
+            if isinstance(done, str):
+                return f"{name}{where}, {at_text(at)}: {done}"
+            sites = {(file, line, function, what): n for file, line, function, what, n in done.sites}
+            run = CountedRun(at, done.metrics, sites, done.error, done.unknown, done.approximate)
+            if place != AGAIN:
+                runs.append(run)
+            elif difference := runs[0].difference(run):
+                return f"{name}{where}, {at_text(at)}: {VARYING}: {difference}"
+            first = first or done
+            imported |= done.files.keys()
+            if name not in todo.revisions:
+                # A file that was edited between two runs is none of those that are there now.
+                for path, sha in done.files.items():
+                    files[path] = sha if files.get(path, sha) == sha else ABSENT
+        variants[name] = VariantResult.model_validate(fitted(runs))
+    if first is None:
+        return "nothing was run"
+    return MeasuredTicket(
+        meter=first.meter,
+        torch=first.torch,
+        device=first.device,
+        sweep=todo.sweep,
+        variants=variants,
+        files=files,
+        imported=tuple(sorted(imported)),
+    )
 
 
 def join(todo: Plan, parts: Sequence[MeasuredTicket]) -> MeasuredTicket | str:
@@ -531,7 +589,8 @@ def _is_unchanged(todo: Plan, measured: MeasuredTicket) -> bool:
     folders = {name: Path(code.folder) for code in todo.code().values() for name in code.variants}
     (old, found), (new, fix) = ((folders[name], todo.variants[name]) for name in DECIDING)
     (function, rest), (other, around) = code_of(found, old), code_of(fix, new)
-    if function != other or not function:
+    # What is run as a whole is all that it imports.
+    if not todo.run and (function != other or not function):
         return False
     if old == new:
         return found.module == fix.module or rest == around

@@ -113,14 +113,18 @@ def code(document: Document, context: Context) -> Iterator[Remark]:
         return
     # Claims need a verifier, whose name may stand in what the reader did not understand.
     needs_usual = block.claims and context.understood(document)
-    verifier = block.verifier or (verifier_path(document.id.value) if needs_usual else "")
+    verifier = block.verifier or (verifier_path(document.id.value) if needs_usual and not block.run else "")
     if block.verifier and not context.code.inside(block.verifier):
         message = f"verifier {block.verifier} leaves the repository"
         yield Remark("outside-repository", block.span.line, message)
     elif verifier and context.code.inside(verifier) and not context.code.exists(verifier):
         hint = context.code.files_like(verifier) or "tickets new --with-verifier writes one"
         yield Remark("missing-verifier", block.span.line, f"there is no verifier {verifier}", hint)
+    run = block.run.target.partition(":")[0] if block.run else ""
     for name, variant in block.variants.items():
+        if block.run and run.endswith(".py") and not variant.revision and not context.code.exists(run):
+            message, guess = f"variant {name}: there is no file {run}", context.code.files_like(run)
+            yield Remark("missing-variant", block.run.line, message, guess)
         if variant.module.endswith(".py"):
             if not context.code.inside(variant.module):
                 message = f"variant {name} leaves the repository: {variant.raw}"

@@ -95,7 +95,7 @@ ERRORS = """
     unreadable too-large empty-file binary-file invalid-utf8 merge-conflict duplicate-id
     remediation-block remediation-yaml remediation-key remediation-twice remediation-type
     remediation-missing remediation-why remediation-answer remediation-variant remediation-path
-    remediation-sidecar
+    remediation-sidecar remediation-run
 """
 """What leaves a document unreadable, or its remediation."""
 WARNINGS = """

@@ -1,0 +1,180 @@
+"""What runs already is measured at each variant's revision, and evidence knows what it rests on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.verify.conftest import verify_all
+
+from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.verify.evidence import current_verdict
+
+if TYPE_CHECKING:
+    from tests.conftest import Git, Repository
+
+    from finding_tickets.measure.isolation import Isolation
+
+TRAIN = """\
+import argparse
+from pathlib import Path
+import torch
+from step import step
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--layers", type=int, required=True)
+parser.add_argument("--name", required=True)
+options = parser.parse_args()
+assert options.name == "a; b 7", options.name
+# A run that saw what another one wrote would wait more often.
+left = Path("left.txt")
+layers = [torch.ones(4, device="cuda") for _ in range(options.layers + left.exists())]
+step(layers)
+if Path("writes").exists():
+    left.write_text("")
+"""
+SLOW = "def step(layers):\n    return [layer.sum().item() for layer in layers]\n"
+FAST = (
+    "import torch\n\ndef step(layers):\n    return torch.stack([layer.sum() for layer in layers]).tolist()\n"
+)
+BLOCK = """\
+## Remediation
+
+```yaml
+{block}
+```
+"""
+CLAIMS = 'claims: {found: {syncs: layers}, fix: {syncs: 1}}\nvariants: {found: "@first", fix: "@worktree"}'
+SCRIPT = "run: train.py --layers {layers} --name 'a; b {x}'\nsweep: {layers: [1, 2, 3, 5], x: [7]}\n"
+
+
+def add(repository: Repository, block: str) -> None:
+    """A ticket with this remediation."""
+    repository.ticket(more=BLOCK.format(block=block))
+
+
+@pytest.fixture
+def revisions(repository: Repository, git: Git) -> Repository:
+    """A script whose step waits for each layer at the tag ``first``, and once in the work tree."""
+    repository.write("train.py", TRAIN)
+    repository.write("step.py", SLOW)
+    repository.write("writes", "")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    git("tag", "first")
+    repository.write("step.py", FAST)
+    (repository.root / "writes").unlink()
+    return repository
+
+
+@pytest.mark.slow
+def test_a_script_at_two_revisions(revisions: Repository, git: Git, isolation: Isolation) -> None:
+    """Each variant runs the code of its revision, in a folder that it alone writes to; evidence stays."""
+    add(revisions, SCRIPT + CLAIMS)
+    before = git("status", "--porcelain")
+    first = verify_all(revisions, isolation)["B1-PT-01"].verification
+    assert first
+    assert (Verdict.VERIFIED, "every claim about found and fix holds") == (first.verdict, first.reason)
+    assert ["layers", "1"] == [first.variants[name].laws["syncs"] for name in ("found", "fix")]
+    assert ("step.py", 2) == (first.variants["found"].sites[0].file, first.variants["found"].sites[0].line)
+    assert {*before.splitlines(), "?? evidence/"} == set(git("status", "--porcelain").splitlines())
+    (evidence,) = revisions.root.glob("evidence/*/*.json")
+    content = evidence.read_bytes()
+    verify_all(revisions, isolation)
+    assert content == evidence.read_bytes()
+    (document,) = revisions.load().documents
+    assert Verdict.VERIFIED is current_verdict(document, revisions.root).verdict
+    for file in ("step.py", "train.py"):
+        text = (revisions.root / file).read_text()
+        revisions.write(file, f"{text}\n")
+        changed = current_verdict(document, revisions.root)
+        assert (Verdict.STALE, (file,)) == (changed.verdict, changed.changed)
+        revisions.write(file, text)
+
+
+KINDS = {
+    "a module": "run: pkg.train {n}",
+    "a function": "run: pkg.work:step",
+    "a function in a file": "run: src/pkg/work.py:step",
+    "a test": "run: tests/test_step.py::test_step[{n}]",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds(repository: Repository, isolation: Isolation, kind: str) -> None:
+    """A module, a function and a test wait once for each of n, as they say."""
+    repository.write("src/pkg/__init__.py", "")
+    repository.write("src/pkg/work.py", WORK)
+    repository.write("src/pkg/train.py", "import sys\nfrom pkg.work import step\nstep(int(sys.argv[1]))\n")
+    repository.write("tests/test_step.py", TEST)
+    add(repository, f"{KINDS[kind]}\nsweep: {{n: [1, 2, 4]}}\nclaims: {{found: {{syncs: n}}}}")
+    done = verify_all(repository, isolation)["B1-PT-01"].verification
+    assert done
+    assert (Verdict.REPRODUCED, "n") == (done.verdict, done.variants["found"].laws["syncs"]), done.reason
+
+
+WORK = "import torch\n\ndef step(n):\n    for _ in range(n):\n        torch.ones(3, device='cuda').tolist()\n"
+TEST = """\
+import pytest
+from pkg.work import step
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_step(n):
+    step(n)
+"""
+ON_LINE = "tickets/B1-PT-01.md:31"
+REQUIRED = "the following arguments are required: --name"
+TROUBLES = {
+    "no script": ("run: gone.py", f"found: there is no file gone.py in the work tree ({ON_LINE})"),
+    "no script then": (
+        'run: late.py\nvariants: {found: "@first"}',
+        f"found: there is no file late.py at first ({ON_LINE})",
+    ),
+    "no module": ("run: pkg.gone", f"found, run=1: there is no module pkg.gone ({ON_LINE})"),
+    "an argument is missing": (
+        "run: train.py --layers 1",
+        f"found at run=1: train.py:9 called sys.exit(2): train.py: error: {REQUIRED}",
+    ),
+    "a parameter is missing": (
+        "run: late.py:work",
+        f"found, run=1: late.py:work: missing a required argument: 'n' ({ON_LINE})",
+    ),
+    "it raises": ("run: train.py --layers 1 --name x", "found at run=1: train.py:10: AssertionError: x"),
+    "it exits": ("run: late.py 3", "found at run=1: late.py:4 called sys.exit(3)"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_what_cannot_be_measured(revisions: Repository, isolation: Isolation, trouble: str) -> None:
+    """The reason says what is wrong, and on which line of the code or of the ticket."""
+    revisions.write("late.py", LATE)
+    block, reason = TROUBLES[trouble]
+    add(revisions, f"{block}\nclaims: {{found: {{syncs: 1}}}}")
+    done = verify_all(revisions, isolation, meter="simulated")["B1-PT-01"].verification
+    assert done
+    assert (Verdict.INCONCLUSIVE, reason) == (done.verdict, done.reason)
+
+
+@pytest.mark.slow
+def test_costs_that_differ_from_run_to_run(repository: Repository, isolation: Isolation) -> None:
+    """The point is run twice, and the reason names the metric, both counts and the line."""
+    # Only one of two runs can make the folder: it alone copies to the device and back.
+    made = "try:\n    os.mkdir('seen')\nexcept FileExistsError:\n    torch.ones(1).cuda().item()\n"
+    repository.write("once.py", f"import os, torch\n{made}")
+    add(repository, "run: once.py\nclaims: {found: {syncs: 0}}")
+    done = verify_all(repository, isolation, meter="simulated")["B1-PT-01"].verification
+    assert done
+    what = "found, run=1: costs differ from run to run of the same work: syncs"
+    assert done.reason in {f"{what} {costs} at once.py:5" for costs in ("0, then 2", "2, then 0")}
+
+
+LATE = """\
+import sys
+
+if sys.argv[1:] == ["3"]:
+    sys.exit(3)
+
+def work(n): ...
+"""
