@@ -53,7 +53,7 @@ COMMANDS = {
     "bisect": Command("history:bisect", "bisect.md", "Find the commits that introduced and fixed a finding."),
     "history": Command("history:history", "history.md", "Show or measure how verdict and law changed."),
     "report": Command(
-        "report:report", "reports.md", "Report what was won, what to do next, what is refuted, and counts."
+        "report:report", "reports.md", "Report what was won, what to do next and what is refuted."
     ),
 }
 EXIT_CODES = (
