@@ -33,7 +33,7 @@ MARK = "STARTED_BY"
 
 LOG = str(Path(__file__).parent / "importers/logs/semgrep.sarif")
 WRITTEN: dict[tuple[str, ...], list[str]] = {
-    ("init",): ["tickets.toml"],
+    ("init", "--yes"): ["tickets.toml"],
     ("init", "--dry-run"): [],
     ("list", "severity:P2"): [],
     ("graph",): [],

@@ -142,7 +142,7 @@ def live(life: Life) -> None:
     life.write("src/pkg/monitor.py", EACH)
     life.commit("introduced")
 
-    said["init"] = tickets("init", "--format", "json")
+    said["init"] = tickets("init", "--yes", "--format", "json")
     said["draft"] = tickets(*PROBE, "--draft", "1", "--format", "json")
     said["reproduced"] = tickets("verify", "T-01", "--format", "json")
     life.commit("filed")

@@ -46,7 +46,7 @@ def digests(root: Path) -> dict[str, str]:
 @pytest.mark.slow
 def test_a_repository_without_tickets(empty: Repository, tickets: Tickets) -> None:
     """It gets a configuration, a folder that git keeps, and a verifier that measures both its variants."""
-    ran = tickets("init")
+    ran = tickets("init", "--yes")
     assert (0, ["tickets.toml", "tickets/.gitkeep", *EXAMPLE]) == (ran.code, ran.out.split())
     assert {"tickets": ["tickets"]} == tomllib.loads((empty.root / "tickets.toml").read_text())
     assert (0, "") == (tickets("lint").code, tickets("lint").out)
@@ -64,10 +64,10 @@ def test_a_repository_without_tickets(empty: Repository, tickets: Tickets) -> No
 
 def test_a_second_run_changes_nothing(empty: Repository, tickets: Tickets) -> None:
     """The register is configured by then, whether or not the example is still there."""
-    tickets("init")
+    tickets("init", "--yes")
     (empty.root / EXAMPLE[0]).unlink()
     before = digests(empty.root)
-    ran = tickets("init")
+    ran = tickets("init", "--yes")
     assert (0, "", before) == (ran.code, ran.out, digests(empty.root))
     assert "configured by tickets.toml" in ran.err
     assert ran.err.endswith("nothing to do\n")
@@ -95,7 +95,7 @@ def test_adopting_a_corpus_changes_no_byte_of_it(tmp_path: Path, capsys: pytest.
     root = tmp_path / "corpus"
     shutil.copytree(CORPUS, root)
     before, documents = digests(root), sum(survey(root).documents.values())
-    assert 0 == run(["init", "--root", str(root)])
+    assert 0 == run(["init", "--yes", "--root", str(root)])
     after = digests(root)
     assert before == {name: after.get(name) for name in before}
     assert {"tickets.toml", *EXAMPLE} == set(after) - set(before)
@@ -108,7 +108,7 @@ def test_adopting_a_corpus_changes_no_byte_of_it(tmp_path: Path, capsys: pytest.
 def test_an_adopted_ticket_is_measured_by_what_stands_beside_it(empty: Repository, tickets: Tickets) -> None:
     """From init to evidence that goes stale by its sidecar alone, without a change to the ticket."""
     empty.ticket("OLD-7", path="docs/findings/OLD-7.md", file="fixes/example/found.py")
-    tickets("init")
+    tickets("init", "--yes")
     for file in EXAMPLE[1:]:
         text = (empty.root / file).read_text()
         empty.write(file, text.replace("isnan", "isinf"))
@@ -178,7 +178,7 @@ def test_ids_of_another_form(repository: Repository, tickets: Tickets) -> None:
     repository.ticket("SEC#12", path="tickets/a.md")
     repository.ticket("SEC#3", path="tickets/b.md")
     repository.ticket("B1-PT-01")
-    assert 0 == tickets("init").code
+    assert 0 == tickets("init", "--yes").code
     assert {"id-form"}.isdisjoint(problem["rule"] for problem in tickets("lint", "--format", "json").data)
     assert ["B1-PT-01", "SEC#3", "SEC#12"] == [each.id.value for each in repository.load().documents]
 
@@ -208,27 +208,27 @@ def test_in_pyproject(empty: Repository, tickets: Tickets) -> None:
     """The table is added at its end, and every other byte stays."""
     old = '[project]\nname = "x"  # kept'
     file = empty.write("pyproject.toml", old)
-    ran = tickets("init", "--pyproject")
+    ran = tickets("init", "--pyproject", "--yes")
     assert ["pyproject.toml", "tickets/.gitkeep", *EXAMPLE] == ran.out.split()
     assert file.read_text().startswith(f"{old}\n\n[tool.tickets]\n")
     assert {"tickets": ["tickets"]} == tomllib.loads(file.read_text())["tool"]["tickets"]
     assert not (empty.root / "tickets.toml").exists()
-    assert tickets("init", "--pyproject").err.endswith("nothing to do\n")
+    assert tickets("init", "--pyproject", "--yes").err.endswith("nothing to do\n")
 
 
 def test_in_an_empty_pyproject(empty: Repository, tickets: Tickets) -> None:
     """The table is all that is in it then, without an empty line above."""
     file = empty.write("pyproject.toml", "")
-    assert 0 == tickets("init", "--pyproject").code
+    assert 0 == tickets("init", "--pyproject", "--yes").code
     assert file.read_text().startswith("[tool.tickets]\n")
 
 
 def test_pyproject_is_too_late_for_a_configured_register(empty: Repository, tickets: Tickets) -> None:
     """The register keeps its file, and the user is told that the option did nothing."""
     empty.write("pyproject.toml", "")
-    tickets("init")
+    tickets("init", "--yes")
     before = digests(empty.root)
-    ran = tickets("init", "--pyproject")
+    ran = tickets("init", "--pyproject", "--yes")
     assert (0, "", before) == (ran.code, ran.out, digests(empty.root))
     assert ran.err.endswith("nothing to do; --pyproject is ignored: tickets.toml counts\n")
 
@@ -244,7 +244,7 @@ def test_a_pyproject_that_changes_meanwhile(
         return create(root, texts)
 
     monkeypatch.setattr(init, "create", create_late)
-    ran = tickets("init", "--pyproject")
+    ran = tickets("init", "--pyproject", "--yes")
     assert (4, True) == (ran.code, "cannot be added" in ran.err)
     assert {"pyproject.toml"} == {path for path in digests(empty.root) if not path.startswith("code.py")}
 
@@ -265,7 +265,7 @@ def test_a_pyproject_that_will_not_do(
     if text is not None:
         empty.write("pyproject.toml", text)
     before = digests(empty.root)
-    ran = tickets("init", "--pyproject")
+    ran = tickets("init", "--pyproject", "--yes")
     assert (code, True, before) == (ran.code, message in ran.err, digests(empty.root))
 
 
@@ -276,7 +276,7 @@ def test_the_top_of_the_work_tree(
     git("status")
     (empty.root / "deep").mkdir()
     monkeypatch.chdir(empty.root / "deep")
-    assert 0 == run(["init"])
+    assert 0 == run(["init", "--yes"])
     capsys.readouterr()
     assert (empty.root / "tickets.toml").is_file()
 
@@ -284,4 +284,4 @@ def test_the_top_of_the_work_tree(
 def test_a_verifier_that_is_there_is_enough(empty: Repository, tickets: Tickets) -> None:
     """No example is added to a repository that has verifiers."""
     empty.write("verifiers/mine.py", "")
-    assert ["tickets.toml", "tickets/.gitkeep"] == tickets("init").out.split()
+    assert ["tickets.toml", "tickets/.gitkeep"] == tickets("init", "--yes").out.split()

@@ -105,7 +105,7 @@ def life(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> Life:
     life.commit("begun")
     life.write("src/pkg/norms.py", EACH)
     life.commit("introduced")
-    life.say("init", "init")
+    life.say("init", "init", "--yes")
     life.say("probe with a draft", "probe", "pkg.step:step", *SWEEP, "--draft", "1")
     life.say("reproduced", "verify", "T-01")
     life.commit("filed")

@@ -141,6 +141,7 @@ READING: dict[str, tuple[Files, str, int]] = {
     "import, dry": ({"a.sarif": LOG}, "import a.sarif --dry-run", 0),
     "init where there is a configuration": ({"tickets.toml": ""}, "init", 0),
     "init, dry": ({}, "init --dry-run", 0),
+    "init where nobody can be asked": ({}, "init", 2),
 }
 # These may change files. The lines of a row run one after the other; all but the last end in 0.
 EDITING: dict[str, tuple[Files, list[str], int]] = {
@@ -210,10 +211,10 @@ EDITING: dict[str, tuple[Files, list[str], int]] = {
     "new from what is not there": ({}, ["new --from a.json"], 4),
     "import": ({"a.sarif": LOG}, ["import a.sarif"], 0),
     "import twice": ({"a.sarif": LOG}, ["import a.sarif", "import a.sarif"], 0),
-    "init": ({}, ["init", "list"], 0),
-    "init in pyproject": ({"pyproject.toml": "[project]\nname = 'x'\n"}, ["init --pyproject"], 0),
-    "init in a pyproject that is not there": ({}, ["init --pyproject"], 2),
-    "init in a wrong pyproject": ({"pyproject.toml": "[project\n"}, ["init --pyproject"], 4),
+    "init": ({}, ["init --yes", "list"], 0),
+    "init in pyproject": ({"pyproject.toml": "[project]\nname = 'x'\n"}, ["init --pyproject --yes"], 0),
+    "init in a pyproject that is not there": ({}, ["init --pyproject --yes"], 2),
+    "init in a wrong pyproject": ({"pyproject.toml": "[project\n"}, ["init --pyproject --yes"], 4),
     "lint fixes": ({BAD: B1.replace("\n\n", "\r\n\n")}, ["lint --fix"], 0),
     "report into a file": ({}, ["report -o out.md", "report --format html -o out.html"], 0),
 }

@@ -142,7 +142,7 @@ def test_init(tool: Tool, root: Path, frozen: Frozen, pyproject: bool) -> None:
         (root / "pyproject.toml").write_text('[project]\nname = "x"', encoding="utf-8")
     tool.commit(root, "Tickets")
     words = ("init", *(["--pyproject"] if pyproject else []), *JSON)
-    answers = [tool(root, *words, "--dry-run"), tool(root, *words), tool(root, *words)]
+    answers = [tool(root, *words, "--dry-run"), *(tool(root, *words, "--yes") for _ in range(2))]
     said = [wordless(answer.data, "root") for answer in answers]
     file = root / ("pyproject.toml" if pyproject else "tickets.toml")
     settings = [line for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]

@@ -181,7 +181,7 @@ def test_memory(tmp_path: Path, memory: str, size: int) -> None:
             "agents: must be a list of words or a table",
         ),
         ("ray = 'H100'", "ray: must be a table, not 'H100'"),
-        ("ray = {cpus = 2}", "unknown key 'ray.cpus' (known keys are tickets, evidence, "),
+        ("ray = {cpus = 2}", "unknown key 'ray.cpus' (known keys are tickets, exclude, "),
         ("ray = {resources = 2}", "ray.resources: must be a table of names and amounts, not 2"),
         ("ray = {resources = {a = 0}}", "ray.resources: a must be a part of 1 or a whole number, not 0.0"),
         (

@@ -16,6 +16,7 @@ from finding_tickets.documents.source import plain
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import (
+    UNSETTLED,
     Outcome,
     Relationship,
     Severity,
@@ -27,7 +28,7 @@ from finding_tickets.model.vocabulary import (
 from finding_tickets.register import actions
 from finding_tickets.register.actions import Step, edit_of, relating, setting, ticking
 from finding_tickets.register.closing import Closing, closing, reopening
-from finding_tickets.register.disposition import SETTLED_AS, UNSETTLED, status_of
+from finding_tickets.register.disposition import SETTLED_AS, status_of
 from finding_tickets.register.editing import DocumentEdit
 from finding_tickets.register.index import outcome_of, row_of
 
@@ -133,14 +134,13 @@ def tries_of_tickets(ticket: Ticket) -> Iterator[Try]:
             original = OTHER if outcome is Outcome.DUPLICATE else None
             # What decides to keep the code is not fixed without force.
             forced = outcome is Outcome.FIXED
-            end = closing(
-                Closing(outcome, TODAY, "so | it `is`", original, forced), lambda _: Verdict.VERIFIED
-            )
+            wanted_end = Closing(outcome, TODAY, "so | it `is`", original, forced)
+            end = closing(wanted_end, lambda _: Verdict.VERIFIED, Path())
             yield Try(f"close as {outcome}", [end], is_closed_as(outcome))
     else:
         yield Try(
             "reopen",
-            [reopening("it is *not* so", TODAY)],
+            [reopening("it is *not* so", TODAY, Path())],
             lambda it: status_of(it) is Status.OPEN and outcome_of(it) is None,
         )
     for relationship in Relationship:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from finding_tickets.errors import UsageError
-from finding_tickets.model.vocabulary import Status
-from finding_tickets.register.disposition import SETTLED_AS, TRANSITIONS, UNSETTLED, check_transition
+from finding_tickets.model.vocabulary import UNSETTLED, Status
+from finding_tickets.register.disposition import SETTLED_AS, TRANSITIONS, check_transition
 
 PAGE = (Path(__file__).parents[2] / "docs/editing.md").read_text(encoding="utf-8")
 

@@ -105,7 +105,7 @@ def test_values_are_plain(repository: Repository) -> None:
     row = asdict(row_of(document))
     # What verification depends on is for the index alone, which keeps it in its own way.
     del row["code"]
-    assert {str, int, tuple} == set.union(*(types(value) for value in row.values()))
+    assert {str, int, tuple, bool} == set.union(*(types(value) for value in row.values()))
     assert row["id"] == json.loads(json.dumps(row))["id"]
 
 

@@ -13,9 +13,16 @@ from hypothesis import strategies as st
 
 from finding_tickets.lint.contradictions import contradictions_in
 from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.model.vocabulary import Opinion, Outcome, Relationship, Severity, Status, Verdict
+from finding_tickets.model.vocabulary import (
+    UNSETTLED,
+    Opinion,
+    Outcome,
+    Relationship,
+    Severity,
+    Status,
+    Verdict,
+)
 from finding_tickets.register.config import Config
-from finding_tickets.register.disposition import UNSETTLED
 from finding_tickets.register.index import Row, list_rows
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict

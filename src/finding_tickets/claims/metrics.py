@@ -39,7 +39,7 @@ DEFINITIONS: Mapping[str, str] = {
     "host_peak_bytes": "peak of host tensors' bytes above what was live on entry",
     "hazards": (
         "accesses to the same data from different streams, one of them a write, without an ordering between "
-        "them; the host counts as one where a copy uses its pinned memory"
+        "them; the host counts as a stream while a copy uses its pinned memory"
     ),
     "ooms": "allocations that failed for want of memory",
     "raised": "1 where the variant ended with an exception, else 0",

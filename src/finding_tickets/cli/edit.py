@@ -23,10 +23,10 @@ from finding_tickets.cli.output import Format, say, write, write_json
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.ground.files import rewrite
-from finding_tickets.model.vocabulary import CONVERSE, Outcome, Relationship, Verdict, squeeze
+from finding_tickets.model.vocabulary import CONVERSE, UNSETTLED, Outcome, Relationship, Verdict, squeeze
 from finding_tickets.register.actions import Step, edit_of, one_line, relating, setting, ticking
 from finding_tickets.register.closing import Closing, closing, original_of, reopening
-from finding_tickets.register.disposition import SETTLED_AS, UNSETTLED
+from finding_tickets.register.disposition import SETTLED_AS
 from finding_tickets.register.index import Listing, Row, list_rows, row_of
 from finding_tickets.register.query import Facts
 
@@ -135,11 +135,11 @@ def close(
 
     measured = None
     is_open = row.status is None or row.status in UNSETTLED
-    if wanted is Outcome.FIXED and not force and is_open and facts.has_verifier(row):
-        if facts.measured(row).verdict in NOT_FRESH:
-            from finding_tickets.cli.verify import verify_one
+    needs_verdict = wanted is Outcome.FIXED and not force and is_open and facts.has_verifier(row)
+    if needs_verdict and facts.measured(row).verdict in NOT_FRESH:
+        from finding_tickets.cli.verify import verify_one
 
-            measured = verify_one(root, row.id, record=not dry_run)
+        measured = verify_one(root, row.id, record=not dry_run)
 
     def verdict_of(current: Document) -> Verdict:
         # The file may have changed since the index read it: the verdict is of what it says now.

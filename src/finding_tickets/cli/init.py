@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
 from finding_tickets.cli.options import HERE, OutputFormat, Root, flag
-from finding_tickets.cli.output import Format, say, write, write_json
+from finding_tickets.cli.output import Format, ask, say, write, write_json
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.files import FileEdit, create, rewrite
 from finding_tickets.ground.git import work_tree
-from finding_tickets.register.adopt import Survey, survey
+from finding_tickets.register.adopt import SHAPELESS, Survey, survey
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, checked_root
 from finding_tickets.register.files import SIDECAR
 from finding_tickets.report.templates import render
@@ -28,66 +31,71 @@ EXAMPLES = {
 """A first verifier with two variants that run, by their templates."""
 
 CONFIG_COMMENT = "# Where the finding tickets of this repository are; every other setting has a default.\n"
-MOST_LISTED = 8
+MOST_LISTED, MOST_NAMED = 8, 3
 
 
 def init(
     root: Root = HERE,
     pyproject: Annotated[bool, flag("--pyproject", f"Configure in {PROJECT_FILE}.")] = False,
     dry_run: Annotated[bool, flag("--dry-run", "Say what would be written, and write nothing.")] = False,
+    yes: Annotated[bool, flag("--yes", "Write it without asking.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> None:
-    """Configure a register and write a first verifier."""
+    """Show the tickets that are there, and configure a register for them."""
     place = (work_tree(Path.cwd()) or Path.cwd()) if root == HERE else checked_root(root)
     if pyproject and not (place / PROJECT_FILE).is_file():
         raise UsageError(f"there is no {PROJECT_FILE} in {place}", hint="leave out --pyproject")
     found = survey(place)
-    texts: dict[str, str] = {}
-    added = ""
-    if not found.configured:
-        if pyproject:
-            added = f"\n[tool.tickets]\n{CONFIG_COMMENT}{found.settings()}"
-        else:
-            texts[CONFIG_FILE] = CONFIG_COMMENT + found.settings()
-        if not found.documents and not (place / "tickets").is_dir():
-            # Git keeps no empty folder.
-            texts["tickets/.gitkeep"] = ""
-        if not any((place / "verifiers").glob("*.py")) and not (place / "fixes/example").exists():
-            own = place / Config().templates
-            texts |= {path: render(template, {"id": EXAMPLE_ID}, own) for path, template in EXAMPLES.items()}
+    texts, added = _files(place, found, pyproject=pyproject)
+    shown = {**({PROJECT_FILE: added} if added else {}), **texts}
     # Printed first: if writing fails, this explains why.
     say("\n".join(_explained(found)))
-    if not dry_run:
-        _write(place, texts, added)
-    shown = {**({PROJECT_FILE: added} if added else {}), **texts}
-    if output_format is Format.JSON:
-        item = {
-            "root": str(place),
-            "configured": found.configured,
-            "folders": [{"folder": folder, "documents": count} for folder, count in found.folders.items()],
-            "documents": dict(found.documents),
-            "series": [{"series": series, "documents": count} for series, count in found.series.items()],
-            "id_pattern": found.id_pattern,
-            "unfit": list(found.unfit),
-            "files": list(shown),
-            "written": not dry_run and bool(shown),
-        }
-        write_json("init", [item])
-    elif dry_run:
-        write("\n".join(f"--- {path}\n{text.strip()}" for path, text in shown.items()))
-    elif shown:
-        write("\n".join(shown))
     if found.configured:
         # Whoever asks for a table in pyproject.toml has to know that there will be none.
         ignored = pyproject and found.configured != PROJECT_FILE
         say("nothing to do" + (f"; --pyproject is ignored: {found.configured} counts" if ignored else ""))
-    elif dry_run:
-        say("nothing was written (--dry-run)")
-    else:
-        steps = ["tickets lint lists what to improve in the tickets"] if found.documents else []
+    is_asked = bool(shown) and not dry_run and not yes and sys.stdin.isatty()
+    if is_asked:
+        yes = ask(f"write {', '.join(shown)}? [y/N]").lower() in {"y", "yes"}
+    is_written = yes and bool(shown) and not dry_run
+    if is_written:
+        _write(place, texts, added)
+    if output_format is Format.JSON:
+        write_json("init", [{**_item(found), "files": list(shown), "written": is_written}])
+    elif shown and is_written:
+        write("\n".join(shown))
+    elif shown and not is_asked:
+        # The examples are no decision of the user's.
+        told = (each for each in shown.items() if dry_run or each[0] not in EXAMPLES)
+        write("\n".join(f"--- {path}\n{text.strip()}" for path, text in told))
+    if is_written:
+        steps = (
+            ["tickets list", "tickets lint --statistics counts what to improve"] if found.documents else []
+        )
         steps += ["tickets probe module:function --draft 1 writes a ticket from a measurement"]
         steps += [f"python {VERIFIER} shows how a verifier measures"] if VERIFIER in texts else []
         say(f"next: {'; '.join(steps)}")
+    elif shown and (dry_run or is_asked):
+        say("nothing was written" + (" (--dry-run)" if dry_run else ""))
+    elif shown:
+        raise UsageError("nothing was written: nobody can be asked here", hint="--yes writes it")
+
+
+def _files(place: Path, found: Survey, *, pyproject: bool) -> tuple[dict[str, str], str]:
+    """What would be written: new files by their paths, and what is added to pyproject.toml."""
+    if found.configured:
+        return {}, ""
+    texts: dict[str, str] = {}
+    if not pyproject:
+        texts[CONFIG_FILE] = CONFIG_COMMENT + found.settings()
+    if not found.documents and not (place / "tickets").is_dir():
+        # Git keeps no empty folder.
+        texts["tickets/.gitkeep"] = ""
+    if not any((place / "verifiers").glob("*.py")) and not (place / "fixes/example").exists():
+        own = place / Config().templates
+        texts |= {path: render(template, {"id": EXAMPLE_ID}, own) for path, template in EXAMPLES.items()}
+    table = f"\n[tool.tickets]\n{CONFIG_COMMENT}{found.settings('tool.tickets.')}"
+    return texts, table if pyproject else ""
 
 
 def _write(root: Path, texts: Mapping[str, str], added: str) -> None:
@@ -119,27 +127,86 @@ def _write(root: Path, texts: Mapping[str, str], added: str) -> None:
         raise
 
 
+def _item(found: Survey) -> dict[str, object]:
+    """What was found, for JSON."""
+    return {
+        "root": str(found.root),
+        "configured": found.configured,
+        "registers": list(found.registers),
+        "folders": [{"folder": folder, "documents": count} for folder, count in found.folders.items()],
+        "documents": dict(found.documents),
+        "left_out": [{"path": path, "why": why} for path, why in found.left_out.items()],
+        "filed": [each._asdict() for each in found.filed],
+        "words": [each._asdict() for each in found.wordings],
+        "series": [{"series": series, "documents": count} for series, count in found.series.items()],
+        "collisions": [{"id": name, "paths": list(paths)} for name, paths in found.collisions.items()],
+        "unnamed": found.unnamed,
+        "id_pattern": found.id_pattern,
+        "unfit": list(found.unfit),
+    }
+
+
 def _explained(found: Survey) -> Iterator[str]:
-    """What was found, in sentences."""
+    """What was found, in sentences: first folder by folder, then words and IDs."""
     total = sum(found.documents.values())
     kinds = ", ".join(counted(count, kind) for kind, count in found.documents.items())
     if found.configured:
         yield f"{found.root} is configured by {found.configured}: {counted(total, 'document')}"
     elif total:
-        places = ", ".join(f"{folder} ({count})" for folder, count in found.folders.items())
-        yield f"found {kinds} in {places}"
-        yield f"their files stay unchanged; ID{SIDECAR} beside one can say how to measure it"
+        yield f"found {kinds} in {counted(total + len(found.left_out), 'Markdown file')}"
+        yield from _folders_explained(found)
     else:
         yield f"found no tickets in {found.root}; new ones go to tickets/"
+        yield from [f"  {_reasons(found, found.left_out)}"] if found.left_out else []
+    if found.registers:
+        yield f"left alone, since they are registers of their own: {_listed(found.registers)}"
+    if len(found.folders) > 1 and not found.configured:
+        yield "several folders make one register; for several, run init --root FOLDER in each"
+    for key, words in groupby(found.wordings, lambda each: each.key):
+        meant = [f"{each.spelling} → {each.word or '?'} ({each.tickets})" for each in words]
+        yield f"{key} that are no words of the tool, and what they may mean: {_listed(meant)}"
     if found.series:
         yield f"IDs: {_listed([f'{series}-N ({count})' for series, count in found.series.items()])}"
+    if found.collisions:
+        same = [f"{name} ({', '.join(paths)})" for name, paths in found.collisions.items()]
+        yield f"{counted(len(same), 'ID')} of more than one document: {_listed(same, MOST_NAMED)}"
+    if found.unnamed:
+        yield f"{counted(found.unnamed, 'document')} without an ID: the name of the file stands in for it"
     if found.id_pattern:
         yield "some of these IDs have an unusual form; id_pattern describes it"
     if found.unfit:
         yield f"no pattern could be found for these IDs: {_listed(found.unfit)}; set id_pattern"
+    if total and not found.configured:
+        yield f"no ticket is changed; ID{SIDECAR} beside one can say how to measure it"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _folders_explained(found: Survey) -> Iterator[str]:
+    """Each folder: what is taken and left out of it, and what it says of its tickets."""
+    others = set(found.left_out)
+    for folder, count in found.folders.items():
+        inside = {path for path in others if folder == "." or path.startswith(f"{folder}/")}
+        others -= inside
+        yield f"  {folder}: {counted(count, 'document')}{f'; {_reasons(found, inside)}' if inside else ''}"
+        if inside:
+            # What is neither a README nor a template is what a user may want after all.
+            names = sorted(inside, key=lambda path: (found.left_out[path] != SHAPELESS, path))
+            yield f"    not {_listed(names, MOST_NAMED)}"
+        for each in found.filed:
+            if folder in (".", each.folder) or each.folder.startswith(f"{folder}/"):
+                contrary = f", and {each.contrary} of them say otherwise" if each.contrary else ""
+                yield f"    {each.folder} says {each.says} of {counted(each.tickets, 'ticket')}{contrary}"
+    if others:
+        yield f"  elsewhere: {_reasons(found, others)}"
+
+
+def _reasons(found: Survey, paths: Iterable[str]) -> str:
+    """How many of these files are left out, and why."""
+    counts = Counter(found.left_out[path] for path in paths)
+    reasons = ", ".join(f"{count} {why}" for why, count in counts.most_common())
+    return f"left out {counts.total()} ({reasons})"
+
+
+def _listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
     """The first few names, and how many more there are."""
-    more = len(names) - MOST_LISTED
-    return ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -59,7 +59,9 @@ def list_tickets(
     elif output_format is ListFormat.CSV:
         write("".join(csv_lines([names, *(list_cells(row, facts, names) for row in rows)])))
     else:
-        shown = ([cell or MISSING for cell in list_cells(row, facts, names)] for row in rows)
+        shown = (
+            [cell or MISSING for cell in list_cells(row, facts, names, is_for_people=True)] for row in rows
+        )
         write_table([name.upper() for name in names], shown)
     say(f"{len(rows)} of {counted(len(facts.rows), 'document')}")
     return say_problem_count(listing, root, (entry.problem for entry in facts.looked_up))

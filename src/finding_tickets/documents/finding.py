@@ -8,19 +8,27 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from finding_tickets.documents.cross_reviews import read_reviews, reviewer_word, reviewing
 from finding_tickets.documents.locations import read_code, read_locations, read_mentioned, stated_locations
 from finding_tickets.documents.metadata import (
+    LABELS,
     Metadata,
     file_name,
     item_text,
     labelled_values,
+    labels_in,
     read_id,
     read_title,
 )
 from finding_tickets.documents.relations import read_references, read_relations, stated_relations
 from finding_tickets.documents.remediation import read_remediation
-from finding_tickets.documents.resolutions import read_corrections, read_resolution, read_severity_changes
+from finding_tickets.documents.resolutions import (
+    changes_in,
+    read_corrections,
+    read_resolution,
+    read_severity_changes,
+)
 from finding_tickets.documents.sections import DocumentPart, SectionKind, sections_by_kind
 from finding_tickets.documents.source import Excerpt, Source, Values, row_of_record
 from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.vocabulary import UNSETTLED, Outcome, Status
 
 _CLAIM = re.compile(r".*\b(?:claim|assertion|premise)s?\b.*")
 _STATUS = re.compile(
@@ -43,6 +51,8 @@ _SUMMARIES = (
     *("Observed Behaviour", "Observed Behavior"),
 )
 _FIXES = ("Recommended Fix", "Proposed Fix", "Suggested Fix", "Fix Plan", "Fix", "Recommendation")
+# Text, and no row of a table or key of a mapping that something broke.
+_PROSE = re.compile(r"[\w`*(\[\"'](?![\w ]*:\s)(?![\w ]*:$)")
 _DONE = (SectionKind.RESOLUTION, SectionKind.CORRECTION)
 _CHECKED = (SectionKind.VERIFICATION, *_DONE)
 
@@ -88,7 +98,7 @@ def read_finding(
         "updated": metadata.string("Updated"),
         "code_repository": metadata.string("Code Repository"),
         "locations": locations,
-        "summary": next(summaries, None) or _labelled(metadata, _SUMMARIES),
+        "summary": next(summaries, None) or _labelled(metadata, _SUMMARIES) or next(_opening(sections), None),
         "recommended_fix": next(fixes, None) or _labelled(metadata, _FIXES),
         "related": list(stated_relations(metadata.entries.values())),
         "checklist": [item for part in _checked(sections) for item in read_checklist(part)],
@@ -102,13 +112,25 @@ def read_finding(
     }
     for field, kind, read in EXTRACTORS:
         values.setdefault(field, []).extend(found for part in of_kind[kind] for found in read(part))
-    # What the file's name says counts only where the ticket does not say it itself. Such a value has an
-    # empty span, so that no edit takes it for text.
+    # What the file's name or its folder says counts only where the ticket does not say it itself. Such values
+    # have an empty span, so that no edit takes them for text.
     if named.severity and values["severity"] is None:
         values["severity"] = source.text(0, 0).record(value=named.severity)
     if named.domain and not values["domains"]:
         values["domains"] = [source.text(0, 0).record(value=named.domain)]
+    if filed := words.folder_of(source.path):
+        _fill_in(values, filed[1], source)
     return Ticket.model_validate(values)
+
+
+def _fill_in(values: Values, said: str, source: Source) -> None:
+    """Take from the folder, which says a status or an outcome, what the ticket does not say of the two."""
+    is_outcome, own = said in set(Outcome), values["outcome"]
+    if values["status"] is None and (is_outcome or not own):
+        status = said if said in set(Status) and not own else Status.CLOSED
+        values["status"] = source.text(0, 0).record(value=status)
+    if is_outcome and not own and values["status"] and values["status"]["value"] not in UNSETTLED | {None}:
+        values["outcome"] = source.text(0, 0).record(value=said)
 
 
 def read_checklist(part: DocumentPart, text: str = "text", done: str = "done") -> Iterator[Values]:
@@ -164,8 +186,19 @@ def _checked(sections: Sequence[DocumentPart]) -> Iterator[DocumentPart]:
 
 def _labelled(metadata: Metadata, names: Iterable[str]) -> Values | None:
     """What a ticket without sections says under the first of the labels that it has."""
+    # ``Issue: BUG-7`` is the ID.
     entries = (metadata.get(name) for name in names)
-    return next((entry.value.record() for entry in entries if entry), None)
+    return next((entry.value.record() for entry in entries if entry and entry != metadata.stated_id), None)
+
+
+def _opening(sections: Sequence[DocumentPart]) -> Iterator[Values]:
+    """The text below the title that is neither a labelled value nor a remark on the severity."""
+    for part in (part for part in sections if part.heading is None or part.heading.level == 1):
+        words = part.source.vocabulary.severities
+        for text in filter(lambda text: _PROSE.match(text.raw), part.paragraphs):
+            labels = labels_in(part.source, text.start, text.end, LABELS)
+            if next(labels, None) is None and next(changes_in(text, words), None) is None:
+                yield text.record()
 
 
 def _checked_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:

@@ -191,7 +191,8 @@ class RegisterAtCommits:
             return self._tickets[key]
         found = self._tickets[key] = {}
         for path, blob in (file for folder in folders for file in snapshot.files(folder)):
-            ticket = self._document(path, blob, files) if path.lower().endswith(SUFFIX) else None
+            is_read = path.lower().endswith(SUFFIX) and not config.is_excluded(path)
+            ticket = self._document(path, blob, files) if is_read else None
             if ticket is None:
                 continue
             beside = next(filter(snapshot.file, sidecar_names(path, ticket.id)), None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -12,7 +14,7 @@ from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Source
 from finding_tickets.documents.suppression import Suppression, suppressions
-from finding_tickets.errors import ExitCode
+from finding_tickets.errors import BadDataError, ExitCode
 from finding_tickets.lint.rules import RULES, Context, Remark, Rule
 from finding_tickets.lint.rules.reported import FORM, UNUSED
 from finding_tickets.model.problem import Level, Problem
@@ -21,6 +23,8 @@ from finding_tickets.register.load import Register, files_of
 
 WORST_FIRST = list(Level)
 
+# In a message that names a place in another file.
+_LINE_NUMBER = re.compile(r":\d+(?![\w.])")
 # The end of a line, and an empty one below it.
 _REST = re.compile(rb"[ \t]*(?:\r\n|\r|\n|\Z)(?:[ \t]*(?:\r\n|\r|\n))?")
 
@@ -108,6 +112,46 @@ def source_of(register: Register, document: Document) -> Source:
     except OSError:
         data = b""
     return Source(document.path, data, register.config.vocabulary)
+
+
+def baseline_text(problems: Iterable[Problem]) -> str:
+    """A file of problems that are known, without their lines, so that it stays true where lines move.
+
+    By file and rule it has every message, and how often it occurs.
+    """
+    known: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    for problem in problems:
+        known[problem.file][problem.rule][_LINE_NUMBER.sub("", problem.message)] += 1
+    return (
+        json.dumps({"schema_version": 1, "known": known}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    )
+
+
+def new_breaches(found: Iterable[Breach], text: bytes, file: str) -> tuple[list[Breach], int]:
+    """The breaches that a baseline does not know, and how many of those that it knows are gone.
+
+    Raises:
+        BadDataError: The text is no baseline.
+    """
+    try:
+        known = {
+            (path, rule, message): count
+            for path, rules in json.loads(text)["known"].items()
+            for rule, messages in rules.items()
+            for message, count in messages.items()
+        }
+        left = Counter(known)
+        if any(not isinstance(count, int) or count < 1 for count in known.values()):
+            raise ValueError
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise BadDataError("no baseline of lint", file=file, hint="--write-baseline writes one") from None
+    fresh = []
+    for breach in found:
+        key = breach.problem.file, breach.problem.rule, _LINE_NUMBER.sub("", breach.problem.message)
+        left[key] -= 1
+        if left[key] < 0:
+            fresh.append(breach)
+    return fresh, sum(count for count in left.values() if count > 0)
 
 
 def exit_code(problems: Sequence[Problem]) -> ExitCode:

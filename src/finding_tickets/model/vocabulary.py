@@ -32,6 +32,9 @@ class Status(StrEnum):
     INVALID = "invalid"
 
 
+UNSETTLED = frozenset({Status.OPEN, Status.INVESTIGATING, Status.IN_PROGRESS, Status.IN_REVIEW})
+
+
 class Outcome(StrEnum):
     """How a ticket was resolved."""
 
@@ -196,18 +199,57 @@ _SPELLINGS: Mapping[type[StrEnum], Words] = {
 }
 
 
+# What the folders of tickets are called beside the words of their tickets; ``none`` says nothing.
+_FOLDERS: Words = {
+    "none": (),
+    **{outcome.value: () for outcome in Outcome},
+    **{str(status): spellings for status, spellings in _SPELLINGS[Status].items()},
+    Status.OPEN.value: (*_SPELLINGS[Status][Status.OPEN], "todo", "backlog", "inbox", "active", "unresolved"),
+    Outcome.NOT_A_BUG.value: ("not a bug", "false positive", "false positives"),
+    Outcome.DUPLICATE.value: ("duplicates",),
+}
+
+
 def _words(vocabulary: type[StrEnum]) -> Spelled:
     """The words of an enumeration, with the spellings that every register knows."""
     own = _SPELLINGS.get(vocabulary, {})
     return Spelled({word.value: own.get(word, ()) for word in vocabulary})
 
 
+_SUGGESTED = {
+    "severities": {
+        "P0": "critical, blocker, blocking, showstopper, urgent, emergency, catastrophic, sev0",
+        "P1": "high, major, serious, severe, important, sev1",
+        "P2": "medium, moderate, normal, med, average, sev2",
+        "P3": "low, minor, small, sev3",
+        "P4": "info, informational, information, trivial, nit, cosmetic, note, suggestion, negligible, sev4",
+    },
+    "statuses": {
+        "open": "planned, to do, backlog, pending, draft, proposed, active, unresolved, untriaged, ready,"
+        " deferred, acknowledged, accepted, blocked, on hold, not started, not fixed, reported, identified",
+        "investigating": "needs info, analysing, analyzing, under analysis, needs triage, triage",
+        "fix-in-progress": "started, ongoing, doing, assigned, partially fixed, partial, working",
+        "in-review": "testing, in testing, qa, needs review, awaiting review, ready for review",
+        "closed": "verified, archived, obsolete, superseded, finished, addressed",
+        "fixed": "patched, mitigated, remediated, corrected, shipped, merged, released",
+        "wont-fix": "declined, wont do, will not do, accepted risk, risk accepted, by design",
+        "invalid": "cannot reproduce, not reproducible, works as intended, working as intended, not an issue,"
+        " works as designed, no bug, refuted, withdrawn",
+    },
+}
+SUGGESTED: Mapping[str, Words] = {
+    key: Spelled({word: tuple(spellings.split(", ")) for word, spellings in words.items()})
+    for key, words in _SUGGESTED.items()
+}
+"""What words may mean that the vocabulary lacks: proposed to a register that has them, never assumed."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
     """The words of a register: each maps to the other spellings that mean the same.
 
-    A register may add spellings to the words of ``severities``, ``statuses``, ``outcomes`` and ``opinions``,
-    and choose its own ``agents``, ``domains`` (none: any will do) and ``categories``.
+    A register may add spellings to the words of ``severities``, ``statuses``, ``outcomes``, ``opinions`` and
+    ``folders``, and choose its own ``agents``, ``domains`` (none: any will do) and ``categories``.
     """
 
     id_pattern: str = ID_PATTERN
@@ -215,6 +257,7 @@ class Vocabulary:
     statuses: Words = field(default_factory=lambda: _words(Status))
     outcomes: Words = field(default_factory=lambda: _words(Outcome))
     opinions: Words = field(default_factory=lambda: _words(Opinion))
+    folders: Words = field(default_factory=lambda: Spelled(_FOLDERS))
     agents: Words = field(default_factory=dict)
     domains: Words = field(default_factory=dict)
     categories: Words = field(default_factory=lambda: dict.fromkeys(CATEGORIES, ()))
@@ -229,6 +272,13 @@ class Vocabulary:
     def known_agents(self) -> Words:
         """The agents who are known by several spellings: the register's, else the usual ones."""
         return self.agents or AGENTS
+
+    def folder_of(self, path: str) -> tuple[str, str] | None:
+        """The innermost folder of a path that says how its tickets stand, and what it says: one word."""
+        for name in path.split("/")[-2::-1]:
+            if word := word_for(name, self.folders) or word_for(name, self.outcomes):
+                return None if word == "none" else (name, word)
+        return None
 
     @cached_property
     def an_id(self) -> re.Pattern[str]:

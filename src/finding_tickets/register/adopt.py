@@ -1,25 +1,75 @@
-"""What a repository has of a register already: documents, their IDs, and a configuration that fits them."""
+"""What a repository has of a register already: its tickets, and a configuration that fits them.
+
+A document is a ticket by its shape: by what it states of itself, however that is written. The name of its
+file decides only where little else does.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
+from finding_tickets.documents.metadata import beginnings, file_name, is_finding_title
 from finding_tickets.documents.reading import Document, read_document
+from finding_tickets.documents.source import plain
 from finding_tickets.ground.git import FOREIGN_FOLDERS, repository_files
-from finding_tickets.model.problem import Problem
-from finding_tickets.model.vocabulary import ID_PATTERN, Vocabulary, word_for
+from finding_tickets.model.record import Field
+from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.vocabulary import (
+    ID_PATTERN,
+    SUGGESTED,
+    UNSETTLED,
+    Status,
+    Vocabulary,
+    squeeze,
+    word_for,
+)
 from finding_tickets.register.config import is_configured, read_config
+from finding_tickets.register.disposition import contradicted_folder
 from finding_tickets.register.files import File, markdown_files, read_file
 from finding_tickets.register.identifiers import numbered
 from finding_tickets.register.lookup import natural
 
 MOST_SHAPES = 4
-_UNFIT = "id-form"
+TEMPLATE, BY_NAME, SHAPELESS = "a template", "a README or the like", "without a ticket's shape"
+
+_UNFIT, _NO_ID, _UNKNOWN = "id-form", "id-missing", "unknown-word"
+_USUAL_NAMES = (
+    "agents changelog claude contributing gemini index license readme roadmap security summary todo"
+)
+_NAMES = frozenset(_USUAL_NAMES.split())
+_FINDING_SERIES = frozenset(["BUG", "DEFECT", "FINDING", "ISSUE", "VULN"])
+# What a template leaves to be filled in: a choice of words, a mark, letters where an ID has digits.
+_CHOICE = re.compile(r"\w\W*\|\W*\w|\w`? ?/ ?`?\w[^/]*/ ?`?\w|<[^<>]*>|\{[^{}]*\}|\[[^\[\]]{2,}\]|\bTBD\b")
+_LETTERS = re.compile(r"(?:.*[-_#])?(?:[XN?]+|0+|ID|NUMBER|TEMPLATE.*)|.*[<{\[].*", re.IGNORECASE)
+_NO_TITLE = re.compile(
+    r"(?:short |finding |bug )?title(?: here)?|<[^<>]+>|\[[^\[\]]+\]|\{.+\}", re.IGNORECASE
+)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_FEW_PARTS, _MANY_PEERS, _LONGEST = 2, 3, 40
+
+
+class Wording(NamedTuple):
+    """A spelling in tickets that the vocabulary lacks, the word it may mean, and how many tickets have it."""
+
+    key: str  # that of the configuration: severities or statuses
+    spelling: str
+    word: str | None
+    tickets: int
+
+
+class FiledTickets(NamedTuple):
+    """The tickets in a folder whose name says how they stand, and how many of them say otherwise."""
+
+    folder: str
+    says: str
+    tickets: int
+    contrary: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,26 +78,74 @@ class Survey:
 
     Attributes:
         configured: The file that configures the register already, or None.
+        registers: Folders below the root that are registers of their own; their documents are left to them.
         folders: Folders of documents and how many each holds, the one for new tickets first.
+        exclude: Patterns for the files in these folders that are no documents.
+        left_out: Every Markdown file that is none, by its path, and why.
         documents: How many documents there are, by kind.
+        filed: The folders whose names say how their tickets stand.
         series: How many IDs there are of each series, as ``B7-PT`` of ``B7-PT-02``, most first.
+        collisions: The paths of the documents that share an ID, by the ID.
+        unnamed: How many documents have no ID; the name of the file stands in for it.
+        wordings: The severities and statuses that the vocabulary lacks.
         id_pattern: A pattern for IDs that the usual one does not fit; None where it does.
         unfit: IDs that no pattern could be made for.
     """
 
     root: Path
     configured: str | None
+    registers: tuple[str, ...]
     folders: Mapping[str, int]
+    exclude: tuple[str, ...]
+    left_out: Mapping[str, str]
     documents: Mapping[str, int]
+    filed: tuple[FiledTickets, ...]
     series: Mapping[str, int]
+    collisions: Mapping[str, Sequence[str]]
+    unnamed: int
+    wordings: tuple[Wording, ...]
     id_pattern: str | None
     unfit: tuple[str, ...]
 
-    def settings(self) -> str:
-        """The configuration that fits, as lines of TOML without a table."""
-        lines = [f"tickets = {json.dumps(list(self.folders), ensure_ascii=False)}"]
-        lines += [f"id_pattern = {json.dumps(self.id_pattern)}"] if self.id_pattern else []
+    def settings(self, table: str = "") -> str:
+        """The configuration that fits, as TOML; ``table`` is the name of the table with a dot behind it."""
+
+        def text(value: object) -> str:
+            return json.dumps(value, ensure_ascii=False)
+
+        lines = [f"tickets = {text(list(self.folders))}"]
+        if self.exclude:
+            lines += ["# No tickets; a pattern without / is that of a name.", "exclude = ["]
+            lines += [*(f"    {text(pattern)}," for pattern in self.exclude), "]"]
+        lines += [f"id_pattern = {text(self.id_pattern)}"] if self.id_pattern else []
+        said: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+        for filed in self.filed:
+            said["folders"][filed.says][PurePosixPath(filed.folder).name] += filed.tickets
+        for each in self.wordings:
+            said[each.key][each.word or ""][each.spelling] += each.tickets
+        for key, words in said.items():
+            lines += ["", f"# {_MEANING[key]}", f"[{table}{key}]"]
+            for word, counts in sorted(words.items()):
+                uses = ", ".join(f"{text(spelling)} in {count}" for spelling, count in counts.items())
+                lines.append(
+                    f"{word} = {text(list(counts))}  # {uses}" if word else f"# of no word yet: {uses}"
+                )
         return "\n".join(lines) + "\n"
+
+
+_MEANING = {
+    "folders": "What a folder says of tickets that do not say it themselves; under none it says nothing.",
+    "severities": "What the severities in the tickets may mean: correct it.",
+    "statuses": "What the statuses in the tickets may mean: correct it.",
+}
+
+
+class _Read(NamedTuple):
+    """A Markdown file as it was read; ``document`` is None where nothing in it looks like one."""
+
+    path: str
+    document: Document | None
+    rules: frozenset[str]  # of the problems met on the way
 
 
 def survey(root: Path) -> Survey:
@@ -56,53 +154,227 @@ def survey(root: Path) -> Survey:
     Raises:
         BadDataError: There is a configuration, and it is wrong.
     """
-    configured = is_configured(root)
-    config = read_config(root)
+    configured, config = is_configured(root), read_config(root)
     # The Markdown files of the folders that are configured, else all of the repository's own.
     folders = [root / folder for folder in config.tickets] if configured else [root]
     own = None if configured else repository_files(root)
     files = list(markdown_files(root, folders, [], largest=config.largest_file))
-    if own is None:
-        files = [each for each in files if FOREIGN_FOLDERS.isdisjoint(PurePosixPath(each.path).parts)]
-    else:
-        files = [each for each in files if each.path in own]
-    documents, problems = _read(files, config.vocabulary)
-    pattern, unfit = None, tuple[str, ...]()
-    strange = {problem.file for problem in problems if problem.rule == _UNFIT}
-    if strange and not configured:
-        # The usual pattern with the forms of the IDs that it does not fit, unless these are too many.
-        unfit = tuple(document.id.value for document in documents if document.path in strange)
-        shapes = dict.fromkeys(map(_shape, unfit))
-        wider = f"(?:{'|'.join([ID_PATTERN, *shapes])})"
-        again, left = _read(files, Vocabulary(id_pattern=wider))
-        if len(shapes) <= MOST_SHAPES and all(problem.rule != _UNFIT for problem in left):
-            documents, pattern, unfit = again, wider, ()
-    numbers = Counter(parts.series for each in documents if (parts := numbered(each.id.value)))
-    paths = [document.path for document in documents]
+    registers = [] if configured else _registers(root, (file.path for file in files))
+    files = [
+        file
+        for file in files
+        if not config.is_excluded(file.path)
+        and not any(file.path.startswith(f"{each}/") for each in registers)
+        and (file.path in own if own is not None else FOREIGN_FOLDERS.isdisjoint(file.path.split("/")))
+    ]
+    found = [_read(file, config.vocabulary) for file in files]
+    left_out = {} if configured else _left_out(found)
+    taken = {each.path: each.document for each in found if each.document and each.path not in left_out}
+    unnamed = sum(_NO_ID in each.rules for each in found if each.path in taken)
+    unfit = tuple(taken[each.path].id.value for each in found if _UNFIT in each.rules and each.path in taken)
+    shapes = dict.fromkeys(map(_shape, unfit))
+    # The usual pattern with the forms of the IDs that it does not fit, unless these are too many.
+    wider = f"(?:{'|'.join([ID_PATTERN, *shapes])})" if 0 < len(shapes) <= MOST_SHAPES else None
+    wordings = () if configured else tuple(_wordings(taken.values(), config.vocabulary))
+    words = config.vocabulary if configured else _proposed(wider, wordings)
+    if not configured and (unfit or wordings):
+        # What is strange is read once more, as it will be with the configuration.
+        odd = {each.path for each in found if not each.rules.isdisjoint((_UNFIT, _UNKNOWN))}
+        again = [_read(file, words) for file in files if file.path in odd and file.path in taken]
+        taken |= {each.path: each.document for each in again if each.document}
+        unfit = tuple(each.document.id.value for each in again if each.document and _UNFIT in each.rules)
+    documents = list(taken.values())
     if configured:
-        counts = _below(paths)
-        found = {name: counts[PurePosixPath(name).as_posix()] for name in config.tickets}
+        counts = _below(taken)
+        places = {name: counts[PurePosixPath(name).as_posix()] for name in config.tickets}
     else:
-        found = _folders([file.path for file in files], paths) or {config.tickets[0]: 0}
+        places = _folders((file.path for file in files), taken, words) or {config.tickets[0]: 0}
+    numbers = Counter(parts.series for each in documents if (parts := numbered(each.id.value)))
+    sharing: dict[str, list[Document]] = defaultdict(list)
+    for document in documents:
+        sharing[document.id.value.casefold()].append(document)
     return Survey(
         root=root,
         configured=configured,
-        folders=found,
+        registers=tuple(registers),
+        folders=places,
+        exclude=tuple(_patterns([path for path in left_out if taken and _is_below(path, places)], taken)),
+        left_out=left_out,
         documents=dict(Counter(document.kind for document in documents)),
+        filed=tuple(_filed(documents, words)),
         series=dict(sorted(numbers.items(), key=lambda item: (-item[1], natural(item[0])))),
-        id_pattern=pattern,
+        collisions={
+            each[0].id.value: [one.path for one in each] for each in sharing.values() if len(each) > 1
+        },
+        unnamed=unnamed,
+        wordings=wordings,
+        id_pattern=wider if not (configured or unfit) else None,
         unfit=unfit,
     )
 
 
-def _read(files: Iterable[File], vocabulary: Vocabulary) -> tuple[list[Document], list[Problem]]:
-    documents, problems = list[Document](), list[Problem]()
-    for file in files:
-        content = read_file(file, [])
-        document, found = read_document(content, file.path, vocabulary) if content is not None else (None, ())
-        documents += [document] if document else []
-        problems += found if document else ()
-    return documents, problems
+def _read(file: File, vocabulary: Vocabulary) -> _Read:
+    content = read_file(file, [])
+    document, problems = read_document(content, file.path, vocabulary) if content is not None else (None, ())
+    return _Read(file.path, document, frozenset(problem.rule for problem in problems))
+
+
+def _registers(root: Path, paths: Iterable[str]) -> list[str]:
+    """The folders above the files, but below the root, that are configured as registers."""
+    folders = sorted({parent.as_posix() for path in paths for parent in PurePosixPath(path).parents} - {"."})
+    return [folder for folder in folders if is_configured(root / folder)]
+
+
+def _left_out(found: Sequence[_Read]) -> dict[str, str]:
+    """Why each file that is no document is none."""
+    left_out = {each.path: why for each in found if (why := _why_not(each))}
+    # What says little of itself is a ticket among tickets of the same series.
+    peers = Counter(key for each in found if each.path not in left_out and (key := _peer(each)))
+    for each in found:
+        if left_out.get(each.path) == SHAPELESS and (key := _peer(each)) and peers[key] >= _MANY_PEERS:
+            del left_out[each.path]
+    return left_out
+
+
+def _peer(each: _Read) -> tuple[str, str] | None:
+    """The folder above that of a document with an ID of its own, and the series of the ID."""
+    parts = numbered(each.document.id.value) if each.document and _NO_ID not in each.rules else None
+    return (_parent(_parent(each.path)), parts.series) if parts else None
+
+
+def _why_not(each: _Read) -> str | None:
+    """Why a file is no ticket and no review; None where it has the shape of one."""
+    document, stem = each.document, PurePosixPath(each.path).stem
+    has_id, is_usual = _NO_ID not in each.rules, squeeze(stem) in _NAMES
+    is_ticket = document is not None and document.kind == "finding"
+    if "template" in re.split(r"[-_. ]", stem.lower()) and (not is_ticket or not has_id):
+        return TEMPLATE
+    if document is None:
+        return BY_NAME if is_usual else SHAPELESS
+    if document.kind == "review":
+        says = document.verdict or document.requirements or document.issues
+        return None if says and (document.reviewer or document.date or document.commits) else SHAPELESS
+    if _is_template(document):
+        return TEMPLATE
+    ok = _is_shaped(document, has_id=has_id, strictly=is_usual)
+    return None if ok else BY_NAME if is_usual else SHAPELESS
+
+
+def _is_template(ticket: Ticket) -> bool:
+    """Whether a ticket is still to be filled in."""
+    values = [_COMMENT.sub("", text.raw).strip("`*_ ") for text in ticket.metadata.values()]
+    chosen = [each.raw for each in (ticket.severity, ticket.status) if each]
+    return (
+        (len(values) > _FEW_PARTS and not any(values))
+        or any(_CHOICE.search(_COMMENT.sub("", raw)) for raw in chosen)
+        or bool(_LETTERS.fullmatch(ticket.id.value) or _NO_TITLE.fullmatch(ticket.title.value))
+    )
+
+
+def _is_shaped(ticket: Ticket, *, has_id: bool, strictly: bool) -> bool:
+    """Whether a document states of itself what a finding does: the less by labels, the more by its parts."""
+    labels = {squeeze(label) for label in ticket.metadata}
+    severity = _is_understood(ticket.severity, "severities")
+    status = _is_understood(ticket.status, "statuses")
+    # A plan or a telemetry record has a priority, too.
+    is_severity = severity and "priority" not in labels - {"severity"}
+    parts = sum(
+        bool(part)
+        for part in (
+            *(ticket.locations, ticket.summary, ticket.recommended_fix, ticket.checklist, ticket.reviews),
+            *(ticket.evidence, ticket.resolution, ticket.related, ticket.remediation),
+        )
+    )
+    heading = next((each.title for each in ticket.sections if each.level == 1), "")
+    series = ticket.id.value.split("-")[0]
+    is_called_one = is_finding_title(heading) or (has_id and series in _FINDING_SERIES)
+    if strictly:
+        return has_id and is_severity and parts >= _FEW_PARTS
+    if is_severity or file_name(ticket.path, Vocabulary()).severity:
+        return has_id or is_called_one or parts >= _FEW_PARTS
+    if is_called_one:
+        return (has_id or status) and (status or parts > 0)
+    placed = any(place.lines or place.symbol for place in ticket.locations)
+    told = bool(ticket.summary or ticket.recommended_fix)
+    return has_id and (severity or status) and placed and told
+
+
+def _is_understood(field: Field[Any] | None, key: str) -> bool:
+    """Whether a value stands in the document and is a word, or a spelling for which one can be proposed."""
+    if field is None or not field.raw:
+        return False
+    return field.value is not None or any(
+        word_for(each, SUGGESTED[key]) for each in beginnings(plain(field.raw))
+    )
+
+
+def _wordings(documents: Iterable[Document], vocabulary: Vocabulary) -> Iterator[Wording]:
+    """The severities and statuses that are no words yet, with what they may mean."""
+    found: dict[tuple[str, str], list[tuple[str, Ticket]]] = defaultdict(list)
+    meant: dict[tuple[str, str], str | None] = {}
+    for ticket in documents:
+        if ticket.kind != "finding":
+            continue
+        for key, field in (("severities", ticket.severity), ("statuses", ticket.status)):
+            if field is None or field.value is not None:
+                continue
+            text = plain(field.raw)
+            tries = ((each, word_for(each, SUGGESTED[key])) for each in beginnings(text))
+            spelling, word = next((each for each in tries if each[1]), (text[:_LONGEST], None))
+            at = key, squeeze(spelling) or spelling
+            found[at].append((spelling, ticket))
+            meant[at] = word
+    for (key, squeezed), uses in sorted(found.items(), key=lambda item: (item[0][0], -len(item[1]), item[0])):
+        spelling = Counter(each for each, _ in uses).most_common(1)[0][0].strip()
+        word = meant[key, squeezed]
+        folders = {filed[1] for _, each in uses if (filed := vocabulary.folder_of(each.path))}
+        # Where all tickets of a status are filed alike, their folder knows what it means.
+        if key == "statuses" and len(folders) == 1 and len(uses) >= _MANY_PEERS:
+            said = folders.pop()
+            word = said if said in set(Status) else Status.CLOSED.value
+        yield Wording(key, spelling, word, len(uses))
+
+
+def _filed(documents: Iterable[Document], vocabulary: Vocabulary) -> Iterator[FiledTickets]:
+    """The folders whose names say how their tickets stand, by their paths."""
+    found: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for document in documents:
+        filed = vocabulary.folder_of(document.path)
+        if filed and document.kind == "finding":
+            parts = PurePosixPath(document.path).parent.parts
+            # The innermost one of this name.
+            depth = len(parts) - parts[::-1].index(filed[0])
+            contrary = contradicted_folder(document, vocabulary) is not None
+            found["/".join(parts[:depth]), filed[1]].append(contrary)
+    for (folder, says), each in sorted(found.items()):
+        yield FiledTickets(folder, says, len(each), sum(each))
+
+
+def _patterns(left_out: Iterable[str], taken: Collection[str]) -> Iterator[str]:
+    """Patterns for files that are left out: those of whole folders, of usual names, and of single files."""
+    has_tickets, names = _below(taken), {PurePosixPath(path).name for path in taken}
+    patterns = dict[str, None]()
+    for path in left_out:
+        name = PurePosixPath(path).name
+        folders = [parent.as_posix() for parent in PurePosixPath(path).parents][::-1]
+        empty = next((folder for folder in folders if not has_tickets[folder]), None)
+        is_usual = squeeze(PurePosixPath(path).stem) in _NAMES and name not in names
+        place = path if "/" in path else f"/{path}"
+        patterns[(f"{empty}/*" if empty else name if is_usual else place).replace("[", "[[]")] = None
+    return iter(patterns)
+
+
+def _proposed(id_pattern: str | None, wordings: Iterable[Wording]) -> Vocabulary:
+    """The usual vocabulary with what is proposed."""
+    usual = Vocabulary()
+    more = {key: {word: [*others] for word, others in getattr(usual, key).items()} for key in SUGGESTED}
+    for each in wordings:
+        if each.word:
+            more[each.key][each.word].append(each.spelling)
+    made = {key: {word: tuple(others) for word, others in words.items()} for key, words in more.items()}
+    return Vocabulary(
+        id_pattern=id_pattern or ID_PATTERN, severities=made["severities"], statuses=made["statuses"]
+    )
 
 
 def _shape(document_id: str) -> str:
@@ -111,11 +383,11 @@ def _shape(document_id: str) -> str:
     return re.escape(form).replace("A", "[A-Z]+").replace("0", "[0-9]+")
 
 
-def _folders(files: Iterable[str], documents: Iterable[str]) -> dict[str, int]:
+def _folders(files: Iterable[str], documents: Iterable[str], vocabulary: Vocabulary) -> dict[str, int]:
     """The topmost folders in which most Markdown files are documents, or that hold documents themselves.
 
-    The root is one only where documents lie in it. Folders that are called after an outcome come last, so
-    that new tickets are not written there.
+    The root is one only where documents lie in it. Folders of tickets that are settled come last, so that
+    new tickets are not written there.
     """
     all_below, documents_below = _below(files), _below(documents)
     directly = Counter(_parent(path) for path in documents)
@@ -123,17 +395,25 @@ def _folders(files: Iterable[str], documents: Iterable[str]) -> dict[str, int]:
     found, waiting = [], ["."]
     while waiting:
         folder = waiting.pop()
+        below = [name for name in documents_below if name != "." and _parent(name) == folder]
         most = folder != "." and 2 * documents_below[folder] > all_below[folder]
-        if most or directly[folder]:
+        # All of them may be in one folder below.
+        if directly[folder] or (most and len(below) > 1):
             found.append(folder)
         else:
-            waiting += (name for name in documents_below if name != "." and _parent(name) == folder)
-    outcomes = Vocabulary().outcomes
+            waiting += below
 
     def order(folder: str) -> tuple[bool, int, str]:
-        return bool(word_for(PurePosixPath(folder).name, outcomes)), -documents_below[folder], folder
+        filed = vocabulary.folder_of(f"{folder}/")
+        return filed is not None and filed[1] not in UNSETTLED, -documents_below[folder], folder
 
     return {folder: documents_below[folder] for folder in sorted(found, key=order)}
+
+
+def _is_below(path: str, folders: Iterable[str]) -> bool:
+    return any(
+        folder in (".", *(parent.as_posix() for parent in PurePosixPath(path).parents)) for folder in folders
+    )
 
 
 def _below(paths: Iterable[str]) -> Counter[str]:

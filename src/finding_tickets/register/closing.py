@@ -106,7 +106,9 @@ def closing(
 
 @as_step
 def reopening(edit: DocumentEdit, reason: str, today: date, root: Path) -> None:
-    """Open a ticket of the register at ``root`` again; what closed it is kept under a heading that says it is of the past.
+    """Open a ticket of the register at ``root`` again.
+
+    What closed it is kept under a heading that says that it is of the past.
 
     Raises (the step does):
         UsageError: It is not closed, or it is a review.

@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import msgspec
@@ -44,6 +45,7 @@ class Config:
     """What a register may choose, as docs/configuration.md explains; paths are relative to its root."""
 
     tickets: tuple[str, ...] = ("tickets",)
+    exclude: tuple[str, ...] = ()  # patterns of paths below them, or of names, that are no documents
     evidence: str = "evidence"
     templates: str = "templates"
     meter: str = "auto"  # a real GPU where one is usable
@@ -55,6 +57,14 @@ class Config:
     ray: Mapping[str, float] = field(default_factory=dict)
     matrix: MatrixConfig | None = None
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
+
+    def is_excluded(self, path: str) -> bool:
+        """Whether a file is no document, by its path from the root or, for a pattern without /, its name."""
+        name = path.rpartition("/")[2]
+        return any(
+            fnmatchcase(path if "/" in pattern else name, pattern.removeprefix("/"))
+            for pattern in self.exclude
+        )
 
     def is_linted(self, rule: str) -> bool:
         """Whether lint checks a rule, unless its options say otherwise."""

@@ -30,7 +30,7 @@ from finding_tickets.model.vocabulary import Vocabulary, squeeze
 
 _VERSION = re.compile(r"\d+(\.\d+)+[a-z0-9.]*")
 _OF_RAY = {"CPU", "GPU", "memory", "object_store_memory"}
-_MORE_SPELLINGS = ("severities", "statuses", "outcomes", "opinions")
+_MORE_SPELLINGS = ("severities", "statuses", "outcomes", "opinions", "folders")
 _OWN_WORDS = ("id_pattern", "agents", "domains", "categories")
 _TABLES = {"ray", "matrix"}
 _AXES = ("meters", "torch", "gpus", "revisions")
@@ -120,6 +120,7 @@ class ConfigTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     tickets: Folders = key("a path or a list of at least one")
+    exclude: Texts = key("a list of patterns")
     evidence: Text = key("a path")
     templates: Text = key("a path")
     meter: Literal["auto", "simulated", "cuda"] = key("one of auto, simulated, cuda")
@@ -140,6 +141,7 @@ class ConfigTable(BaseModel):
     statuses: Words = key(WORDS)
     outcomes: Words = key(WORDS)
     opinions: Words = key(WORDS)
+    folders: Words = key(WORDS)
     agents: Words = key(WORDS)
     domains: Words = key(WORDS)
     categories: Words = key(WORDS)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from finding_tickets.errors import UsageError
-from finding_tickets.model.vocabulary import Outcome, Status, Vocabulary, word_for
-from finding_tickets.register.index import outcome_of
+from finding_tickets.model.vocabulary import UNSETTLED, Outcome, Status, Vocabulary
+from finding_tickets.register.index import Row, outcome_of
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
+    from finding_tickets.model.ticket import Ticket
 
-UNSETTLED = frozenset({Status.OPEN, Status.INVESTIGATING, Status.IN_PROGRESS, Status.IN_REVIEW})
 DISPOSITIONS = tuple(
     dict.fromkeys([*(status.value for status in Status), *(outcome.value for outcome in Outcome)])
 )
@@ -78,15 +77,9 @@ def differ(one: tuple[str | None, str | None], other: tuple[str | None, str | No
     return not open_ones[0] and None not in outcomes and outcomes[0] != outcomes[1]
 
 
-def is_fixed(status: str | None, outcome: str | None, filed: str | None) -> bool:
-    """Whether people say that it was fixed: by status, outcome, or the folder of what is merely closed."""
-    return status == Status.FIXED or (status == Status.CLOSED and (outcome or filed) == Outcome.FIXED)
-
-
-def filed_as(path: str, vocabulary: Vocabulary) -> Outcome | None:
-    """The outcome that a folder of a document's path is called after."""
-    words = (word_for(name, vocabulary.outcomes) for name in PurePosixPath(path).parts[:-1])
-    return next((Outcome(word) for word in words if word), None)
+def is_fixed(status: str | None, outcome: str | None) -> bool:
+    """Whether people say that it was fixed, by its status or by the outcome of what is merely closed."""
+    return status == Status.FIXED or (status == Status.CLOSED and outcome == Outcome.FIXED)
 
 
 def disposed(status: str | None, outcome: str | None) -> str:
@@ -94,6 +87,29 @@ def disposed(status: str | None, outcome: str | None) -> str:
     if status == Status.CLOSED and outcome:
         return outcome
     return status or UNDECIDED
+
+
+def disposition_text(row: Row) -> str:
+    """Status and outcome of a row, and whether one is its folder's: ``closed · fixed (by its folder)``."""
+    # A ticket may be resolved by the word that is its status.
+    words = " · ".join(word for word in dict.fromkeys((row.status, row.outcome)) if word)
+    return f"{words} (by its folder)" if row.filed else words
+
+
+def contradicted_folder(ticket: Ticket, vocabulary: Vocabulary) -> tuple[str, str] | None:
+    """What a ticket says of itself and the folder that says otherwise; None where they agree.
+
+    What was not fixed may be told apart as invalid or not: the folder of either will do.
+    """
+    filed, status, outcome = vocabulary.folder_of(ticket.path), status_of(ticket), outcome_of(ticket)
+    if filed is None or status is None:
+        return None
+    name, said = filed
+    if (said in UNSETTLED) != (status in UNSETTLED):
+        return f"the status is {status}", name
+    if outcome and said in set(Outcome) and (outcome is Outcome.FIXED) != (said == Outcome.FIXED):
+        return f"the ticket is {outcome}", name
+    return None
 
 
 def check_transition(current: Status | None, command: str, wanted: Status) -> None:

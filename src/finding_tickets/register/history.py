@@ -105,6 +105,7 @@ def rows_at(
     rows = [row for row in now if row.path in objects and row.path not in changed]
     # As everywhere: Markdown, in no hidden folder.
     names = (path for path in changed if path in objects and path.lower().endswith(SUFFIX))
+    names = (path for path in names if not config.is_excluded(path))
     others = {path: objects[path] for path in names if "/." not in f"/{path.rpartition('/')[0]}"}
     contents = read_objects(root, dict.fromkeys(others.values()))
     for path, name in others.items():

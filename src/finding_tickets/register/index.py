@@ -88,6 +88,7 @@ class Row:
     undone: int = 0
     summary: str | None = None
     code: CodeInputs | None = None  # what verifying it depends on, by its Remediation
+    filed: bool = False  # whether status or outcome are not the document's own, but its folder's
 
     @property
     def verifier(self) -> str | None:
@@ -191,7 +192,8 @@ def list_rows(
     config, folders = folders_of(place)
     problems: list[FileProblem] = []
     sidecars: list[File] = []
-    files = list(markdown_files(place, folders, problems, largest=config.largest_file, sidecars=sidecars))
+    below = markdown_files(place, folders, problems, largest=config.largest_file, sidecars=sidecars)
+    files = [file for file in below if not config.is_excluded(file.path)]
     # Two registers may have one name.
     name = f"{place.name}-{zlib.crc32(os.fsencode(place)):08x}"
     index = _read_index(name, place, config.vocabulary) if indexed else IndexFile("")
@@ -324,6 +326,7 @@ def row_of(document: Document) -> Row:
         created=_stated_text(document.created),
         updated=_stated_text(document.updated),
         summary=document.summary.raw if document.summary else None,
+        filed=any(each is not None and not each.raw for each in (document.status, document.outcome)),
     )
 
 

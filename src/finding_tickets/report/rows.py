@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from finding_tickets.model.vocabulary import Opinion, Severity, Verdict, Vocabulary
-from finding_tickets.register.disposition import UNDECIDED, disposed, filed_as, is_fixed
+from finding_tickets.model.vocabulary import Opinion, Severity, Verdict
+from finding_tickets.register.disposition import UNDECIDED, disposed, is_fixed
 from finding_tickets.register.index import IndexExtras, Row
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
@@ -124,9 +124,9 @@ def rows_of(facts: Facts, chosen: Iterable[Row], extras: Mapping[str, IndexExtra
 
     A rule that the configuration has lint ignore says nothing in a report either.
     """
-    is_wanted, vocabulary = facts.config.is_linted, facts.config.vocabulary
+    is_wanted = facts.config.is_linted
     for stated in chosen:
-        row = row_of(stated, facts.measured(stated), extras.get(stated.path, IndexExtras()), vocabulary)
+        row = row_of(stated, facts.measured(stated), extras.get(stated.path, IndexExtras()))
         found = [*row.contradictions, *_contrary_problems(row, facts)]
         yield replace(
             row,
@@ -139,9 +139,8 @@ def _contrary_problems(row: ReportRow, facts: Facts) -> list[Problem]:
     """What lint says of a document that is closed as fixed against its own measurement."""
     stated = row.stated
     contrary = row.verification and row.verification.verdict in {Verdict.FAILED, Verdict.REFUTED}
-    filed = filed_as(stated.path, facts.config.vocabulary)
     # Few documents are: only those have to be read.
-    if not contrary or not is_fixed(stated.status, stated.outcome, filed):
+    if not contrary or not is_fixed(stated.status, stated.outcome):
         return []
     from finding_tickets.lint.contradictions import problems_of
     from finding_tickets.lint.engine import source_of
@@ -159,13 +158,12 @@ def row_of(
     stated: Row,
     measured: CurrentVerdict,
     extras: IndexExtras = IndexExtras(),  # noqa: B008 - frozen
-    vocabulary: Vocabulary = Vocabulary(),  # noqa: B008 - frozen
 ) -> ReportRow:
     """The row of one document, by what is in it."""
     is_finding = stated.kind == "finding"
     # A ticked item, a measurement, or a reason not to look for one, is evidence.
     shown = stated.done or measured.verification or measured.problem or UNPROVEN_RULE in extras.ignored
-    is_closed = is_finding and is_fixed(stated.status, stated.outcome, filed_as(stated.path, vocabulary))
+    is_closed = is_finding and is_fixed(stated.status, stated.outcome)
     # A reviewer who takes no side does not split those who do.
     sides = {SIDES[said] for _, said in stated.reviews if said in SIDES}
     if not is_finding:
@@ -241,9 +239,13 @@ LIST_COLUMNS: Mapping[str, Callable[[Row, Facts], object]] = {
 DEFAULT_COLUMNS = ("id", "severity", "status", "verdict", "title")
 
 
-def list_cells(row: Row, facts: Facts, names: Iterable[str]) -> list[str]:
-    """The cells of a document in a list; what it does not state is empty."""
-    values = (LIST_COLUMNS[name](row, facts) for name in names)
+def list_cells(row: Row, facts: Facts, names: Iterable[str], *, is_for_people: bool = False) -> list[str]:
+    """The cells of a document in a list; what it does not state is empty.
+
+    People are shown a disposition that is its folder's as such; a column of a file has nothing but its word.
+    """
+    filed = {"status": f"{disposed(row.status, row.outcome)} (folder)"} if row.filed and is_for_people else {}
+    values = (filed.get(name) or LIST_COLUMNS[name](row, facts) for name in names)
     return ["" if value is None else str(value) for value in values]
 
 

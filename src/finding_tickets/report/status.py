@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from finding_tickets.errors import RevisionError, UsageError
 from finding_tickets.ground.git import SHORT_HASH, GitError, ask, changed_files
 from finding_tickets.lint.contradictions import CONTRADICTIONS
-from finding_tickets.model.vocabulary import Relationship, Status, Verdict
-from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, UNSETTLED, differ
+from finding_tickets.model.vocabulary import UNSETTLED, Relationship, Status, Verdict
+from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, differ
 from finding_tickets.register.index import Row
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict

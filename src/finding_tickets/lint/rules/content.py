@@ -13,8 +13,8 @@ from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Field, Text
 from finding_tickets.model.ticket import Review, Ticket
-from finding_tickets.model.vocabulary import Opinion, Words, squeeze, word_for
-from finding_tickets.register.disposition import UNSETTLED, status_of
+from finding_tickets.model.vocabulary import UNSETTLED, Opinion, Words, squeeze, word_for
+from finding_tickets.register.disposition import status_of
 
 
 @check(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
-from pathlib import PurePosixPath
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
@@ -12,8 +11,8 @@ from finding_tickets.lint.rules.rule import LEAST_LIKENESS, Context, Remark, Rul
 from finding_tickets.model.problem import Level
 from finding_tickets.model.record import Span
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.vocabulary import Outcome, Relationship, Status, Verdict, squeeze, word_for
-from finding_tickets.register.disposition import UNSETTLED, filed_as, is_fixed, status_of
+from finding_tickets.model.vocabulary import UNSETTLED, Outcome, Relationship, Status, Verdict
+from finding_tickets.register.disposition import contradicted_folder, is_fixed, status_of
 from finding_tickets.register.index import outcome_of
 
 FITTING = {
@@ -22,8 +21,6 @@ FITTING = {
     Status.WONT_FIX: {Outcome.WONT_FIX, Outcome.ACCEPTABLE, Outcome.DUPLICATE},
     Status.INVALID: {Outcome.NOT_A_BUG, Outcome.DUPLICATE},
 }
-# Folders of open tickets that are not called after a status of the register.
-OPEN_FOLDERS = frozenset(["todo", "backlog", "inbox", "active"])
 
 
 @check(Rule("contradiction", Level.WARNING), Rule("done-but-open", Level.NOTE), of=Ticket)
@@ -43,9 +40,7 @@ def contradictory_status(ticket: Ticket, context: Context) -> Iterator[Remark]:
 def incomplete_closing(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Closed tickets that do not say how they ended, or which ticket they repeat."""
     status, outcome, resolution = status_of(ticket), outcome_of(ticket), ticket.resolution
-    # A folder that is called after an outcome says it for all tickets in it.
-    stated = outcome or resolution or filed_as(ticket.path, context.vocabulary)
-    if status is Status.CLOSED and not stated:
+    if status is Status.CLOSED and not (outcome or resolution):
         hint = "add a section ## Resolution with **Status:** and one of " + ", ".join(Outcome)
         message = "the ticket is closed, but does not say how it ended"
         yield Remark("closed-without-outcome", _status(ticket), message, hint)
@@ -59,18 +54,8 @@ def incomplete_closing(ticket: Ticket, context: Context) -> Iterator[Remark]:
 @check(Rule("folder", Level.WARNING), of=Ticket)
 def folder(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Tickets in a folder that says something else than they do."""
-    status, outcome = status_of(ticket), outcome_of(ticket)
-    for name in PurePosixPath(ticket.path).parts[:-1] if status else ():
-        wanted = word_for(name, context.vocabulary.outcomes)
-        meant = word_for(name, context.vocabulary.statuses)
-        is_open = squeeze(name) in OPEN_FOLDERS
-        if not (wanted or is_open or meant):
-            continue
-        settled = bool(wanted) or not (is_open or meant in UNSETTLED)
-        if settled is (status in UNSETTLED):
-            yield Remark("folder", _status(ticket), f"the status is {status}, the folder {name}")
-        elif wanted and outcome and (wanted == Outcome.FIXED) is not (outcome is Outcome.FIXED):
-            yield Remark("folder", _status(ticket), f"the ticket is {outcome}, the folder {name}")
+    if said := contradicted_folder(ticket, context.vocabulary):
+        yield Remark("folder", _status(ticket), f"{said[0]}, the folder {said[1]}")
 
 
 @check(
@@ -86,8 +71,7 @@ def evidence(document: Document, context: Context) -> Iterator[Remark]:
         message = f"{error.file}: {error.message}"
         yield Remark("unreadable-evidence", document.id.span, message, error.hint)
         return
-    filed = filed_as(document.path, context.vocabulary)
-    if not is_fixed(status_of(document), outcome_of(document), filed):
+    if not is_fixed(status_of(document), outcome_of(document)):
         return
     if verdict is None and not any(item.done for item in document.checklist):
         message = "closed as fixed, but nothing is ticked and nothing was measured"
