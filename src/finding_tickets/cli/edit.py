@@ -158,7 +158,7 @@ def close(
         ]
     what = f"{row.id}: closed as {wanted}{f' of {original.id}' if original else ''}"
     code = _edit(listing, steps, what, dry_run=dry_run, output_format=output_format)
-    if not dry_run:
+    if not dry_run and wanted is Outcome.FIXED:
         _say_what_is_left(listing, row)
     return code
 

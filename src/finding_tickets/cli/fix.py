@@ -73,11 +73,8 @@ def fix(
     if not change:
         say(f"{trial.id}: nothing was written")
     elif not dry_run:
-        say(
-            f"{trial.id}: {change.path} has the fix and its claims"
-            if change.diff()
-            else f"{trial.id}: as it was"
-        )
+        said = "has the fix and its claims now" if change.old != change.new else "has the fix already"
+        say(f"{trial.id}: {change.path} {said}")
     return ExitCode.worst(code, code_of(done), ExitCode.OK if change else ExitCode.INCONCLUSIVE)
 
 
@@ -95,9 +92,7 @@ class FixTrial:
         before = document.remediation
         if before is None or verifier_of(document, register.root) is None:
             hint = "tickets probe TARGET --draft SITE, or docs/tickets.md"
-            raise UsageError(
-                f"{self.id} has nothing to measure: no Remediation with run or a verifier", hint=hint
-            )
+            raise UsageError(f"{self.id} has no Remediation with run or a verifier", hint=hint)
         self._variant = variant_of_fix(self.id, before, register)
         claims = before.claims
         if not before.run and not any(each.variant == FIX and each.metric == SAME_RESULT for each in claims):
@@ -127,7 +122,7 @@ class FixTrial:
         values, false = propose(before.claims, [each for each in todo.claims if each is _CLAIM], measured)
         for one in false:
             points = "; ".join(one.counterexamples[:1])
-            say(f"{self.id}: {one.id}: {one.measured}{f' ({points})' if points else ''}: not claimed")
+            say(f"{self.id}: not claimed: {one.id}: {one.measured}{f' ({points})' if points else ''}")
         metrics = [name for name in values if name != SAME_RESULT]
         costs = [
             [[each.metrics.get(name) for name in metrics] for each in measured.variants[variant].samples]
@@ -193,10 +188,7 @@ def variant_of_fix(ticket: str, before: Remediation, register: Register) -> dict
     elif not before.run and (register.root / usual).is_file():
         return {}
     else:
-        hint = (
-            f"pin it: {FOUND}: {'' if before.run or not found else f'{found.module}:{found.function}'}@COMMIT"
-        )
-        raise UsageError(
-            f"{ticket}: its code as found is that of the work tree, where the fix would be", hint=hint
-        )
+        place = "" if before.run or not found else f"{found.module}:{found.function}"
+        hint = f'pin it to the commit that has it: {FOUND}: "{place}@COMMIT"'
+        raise UsageError(f"{ticket}: its code as found is that of the work tree", hint=hint)
     return {FIX: {"raw": raw, "module": module, "function": function, "revision": None, "line": 1}}

@@ -16,7 +16,7 @@ Entries = Mapping[str, Any]
 """What is to be added: texts and further mappings by their keys."""
 
 # What YAML reads as this very text, within braces too.
-_PLAIN = re.compile(r"\w[\w.+*/()-]*( [\w.+*/()-]+)*")
+_PLAIN = re.compile(r"\w(?:[\w.+*/()-]|:(?=\w)| (?=[\w.+*/()-]))*")
 
 
 def add_entries(yaml: YamlText, entries: Entries) -> Splices:
