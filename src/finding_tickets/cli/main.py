@@ -40,6 +40,7 @@ COMMANDS = {
     "edit": Command(
         "edit:edit", "editing.md", "Edit a document in VISUAL or EDITOR, with the checks of an edit."
     ),
+    "fix": Command("fix:fix", "editing.md", "Measure the work tree as the fix; add its claims."),
     "close": Command("edit:close", "editing.md", "Close a ticket; as fixed only if it is verified."),
     "reopen": Command("edit:reopen", "editing.md", "Open a closed ticket again."),
     "relate": Command("edit:relate", "editing.md", "Relate two tickets, in both of them."),
