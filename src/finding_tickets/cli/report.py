@@ -53,10 +53,9 @@ def report(
     output: Annotated[Path | None, option("FILE", "The file, or - for stdout.", "--output", "-o")] = None,
     verbose: Annotated[bool, flag("--verbose", "Print the whole report on a terminal too.", "-v")] = False,
 ) -> ExitCode:
-    """Report what was won, what to do next, what is refuted, and counts."""
-    is_short = (
-        output_format is None and not (verbose or template or output or since) and is_terminal(sys.stdout)
-    )
+    """Report what was won, what to do next and what is refuted."""
+    usual = {output_format, template, output, since} == {None}
+    is_short = usual and not verbose and is_terminal(sys.stdout)
     output_format = output_format or ReportFormat.MARKDOWN
     if template is not None and output_format not in TEMPLATES:
         raise UsageError(f"--format {output_format} has no --template")
