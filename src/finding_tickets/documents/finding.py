@@ -98,7 +98,9 @@ def read_finding(
         "updated": metadata.string("Updated"),
         "code_repository": metadata.string("Code Repository"),
         "locations": locations,
-        "summary": next(summaries, None) or _labelled(metadata, _SUMMARIES) or next(_opening(sections, title), None),
+        "summary": next(summaries, None)
+        or _labelled(metadata, _SUMMARIES)
+        or next(_opening(sections, title), None),
         "recommended_fix": next(fixes, None) or _labelled(metadata, _FIXES),
         "related": list(stated_relations(metadata.entries.values())),
         "checklist": [item for part in _checked(sections) for item in read_checklist(part)],
