@@ -92,7 +92,11 @@ def test_progress_is_seen_and_gone(repository: Repository) -> None:
     add(repository, "A-1")
     add(repository, "B-1")
     shown = tickets(repository, "verify", "--all")
-    told = [line for line in shown.seen if re.fullmatch(r"\d:\d\d  [01] of 2 done  measuring .*[AB]-1", line)]
+    told = [
+        line
+        for line in shown.seen
+        if re.fullmatch(r"\d:\d\d  [01] of 2 done  measuring .*[AB]-1: point \d of 6.*", line)
+    ]
     assert told
     assert [
         "2 of 2 documents with a verifier",

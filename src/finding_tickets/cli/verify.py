@@ -224,7 +224,8 @@ def _measure(
     together = executor.together(batches[0].settings) if len(batches) > 1 and names else nullcontext()
     packs: dict[str, list[bytes]] = {document.path: [] for document in documents}
     codes = []
-    with progress(names) as shown, together:
+    how_far = executor.isolation.progress if isinstance(executor, Local) else list[str]
+    with progress(names, how_far) as shown, together:
         for batch in batches:
 
             def on_start(document: Document, batch: Batch = batch) -> None:
