@@ -52,12 +52,14 @@ def test_a_verification_is_shown_from_verdict_to_lines(repository: Repository) -
     assert [
         "syncs tensors -> 1",
         f"found fixes/a_1/found.py:5 stream_syncs: tensors {code}",
-        "fix fixes/a_1/fix.py:6 stream_syncs: 1 return torch.stack([tensor.sum() for tensor…",
+        "fix fixes/a_1/fix.py:6 stream_syncs: 1 return torch.stack([tensor.sum() for tensor i…",
         "4 claims: 3 hold, 1 is false as expected (-v lists them)",
         # At each of the six points, there is one sync where none is claimed.
         "✗ false fix.syncs[1]: claimed 0; measured 1 at tensors=1, size=7 and at 5 more points (as",
         "expected: one read is needed)",
     ] == [" ".join(line.split()) for line in brief.lines[2:]]
+    # The code fills the terminal and is cut there.
+    assert 100 == len(brief.lines[4])
     shown = tickets(repository, "verify", "A-1", "-v")
     assert ["metric found fix", "syncs tensors 1"] == section(shown.lines, "laws")
     claims = section(shown.lines, "claims")

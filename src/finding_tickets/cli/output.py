@@ -13,15 +13,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO
 
 from finding_tickets.errors import BadDataError, ExitCode, TicketsError
-from finding_tickets.report.text import printable, single_line
+from finding_tickets.report.text import Styled, aligned, printable, single_line
 
 # rich takes 50 ms to load: a pipe never waits for it.
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-GAP = "  "
-LEAST_ROOM = 20
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
 CONTROL_CHARACTERS = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that JSON need not escape and a terminal would obey; in JSON they only occur in strings."""
@@ -125,15 +123,9 @@ def write_json(kind: str, data: Iterable[object], **more: object) -> None:
 
 def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print aligned columns; on a terminal the last one is cut to fit, elsewhere nothing is lost."""
-    lines = [[single_line(cell) for cell in row] for row in [header, *rows]]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    room = terminal_size(sys.stdout).columns - sum(widths[:-1]) - len(GAP) * (len(widths) - 1)
-    texts = []
-    for *cells, last in lines:
-        aligned = [cell.ljust(width) for cell, width in zip(cells, widths[:-1], strict=True)]
-        cut = f"{last[: room - 1]}…" if room >= LEAST_ROOM and len(last) > room else last
-        texts.append(GAP.join([*aligned, cut]).rstrip())
-    write("\n".join([style(texts[0], "bold"), *texts[1:]]))
+    table: list[Sequence[Styled | str]] = [[Styled(title, "bold") for title in header]]
+    table += (list(map(single_line, row)) for row in rows)
+    write("\n".join(aligned(table, style, terminal_size(sys.stdout).columns, cut=True)))
 
 
 def terminal_size(stream: TextIO) -> os.terminal_size:

@@ -86,7 +86,7 @@ def measure(job: Job, replace_functions: Replace | None = None) -> JobReport:
     meter = choose(job.meter)
     kept_in = Path(job.results)
     report = run(workload, measured, meter, code, job.comparisons, job.graph_breaks, job.kept, kept_in)
-    say_progress(f"{workload.ticket}: measuring once more")
+    say_progress(f"{workload.ticket}: once more")
     check_repeated(report, workload, measured, meter, code)
     say_progress(f"{workload.ticket}: fitting laws")
     return replace(report, files=imported_digests(root) | files, imported=imported_files(code))

@@ -168,9 +168,10 @@ def aligned(
         left = room - sum(widths[:-1])
         widths[-1] = left if left >= LEAST_CUT else 0
         for row in table:
-            if cells(row[-1].text) > widths[-1]:
-                text = f"{wrapped(row[-1].text, widths[-1] - 1)[0]}…" if widths[-1] else ""
-                row[-1] = Styled(text, row[-1].style)
+            text = whole = row[-1].text
+            while cells(text) >= max(widths[-1], 1) and cells(whole) > widths[-1]:
+                text = text[:-1]
+            row[-1] = row[-1]._replace(text=whole if text == whole else f"{text}…" if text else "")
     # The widest columns give way first: names and laws stay whole as long as they can.
     while width and sum(widths) > room and max(widths) > LEAST_ROOM:
         widths[widths.index(max(widths))] -= 1
@@ -248,13 +249,11 @@ def outcomes(claims: Sequence[ClaimResult]) -> str:
     """How many claims came out how: ``35 claims: 30 hold, 5 are false as expected``."""
     words = {True: "hold", False: "are false as expected", None: "are not checked"}
     counts = Counter("are NOT AS EXPECTED" if each.is_surprise else words[each.holds] for each in claims)
-    one = {word: word.replace("hold", "holds").replace("are ", "is ") for word in counts}
-    said = (
-        f"{counts[word]} {one[word] if counts[word] == 1 else word}"
-        for word in ("are NOT AS EXPECTED", *words.values())
-        if counts[word]
-    )
-    return f"{counted(len(claims), 'claim')}: {', '.join(said)}"
+    order = ("hold", "are false as expected", "are NOT AS EXPECTED", "are not checked")
+    said = ", ".join(f"{counts[word]} {word}" for word in order if counts[word])
+    # Of one thing one says is.
+    said = re.sub(r"(?<!\d)1 (are|hold)", lambda word: {"are": "1 is", "hold": "1 holds"}[word[1]], said)
+    return f"{counted(len(claims), 'claim')}: {said}"
 
 
 def deciding_changes(verification: Verification) -> list[LawChange]:
@@ -310,7 +309,8 @@ def brief_sections(verification: Verification, code_at: CodeAt | None = None) ->
     rows = []
     for claim in noted:
         mark, name, claimed, measured = _claim_cells(claim, at_point=True)
-        rows.append((mark, f"{name}: claimed {claimed}; measured {measured.text}"))
+        how = "not checked:" if claim.holds is None else "measured"
+        rows.append((mark, f"{name}: claimed {claimed}; {how} {measured.text}"))
     if verification.claims:
         yield TextSection(f"{outcomes(verification.claims)} (-v lists them)", _at_most(MOST_CLAIMS, rows))
 
@@ -458,7 +458,8 @@ def summary_lines(verifications: Iterable[Verification], style: Styler, width: i
         verdict = Styled(each.verdict, COLOURS.get(each.verdict, "red"))
         expected = sum(claim.as_expected for claim in each.claims)
         look = "" if expected == len(each.claims) else "bold red"
-        change = next((f"{one.metric}: {one.text}" for one in deciding_changes(each)), brief_reason(each))
+        changes = deciding_changes(each) if each.verdict is not Verdict.INCONCLUSIVE else []
+        change = next((f"{one.metric}: {one.text}" for one in changes), brief_reason(each))
         counts = Styled(f"{expected} of {len(each.claims)}", look)
         rows.append((Styled(each.ticket, "bold"), verdict, counts, change))
     return aligned(rows, style, width, cut=True)
