@@ -69,7 +69,7 @@ def test_a_verification_is_shown_from_verdict_to_lines(repository: Repository) -
     ):
         assert line in claims
     wrong = section(shown.lines, "where claims fail")
-    assert ("fix.syncs[1] tensors=1, size=7: 1", "and 3 more points") == (wrong[0], wrong[-1])
+    assert ("fix.syncs[1] tensors=1, size=7: 1", "and 3 more") == (wrong[0], wrong[-1])
     assert 3 + 1 == len(wrong)
     sites = section(shown.lines, "lines of found that wait or copy")
     assert "fixes/a_1/found.py:5" in sites[1]

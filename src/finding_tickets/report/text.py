@@ -336,14 +336,15 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
     # Lists print no verification, and start faster without this.
     from finding_tickets.claims.check import at_text
 
-    failures: list[tuple[str, str]] = []
-    for claim in verification.claims:
-        if claim.holds is False:
-            # A sweep of many points would push everything else off the screen.
-            points = list(claim.counterexamples[:SHOWN_POINTS])
-            left = len(claim.counterexamples) - len(points)
-            points += [f"and {left} more points"] if left else []
-            failures += [("" if number else claim.id, point) for number, point in enumerate(points)]
+    # A sweep of many points would push everything else off the screen.
+    failures = [
+        row
+        for claim in verification.claims
+        for row in _at_most(
+            SHOWN_POINTS + 1,
+            [("" if place else claim.id, point) for place, point in enumerate(claim.counterexamples)],
+        )
+    ]
     times = [
         (f"{each.variant}/{each.reference}", at_text(each.at), each.text) for each in verification.timings
     ]
@@ -381,14 +382,11 @@ def _claim_cells(claim: ClaimResult, *, at_point: bool = False) -> tuple[Styled,
         point, _, value = claim.counterexamples[0].partition(": ")
         more = len(claim.counterexamples) - 1
         measured = f"{value} at {point}" + (f" and at {counted(more, 'more point')}" if more else "")
-    mark = MARKS[claim.holds]
     # Only what contradicts the ticket is loud: a false claim may be expected to be false.
-    if claim.is_surprise:
-        loud, measured = "bold red", f"{measured} (NOT AS EXPECTED{why})"
-        return Styled(mark, loud), claim.id, claim.claimed, Styled(measured, loud)
-    colour = {True: "green", False: "yellow", None: "magenta"}[claim.holds]
-    expected = f" (as expected{why})" if claim.holds is False else ""
-    return Styled(mark, colour), claim.id, claim.claimed, Styled(f"{measured}{expected}")
+    loud = "bold red" if claim.is_surprise else ""
+    note = f" (NOT AS EXPECTED{why})" if loud else f" (as expected{why})" if claim.holds is False else ""
+    mark = Styled(MARKS[claim.holds], loud or {True: "green", False: "yellow", None: "magenta"}[claim.holds])
+    return mark, claim.id, claim.claimed, Styled(f"{measured}{note}", loud)
 
 
 def laws_by_line(sites: Iterable[SiteLaw]) -> dict[tuple[str, int, str], list[tuple[str, str]]]:
@@ -552,7 +550,8 @@ def document_text(
         # The lines that were measured are no longer there.
         code_at = None if is_stale or not width else Sources(facts.root).line
         known.append(list(verification_lines(done, style, width, code_at)))
-    known.append([line for each in history for line in wrapped(each, width, INDENT)])
+    if history:
+        known.append(list(section_lines(TextSection("History", [(line,) for line in history]), style, width)))
     rest = "\n\n".join("\n".join(lines) for lines in known if lines)
     between = f"\n{style('─' * width, 'dim')}\n" if width else "\n\n"
     return between.join(filter(None, ("\n".join(head), text, rest)))
