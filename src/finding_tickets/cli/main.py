@@ -28,12 +28,15 @@ class Command(NamedTuple):
 
 # Places and summaries are text, so that neither the overview nor another command imports the module.
 COMMANDS = {
-    "init": Command("init:init", "adopting.md", "Configure a register and write a first verifier."),
+    "init": Command(
+        "init:init", "adopting.md", "Show the tickets that are there, and configure a register for them."
+    ),
     "list": Command("list:list_tickets", "queries.md", "List documents with severity, status and verdict."),
     "show": Command("show:show", "git.md", "Show documents with their verdict, laws and claims."),
     "new": Command("new:new", "tickets.md", "Write a ticket under the next free ID."),
     "import": Command("import_sarif:import_results", "importing.md", "Write tickets for findings in SARIF."),
     "set": Command("edit:set_values", "editing.md", "Set metadata: severity=P3 assignee=me."),
+    "fix": Command("fix:fix", "editing.md", "Measure the work tree as the fix; add its claims."),
     "close": Command("edit:close", "editing.md", "Close a ticket; as fixed only if it is verified."),
     "reopen": Command("edit:reopen", "editing.md", "Open a closed ticket again."),
     "relate": Command("edit:relate", "editing.md", "Relate two tickets, in both of them."),

@@ -10,11 +10,16 @@ from functools import partial
 from typing import Concatenate, ParamSpec
 
 from finding_tickets.documents.edit.changes import RelationLink, relate, row_of, set_row, tick
+from finding_tickets.documents.edit.remediation import Entries, add_entries
+from finding_tickets.documents.edit.splices import spliced
+from finding_tickets.documents.metadata import ROWS
 from finding_tickets.documents.reading import Document
-from finding_tickets.documents.source import plain
+from finding_tickets.documents.remediation import YamlText, read_sidecar, yaml_of
+from finding_tickets.documents.sections import SectionKind
+from finding_tickets.documents.source import Source, plain
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.files import FileEdit
-from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.ticket import Remediation, Ticket
 from finding_tickets.model.vocabulary import Relationship, Status, Vocabulary, Words, squeeze, word_for
 from finding_tickets.register.disposition import check_transition, status_of
 from finding_tickets.register.editing import TITLES, DocumentEdit, touched
@@ -79,14 +84,14 @@ def _day(value: str, _: Vocabulary) -> str:
 
 
 KEYS: Mapping[str, MetadataKey] = {
-    "severity": MetadataKey(("Severity",), "severity", partial(_word, words="severities"), required=True),
-    "status": MetadataKey(("Status",), "status", partial(_word, words="statuses"), required=True),
+    "severity": MetadataKey(ROWS["Severity"], "severity", partial(_word, words="severities"), required=True),
+    "status": MetadataKey(ROWS["Status"], "status", partial(_word, words="statuses"), required=True),
     "batch": MetadataKey(("Batch",), "batch", _number),
     "agent": MetadataKey(("Agent",), "agent", partial(_word, words="agents")),
     "domain": MetadataKey(("Domain",), "domains", partial(_word, words="domains"), several=True),
-    "assignee": MetadataKey(("Assignee",), "assignee"),
+    "assignee": MetadataKey(ROWS["Assignee"], "assignee"),
     "created": MetadataKey(("Created", "Date Discovered", "Date"), "created", _day),
-    "updated": MetadataKey(("Updated",), "updated", _day),
+    "updated": MetadataKey(ROWS["Updated"], "updated", _day),
     "code-repository": MetadataKey(("Code Repository",), "code_repository"),
 }
 """The rows that the tool gives a meaning."""
@@ -147,10 +152,13 @@ def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> No
     edit.labels |= labels
     expected = partial(_reads, key=key, values=values, vocabulary=edit.vocabulary)
     # Nothing to do is no change: Updated keeps its date, too.
-    if expected(edit.document) or (not values and row_of(edit.page, key.labels) is None):
+    row = row_of(edit.page, key.labels)
+    if expected(edit.document) or (not values and row is None):
         return
     # What a resolution amounts to is read in the light of the status.
     fields = {key.field, *(["outcome", "resolution"] if key is KEYS["status"] else [])}
+    # Text below a value becomes a paragraph of its own, which may be the first that says what is wrong.
+    fields |= {"summary"} if row and len(row[1].raw.splitlines()) > 1 else set()
     what = f"{key.labels[0]} {', '.join(values)}"
     edit.change(what, set_row(edit.page, key.labels, values), expected, fields, labels)
 
@@ -195,6 +203,64 @@ def ticking(edit: DocumentEdit, numbers: Sequence[int], done: bool) -> None:
     )
 
 
+@as_step
+def extending(edit: DocumentEdit, entries: Entries) -> None:
+    """Add variants and claims to the Remediation section of a document.
+
+    Raises (the step does):
+        BadDataError: It has none, or they cannot be written so that they read back.
+    """
+    before = edit.document.remediation
+    parts = [part for part in edit.page.parts if part.kind is SectionKind.REMEDIATION]
+    if before is None or len(parts) != 1:
+        raise BadDataError("has no Remediation section of its own", file=edit.path)
+    splices = add_entries(yaml_of(parts[0]), entries)
+    edit.change("the fix", [splices], lambda now: _extends(before, now.remediation, entries), ["remediation"])
+
+
+def extending_sidecar(path: str, entries: Entries) -> FileEdit:
+    """The edit that adds variants and claims to a Remediation in a file of its own."""
+
+    def make(data: bytes) -> bytes:
+        source = Source(path, data, Vocabulary())
+        splices = add_entries(YamlText(source, data.decode("utf-8-sig"), 1), entries)
+        new = spliced(data, splices)
+        (before, _), (after, problems) = read_sidecar(data, path), read_sidecar(new, path)
+        if problems or not _extends(before, after, entries):
+            message = "the fix cannot be written: it would not read back; nothing was changed"
+            raise BadDataError(message, file=path, hint="edit the file by hand")
+        return new
+
+    return FileEdit(path, make)
+
+
+def _extends(before: Remediation, after: Remediation | None, entries: Entries) -> bool:
+    """Whether a Remediation says what it said before, and the variants and claims that are new."""
+    if after is None:
+        return False
+    left_out = {"path", "span", "digest", "variants", "claims", "run"}
+    claims = {
+        f"{variant}.{metric}": str(value)
+        for variant, values in entries.get("claims", {}).items()
+        for metric, value in values.items()
+    }
+    refs, known = entries.get("variants", {}), {claim.id for claim in before.claims}
+    lines = {"unmeasured": {"__all__": {"line"}}, "checklist": {"__all__": {"line"}}}
+    old, new = (
+        each.model_dump(exclude={**dict.fromkeys(left_out, True), **lines}) for each in (before, after)
+    )
+    run = [each.run.raw if each.run else None for each in (before, after)]
+    stated = {name: ref.raw for name, ref in before.variants.items()} | refs
+    kept = [each.model_copy(update={"line": 0}) for each in after.claims if each.id in known]
+    return (
+        old == new
+        and run[0] == run[1]
+        and stated == {name: ref.raw for name, ref in after.variants.items()}
+        and kept == [each.model_copy(update={"line": 0}) for each in before.claims]
+        and claims == {each.id: each.value for each in after.claims if each.id not in known}
+    )
+
+
 def one_line(what: str, text: str) -> str:
     """A text on one line.
 
@@ -215,10 +281,14 @@ def _key_for(name: str, document: Document) -> tuple[str, MetadataKey]:
     if wanted == "resolution":
         raise UsageError("the resolution is written by closing", hint="tickets close ID --as ...")
     keys = KEYS if isinstance(document, Ticket) else {}
+    present = {squeeze(label): label for label in document.metadata}
+    label = present.get(wanted)
     for known, key in keys.items():
-        if wanted in map(squeeze, (known, *key.labels)):
+        # Beside ``Severity``, a row ``Priority`` is a row of its own.
+        labels = [squeeze(each) for each in key.labels]
+        rows = [each for each in labels if each in present]
+        if wanted == squeeze(known) or (wanted in labels and (not label or [wanted] == rows[:1])):
             return known, key
-    label = next((label for label in document.metadata if squeeze(label) == wanted), None)
     if label and wanted:
         return label, MetadataKey((label,))
     from difflib import get_close_matches
