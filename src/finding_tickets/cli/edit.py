@@ -1,8 +1,14 @@
-"""The commands that edit documents: ``set``, ``tick``, ``relate``, ``close`` and ``reopen``."""
+"""The commands that edit documents: ``set``, ``edit``, ``tick``, ``relate``, ``close`` and ``reopen``."""
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,50 +19,108 @@ from finding_tickets.cli.options import (
     Id,
     OutputFormat,
     Root,
-    complete_id,
+    complete_change,
+    completes,
     flag,
     option,
     today,
     words_of,
 )
 from finding_tickets.cli.output import Format, say, write, write_json
-from finding_tickets.documents.reading import Document
-from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.documents.reading import Document, read_document
+from finding_tickets.documents.source import Source
+from finding_tickets.errors import ExitCode, TicketsError, UsageError
 from finding_tickets.ground.files import rewrite
-from finding_tickets.model.vocabulary import CONVERSE, Outcome, Relationship, Verdict, squeeze
-from finding_tickets.register.actions import Step, edit_of, one_line, relating, setting, ticking
+from finding_tickets.model.problem import Problem
+from finding_tickets.model.vocabulary import (
+    CONVERSE,
+    UNSETTLED,
+    Level,
+    Outcome,
+    Relationship,
+    Verdict,
+    squeeze,
+)
+from finding_tickets.register.actions import Step, edit_of, one_line, relating, replacing, setting, ticking
 from finding_tickets.register.closing import Closing, closing, original_of, reopening
 from finding_tickets.register.disposition import SETTLED_AS
 from finding_tickets.register.index import Listing, Row, list_rows, row_of
-from finding_tickets.register.load import with_sidecar
+from finding_tickets.register.load import Register
 from finding_tickets.register.query import Facts
 
 OUTCOMES = ", ".join(SETTLED_AS)
+NOT_FRESH = frozenset({Verdict.STALE, Verdict.UNVERIFIED})
 RELATIONSHIPS = ", ".join(Relationship)
 
 
 def set_values(
-    ticket: Id,
-    changes: Annotated[
-        list[str], typer.Argument(metavar="KEY=VALUE...", help="Such as severity=P3; nothing after = clears.")
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ID... KEY=VALUE...",
+            autocompletion=complete_change,
+            help="Tickets, then what to set: severity=P3, domain=+x,-y; nothing after = clears.",
+        ),
     ],
     root: Root = HERE,
     dry_run: DryRun = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Set metadata: severity=P3 assignee=me."""
-    listing = list_rows(root)
-    row = listing.find(ticket)
+    changes = [word for word in words if "=" in word]
+    if not changes or len(changes) == len(words):
+        what = f"{words[-1]!r} sets nothing" if not changes else "no ticket is named"
+        raise UsageError(what, hint="write ID key=value, such as B7-PT-02 severity=P3")
     # Values of one key belong together, however each change spells it.
     values_of: dict[str, tuple[str, list[str]]] = {}
     for change in changes:
-        key, equals, value = change.partition("=")
-        if not equals or not squeeze(key):
+        key, _, value = change.partition("=")
+        if not squeeze(key):
             raise UsageError(f"{change!r} sets nothing", hint="write key=value, such as severity=P3")
         values_of.setdefault(squeeze(key), (key.strip().lower(), []))[1].append(value)
+    listing = list_rows(root)
+    rows = list(dict.fromkeys(listing.find(word) for word in words if "=" not in word))
     steps = [setting(key, values) for key, values in values_of.values()]
-    what = f"{row.id}: {', '.join(changes)}"
-    return _edit(listing, [(row, steps)], what, dry_run=dry_run, output_format=output_format)
+    what = f"{', '.join(row.id for row in rows)}: {', '.join(changes)}"
+    return _edit(listing, [(row, steps) for row in rows], what, dry_run=dry_run, output_format=output_format)
+
+
+def edit(ticket: Id, root: Root = HERE) -> ExitCode:
+    """Edit a document in VISUAL or EDITOR, with the checks of an edit."""
+    listing = list_rows(root)
+    row = listing.find(ticket)
+    before = (listing.root / row.path).read_bytes()
+    folder = Path(tempfile.mkdtemp(prefix="tickets-"))
+    copy = folder / Path(row.path).name
+    copy.write_bytes(before)
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    kept = f"your text is in {copy}"
+    try:
+        ended = subprocess.run([*shlex.split(editor), str(copy)], check=False).returncode  # noqa: S603 - theirs
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the editor {editor!r} cannot be started: {error}", hint="set EDITOR") from None
+    if ended:
+        raise UsageError(f"the editor ended with {ended}, so that nothing was written", hint=kept)
+
+    def errors_of(document: Document, data: bytes) -> list[Problem]:
+        # The other commands of this file check no rules.
+        from finding_tickets.lint.engine import examine
+        from finding_tickets.lint.rules import Context
+
+        alone = Register(listing.root, listing.config, (document,), ())
+        _, reported = read_document(data, document.path, listing.config.vocabulary)
+        source = Source(document.path, data, listing.config.vocabulary)
+        found = examine(source, document, reported, Context(alone))
+        return [breach.problem for breach in found if breach.problem.level is Level.ERROR]
+
+    try:
+        steps = [replacing(before, copy.read_bytes(), errors_of)]
+        code = _edit(listing, [(row, steps)], row.id, dry_run=False, output_format=Format.TABLE)
+    except TicketsError as error:
+        error.hint = f"{error.hint}; {kept}" if error.hint else kept
+        raise
+    shutil.rmtree(folder)
+    return code
 
 
 def tick(
@@ -80,7 +144,10 @@ def tick(
 def relate(
     ticket: Id,
     other: Id,
-    kind: Annotated[str, option("WORD", f"One of {RELATIONSHIPS}.", "--as")],
+    kind: Annotated[
+        str,
+        option("WORD", f"One of {RELATIONSHIPS}.", "--as", autocompletion=completes(lambda _: Relationship)),
+    ],
     root: Root = HERE,
     note: Annotated[str, option("TEXT", "What they have in common.")] = "",
     dry_run: DryRun = False,
@@ -103,11 +170,17 @@ def relate(
 
 def close(
     ticket: Id,
-    outcome: Annotated[str, option("WORD", f"One of {OUTCOMES}.", "--as")],
-    root: Root = HERE,
-    of: Annotated[
-        str | None, option("ID", "The ticket that it is a duplicate of.", autocompletion=complete_id)
+    outcome: Annotated[
+        str | None,
+        option(
+            "WORD",
+            f"One of {OUTCOMES}; by default what the ticket decided.",
+            "--as",
+            autocompletion=completes(lambda _: SETTLED_AS),
+        ),
     ] = None,
+    root: Root = HERE,
+    of: Annotated[str | None, option("ID", "The ticket that it is a duplicate of.")] = None,
     reason: Annotated[str, option("TEXT", "Why, for the record.")] = "",
     force: Annotated[bool, flag("--force", "Close as fixed without a measurement; needs a reason.")] = False,
     dry_run: DryRun = False,
@@ -116,6 +189,11 @@ def close(
     """Close a ticket; as fixed only if it is verified."""
     listing = list_rows(root)
     row = listing.find(ticket)
+    facts = Facts(listing.root, listing.config, (row,))
+    if outcome is None:
+        document = facts.document(row)
+        keeps = document and document.remediation and document.remediation.decision == "keep"
+        outcome = Outcome.WONT_FIX if keeps else Outcome.FIXED
     spellings = {each.value: listing.config.vocabulary.outcomes.get(each, ()) for each in SETTLED_AS}
     (word,) = words_of("as", [outcome], spellings, "outcome")
     wanted, why = Outcome(word), one_line("--reason", reason)
@@ -126,22 +204,49 @@ def close(
     if force and not why:
         raise UsageError("--force needs a --reason, which the ticket keeps")
 
+    measured = None
+    is_open = row.status is None or row.status in UNSETTLED
+    needs_verdict = wanted is Outcome.FIXED and not force and is_open and facts.has_verifier(row)
+    if needs_verdict and facts.measured(row).verdict in NOT_FRESH:
+        from finding_tickets.cli.verify import verify_one
+
+        measured = verify_one(root, row.id, record=not dry_run)
+
     def verdict_of(current: Document) -> Verdict:
         # The file may have changed since the index read it: the verdict is of what it says now.
-        fresh = row_of(with_sidecar(listing.root, current))
-        return Facts(listing.root, listing.config, (fresh,), {fresh.path: current}).measured(fresh).verdict
+        fresh = row_of(current)
+        found = Facts(listing.root, listing.config, (fresh,), {fresh.path: current}).measured(fresh).verdict
+        return measured.verdict if dry_run and measured and found in NOT_FRESH else found
 
     original = original_of(row, listing.find(of)) if of else None
     end = Closing(wanted, today(), why, original.id if original else None, force)
-    steps = [(row, [closing(end, verdict_of)])]
+    steps = [(row, [closing(end, verdict_of, listing.root)])]
     if original:
         # Should a crash leave the second file old, the ticket is still open and can be closed once more.
         steps = [
             (original, [relating(row.id, Relationship.DUPLICATE)]),
-            (row, [relating(original.id, Relationship.DUPLICATE), closing(end, verdict_of)]),
+            (row, [relating(original.id, Relationship.DUPLICATE), closing(end, verdict_of, listing.root)]),
         ]
     what = f"{row.id}: closed as {wanted}{f' of {original.id}' if original else ''}"
-    return _edit(listing, steps, what, dry_run=dry_run, output_format=output_format)
+    code = _edit(listing, steps, what, dry_run=dry_run, output_format=output_format)
+    if not dry_run and wanted is Outcome.FIXED:
+        _say_what_is_left(listing, row)
+    return code
+
+
+def _say_what_is_left(listing: Listing, row: Row) -> None:
+    """Say what a closed ticket leaves to people: boxes, and what it still contradicts."""
+    from finding_tickets.lint.contradictions import contradictions_in
+
+    config, data = listing.config, (listing.root / row.path).read_bytes()
+    document = Facts(listing.root, config, (row,)).document(row)
+    if document is None:
+        return
+    left = [str(number) for number, item in enumerate(document.checklist, 1) if not item.done]
+    if left:
+        say(f"not ticked, for no claim answers it: tickets tick {row.id} {' '.join(left)}")
+    for problem in contradictions_in(document, data, config.vocabulary)[0]:
+        say(str(problem))
 
 
 def reopen(
@@ -157,7 +262,7 @@ def reopen(
         raise UsageError("--reason must say why")
     listing = list_rows(root)
     row = listing.find(ticket)
-    steps = [reopening(why, today())]
+    steps = [reopening(why, today(), listing.root)]
     return _edit(
         listing, [(row, steps)], f"{row.id}: open again", dry_run=dry_run, output_format=output_format
     )

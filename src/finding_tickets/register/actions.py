@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from typing import Concatenate, ParamSpec
 
-from finding_tickets.documents.edit.changes import RelationLink, relate, row_of, set_row, tick
-from finding_tickets.documents.reading import Document
-from finding_tickets.documents.source import plain
-from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.documents.edit.changes import RelationLink, relate, row_of, set_row, spellings, tick
+from finding_tickets.documents.edit.page import page_of
+from finding_tickets.documents.edit.remediation import Entries, add_entries
+from finding_tickets.documents.edit.splices import Splice, Splices, spliced
+from finding_tickets.documents.metadata import ROWS
+from finding_tickets.documents.reading import Document, read_document
+from finding_tickets.documents.remediation import YamlText, read_sidecar, yaml_of
+from finding_tickets.documents.sections import SectionKind
+from finding_tickets.documents.source import Source, plain
+from finding_tickets.errors import BadDataError, TicketsError, UsageError
 from finding_tickets.ground.files import FileEdit
-from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.problem import Problem
+from finding_tickets.model.ticket import Remediation, Ticket
 from finding_tickets.model.vocabulary import Relationship, Status, Vocabulary, Words, squeeze, word_for
 from finding_tickets.register.disposition import check_transition, status_of
 from finding_tickets.register.editing import TITLES, DocumentEdit, touched
@@ -23,6 +31,9 @@ from finding_tickets.register.index import Row
 _IDS = frozenset(["id", "ticketid", "reviewid", "ticket"])
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _SEPARATORS = re.compile(r"\s*[,;]\s*")
+_LABELS = frozenset(["label", "labels", "tag", "tags"])
+"""What people call the domains of a ticket, where it has no row of this name."""
+TITLE = "title"
 
 Check = Callable[[str, Vocabulary], str]
 """A value as it is to be written; raises a ``ValueError`` that says what it should be."""
@@ -79,14 +90,14 @@ def _day(value: str, _: Vocabulary) -> str:
 
 
 KEYS: Mapping[str, MetadataKey] = {
-    "severity": MetadataKey(("Severity",), "severity", partial(_word, words="severities"), required=True),
-    "status": MetadataKey(("Status",), "status", partial(_word, words="statuses"), required=True),
+    "severity": MetadataKey(ROWS["Severity"], "severity", partial(_word, words="severities"), required=True),
+    "status": MetadataKey(ROWS["Status"], "status", partial(_word, words="statuses"), required=True),
     "batch": MetadataKey(("Batch",), "batch", _number),
     "agent": MetadataKey(("Agent",), "agent", partial(_word, words="agents")),
     "domain": MetadataKey(("Domain",), "domains", partial(_word, words="domains"), several=True),
-    "assignee": MetadataKey(("Assignee",), "assignee"),
+    "assignee": MetadataKey(ROWS["Assignee"], "assignee"),
     "created": MetadataKey(("Created", "Date Discovered", "Date"), "created", _day),
-    "updated": MetadataKey(("Updated",), "updated", _day),
+    "updated": MetadataKey(ROWS["Updated"], "updated", _day),
     "code-repository": MetadataKey(("Code Repository",), "code_repository"),
 }
 """The rows that the tool gives a meaning."""
@@ -100,8 +111,13 @@ def edit_of(row: Row, vocabulary: Vocabulary, today: date, *steps: Step) -> File
         if edit.document.id.value != row.id:
             message = f"is {edit.document.id.value} now, and was {row.id}"
             raise BadDataError(message, file=row.path, hint="try again")
-        for step in steps:
-            step(edit)
+        try:
+            for step in steps:
+                step(edit)
+        except TicketsError as error:
+            # Of several documents, the one that cannot be edited is named.
+            error.file = error.file or row.path
+            raise
         updated = KEYS["updated"]
         is_dated = row_of(edit.page, updated.labels) and edit.labels.isdisjoint(map(squeeze, updated.labels))
         if edit.page.data != data and is_dated:
@@ -113,15 +129,40 @@ def edit_of(row: Row, vocabulary: Vocabulary, today: date, *steps: Step) -> File
 
 @as_step
 def setting(edit: DocumentEdit, name: str, given: Sequence[str]) -> None:
-    """Give a row of the metadata new values; a status by the rules of its states alone.
+    """Give a row of the metadata new values, or the document another title.
+
+    A status changes by the rules of its states alone. Where a row may have several values, ``+x`` adds one to
+    those that are there and ``-x`` removes it.
 
     Raises (the step does):
         UsageError: The key is not known, a value is not what it takes, or the status cannot become that.
         BadDataError: The value cannot be written so that it reads back.
     """
+    if squeeze(name) == TITLE:
+        _set_title(edit, [one_line(f"{TITLE}=", text) for text in given])
+        return
     known, key = _key_for(name, edit.document)
-    texts = [text for value in given for text in (_SEPARATORS.split(value) if key.several else [value])]
-    values = [text for text in dict.fromkeys(one_line(f"{known}=", text) for text in texts) if text]
+    signed = [(value[:1] if key.several and value[:1] in ("+", "-") else "", value) for value in given]
+    texts = [
+        (sign, one_line(f"{known}=", text))
+        for sign, value in signed
+        for text in (_SEPARATORS.split(value.removeprefix(sign)) if key.several else [value])
+    ]
+    # Without a sign the values are all that there are.
+    kept: dict[str, None] = {}
+    if all(sign for sign, _ in texts):
+        row, stated = row_of(edit.page, key.labels), getattr(edit.document, key.field, ())
+        there = [each.value for each in stated] or _SEPARATORS.split(plain(row[1].raw) if row else "")
+        kept = dict.fromkeys(filter(None, there))
+    for sign, text in texts:
+        if sign == "-" and text not in kept:
+            raise UsageError(f"{known} has no {text!r}", hint=f"it has {', '.join(kept) or 'none'}")
+        kept |= {text: None} if text else {}
+        if sign == "-":
+            del kept[text]
+    values = list(kept)
+    if key.several and not key.field:
+        values = [", ".join(values)] if values else []
     if key.required and not values:
         raise UsageError(f"{known} must not be empty")
     if len(values) > 1 and not key.several:
@@ -138,6 +179,59 @@ def setting(edit: DocumentEdit, name: str, given: Sequence[str]) -> None:
     write_row(edit, key, values)
 
 
+def _set_title(edit: DocumentEdit, given: Sequence[str]) -> None:
+    """Give a document another title, in its heading or, where that only says what it is, in a row."""
+    if len(given) != 1 or not given[0]:
+        raise UsageError("a title is one text, and not empty")
+    (wanted,), title = given, edit.document.title
+    if title.value == wanted:
+        return
+
+    def tries() -> Iterator[Splices]:
+        start, end, _ = title.span
+        at = title.raw.rfind(title.value)
+        if at >= 0 and start < end:
+            start += len(title.raw[:at].encode())
+            end = start + len(title.value.encode())
+        # A heading that only says what kind of document it is has its title in a row.
+        if at >= 0 or row_of(edit.page, ["Title"]) is None:
+            yield from ([Splice(start, end, text.encode())] for text in spellings([wanted], "", cell=False))
+        yield from set_row(edit.page, ["Title"], [wanted])
+
+    expected, fields = lambda document: document.title.value == wanted, [TITLE, TITLES]
+    edit.change("the title", tries(), expected, fields, [TITLE])
+
+
+@as_step
+def replacing(
+    edit: DocumentEdit, before: bytes, after: bytes, errors_of: Callable[[Document, bytes], Sequence[Problem]]
+) -> None:
+    """Replace the whole text of a document by one that somebody has made of it.
+
+    Raises (the step does):
+        UsageError: It is no document of this kind and ID.
+        BadDataError: The document is not what it was ``before``, or would have errors that it had not.
+    """
+    if edit.page.data != before:
+        raise BadDataError("was changed by somebody else meanwhile")
+    document, problems = read_document(after, edit.path, edit.vocabulary)
+    if document is None:
+        raise UsageError(f"the new text is no document: {problems[0].message}")
+    was = edit.document
+    if (document.kind, document.id.value) != (was.kind, was.id.value):
+        raise UsageError(
+            f"the new text is the {document.kind} {document.id.value}, not the {was.kind} {was.id.value}"
+        )
+    known = Counter(error.rule for error in errors_of(was, before))
+    errors = errors_of(document, after)
+    new = Counter(error.rule for error in errors) - known
+    if new:
+        raise BadDataError("; ".join(str(error) for error in errors if error.rule in new))
+    rows = [{squeeze(label): text.raw for label, text in each.metadata.items()} for each in (was, document)]
+    edit.labels |= {label for label in {**rows[0], **rows[1]} if rows[0].get(label) != rows[1].get(label)}
+    edit.page = page_of(document, after, edit.vocabulary)
+
+
 def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> None:
     """Give a row of the metadata values that are known to be right."""
     labels = set(map(squeeze, key.labels))
@@ -147,10 +241,13 @@ def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> No
     edit.labels |= labels
     expected = partial(_reads, key=key, values=values, vocabulary=edit.vocabulary)
     # Nothing to do is no change: Updated keeps its date, too.
-    if expected(edit.document) or (not values and row_of(edit.page, key.labels) is None):
+    row = row_of(edit.page, key.labels)
+    if expected(edit.document) or (not values and row is None):
         return
     # What a resolution amounts to is read in the light of the status.
     fields = {key.field, *(["outcome", "resolution"] if key is KEYS["status"] else [])}
+    # Text below a value becomes a paragraph of its own, which may be the first that says what is wrong.
+    fields |= {"summary"} if row and len(row[1].raw.splitlines()) > 1 else set()
     what = f"{key.labels[0]} {', '.join(values)}"
     edit.change(what, set_row(edit.page, key.labels, values), expected, fields, labels)
 
@@ -195,6 +292,64 @@ def ticking(edit: DocumentEdit, numbers: Sequence[int], done: bool) -> None:
     )
 
 
+@as_step
+def extending(edit: DocumentEdit, entries: Entries) -> None:
+    """Add variants and claims to the Remediation section of a document.
+
+    Raises (the step does):
+        BadDataError: It has none, or they cannot be written so that they read back.
+    """
+    before = edit.document.remediation
+    parts = [part for part in edit.page.parts if part.kind is SectionKind.REMEDIATION]
+    if before is None or len(parts) != 1:
+        raise BadDataError("has no Remediation section of its own", file=edit.path)
+    splices = add_entries(yaml_of(parts[0]), entries)
+    edit.change("the fix", [splices], lambda now: _extends(before, now.remediation, entries), ["remediation"])
+
+
+def extending_sidecar(path: str, entries: Entries) -> FileEdit:
+    """The edit that adds variants and claims to a Remediation in a file of its own."""
+
+    def make(data: bytes) -> bytes:
+        source = Source(path, data, Vocabulary())
+        splices = add_entries(YamlText(source, data.decode("utf-8-sig"), 1), entries)
+        new = spliced(data, splices)
+        (before, _), (after, problems) = read_sidecar(data, path), read_sidecar(new, path)
+        if problems or not _extends(before, after, entries):
+            message = "the fix cannot be written: it would not read back; nothing was changed"
+            raise BadDataError(message, file=path, hint="edit the file by hand")
+        return new
+
+    return FileEdit(path, make)
+
+
+def _extends(before: Remediation, after: Remediation | None, entries: Entries) -> bool:
+    """Whether a Remediation says what it said before, and the variants and claims that are new."""
+    if after is None:
+        return False
+    left_out = {"path", "span", "digest", "variants", "claims", "run"}
+    claims = {
+        f"{variant}.{metric}": str(value)
+        for variant, values in entries.get("claims", {}).items()
+        for metric, value in values.items()
+    }
+    refs, known = entries.get("variants", {}), {claim.id for claim in before.claims}
+    lines = {"unmeasured": {"__all__": {"line"}}, "checklist": {"__all__": {"line"}}}
+    old, new = (
+        each.model_dump(exclude={**dict.fromkeys(left_out, True), **lines}) for each in (before, after)
+    )
+    run = [each.run.raw if each.run else None for each in (before, after)]
+    stated = {name: ref.raw for name, ref in before.variants.items()} | refs
+    kept = [each.model_copy(update={"line": 0}) for each in after.claims if each.id in known]
+    return (
+        old == new
+        and run[0] == run[1]
+        and stated == {name: ref.raw for name, ref in after.variants.items()}
+        and kept == [each.model_copy(update={"line": 0}) for each in before.claims]
+        and claims == {each.id: each.value for each in after.claims if each.id not in known}
+    )
+
+
 def one_line(what: str, text: str) -> str:
     """A text on one line.
 
@@ -215,16 +370,24 @@ def _key_for(name: str, document: Document) -> tuple[str, MetadataKey]:
     if wanted == "resolution":
         raise UsageError("the resolution is written by closing", hint="tickets close ID --as ...")
     keys = KEYS if isinstance(document, Ticket) else {}
+    present = {squeeze(label): label for label in document.metadata}
+    label = present.get(wanted)
     for known, key in keys.items():
-        if wanted in map(squeeze, (known, *key.labels)):
+        # Beside ``Severity``, a row ``Priority`` is a row of its own.
+        labels = [squeeze(each) for each in key.labels]
+        rows = [each for each in labels if each in present]
+        if wanted == squeeze(known) or (wanted in labels and (not label or [wanted] == rows[:1])):
             return known, key
-    label = next((label for label in document.metadata if squeeze(label) == wanted), None)
+    if wanted in _LABELS and not label:
+        label = next((present[name] for name in present if name in _LABELS), None)
     if label and wanted:
-        return label, MetadataKey((label,))
+        return label, MetadataKey((label,), several=wanted in _LABELS)
+    if wanted in _LABELS and keys:
+        return "domain", KEYS["domain"]
     from difflib import get_close_matches
 
     rows = [label.lower() for label in document.metadata if squeeze(label) not in {*_IDS, "resolution"}]
-    settable = list(dict.fromkeys([*keys, *rows]))
+    settable = list(dict.fromkeys([TITLE, *keys, *rows]))
     close = get_close_matches(name.lower(), settable, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"one of {', '.join(settable)}"
     raise UsageError(f"{name!r} is no key of {document.id.value}", hint=hint)
@@ -234,7 +397,7 @@ def _reads(document: Document, key: MetadataKey, values: Sequence[str], vocabula
     """Whether the row of a key has these values, and the field that is read from it, too."""
     stated = getattr(document, key.field, None)
     # How the values are separated is up to the document, so that only what was read of them counts.
-    if key.several:
+    if key.several and key.field:
         return [each.value for each in stated or ()] == list(values)
     labels = list(map(squeeze, key.labels))
     rows = [plain(text.raw) for label, text in document.metadata.items() if squeeze(label) in labels]

@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -29,7 +29,8 @@ from finding_tickets.model.vocabulary import (
     squeeze,
     word_for,
 )
-from finding_tickets.register.config import is_configured, read_config
+from finding_tickets.register.config import CONFIG_FILE, is_configured, read_config
+from finding_tickets.register.config_schema import parse_config
 from finding_tickets.register.disposition import contradicted_folder
 from finding_tickets.register.files import File, markdown_files, read_file
 from finding_tickets.register.identifiers import numbered
@@ -43,6 +44,9 @@ _USUAL_NAMES = (
     "agents changelog claude contributing gemini index license readme roadmap security summary todo"
 )
 _NAMES = frozenset(_USUAL_NAMES.split())
+# What calls a document a finding: its ID, the label of the ID, or its type.
+_ID_LABELS = frozenset(["ticketid", "findingid", "bugid", "issueid"])
+_CALLED = re.compile(r"\b(?:bug|defect|finding|issue|vulnerability)s?\b", re.IGNORECASE)
 _FINDING_SERIES = frozenset(["BUG", "DEFECT", "FINDING", "ISSUE", "VULN"])
 # What a template leaves to be filled in: a choice of words, a mark, letters where an ID has digits.
 _CHOICE = re.compile(r"\w\W*\|\W*\w|\w`? ?/ ?`?\w[^/]*/ ?`?\w|<[^<>]*>|\{[^{}]*\}|\[[^\[\]]{2,}\]|\bTBD\b")
@@ -51,7 +55,7 @@ _NO_TITLE = re.compile(
     r"(?:short |finding |bug )?title(?: here)?|<[^<>]+>|\[[^\[\]]+\]|\{.+\}", re.IGNORECASE
 )
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_FEW_PARTS, _MANY_PEERS, _LONGEST = 2, 3, 40
+_ENOUGH, _FEW_VALUES, _MANY_PEERS, _LONGEST = 4, 2, 3, 40
 
 
 class Wording(NamedTuple):
@@ -74,38 +78,22 @@ class FiledTickets(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """What was found below ``root``.
-
-    Attributes:
-        configured: The file that configures the register already, or None.
-        registers: Folders below the root that are registers of their own; their documents are left to them.
-        folders: Folders of documents and how many each holds, the one for new tickets first.
-        exclude: Patterns for the files in these folders that are no documents.
-        left_out: Every Markdown file that is none, by its path, and why.
-        documents: How many documents there are, by kind.
-        filed: The folders whose names say how their tickets stand.
-        series: How many IDs there are of each series, as ``B7-PT`` of ``B7-PT-02``, most first.
-        collisions: The paths of the documents that share an ID, by the ID.
-        unnamed: How many documents have no ID; the name of the file stands in for it.
-        wordings: The severities and statuses that the vocabulary lacks.
-        id_pattern: A pattern for IDs that the usual one does not fit; None where it does.
-        unfit: IDs that no pattern could be made for.
-    """
+    """What was found below ``root``."""
 
     root: Path
-    configured: str | None
-    registers: tuple[str, ...]
-    folders: Mapping[str, int]
-    exclude: tuple[str, ...]
-    left_out: Mapping[str, str]
-    documents: Mapping[str, int]
+    configured: str | None  # the file that configures the register already
+    registers: tuple[str, ...]  # folders below that are registers of their own, and keep their documents
+    folders: Mapping[str, int]  # of documents and how many each holds, the one for new tickets first
+    left_out: Mapping[str, str]  # the Markdown files that are no documents, and why
+    exclude: tuple[str, ...]  # patterns for those of them that are in the folders
+    documents: Mapping[str, int]  # how many there are of each kind
     filed: tuple[FiledTickets, ...]
-    series: Mapping[str, int]
-    collisions: Mapping[str, Sequence[str]]
-    unnamed: int
+    series: Mapping[str, int]  # how many IDs of each, as ``B7-PT`` of ``B7-PT-02``, most first
+    collisions: Mapping[str, Sequence[str]]  # the paths of the documents that share an ID
+    unnamed: int  # documents without an ID; the name of the file stands in for it
     wordings: tuple[Wording, ...]
-    id_pattern: str | None
-    unfit: tuple[str, ...]
+    id_pattern: str | None  # for IDs that the usual pattern does not fit
+    unfit: tuple[str, ...]  # IDs that no pattern could be made for
 
     def settings(self, table: str = "") -> str:
         """The configuration that fits, as TOML; ``table`` is the name of the table with a dot behind it."""
@@ -127,9 +115,7 @@ class Survey:
             lines += ["", f"# {_MEANING[key]}", f"[{table}{key}]"]
             for word, counts in sorted(words.items()):
                 uses = ", ".join(f"{text(spelling)} in {count}" for spelling, count in counts.items())
-                lines.append(
-                    f"{word} = {text(list(counts))}  # {uses}" if word else f"# of no word yet: {uses}"
-                )
+                lines.append(f"{word} = {text(list(counts))}  # {uses}" if word else f"# no word yet: {uses}")
         return "\n".join(lines) + "\n"
 
 
@@ -159,7 +145,10 @@ def survey(root: Path) -> Survey:
     folders = [root / folder for folder in config.tickets] if configured else [root]
     own = None if configured else repository_files(root)
     files = list(markdown_files(root, folders, [], largest=config.largest_file))
-    registers = [] if configured else _registers(root, (file.path for file in files))
+    above = sorted(
+        {parent.as_posix() for file in files for parent in PurePosixPath(file.path).parents} - {"."}
+    )
+    registers = [] if configured else [folder for folder in above if is_configured(root / folder)]
     files = [
         file
         for file in files
@@ -170,47 +159,46 @@ def survey(root: Path) -> Survey:
     found = [_read(file, config.vocabulary) for file in files]
     left_out = {} if configured else _left_out(found)
     taken = {each.path: each.document for each in found if each.document and each.path not in left_out}
-    unnamed = sum(_NO_ID in each.rules for each in found if each.path in taken)
+    counts = _below(taken)
+    places = {name: counts[PurePosixPath(name).as_posix()] for name in config.tickets}
+    if taken and not configured:
+        places = _folders((file.path for file in files), taken)
+    among = [path for path in left_out if taken and not _parents(path).isdisjoint(places)]
     unfit = tuple(taken[each.path].id.value for each in found if _UNFIT in each.rules and each.path in taken)
-    shapes = dict.fromkeys(map(_shape, unfit))
     # The usual pattern with the forms of the IDs that it does not fit, unless these are too many.
+    shapes = [] if configured else list(dict.fromkeys(map(_shape, unfit)))
     wider = f"(?:{'|'.join([ID_PATTERN, *shapes])})" if 0 < len(shapes) <= MOST_SHAPES else None
-    wordings = () if configured else tuple(_wordings(taken.values(), config.vocabulary))
-    words = config.vocabulary if configured else _proposed(wider, wordings)
-    if not configured and (unfit or wordings):
-        # What is strange is read once more, as it will be with the configuration.
-        odd = {each.path for each in found if not each.rules.isdisjoint((_UNFIT, _UNKNOWN))}
-        again = [_read(file, words) for file in files if file.path in odd and file.path in taken]
-        taken |= {each.path: each.document for each in again if each.document}
-        unfit = tuple(each.document.id.value for each in again if each.document and _UNFIT in each.rules)
-    documents = list(taken.values())
-    if configured:
-        counts = _below(taken)
-        places = {name: counts[PurePosixPath(name).as_posix()] for name in config.tickets}
-    else:
-        places = _folders((file.path for file in files), taken, words) or {config.tickets[0]: 0}
-    numbers = Counter(parts.series for each in documents if (parts := numbered(each.id.value)))
+    numbers = Counter(parts.series for each in taken.values() if (parts := numbered(each.id.value)))
     sharing: dict[str, list[Document]] = defaultdict(list)
-    for document in documents:
+    for document in taken.values():
         sharing[document.id.value.casefold()].append(document)
-    return Survey(
+    made = Survey(
         root=root,
         configured=configured,
         registers=tuple(registers),
         folders=places,
-        exclude=tuple(_patterns([path for path in left_out if taken and _is_below(path, places)], taken)),
         left_out=left_out,
-        documents=dict(Counter(document.kind for document in documents)),
-        filed=tuple(_filed(documents, words)),
+        exclude=tuple(_patterns(among, taken)),
+        documents=dict(Counter(document.kind for document in taken.values())),
+        filed=tuple(_filed(taken.values(), config.vocabulary)),
         series=dict(sorted(numbers.items(), key=lambda item: (-item[1], natural(item[0])))),
-        collisions={
-            each[0].id.value: [one.path for one in each] for each in sharing.values() if len(each) > 1
-        },
-        unnamed=unnamed,
-        wordings=wordings,
-        id_pattern=wider if not (configured or unfit) else None,
-        unfit=unfit,
+        collisions={same[0].id.value: [each.path for each in same] for same in sharing.values() if same[1:]},
+        unnamed=sum(_NO_ID in each.rules for each in found if each.path in taken),
+        wordings=() if configured else tuple(_wordings(taken.values(), config.vocabulary)),
+        id_pattern=wider,
+        unfit=() if configured else unfit,
     )
+    if not (made.unfit or made.wordings):
+        return made
+    # What is strange is read once more, as it will be read with this configuration.
+    proposed = parse_config(root / CONFIG_FILE, made.settings().encode(), is_project=False) or {}
+    words = Vocabulary(**proposed["vocabulary"])
+    odd = {each.path for each in found if each.path in taken and {_UNFIT, _UNKNOWN} & each.rules}
+    again = [_read(file, words) for file in files if file.path in odd]
+    taken |= {each.path: each.document for each in again if each.document}
+    unfit = tuple(each.document.id.value for each in again if each.document and _UNFIT in each.rules)
+    filed = tuple(_filed(taken.values(), words))
+    return replace(made, filed=filed, unfit=unfit, id_pattern=None if unfit else wider)
 
 
 def _read(file: File, vocabulary: Vocabulary) -> _Read:
@@ -219,27 +207,17 @@ def _read(file: File, vocabulary: Vocabulary) -> _Read:
     return _Read(file.path, document, frozenset(problem.rule for problem in problems))
 
 
-def _registers(root: Path, paths: Iterable[str]) -> list[str]:
-    """The folders above the files, but below the root, that are configured as registers."""
-    folders = sorted({parent.as_posix() for path in paths for parent in PurePosixPath(path).parents} - {"."})
-    return [folder for folder in folders if is_configured(root / folder)]
-
-
 def _left_out(found: Sequence[_Read]) -> dict[str, str]:
     """Why each file that is no document is none."""
     left_out = {each.path: why for each in found if (why := _why_not(each))}
-    # What says little of itself is a ticket among tickets of the same series.
-    peers = Counter(key for each in found if each.path not in left_out and (key := _peer(each)))
-    for each in found:
-        if left_out.get(each.path) == SHAPELESS and (key := _peer(each)) and peers[key] >= _MANY_PEERS:
-            del left_out[each.path]
+    # What says little of itself is a ticket where nearly everything beside it is one.
+    beside = Counter(_parent(each.path) for each in found)
+    tickets = Counter(_parent(each.path) for each in found if each.path not in left_out)
+    for path, kind in ((each.path, each.document.kind) for each in found if each.document):
+        among = tickets[_parent(path)] >= max(_MANY_PEERS, beside[_parent(path)] * 2 / 3)
+        if among and kind == "finding" and left_out.get(path) == SHAPELESS:
+            del left_out[path]
     return left_out
-
-
-def _peer(each: _Read) -> tuple[str, str] | None:
-    """The folder above that of a document with an ID of its own, and the series of the ID."""
-    parts = numbered(each.document.id.value) if each.document and _NO_ID not in each.rules else None
-    return (_parent(_parent(each.path)), parts.series) if parts else None
 
 
 def _why_not(each: _Read) -> str | None:
@@ -252,11 +230,12 @@ def _why_not(each: _Read) -> str | None:
     if document is None:
         return BY_NAME if is_usual else SHAPELESS
     if document.kind == "review":
-        says = document.verdict or document.requirements or document.issues
-        return None if says and (document.reviewer or document.date or document.commits) else SHAPELESS
+        # A report of findings has no change that it is about.
+        is_about_change = document.commits or document.plan
+        return None if is_about_change and (document.verdict or document.requirements) else SHAPELESS
     if _is_template(document):
         return TEMPLATE
-    ok = _is_shaped(document, has_id=has_id, strictly=is_usual)
+    ok = _is_shaped(document, has_id=has_id, is_usual=is_usual)
     return None if ok else BY_NAME if is_usual else SHAPELESS
 
 
@@ -265,74 +244,78 @@ def _is_template(ticket: Ticket) -> bool:
     values = [_COMMENT.sub("", text.raw).strip("`*_ ") for text in ticket.metadata.values()]
     chosen = [each.raw for each in (ticket.severity, ticket.status) if each]
     return (
-        (len(values) > _FEW_PARTS and not any(values))
+        (len(values) > _FEW_VALUES and not any(values))
         or any(_CHOICE.search(_COMMENT.sub("", raw)) for raw in chosen)
         or bool(_LETTERS.fullmatch(ticket.id.value) or _NO_TITLE.fullmatch(ticket.title.value))
     )
 
 
-def _is_shaped(ticket: Ticket, *, has_id: bool, strictly: bool) -> bool:
+def _is_shaped(ticket: Ticket, *, has_id: bool, is_usual: bool) -> bool:
     """Whether a document states of itself what a finding does: the less by labels, the more by its parts."""
-    labels = {squeeze(label) for label in ticket.metadata}
-    severity = _is_understood(ticket.severity, "severities")
-    status = _is_understood(ticket.status, "statuses")
-    # A plan or a telemetry record has a priority, too.
-    is_severity = severity and "priority" not in labels - {"severity"}
-    parts = sum(
-        bool(part)
-        for part in (
-            *(ticket.locations, ticket.summary, ticket.recommended_fix, ticket.checklist, ticket.reviews),
-            *(ticket.evidence, ticket.resolution, ticket.related, ticket.remediation),
-        )
+    stated = {squeeze(label): text.raw for label, text in ticket.metadata.items()}
+    ranked = _is_understood(ticket.severity, "severities") or bool(
+        file_name(ticket.path, Vocabulary()).severity
     )
+    # A plan or a telemetry record has a priority, too.
+    severity = ranked and not ("priority" in stated and "severity" not in stated)
+    status = _is_understood(ticket.status, "statuses")
     heading = next((each.title for each in ticket.sections if each.level == 1), "")
-    series = ticket.id.value.split("-")[0]
-    is_called_one = is_finding_title(heading) or (has_id and series in _FINDING_SERIES)
-    if strictly:
-        return has_id and is_severity and parts >= _FEW_PARTS
-    if is_severity or file_name(ticket.path, Vocabulary()).severity:
-        return has_id or is_called_one or parts >= _FEW_PARTS
-    if is_called_one:
-        return (has_id or status) and (status or parts > 0)
+    called = (
+        is_finding_title(heading)
+        or (has_id and ticket.id.value.split("-")[0] in _FINDING_SERIES)
+        or not _ID_LABELS.isdisjoint(stated)
+        or any(_CALLED.search(stated.get(label, "")) for label in ("type", "kind", "labels", "tags"))
+    )
+    fields = (ticket.locations, ticket.summary, ticket.recommended_fix, ticket.checklist, ticket.reviews)
+    others = (ticket.evidence, ticket.resolution, ticket.related, ticket.remediation)
+    parts = sum(map(bool, (*fields, *others))) or len(ticket.sections) > 1
+    filed = Vocabulary().folder_of(ticket.path) is not None
+    score = 2 * severity + 2 * called + has_id + status + filed + parts
+    if is_usual:
+        return severity and has_id and parts > 1
+    if severity or called:
+        return score >= (_ENOUGH if called else _ENOUGH + 1)
     placed = any(place.lines or place.symbol for place in ticket.locations)
     told = bool(ticket.summary or ticket.recommended_fix)
-    return has_id and (severity or status) and placed and told
+    return has_id and (ranked or status) and placed and (told or filed)
 
 
 def _is_understood(field: Field[Any] | None, key: str) -> bool:
     """Whether a value stands in the document and is a word, or a spelling for which one can be proposed."""
     if field is None or not field.raw:
         return False
-    return field.value is not None or any(
-        word_for(each, SUGGESTED[key]) for each in beginnings(plain(field.raw))
-    )
+    return field.value is not None or _spelling(field.raw, key)[1] is not None
+
+
+def _spelling(raw: str, key: str) -> tuple[str, str | None]:
+    """What in a value may be a spelling of which word; all of it where nothing is."""
+    text, words = plain(raw), SUGGESTED[key]
+    known = [(each, word) for each in beginnings(text) if (word := word_for(each, words))]
+    if key == "severities" and not known:
+        # As the reader does: the only one that is mentioned.
+        known = [(each, word) for each in re.findall(r"\w+", text) if (word := word_for(each, words))]
+        known = known if len({word for _, word in known}) == 1 else []
+    return known[0] if known else (text[:_LONGEST], None)
 
 
 def _wordings(documents: Iterable[Document], vocabulary: Vocabulary) -> Iterator[Wording]:
     """The severities and statuses that are no words yet, with what they may mean."""
-    found: dict[tuple[str, str], list[tuple[str, Ticket]]] = defaultdict(list)
-    meant: dict[tuple[str, str], str | None] = {}
-    for ticket in documents:
-        if ticket.kind != "finding":
-            continue
+    found: dict[tuple[str, str, str | None], list[tuple[str, Ticket]]] = defaultdict(list)
+    for ticket in (each for each in documents if each.kind == "finding"):
         for key, field in (("severities", ticket.severity), ("statuses", ticket.status)):
-            if field is None or field.value is not None:
-                continue
-            text = plain(field.raw)
-            tries = ((each, word_for(each, SUGGESTED[key])) for each in beginnings(text))
-            spelling, word = next((each for each in tries if each[1]), (text[:_LONGEST], None))
-            at = key, squeeze(spelling) or spelling
-            found[at].append((spelling, ticket))
-            meant[at] = word
-    for (key, squeezed), uses in sorted(found.items(), key=lambda item: (item[0][0], -len(item[1]), item[0])):
+            if field is not None and field.value is None:
+                spelling, word = _spelling(field.raw, key)
+                found[key, squeeze(spelling) or spelling, word].append((spelling, ticket))
+    for (key, _, word), uses in sorted(found.items(), key=lambda item: (item[0][0], -len(item[1]))):
         spelling = Counter(each for each, _ in uses).most_common(1)[0][0].strip()
-        word = meant[key, squeezed]
-        folders = {filed[1] for _, each in uses if (filed := vocabulary.folder_of(each.path))}
-        # Where all tickets of a status are filed alike, their folder knows what it means.
-        if key == "statuses" and len(folders) == 1 and len(uses) >= _MANY_PEERS:
-            said = folders.pop()
-            word = said if said in set(Status) else Status.CLOSED.value
-        yield Wording(key, spelling, word, len(uses))
+        said = {filed[1] for _, each in uses if (filed := vocabulary.folder_of(each.path))}
+        # Verified may be the finding or its fix: where all are filed alike, their folder knows.
+        is_unclear = key == "statuses" and word in (None, Status.CLOSED)
+        if is_unclear and len(said) == 1 and len(uses) >= _MANY_PEERS:
+            meant = next((each for each in said if each in set(Status)), Status.CLOSED.value)
+            yield Wording(key, spelling, meant, len(uses))
+        else:
+            yield Wording(key, spelling, word, len(uses))
 
 
 def _filed(documents: Iterable[Document], vocabulary: Vocabulary) -> Iterator[FiledTickets]:
@@ -364,26 +347,13 @@ def _patterns(left_out: Iterable[str], taken: Collection[str]) -> Iterator[str]:
     return iter(patterns)
 
 
-def _proposed(id_pattern: str | None, wordings: Iterable[Wording]) -> Vocabulary:
-    """The usual vocabulary with what is proposed."""
-    usual = Vocabulary()
-    more = {key: {word: [*others] for word, others in getattr(usual, key).items()} for key in SUGGESTED}
-    for each in wordings:
-        if each.word:
-            more[each.key][each.word].append(each.spelling)
-    made = {key: {word: tuple(others) for word, others in words.items()} for key, words in more.items()}
-    return Vocabulary(
-        id_pattern=id_pattern or ID_PATTERN, severities=made["severities"], statuses=made["statuses"]
-    )
-
-
 def _shape(document_id: str) -> str:
     """A pattern for IDs that are made like this one: any letters for its letters, any number for a number."""
     form = re.sub("[A-Za-z]+", "A", re.sub("[0-9]+", "0", document_id))
     return re.escape(form).replace("A", "[A-Z]+").replace("0", "[0-9]+")
 
 
-def _folders(files: Iterable[str], documents: Iterable[str], vocabulary: Vocabulary) -> dict[str, int]:
+def _folders(files: Iterable[str], documents: Iterable[str]) -> dict[str, int]:
     """The topmost folders in which most Markdown files are documents, or that hold documents themselves.
 
     The root is one only where documents lie in it. Folders of tickets that are settled come last, so that
@@ -404,16 +374,14 @@ def _folders(files: Iterable[str], documents: Iterable[str], vocabulary: Vocabul
             waiting += below
 
     def order(folder: str) -> tuple[bool, int, str]:
-        filed = vocabulary.folder_of(f"{folder}/")
+        filed = Vocabulary().folder_of(f"{folder}/")
         return filed is not None and filed[1] not in UNSETTLED, -documents_below[folder], folder
 
     return {folder: documents_below[folder] for folder in sorted(found, key=order)}
 
 
-def _is_below(path: str, folders: Iterable[str]) -> bool:
-    return any(
-        folder in (".", *(parent.as_posix() for parent in PurePosixPath(path).parents)) for folder in folders
-    )
+def _parents(path: str) -> set[str]:
+    return {parent.as_posix() for parent in PurePosixPath(path).parents}
 
 
 def _below(paths: Iterable[str]) -> Counter[str]:

@@ -132,6 +132,16 @@ def cells(text: str) -> int:
     )
 
 
+def fitted(text: str, width: int) -> str:
+    """A text in exactly this many columns of a terminal: filled up with blanks, or cut, which shows."""
+    left = width - cells(text)
+    if left >= 0:
+        return text + " " * left
+    while text and cells(text) >= width:
+        text = text[:-1]
+    return text + "…" + " " * (width - 1 - cells(text))
+
+
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     """A text in lines of at most ``width`` columns, the later ones with an indent; one line for no width."""
     if text.isascii() or not width:
@@ -168,10 +178,7 @@ def aligned(
         left = room - sum(widths[:-1])
         widths[-1] = left if left >= LEAST_CUT else 0
         for row in table:
-            text = whole = row[-1].text
-            while cells(text) >= max(widths[-1], 1) and cells(whole) > widths[-1]:
-                text = text[:-1]
-            row[-1] = row[-1]._replace(text=whole if text == whole else f"{text}…" if text else "")
+            row[-1] = row[-1]._replace(text=fitted(row[-1].text, widths[-1]).rstrip() if widths[-1] else "")
     # The widest columns give way first: names and laws stay whole as long as they can.
     while width and sum(widths) > room and max(widths) > LEAST_ROOM:
         widths[widths.index(max(widths))] -= 1
