@@ -143,16 +143,8 @@ def _settings(register: Register, config: pytest.Config) -> Settings:
 
 
 def _what_is_wrong(verification: Verification) -> str:
-    """What is wrong, above the whole report; empty where everything is as expected."""
-    from finding_tickets.model.vocabulary import Verdict
+    """What is needed to act, where something is not as expected; else empty."""
     from finding_tickets.report.text import plainly, verification_lines
 
-    wrong = [
-        f"{claim.id} {'holds' if claim.holds else 'is false'}, which is not expected of it"
-        for claim in verification.claims
-        if claim.is_surprise
-    ]
-    wrong += [f"{claim.id} was not checked" for claim in verification.claims if claim.holds is None]
-    if not wrong and verification.verdict is Verdict.INCONCLUSIVE:
-        wrong = ["nothing was measured"]
-    return "\n".join([*wrong, "", *verification_lines(verification, plainly)]) if wrong else ""
+    lines = verification_lines(verification, plainly, is_brief=True)
+    return "" if verification.is_settled else "\n".join(lines)

@@ -45,8 +45,8 @@ def test_each_verifier_is_a_test_of_its_id(pytester: pytest.Pytester) -> None:
             "tests/test_other.py::test_passes PASSED*",
             "tickets/A-1.md::A-1 PASSED*",
             "tickets/B-1.md::B-1 FAILED*",
-            "fix.syncs is false, which is not expected of it",
-            "B-1  failed: fix.syncs: claimed 0, measured 1",
+            "B-1  failed: 1 of 2 claims about fix is false",
+            "*fix.syncs: claimed 0; measured 1 at tensors=1, size=7 and at 5 more points (NOT AS EXPECTED)",
         ]
     )
     assert not (pytester.path / "evidence").exists()

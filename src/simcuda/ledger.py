@@ -27,6 +27,9 @@ _LIBRARIES = tuple(str(Path(file).resolve().parent) + "/" for file in (torch.__f
 _user_code: dict[int, tuple[CodeType, str | None]] = {}
 """Files of user code by the address of a code object, which is kept alive: hashing one takes a while."""
 
+_noted: list[Callable[[FrameType], None]] = []
+"""What is told the frames of ``noting_frames``."""
+
 _WITHIN = 2
 """The least number of frames of this package between the user's code and a count."""
 
@@ -181,9 +184,24 @@ def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
             known[id(code)] = code, code.co_filename if is_user_code(code.co_filename) else None
         file = known[id(code)][1]
         if file is not None:
+            for note in _noted:
+                note(frame)
             return file, frame.f_lineno, code.co_name
         frame = frame.f_back
     return "<unknown>", 0, "<unknown>"
+
+
+@contextmanager
+def noting_frames(note: Callable[[FrameType], None]) -> Iterator[None]:
+    """Tell ``note`` the frame of the user's code whenever something is attributed to its line.
+
+    Only simulated devices do so.
+    """
+    _noted.append(note)
+    try:
+        yield
+    finally:
+        _noted.remove(note)
 
 
 def is_user_code(file: str) -> bool:

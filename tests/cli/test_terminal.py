@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.terminal import CTRL_C, Shown, no_key, show
+from tests.terminal import CTRL_C, ROWS, Shown, no_key, show
 from tests.verify.conftest import CLAIMS, FOUND, add
 
 from finding_tickets.errors import ExitCode
@@ -45,9 +45,20 @@ def section(lines: list[str], title: str) -> list[str]:
 def test_a_verification_is_shown_from_verdict_to_lines(repository: Repository) -> None:
     """Before and after, each claim with its mark, the points where one fails, lines with their source."""
     add(repository, "A-1", claims=EXPECTED)
-    shown = tickets(repository, "verify", "A-1")
-    assert ExitCode.OK == shown.code
-    assert "A-1  ✗ failed" == shown.lines[0]
+    brief = tickets(repository, "verify", "A-1")
+    assert ExitCode.OK == brief.code
+    assert "A-1  ✗ failed: 1 of 3 claims about fix is false" == brief.lines[0]
+    code = FOUND.split("\n")[4].strip()
+    assert [
+        "syncs tensors -> 1",
+        f"found fixes/a_1/found.py:5 stream_syncs: tensors {code}",
+        "fix fixes/a_1/fix.py:6 stream_syncs: 1 return torch.stack([tensor.sum() for tensor…",
+        "4 claims: 3 hold, 1 is false as expected (-v lists them)",
+        # At each of the six points, there is one sync where none is claimed.
+        "✗ false fix.syncs[1]: claimed 0; measured 1 at tensors=1, size=7 and at 5 more points (as",
+        "expected: one read is needed)",
+    ] == [" ".join(line.split()) for line in brief.lines[2:]]
+    shown = tickets(repository, "verify", "A-1", "-v")
     assert ["metric found fix", "syncs tensors 1"] == section(shown.lines, "laws")
     claims = section(shown.lines, "claims")
     for line in (
@@ -56,16 +67,23 @@ def test_a_verification_is_shown_from_verdict_to_lines(repository: Repository) -
     ):
         assert line in claims
     wrong = section(shown.lines, "where claims fail")
-    # At each of the six points, there is one sync where none is claimed.
     assert ("fix.syncs[1] tensors=1, size=7: 1", "and 3 more points") == (wrong[0], wrong[-1])
     assert 3 + 1 == len(wrong)
     sites = section(shown.lines, "lines of found that wait or copy")
     assert "fixes/a_1/found.py:5" in sites[1]
     assert "d2h, stream_syncs: tensors" in " ".join(sites)
-    assert FOUND.split("\n")[4].strip() in " ".join(sites)
-    assert ["ticket verdict claims", "A-1 ✗ failed 3 hold, 1 false as expected"] == [
-        " ".join(line.split()) for line in shown.lines[-2:]
-    ]
+    assert code in " ".join(sites)
+
+
+@pytest.mark.slow
+def test_a_pager_takes_over_where_a_page_is_longer_than_the_terminal(repository: Repository) -> None:
+    """What is longer than the terminal goes through the user's pager, what fits or is JSON does not."""
+    repository.ticket("A-1", more="line\n\n" * ROWS)
+    repository.ticket("B-1")
+    pager = {"PAGER": "sed s/line/paged/", "MANPAGER": "false"}
+    for arguments, paged in {("A-1",): True, ("B-1",): False, ("A-1", "--format", "json"): False}.items():
+        shown = tickets(repository, "show", *arguments, environment=pager)
+        assert (ExitCode.OK, paged) == (shown.code, b"paged" in shown.sent)
 
 
 @pytest.mark.slow
@@ -76,7 +94,11 @@ def test_progress_is_seen_and_gone(repository: Repository) -> None:
     shown = tickets(repository, "verify", "--all")
     told = [line for line in shown.seen if re.fullmatch(r"\d:\d\d  [01] of 2 done  measuring .*[AB]-1", line)]
     assert told
-    assert ["2 of 2 documents with a verifier", "A-1  ✓ verified"] == shown.lines[:2]
+    assert [
+        "2 of 2 documents with a verifier",
+        "ticket  verdict     as expected  before -> after",
+    ] == shown.lines[:2]
+    assert "A-1     ✓ verified  3 of 3       syncs: tensors -> 1" == shown.lines[2]
     assert not [line for line in shown.lines if " done " in line]
     assert not shown.screen.cursor.hidden
 
@@ -87,8 +109,12 @@ def test_a_surprise_is_said_in_words(repository: Repository) -> None:
     add(repository, "A-1", claims=CLAIMS.replace("syncs: 1", "syncs: 0"))
     shown = tickets(repository, "verify", "A-1", environment={"NO_COLOR": "1"})
     assert ExitCode.GATE_FAILED == shown.code
-    (line,) = [line for line in shown.lines if "NOT AS EXPECTED)" in line]
-    assert "✗ false fix.syncs 0 1 (NOT AS EXPECTED)" == " ".join(line.split())
+    at = next(place for place, line in enumerate(shown.lines) if "✗ false" in line)
+    said = " ".join(" ".join(shown.lines[at : at + 2]).split())
+    assert said.startswith(
+        "✗ false fix.syncs: claimed 0; measured 1 at tensors=1, size=7 and at 5 more points"
+    )
+    assert "(NOT AS EXPECTED)" in said
 
 
 @pytest.mark.slow
@@ -97,7 +123,7 @@ def test_a_narrow_terminal_loses_nothing(repository: Repository, command: str) -
     """In 40 columns no line is longer, and claims, reasons, lines of code and laws are there in full."""
     add(repository, "A-1", claims=EXPECTED)
     tickets(repository, "verify", "A-1")
-    narrow = tickets(repository, command, "A-1", columns=40)
+    narrow = tickets(repository, command, "A-1", *(["-v"] if command == "verify" else []), columns=40)
     # A terminal breaks lines that are too long; what is sent must not rely on that.
     sent = ESCAPE.sub(b"", narrow.sent).decode().replace("\r", "")
     last = sent[sent.rindex("A-1") :] if command == "verify" else sent
@@ -127,8 +153,8 @@ def test_a_terminal_without_unicode_gets_signs_that_it_has(repository: Repositor
     environment = {"PYTHONIOENCODING": "ascii:backslashreplace"}
     verified = tickets(repository, "verify", "A-1", environment=environment)
     assert verified.sent.isascii()
-    assert "A-1  x failed" == verified.lines[0]
-    assert "x false" in verified.lines[verified.lines.index("claims") + 4]
+    assert "A-1  x failed: 1 of 3 claims about fix is false" == verified.lines[0]
+    assert "x false" in verified.lines[-2]
     shown = tickets(repository, "show", "B-1", environment=environment)
     assert "B-1: Gr\\xf6\\xdfe" == shown.lines[0]
     assert "-" * 100 in shown.lines
@@ -209,7 +235,7 @@ def test_markdown_is_rendered_and_nothing_of_it_dropped(repository: Repository) 
     repository.ticket("A-1", more=text)
     lines = tickets(repository, "show", "A-1").lines
     assert "A-1: It waits" == lines[0]
-    assert "P2 · wont-fix · ? unverified · tickets/A-1.md" == lines[1]
+    assert ["P2 · wont-fix · tickets/A-1.md", "? unverified"] == lines[1:3]
     assert "Bold Tensor<float> and [image: pic] (a.png), here (https://b.example)." in lines
     shown = "\n".join(lines)
     assert "<div>raw</div>" in shown

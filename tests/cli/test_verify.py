@@ -31,7 +31,7 @@ def tickets(repository: Repository, *arguments: str) -> int:
 def test_a_table_for_people(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """Verdict, laws before and after, claims with marks and the lines that wait; progress goes to stderr."""
     add(repository, "A-1", claims=EXPECTED)
-    assert ExitCode.OK == tickets(repository, "a-1")
+    assert ExitCode.OK == tickets(repository, "a-1", "--verbose")
     printed = capsys.readouterr()
     lines = [" ".join(line.split()) for line in printed.out.split("\n")]
     assert lines[0].startswith("A-1 failed: fix.syncs[1]: claimed 0, measured 1")
@@ -41,7 +41,7 @@ def test_a_table_for_people(repository: Repository, capsys: pytest.CaptureFixtur
         "false fix.syncs[1] 0 1 (as expected: one read is needed)",
         "fix.syncs[1] tensors=1, size=7: 1",
         "and 3 more points",
-        "fixes/a_1/found.py:5 check d2h, stream_syncs: tensors",
+        f"fixes/a_1/found.py:5 check d2h, stream_syncs: tensors {FOUND.splitlines()[4].strip()}",
     ]:
         assert line in lines
     assert "measuring A-1\n[1/1] A-1: failed\n" == printed.err
@@ -150,9 +150,30 @@ def test_what_is_stale_can_be_measured_again(
     repository.write("fixes/b_1/fix.py", FIX + "\n")
     capsys.readouterr()
     assert ExitCode.OK == tickets(repository, "--stale")
-    assert ["B-1", "C-1"] == [
-        line.split()[0] for line in capsys.readouterr().out.split("\n") if "verified:" in line
-    ]
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert [["B-1", "verified"], ["C-1", "verified"]] == [row[:2] for row in rows]
+
+
+def test_of_several_tickets_those_that_need_somebody_are_shown(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each has a line; a claim that is not as expected, and what was not measured, is said in full above."""
+    add(repository, "A-1")
+    add(repository, "B-1", claims=TOO_MANY)
+    add(repository, "C-1", verifier="raise RuntimeError('no')\n")
+    assert ExitCode.GATE_FAILED == tickets(repository, "--all")
+    failed, missing, table = capsys.readouterr().out.split("\n\n")
+    assert failed.startswith("B-1  failed: 1 of 2 claims about fix is false\n")
+    # One sync for each of the six points instead of none.
+    said = "fix.syncs: claimed 0; measured 1 at tensors=1, size=7 and at 5 more points (NOT AS EXPECTED)"
+    assert said in failed
+    assert "C-1  inconclusive: verifiers/c_1.py:1: RuntimeError: no" == missing.split("\n")[0]
+    assert [
+        "ticket verdict as expected before -> after",
+        "A-1 verified 3 of 3 syncs: tensors -> 1",
+        "B-1 failed 2 of 3 syncs: tensors -> 1",
+        "C-1 inconclusive 0 of 3 verifiers/c_1.py:1: RuntimeError: no",
+    ] == [" ".join(line.split()) for line in table.splitlines()]
 
 
 @pytest.mark.parametrize("arguments", [[], ["--all", "A-1"], ["--all", "--stale"]])
@@ -245,13 +266,13 @@ def test_verifications_do_not_pile_up(repository: Repository, monkeypatch: pytes
         done.append(alive(Verification)[0] - before)
         return pack(one)
 
-    def written(*_: object) -> list[str]:
+    def written(*_: object, **__: object) -> list[str]:
         shown.append(alive(Verification)[0] - before)
         return []
 
     monkeypatch.setattr(verify, "pack", packed)
     monkeypatch.setattr(verify, "verification_lines", written)
-    assert ExitCode.OK == tickets(repository, "--all")
+    assert ExitCode.OK == tickets(repository, "--all", "--verbose")
     assert ([done[0]] * 4, [shown[0]] * 4) == (done, shown)
     assert shown[0] <= 2
 

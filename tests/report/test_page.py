@@ -1,18 +1,33 @@
-"""Documents as plain text, with what is known beside them and what was measured below."""
+"""Documents for a reader: what was decided and measured, the text, and what is known beside it."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from finding_tickets.cli.output import rendered
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.register.load import load_named
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
-from finding_tickets.report.text import MeasuredDocument, document_page, document_text, plainly
+from finding_tickets.report.text import (
+    MeasuredDocument,
+    cells,
+    document_text,
+    measured_documents,
+    plainly,
+    printable,
+    verification_lines,
+)
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
 
+ROOT = Path(__file__).parents[2]
+FOUNDING = ["B1-PT-02", "B3-CR-05", "B7-PT-02", "B7-PT-03", "TASK-5"]
 MEASURED = Verification(
     ticket="B1-PT-01",
     verdict=Verdict.INCONCLUSIVE,
@@ -79,29 +94,77 @@ def shown(repository: Repository, verdict: Verdict, **known: Any) -> list[str]:
     """The lines of the page of the only document."""
     register = repository.load()
     entry = MeasuredDocument(register.documents[0], CurrentVerdict(verdict, **known))
-    return document_text(document_page(Facts.of(register), entry), plainly).split("\n")
+    return document_text(Facts.of(register), entry, plainly).split("\n")
+
+
+@pytest.mark.parametrize("name", FOUNDING)
+@pytest.mark.parametrize("width", [0, 80])
+def test_the_founding_tickets_are_answered_on_half_a_screen(name: str, width: int) -> None:
+    """An answer has 20 lines, and the first 24 of a page say what it is, with its verdict and its laws."""
+    register = load_named(ROOT, [name])
+    assert register is not None
+    facts = Facts.of(register)
+    (entry,) = measured_documents(facts, [row for row in facts.rows if row.id == name])
+    done = entry.measured.verification
+    assert done is not None
+    answer = list(verification_lines(done, plainly, width, lambda *_: "code " * 30, is_brief=True))
+    assert len(answer) <= 20
+    assert answer[0].startswith(f"{name}  ")
+    page = document_text(facts, entry, plainly, width, (), rendered if width else printable).split("\n")
+    head = "\n".join(page[:24])
+    changed = "->" if "fix" in done.variants else ""
+    for words in (entry.document.title.value[:20], done.verdict, changed, f"  {done.claims[0].metric}  "):
+        assert words in head
+    summary = getattr(entry.document, "summary", None)
+    said = summary.raw if summary else "now calls `torch._foreach_norm`"
+    plain = head.replace("`", "")
+    assert " ".join(plain.split()).count(said.replace("`", "")[:60].rpartition(" ")[0]) == 1
+    assert [] == [line for line in (*answer, *page) if width and cells(line) > width]
 
 
 def test_what_people_wrote_and_what_is_known_beside_it(repository: Repository) -> None:
-    """The Markdown of the file as it is, then relations and what is not measured, each in a section."""
+    """The Markdown with its metadata and places last, then relations and what is not measured."""
     path = repository.ticket(more=FINDING)
     lines = shown(repository, Verdict.UNVERIFIED)
-    assert ["B1-PT-01: It waits", "P2 · wont-fix · unverified · tickets/B1-PT-01.md", ""] == lines[:3]
-    written = path.read_text().strip().split("\n")
-    assert written == lines[3 : 3 + len(written)]
-    rest = [" ".join(line.split()) for line in lines[3 + len(written) :]]
+    assert ["B1-PT-01: It waits", "P2 · wont-fix · tickets/B1-PT-01.md", "unverified", ""] == lines[:4]
+    titles = [line for line in lines if line.startswith("## ")]
+    first = ["## Summary", "## Verification", "## Cross-Review (PyTorch)", "## Resolution"]
+    assert [*first, "## Ticket Metadata", "## Location", "## Related Findings"] == titles
+    # The title is above, and the claims of the Remediation below.
+    written = path.read_text().partition("## Remediation")[0].split("\n")[1:]
+    until = lines.index("Related")
+    assert sorted(filter(None, written)) == sorted(filter(None, lines[4:until]))
+    rest = [" ".join(line.split()) for line in lines[until:]]
     assert [
-        *("", "Related", "ticket relation status verdict title"),
+        *("Related", "ticket relation status verdict title"),
         "B1-PT-02 related not in the register (the same)",
         *("", "Not measured", "10 us: no clock"),
     ] == rest
 
 
 def test_a_review_of_a_change(repository: Repository) -> None:
-    """A review has no severity, status or outcome to name."""
+    """A review has no severity, status or outcome to name; without a summary its text stays in order."""
     repository.write("tickets/task-5.md", REVIEW)
     lines = shown(repository, Verdict.UNVERIFIED)
-    assert ["TASK-5: Norms", "unverified · tickets/task-5.md", "", *REVIEW.strip().split("\n")] == lines
+    written = REVIEW.strip().split("\n")[2:]
+    assert ["TASK-5: Norms", "tickets/task-5.md", "unverified", "", *written] == lines
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("---\nid: A-1\nseverity: P2\n---\n\n# Title\n\nIt waits.\n\n## Fix\n\nDo not.\n", "It waits."),
+        ("# A-1: Title\n\n- **Severity:** P2\n- **Status:** open\n\n## Problem\n\nIt waits.\n", "## Problem"),
+        ("# A-1: Title\n\n- **Severity:** P2\n- **Status:** open\n\nIt waits.\n", "- **Severity:** P2"),
+    ],
+)
+def test_nothing_is_lost_in_other_dialects(repository: Repository, text: str, first: str) -> None:
+    """Whatever stands below the title stays; it is read first unless a section says what is wrong."""
+    repository.write("tickets/A-1.md", text)
+    lines = shown(repository, Verdict.UNVERIFIED)
+    assert first == lines[lines.index("") + 1] or lines[lines.index("") + 1] == "```yaml"
+    for word in ("P2", "It waits."):
+        assert [line for line in lines[2:] if word in line]
 
 
 def test_what_was_measured(repository: Repository) -> None:
@@ -115,6 +178,6 @@ def test_old_evidence_and_meters_that_disagree_are_said(repository: Repository) 
     """A stale verdict says what has changed; a disagreement names both verdicts."""
     repository.ticket()
     stale = shown(repository, Verdict.STALE, loaded=MEASURED, changed=("torch", "fix.py"))
-    assert " · stale (changed since it was measured: torch, fix.py) · " in stale[1]
+    assert "stale (changed since it was measured: torch, fix.py)" == stale[2]
     both = shown(repository, Verdict.VERIFIED, disagreement="cuda: failed, simulated: verified")
-    assert " · verified (meters disagree: cuda: failed, simulated: verified) · " in both[1]
+    assert "verified (meters disagree: cuda: failed, simulated: verified)" == both[2]

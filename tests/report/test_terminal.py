@@ -53,17 +53,19 @@ def test_letters_of_all_scripts_are_kept() -> None:
         assert text in rendered(text, 40)
 
 
-def test_front_matter_and_code_keep_their_lines() -> None:
-    """A block before the document is shown as what it is and takes no heading with it."""
-    shown = STYLE.sub("", rendered("---\nid: A-1\nseverity: P2\n---\n\n# Title\n\nText.\n", 40))
-    lines = filter(None, map(str.strip, shown.split("\n")))
-    assert ["id: A-1", "severity: P2", "Text."] == list(lines)
-
-
 @pytest.mark.parametrize("width", [5, 10, 24, 30, 34, 40, 60, 80])
-@pytest.mark.parametrize("last", ["", "one two", "word " * 20, "x" * 90])
+@pytest.mark.parametrize("last", ["", "one two", "word " * 20, "x" * 90, "等待" * 30, "é\u0301 字" * 9])
 def test_a_table_fits_any_terminal(width: int, last: str) -> None:
-    """Whatever room its columns are left, no line is wider and no letter is lost."""
-    lines = aligned([("name", "v " * 30, last), ("a", "", "")], width=width)
+    """Whatever room its columns are left, no line is wider and no letter is lost unless it is to be cut."""
+    rows = [("name", "v " * 30, last), ("a", "", "")]
+    lines = aligned(rows, width=width)
     assert sorted(f"namea{'v' * 30}{''.join(last.split())}") == sorted("".join("".join(lines).split()))
-    assert max(map(len, lines)) <= width
+    assert max(map(cell_len, lines)) <= width
+    assert max(map(cell_len, aligned(rows, width=width, cut=True))) <= width
+
+
+def test_columns_stand_where_cells_are_counted() -> None:
+    """A letter that takes two cells of a terminal moves the next column by two."""
+    first, second = aligned([("字", "x"), ("abc", "y")])
+    # The column has three cells and two blanks behind it.
+    assert [5, 5] == [cell_len(line[:-1]) for line in (first, second)]

@@ -59,9 +59,9 @@ def option(metavar: str, what: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=what, **more)
 
 
-def flag(name: str, what: str) -> Any:
+def flag(name: str, what: str, *shorter: str) -> Any:
     """An option without a value; its name is given, since typer would add its opposite."""
-    return typer.Option(name, help=what)
+    return typer.Option(name, *shorter, help=what)
 
 
 def format_option(what: str) -> Any:

@@ -17,7 +17,7 @@ from finding_tickets.report.text import printable, single_line
 
 # rich takes 50 ms to load: a pipe never waits for it.
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
     from rich.text import Text
 
 GAP = "  "
@@ -40,8 +40,21 @@ class Format(StrEnum):
 
 
 def write(text: str) -> None:
-    """Print data, ending in one newline."""
-    write_all([text.rstrip("\n") + "\n"])
+    """Print data, ending in one newline; on a terminal a pager shows what is longer than that."""
+    text = text.rstrip("\n") + "\n"
+    if (
+        is_terminal(sys.stdout)
+        and sys.stdin.isatty()
+        and 0 < terminal_size(sys.stdout).lines <= text.count("\n")
+    ):
+        import pydoc
+
+        # As git does: with colours, and what was read stays on the screen. MANPAGER is for other pages.
+        os.environ.setdefault("LESS", "-FRX")
+        os.environ.pop("MANPAGER", None)
+        pydoc.pager(text)
+    else:
+        write_all([text])
 
 
 def write_all(pieces: Iterable[str], stream: TextIO | None = None) -> None:
@@ -114,7 +127,7 @@ def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print aligned columns; on a terminal the last one is cut to fit, elsewhere nothing is lost."""
     lines = [[single_line(cell) for cell in row] for row in [header, *rows]]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    room = terminal_width(sys.stdout) - sum(widths[:-1]) - len(GAP) * (len(widths) - 1)
+    room = terminal_size(sys.stdout).columns - sum(widths[:-1]) - len(GAP) * (len(widths) - 1)
     texts = []
     for *cells, last in lines:
         aligned = [cell.ljust(width) for cell, width in zip(cells, widths[:-1], strict=True)]
@@ -123,12 +136,12 @@ def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     write("\n".join([style(texts[0], "bold"), *texts[1:]]))
 
 
-def terminal_width(stream: TextIO) -> int:
-    """The columns of the terminal of a stream; 0 where the stream is no terminal."""
+def terminal_size(stream: TextIO) -> os.terminal_size:
+    """The columns and lines of the terminal of a stream; 0 where the stream is no terminal."""
     try:
-        return os.get_terminal_size(stream.fileno()).columns
+        return os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):
-        return 0
+        return os.terminal_size((0, 0))
 
 
 def style(text: str, *names: str, stream: TextIO | None = None) -> str:
@@ -153,7 +166,7 @@ def is_terminal(stream: TextIO) -> bool:
 
 def used_width(stream: TextIO) -> int:
     """The columns that are used of the terminal of a stream: longer lines are hard to read."""
-    return min(max(terminal_width(stream) or USUAL_WIDTH, NARROWEST), WIDEST)
+    return min(max(terminal_size(stream).columns or USUAL_WIDTH, NARROWEST), WIDEST)
 
 
 def _console(stream: TextIO) -> Console:
@@ -174,15 +187,14 @@ def _console(stream: TextIO) -> Console:
     )
 
 
-def write_rich(parts: Iterable[RenderableType]) -> None:
-    """Print data on the terminal that stdout is; nothing in its text can steer it."""
-    from finding_tickets.report.terminal import Safe
+def rendered(text: str) -> str:
+    """Markdown as the terminal that stdout is shows it; nothing in it can steer the terminal."""
+    from finding_tickets.report.terminal import MarkdownText, Safe
 
     console = _console(sys.stdout)
     with console.capture() as captured:
-        for part in parts:
-            console.print(Safe(part))
-    write(with_signs("\n".join(line.rstrip(" ") for line in captured.get().split("\n"))))
+        console.print(Safe(MarkdownText(text)))
+    return "\n".join(line.rstrip(" ") for line in captured.get().split("\n")).strip("\n")
 
 
 def with_signs(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from finding_tickets.cli.options import HERE, Meter, OutputFormat, Root, Sandbox, Timeout, option, words_of
-from finding_tickets.cli.output import Format, say, style, write, write_json
+from finding_tickets.cli.output import Format, say, style, used_width, write, write_json
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.ground.git import commit_containing
 from finding_tickets.measure.isolation import Isolation
@@ -40,6 +41,7 @@ def probe(
     severity: Annotated[str | None, option("WORD", "Of the ticket: P0 to P4.")] = None,
     batch: Annotated[int | None, typer.Option(min=0, help="Of the ticket, for its ID.")] = None,
     agent: Annotated[str | None, option("WORD", "Who found it, for its ID.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every line and metric.")] = False,
     devices: Annotated[int, typer.Option(min=1, help="How many devices the target may use.")] = 1,
     root: Root = HERE,
     meter: Meter = None,
@@ -74,8 +76,8 @@ def probe(
         say(f"{target}: not measured: {probed}")
         return ExitCode.INCONCLUSIVE
     if output_format is Format.TABLE:
-        write("\n".join(probe_lines(probed, style)))
-    for doubt in doubts(probed):
+        write("\n".join(probe_lines(probed, style, used_width(sys.stdout), verbose=verbose)))
+    for doubt in doubts(probed, verbose=verbose):
         say(f"{target}: {doubt}")
     drafted = _write_draft(wanted, probed, draft, given) if draft else None
     if output_format is Format.JSON:

@@ -9,11 +9,13 @@ from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, find_each
 from finding_tickets.cli.output import (
     Format,
     is_terminal,
+    rendered,
     say_errors,
     style,
+    used_width,
+    with_signs,
     write,
     write_json,
-    write_rich,
 )
 from finding_tickets.errors import ExitCode
 from finding_tickets.register.index import list_rows
@@ -21,7 +23,7 @@ from finding_tickets.register.load import files_of
 from finding_tickets.register.query import Facts
 from finding_tickets.report.history import history_item, history_lines
 from finding_tickets.report.json import full_item
-from finding_tickets.report.text import document_page, document_text, measured_documents
+from finding_tickets.report.text import document_text, measured_documents, plainly, printable
 
 if TYPE_CHECKING:
     from finding_tickets.register.history import History
@@ -53,16 +55,15 @@ def show(
             "ticket", (full_item(entry) | {"history": past and history_item(past)} for entry, past in both)
         )
     elif found:
-        pages = [
-            document_page(facts, entry, tuple(history_lines(past, style)) if past else ())
+        width = used_width(sys.stdout) if is_terminal(sys.stdout) else 0
+        render = rendered if width else printable
+        text = "\n\n".join(
+            document_text(
+                facts, entry, style, width, list(history_lines(past, plainly)) if past else (), render
+            )
             for entry, past in both
-        ]
-        if is_terminal(sys.stdout):
-            from finding_tickets.report.terminal import DocumentView
-
-            write_rich(DocumentView(page, style) for page in pages)
-        else:
-            write("\n\n".join(document_text(page, style) for page in pages))
+        )
+        write(with_signs(text) if width else text)
     # What is wrong with other documents is not what was asked for.
     files = frozenset[str]().union(*(files_of(entry.document) for entry in found))
     reading = say_problem_count(listing, root, files=files, query=[row.id for row in rows])

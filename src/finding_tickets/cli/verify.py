@@ -49,7 +49,13 @@ from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.load import Register, files_of, load, load_named
-from finding_tickets.report.text import Sources, circumstances, counted, summary_lines, verification_lines
+from finding_tickets.report.text import (
+    Sources,
+    circumstances,
+    counted,
+    summary_lines,
+    verification_lines,
+)
 from finding_tickets.verify.verify import Executor, Local, Settings, Verified
 
 if TYPE_CHECKING:
@@ -94,6 +100,7 @@ def verify(
         str | None, option("HOST:PORT", "The Ray cluster, or auto; else one is started.")
     ] = None,
     matrix: Annotated[bool, flag("--matrix", "Measure in every cell of the configured matrix.")] = False,
+    verbose: Annotated[bool, flag("--verbose", "Print every claim, point and line.", "-v")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Measure tickets and compare with what they claim."""
@@ -133,7 +140,7 @@ def verify(
             made = matrix_of_documents(documents, tuple(by_cell), settings.root, settings.evidence, done)
             for problem in made.problems:
                 say(str(problem))
-    _show(packs, output_format, settings, made)
+    _show(packs, output_format, settings, made, verbose=verbose)
     for each in map(unpack, packs):
         who = f"{each.ticket} ({circumstances(each)})" if matrix else each.ticket
         for claim in (claim for claim in each.claims if claim.is_surprise):
@@ -249,35 +256,48 @@ def _code(verified: Verified) -> ExitCode:
     """What one document contributes to the exit code; a claim that was not checked fails no gate."""
     if verified.error or verified.verification is None:
         return ExitCode.BAD_DATA
-    claims = verified.verification.claims
-    if any(claim.is_surprise for claim in claims):
+    if any(claim.is_surprise for claim in verified.verification.claims):
         return ExitCode.GATE_FAILED
     # An unchecked claim must not look like one that holds.
-    undecided = verified.verification.verdict in {Verdict.INCONCLUSIVE, Verdict.UNVERIFIED}
-    unchecked = any(claim.holds is None for claim in claims)
-    return ExitCode.INCONCLUSIVE if undecided or unchecked else ExitCode.OK
+    return ExitCode.OK if verified.verification.is_settled else ExitCode.INCONCLUSIVE
 
 
 def _show(
-    packs: Sequence[bytes], output_format: Format, settings: Settings, made: VerdictMatrix | None
+    packs: Sequence[bytes],
+    output_format: Format,
+    settings: Settings,
+    made: VerdictMatrix | None,
+    *,
+    verbose: bool,
 ) -> None:
-    """Print the verifications as JSON, as tables on a terminal, else as text; then the matrix, if any."""
+    """Print the verifications as JSON or as text; then the matrix, if any.
+
+    Of several, those that need somebody are shown, and of each one a line.
+    """
     if output_format is Format.JSON:
         more = {"matrix": made.item} if made else {}
         write_json("verification", (each.model_dump(mode="json") for each in map(unpack, packs)), **more)
         return
     on_terminal = is_terminal(sys.stdout)
-    width, code_at = (used_width(sys.stdout), Sources(settings.root).line) if on_terminal else (0, None)
+    width = used_width(sys.stdout) if on_terminal else 0
+    source = Sources(settings.root).line
     pages: Iterable[Iterable[str]] = (
         # The work tree is not what was measured at another revision.
-        verification_lines(each, style, width, None if settings.overrides or each.revision else code_at)
+        verification_lines(
+            each, style, width, None if settings.overrides or each.revision else source, is_brief=not verbose
+        )
         for each in map(unpack, packs)
+        if verbose or len(packs) == 1 or not each.is_settled
     )
-    if packs and on_terminal:
+    if len(packs) > 1:
         pages = chain(pages, [summary_lines(map(unpack, packs), style, width)])
     shown = with_signs if on_terminal else str
     texts = (shown("\n".join(lines)) for lines in pages)
-    write_all(f"\n{text}\n" if place else f"{text}\n" for place, text in enumerate(texts))
+    pieces = (f"\n{text}\n" if place else f"{text}\n" for place, text in enumerate(texts))
+    if on_terminal:
+        write("".join(pieces))
+    else:
+        write_all(pieces)
     if made:
         numbers = [str(number) for number, _ in enumerate(made.names, 1)]
         write("")

@@ -94,7 +94,7 @@ _RULE = b"---"
 
 # Most titles are those of a template: asking again what they mean would take a fifth of reading a ticket.
 @lru_cache(maxsize=1024)
-def _kind_of_title(title: str) -> SectionKind | None:
+def kind_of_title(title: str) -> SectionKind | None:
     """The kind that a title gives, a number before it and a remark behind it aside; None where not known."""
     if CROSS_REVIEW_TITLE.search(title) or _REVIEWS_TITLE.fullmatch(title.strip()):
         return SectionKind.CROSS_REVIEW
@@ -139,7 +139,7 @@ class DocumentPart:
         """What the section is for, as far as its title says; the title of a document says nothing."""
         if self.heading and self.heading.level == 1 and not _PLAIN_TITLE.fullmatch(self.name):
             return None
-        kind = _kind_of_title(self.title)
+        kind = kind_of_title(self.title)
         if kind is SectionKind.RESOLUTION and _SUMMARY_OF_FIX.fullmatch(self.name):
             # A ticket that was written when all was done may have its metadata under this title.
             stated = b"ticket id" in self.source.data[self.start : self.end].lower()

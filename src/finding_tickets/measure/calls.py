@@ -1,16 +1,22 @@
-"""Count what happens inside the calls of one function while a program runs it, which stays as it is."""
+"""Follow the calls of a program that runs as it is.
+
+Count what happens inside the calls of one function; find out who called the lines that cost something.
+"""
 
 from __future__ import annotations
 
 import ast
 import gc
 import inspect
+import linecache
 import sys
 import threading
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from types import CodeType, FrameType
@@ -19,14 +25,20 @@ from typing import Any
 import simcuda
 from finding_tickets.claims.laws import Place
 from finding_tickets.measure.meter import Function, Meter, VariantRun
-from finding_tickets.measure.places import portable
+from finding_tickets.measure.places import TOOL, belongs_to, portable
 from finding_tickets.measure.tasks import CannotMeasureError, WrongTargetError
 from finding_tickets.measure.workloads import Point, Workload
+from simcuda.ledger import is_user_code
 from simcuda.measurement import HEAVIEST_FIRST, Measurement
 from simcuda.profile import Profile
 
 RUNS_IN_PIECES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 LOCAL = ".<locals>"
+LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+Line = tuple[str, int, str]
+"""File, by its absolute path, line and function."""
 
 
 @dataclass(frozen=True)
@@ -279,3 +291,89 @@ def _functions(file: Path) -> list[str]:
             yield from names(child, f"{name}." if is_function or isinstance(child, ast.ClassDef) else prefix)
 
     return list(names(tree, ""))
+
+
+class Callers:
+    """Who called the lines that cost something, by line.
+
+    Attributes:
+        nearest: How often each line of the repository's own code was the nearest one that led there.
+        repeated: The lines to which a loop, or a thread, led: they may have run more than once.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.nearest: dict[Line, Counter[Line]] = defaultdict(Counter)
+        self.repeated: set[Line] = set()
+        self._root = root
+        self._owners: dict[int, tuple[CodeType, str]] = {}
+
+    def note(self, frame: FrameType) -> None:
+        """Take down how the line was reached that a frame is at."""
+        here = _line_of(frame)
+        nearest, is_repeated, outer = None, here in self.repeated, frame
+        while (owner := self._owner(outer.f_code)) != "tool":
+            if owner == "own":
+                nearest = nearest or _line_of(outer)
+            # Frames of torch and of the standard library have loops for reasons of their own.
+            if owner and not is_repeated:
+                name = outer.f_code.co_name
+                in_loop = outer.f_lineno in looping_lines(outer.f_code.co_filename)
+                is_repeated = in_loop or (name.startswith("<") and name != "<module>")
+            if nearest and is_repeated:
+                break
+            if outer.f_back is None:
+                # A thread: how often it was started is not known.
+                is_repeated = True
+                break
+            outer = outer.f_back
+        if is_repeated:
+            self.repeated.add(here)
+        if nearest:
+            self.nearest[here][nearest] += 1
+
+    def _owner(self, code: CodeType) -> str:
+        if id(code) not in self._owners:
+            file = Path(code.co_filename)
+            owner = "installed" if is_user_code(code.co_filename) else ""
+            owner = "own" if belongs_to(self._root, file) else owner
+            self._owners[id(code)] = code, "tool" if file.is_relative_to(TOOL[0]) else owner
+        return self._owners[id(code)][1]
+
+
+def _line_of(frame: FrameType) -> Line:
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+
+
+@lru_cache
+def _parsed(file: str) -> ast.Module:
+    """A module; an empty one where there is none to read."""
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError, RecursionError):
+        return ast.Module([], [])
+
+
+@lru_cache
+def looping_lines(file: str) -> frozenset[int]:
+    """The lines of a file that stand in a loop of their function, those of its head included."""
+
+    def lines(node: ast.AST, *, loops: bool) -> Iterator[int]:
+        loops = not isinstance(node, SCOPES) and (loops or isinstance(node, LOOPS))
+        # What has a body has expressions beside it.
+        if loops and isinstance(node, ast.stmt | ast.expr) and not hasattr(node, "body"):
+            yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        for child in ast.iter_child_nodes(node):
+            yield from lines(child, loops=loops)
+
+    return frozenset(lines(_parsed(file), loops=False))
+
+
+def statement_at(file: str, line: int) -> str:
+    """The statement that a line is part of, on one line; of one with a block, the line alone."""
+    text = linecache.getline(file, line).strip()
+    for node in ast.walk(_parsed(file)):
+        if not isinstance(node, ast.stmt) or hasattr(node, "body") or node.lineno == node.end_lineno:
+            continue
+        if node.lineno <= line <= (node.end_lineno or line):
+            return ast.unparse(node)
+    return text

@@ -27,7 +27,7 @@ import torch
 import simcuda
 from finding_tickets.claims.check import at_text
 from finding_tickets.claims.laws import Fit, Place, fit_metrics, fit_sites
-from finding_tickets.measure.calls import CallMeter, CallsRun
+from finding_tickets.measure.calls import Callers, CallMeter, CallsRun, statement_at
 from finding_tickets.measure.loading import (
     import_from,
     imported_digests,
@@ -47,6 +47,7 @@ from finding_tickets.measure.tasks import (
     WrongTargetError,
 )
 from finding_tickets.measure.workloads import Point, Workload
+from simcuda.ledger import noting_frames
 from simcuda.measurement import HEAVIEST_FIRST
 
 # Stands in reports for the name of a variant.
@@ -134,7 +135,10 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
 
     Raises what ``run_target`` does.
     """
-    root, ran = Path(order.root), run_target(order)
+    root = Path(order.root)
+    callers = Callers(root)
+    with noting_frames(callers.note):
+        ran = run_target(order)
     report, runs = ran.report, ran.report.runs[NAME]
     # One run has values and no laws.
     has_laws = len(runs) > 1
@@ -149,7 +153,7 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
         "device": report.device,
         "points": [each.at for each in runs],
         "metrics": {name: _cost(runs, name, fits.get(name)) for name in (runs[0].metrics if runs else ())},
-        "sites": _sites(runs, fit_sites(runs) if has_laws else {}, root),
+        "sites": _sites(runs, fit_sites(runs) if has_laws else {}, root, callers),
         "calls": [
             {"counted": each.calls, "apart": each.apart, "differ": each.differs}
             for each in runs
@@ -330,14 +334,22 @@ def _cost(runs: Sequence[VariantRun], key: str | Place, fit: Fit | None) -> dict
     return {"values": values, "law": fit.law if fit else None, "growth": growth}
 
 
-def _sites(runs: Sequence[VariantRun], fits: Mapping[Place, Fit], root: Path) -> list[dict[str, Any]]:
+def _sites(
+    runs: Sequence[VariantRun], fits: Mapping[Place, Fit], root: Path, callers: Callers
+) -> list[dict[str, Any]]:
     """Every line with its counts: first waits, then hazards, then copies and allocations."""
     # Paths are relative to the root or to where a package is installed.
     folders = [root, *(Path(entry) for entry in sys.path if entry)]
+    reached = {
+        (portable(file, root), line, function): (file, line, function)
+        for file, line, function in callers.nearest
+    }
+    repeated = {(portable(file, root), *rest) for file, *rest in callers.repeated}
     sites = []
     for key in sorted({key for each in runs for key in each.sites}):
         file, line, function, what = key
         source = next((folder / file for folder in folders if (folder / file).is_file()), None)
+        nearest = callers.nearest[reached[key[:3]]].most_common() if key[:3] in reached else []
         sites.append(
             {
                 "file": file,
@@ -345,6 +357,18 @@ def _sites(runs: Sequence[VariantRun], fits: Mapping[Place, Fit], root: Path) ->
                 "function": function,
                 "what": what,
                 "text": linecache.getline(str(source), line).strip() if source else "",
+                "statement": statement_at(str(source), line) if source else "",
+                "called_from": [
+                    {
+                        "file": portable(own, root),
+                        "line": at,
+                        "function": name,
+                        "statement": statement_at(own, at),
+                    }
+                    for (own, at, name), _ in nearest
+                    if (own, at, name) != reached[key[:3]]
+                ],
+                "repeated": key[:3] in repeated or key[:3] not in reached,
                 "cost": _cost(runs, key, fits.get(key)),
             }
         )

@@ -187,6 +187,12 @@ class Verification(Record):
     revision: str | None = None
 
     @property
+    def is_settled(self) -> bool:
+        """Whether there is a verdict, and every claim came out as the ticket expects."""
+        is_open = self.verdict in {Verdict.INCONCLUSIVE, Verdict.UNVERIFIED}
+        return not is_open and all(claim.as_expected for claim in self.claims)
+
+    @property
     def is_timed(self) -> bool:
         """Whether a claim was decided by times, which are those of one machine."""
         return any(claim.metric == SECONDS and claim.holds is not None for claim in self.claims)

@@ -6,21 +6,21 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.errors import UsageError
 from finding_tickets.report.text import (
     INDENT,
-    Styled,
     Styler,
-    TableCell,
     TextSection,
-    aligned,
+    counted,
     fields_of,
     printable,
     section_lines,
+    single_line,
 )
 from finding_tickets.verify.probing import Probed, ProbedSite
 
@@ -28,8 +28,23 @@ if TYPE_CHECKING:
     from finding_tickets.register.new import Draft
     from finding_tickets.report.templates import Attached
 
-LONGEST_TEXT = 72
-"""Characters of a source line that the table shows."""
+MOST_LINES = 12
+"""Lines of code that are shown unless all are."""
+LONGEST_PLACE = 26
+LEAST_ROOM = 16
+"""Characters of a place, and of a statement before it goes to a line of its own."""
+WORDS = {
+    "device_syncs": "waits for the device",
+    "stream_syncs": "waits",
+    "event_syncs": "waits for an event",
+    "implicit_syncs": "may wait",
+    "hazards": "races",
+    "allocations": "allocates",
+}
+"""What a line does, in short; other metrics are copies."""
+COPIES = frozenset(("d2h", "h2d", "p2p", "d2d"))
+TOTALS = ("syncs", "implicit_syncs", "hazards", "d2h", "h2d", "p2p", "launches", "peak_bytes")
+"""The metrics of the whole run that are shown unless all are."""
 EFFECTS = {
     "device_syncs": ("waits for the whole device", "syncs"),
     "stream_syncs": ("waits for the GPU", "syncs"),
@@ -55,32 +70,134 @@ REPEATS = ({"run": 1}, {"run": 2}, {"run": 3})
 """The sweep of a function that takes no arguments: so many runs show a law, or that they differ."""
 
 
-def probe_lines(probed: Probed, style: Styler) -> Iterator[str]:
-    """The lines that cost something, heaviest first, and the totals; ``style`` colours a text."""
+@dataclass(frozen=True)
+class ProbedRow:
+    """All that a line of code costs, heaviest first."""
+
+    number: int
+    sites: tuple[ProbedSite, ...]
+    is_set_up: bool
+
+    @property
+    def is_light(self) -> bool:
+        """Whether the line only allocates."""
+        return self.sites[0].what == "allocations"
+
+    def effects(self, *, allocations: bool) -> str:
+        """What the line does and how often: ``waits 5x, copies d2h``."""
+        said, before = [], ""
+        for site in self.sites:
+            if site.what == "allocations" and not (allocations or self.is_light):
+                continue
+            cost = str(site.cost)
+            times = f"{cost}x" if re.fullmatch(r"\d+(\.\.\d+)?", cost) else f"{cost} times"
+            times = f"({cost})" if site.cost.growth and times[-1] != "x" else times
+            word = WORDS.get(site.what) or f"copies {site.what}"
+            said.append(word if times == before else f"{word} {times}")
+            before = times
+        return ", ".join(said)
+
+
+def rows_of(probed: Probed) -> list[ProbedRow]:
+    """The lines of code that cost something, heaviest first.
+
+    What a program does once comes after what it does in loops, and what only allocates comes last.
+    """
+    sites: dict[tuple[str, int, str], list[ProbedSite]] = {}
+    for site in probed.sites:
+        sites.setdefault((site.file, site.line, site.function), []).append(site)
+    is_program = probed.kind in {"script", "module"} and not probed.calls
+    is_program = is_program and any(site.repeated for site in probed.sites)
+    rows = [
+        ProbedRow(0, tuple(each), is_program and not any(site.repeated for site in each))
+        for each in sites.values()
+    ]
+    rows.sort(key=lambda row: (row.is_light, row.is_set_up))
+    return [replace(row, number=number) for number, row in enumerate(rows, 1)]
+
+
+def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = False) -> Iterator[str]:
+    """The lines that cost something and the totals; ``style`` colours a text.
+
+    Unless ``verbose``, these are the heaviest lines, cut to ``width`` columns.
+    """
     runs = f", {len(probed.points)} points" if len(probed.points) > 1 else ""
     title = style(printable(probed.target), "bold")
     yield f"{title}  {probed.meter} {probed.device}, torch {probed.torch}{runs}"
     for calls in probed.calls[:1]:
-        apart = f", the first {calls.apart} apart" if calls.apart else ""
-        yield f"{INDENT}per call of {calls.counted}{apart}"
-    rows: list[Sequence[TableCell]] = []
-    for number, site in enumerate(probed.sites, 1):
-        # The table has one line for each site.
-        text = site.text if len(site.text) <= LONGEST_TEXT else f"{site.text[: LONGEST_TEXT - 1]}…"
-        place = f"{site.file}:{site.line}"
-        rows.append((str(number), str(site.cost), site.what, place, site.function, text))
-    header = [Styled(name, "bold") for name in ("#", "cost", "what", "where", "function", "source")]
-    lines = aligned([header, *rows], style) if rows else ["no line waits, copies or allocates"]
-    yield from (INDENT + line for line in lines)
+        first = {0: "", 1: " after the first"}.get(calls.apart, f" after the first {calls.apart}")
+        yield f"{INDENT}per call, in {counted(calls.counted, 'call')}{first}"
+    rows = rows_of(probed)
+    heavy = [row for row in rows if not row.is_light]
+    shown = rows if verbose else (heavy or rows)[:MOST_LINES]
+    if not heavy:
+        yield f"{INDENT}no line waits or copies"
+    lines = dict(
+        zip(
+            [row.number for row in shown],
+            _row_lines(shown, style, width - len(INDENT), verbose=verbose),
+            strict=True,
+        )
+    )
+    is_apart = any(row.is_set_up for row in rows)
+    for is_set_up in (False, True):
+        part = [row for row in shown if row.is_set_up is is_set_up]
+        if part and is_apart:
+            yield style(f"{INDENT}{'once, outside loops' if is_set_up else 'in loops'}", "bold")
+        yield from (INDENT + lines[row.number] for row in part)
+    left = [row for row in rows if row not in shown]
+    if left:
+        light = sum(row.is_light for row in left)
+        words = [f"{counted(len(left) - light, 'more line')}"] if len(left) > light else []
+        words += [f"{counted(light, 'line')} that only allocate{'s' if light == 1 else ''}"] if light else []
+        yield style(f"{INDENT}and {' and '.join(words)}: -v", "dim")
     # What is 0 in all runs is left out; exceptions are told as doubts.
-    totals = [
-        (name, str(cost)) for name, cost in probed.metrics.items() if any(cost.values) and name != "raised"
-    ]
-    if totals:
-        yield from (INDENT + line for line in section_lines(TextSection("in all", totals), style))
+    totals = {
+        name: str(cost) for name, cost in probed.metrics.items() if any(cost.values) and name != "raised"
+    }
+    if verbose and totals:
+        yield from (
+            INDENT + line for line in section_lines(TextSection("in all", list(totals.items())), style)
+        )
+    elif totals:
+        text = ", ".join(f"{name} {totals[name]}" for name in TOTALS if name in totals)
+        yield from wrap(f"in all: {text}", width, initial_indent=INDENT, subsequent_indent=INDENT * 2)
 
 
-def doubts(probed: Probed) -> Iterator[str]:
+def _row_lines(rows: Sequence[ProbedRow], style: Styler, width: int, *, verbose: bool) -> Iterator[str]:
+    """The line or lines of each row, with columns that all have in common."""
+    places = [f"{row.sites[0].file}:{row.sites[0].line}" for row in rows]
+    if not verbose:
+        places = [each if len(each) <= LONGEST_PLACE else f"…{each[1 - LONGEST_PLACE :]}" for each in places]
+    effects = [row.effects(allocations=verbose) for row in rows]
+    number, gap = max((len(str(row.number)) for row in rows), default=0), len(INDENT)
+    place = max(map(len, places), default=0)
+    room = width - number - gap - place - gap - gap - max(map(len, effects), default=0)
+
+    def cut(text: str, columns: int) -> str:
+        text = single_line(text)
+        return text if verbose or len(text) <= columns else f"{text[: columns - 1]}…"
+
+    indent = " " * (number + gap + gap)
+    statement = max((len(cut(row.sites[0].statement, room)) for row in rows), default=0)
+    for row, where, what in zip(rows, places, effects, strict=True):
+        site = row.sites[0]
+        start = f"{row.number:>{number}}  {style(printable(where), 'cyan')}{' ' * (place - len(where))}"
+        effect = style(what, "dim" if row.is_light else "yellow" if site.what in COPIES else "red")
+        if room < LEAST_ROOM or verbose:
+            # Long laws leave no room beside them.
+            lines = [f"{start}  {effect}", f"{indent}{cut(site.statement, width - len(indent))}"]
+        else:
+            lines = [f"{start}  {cut(site.statement, room):<{statement}}  {effect}"]
+        for caller in site.called_from[: None if verbose else 1]:
+            others = len(site.called_from) - 1
+            more = f" and {counted(others, 'other line')}" if others and not verbose else ""
+            text = f"called from {caller.file}:{caller.line}{more}: {caller.statement}"
+            lines.append(f"{indent}{style(cut(text, width - len(indent)), 'dim')}")
+        yield f"\n{INDENT}".join(lines)
+
+
+def doubts(probed: Probed, *, verbose: bool = False) -> Iterator[str]:
     """What keeps the counts from being the whole truth, for the user to know."""
     yield from (f"not run to its end: {error}" for error in probed.errors)
     yield from (f"not measured: {why}" for why in probed.not_measured)
@@ -88,10 +205,10 @@ def doubts(probed: Probed) -> Iterator[str]:
     # An operation without a cost makes every total a lower bound.
     if probed.unknown:
         yield f"operations of unknown cost, which are not counted: {', '.join(probed.unknown)}"
-    if probed.approximate:
+    if probed.approximate and verbose:
         yield f"launches and memory are modelled only, for {', '.join(probed.approximate)}"
     # What pytest prints of a test is here in other words.
-    if probed.printed and probed.kind != "test":
+    if probed.printed and probed.kind != "test" and verbose:
         yield f"the target printed {probed.printed} bytes, which are not shown"
     if not probed.errors and not any(probed.metrics["launches"].values if probed.points else ()):
         yield "the target launched nothing on the device: does it use the device cuda?"
@@ -104,12 +221,16 @@ def probe_item(probed: Probed) -> dict[str, Any]:
         **fields_of(probed, "target", "kind", "meter", "torch", "device", "points"),
         "sites": [
             {
-                "number": number,
+                "number": row.number,
                 **fields_of(site, "file", "line", "function", "what"),
                 "source": site.text,
+                "statement": site.statement,
+                "called_from": [vars(caller) for caller in site.called_from],
+                "set_up": row.is_set_up,
                 **fields_of(site.cost, *costs),
             }
-            for number, site in enumerate(probed.sites, 1)
+            for row in rows_of(probed)
+            for site in row.sites
         ],
         "metrics": {name: fields_of(cost, *costs) for name, cost in probed.metrics.items()},
         **fields_of(probed, "errors", "not_measured", "unknown", "approximate", "printed"),
@@ -118,20 +239,21 @@ def probe_item(probed: Probed) -> dict[str, Any]:
 
 
 def site_of(probed: Probed, wanted: str) -> ProbedSite:
-    """The site that its number in the table or ``file:line`` names; of several on a line the heaviest.
+    """The heaviest site of the line of code that its number or ``file:line`` names.
 
     Raises:
         UsageError: There is no such site, or the target did not run to its end.
     """
     if probed.errors:
         raise UsageError("cannot draft a ticket: the target did not finish", hint=probed.errors[0])
-    # A number is one of the table; a longer one is none.
+    # A longer number is none.
     number = int(wanted) if re.fullmatch("[0-9]{1,9}", wanted) else 0
-    places = (site for site in probed.sites if f"{site.file}:{site.line}" == wanted)
-    named = next(iter(probed.sites[number - 1 : number] if number else places), None)
+    rows = rows_of(probed)
+    places = (row.sites[0] for row in rows if f"{row.sites[0].file}:{row.sites[0].line}" == wanted)
+    named = rows[number - 1].sites[0] if 0 < number <= len(rows) else next(places, None)
     if named is None:
-        known = f"1 to {len(probed.sites)}, or file:line" if probed.sites else "the target has none"
-        raise UsageError(f"--draft {wanted}: there is no such site", hint=known)
+        known = f"1 to {len(rows)}, or file:line" if rows else "the target has none"
+        raise UsageError(f"--draft {wanted}: there is no such line", hint=known)
     return named
 
 

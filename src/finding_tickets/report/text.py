@@ -1,13 +1,14 @@
 """What people read of a verification and of a document, as lines of plain text.
 
-The content is a list of sections, each a small table. A terminal gets the same lines as a pipe, but coloured,
-with signs, and wrapped to its ``width``, which is 0 for a pipe.
+What decides fits on half a screen; the rest is a list of sections, each a small table. A terminal gets the
+same lines as a pipe, but coloured, with signs, and wrapped to its ``width``, which is 0 for a pipe.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,7 @@ from itertools import zip_longest
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
-from unicodedata import category
+from unicodedata import category, east_asian_width
 
 from finding_tickets.model.vocabulary import Verdict
 
@@ -34,7 +35,11 @@ NO_LAW = "no law"
 WAITING = frozenset(
     ("stream_syncs", "event_syncs", "device_syncs", "implicit_syncs", "h2d", "d2h", "d2d", "p2p", "hazards")
 )
-"""The metrics whose source lines are shown; lines that allocate are in the JSON."""
+"""The metrics whose source lines are shown whole; those that allocate only where the memory decides."""
+MEMORY = frozenset(
+    ("peak_bytes", "peak_allocated_bytes", "largest_allocation", "allocations", "retained_bytes", "ooms")
+)
+SYNCS = frozenset(("stream_syncs", "event_syncs", "device_syncs"))
 COLOURS = {
     Verdict.VERIFIED: "green",
     Verdict.REPRODUCED: "yellow",
@@ -53,15 +58,21 @@ SIGNS = {
 }
 """Signs on a terminal in front of the words for how a claim or a ticket came out; other verdicts have a ?."""
 LEAST_ROOM = 20
-"""Letters that a column of a table is wrapped to at least; with less room each row is one text."""
+"""Cells that a column of a table is wrapped to at least; with less room each row is one text."""
+LEAST_CUT = 12
+"""Cells that a column is cut to at least; with less room it is left out."""
 SHOWN_POINTS = 3
 """Points of the sweep that are listed for a claim that fails there; the JSON has all."""
+MOST_METRICS, MOST_LINES, MOST_CLAIMS, LONGEST_REASON = 5, {BEFORE: 4, AFTER: 3}, 3, 400
+"""What half a screen has at most: metrics, lines of a variant, claims, and letters of the reason."""
 LARGEST_SOURCE = 4 << 20
 """Bytes of the largest file whose lines are looked up: source is smaller."""
 
 # Control and format characters, surrogates and line separators steer a terminal or reorder its text.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _KEPT = frozenset("\n\t\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}")
+_FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---(?:\n|\Z)", re.DOTALL)
+_COMMENT_OR_RULE = re.compile(r"<!--.*?-->|^---$", re.DOTALL | re.MULTILINE)
 
 Styler = Callable[[str, str], str]
 """Colours a text in the style of a name, such as ``bold`` or ``red``."""
@@ -80,11 +91,12 @@ TableCell = str | Styled
 
 
 class TextSection(NamedTuple):
-    """A titled table, or a titled list of lines where each row has one cell."""
+    """A table with a title, unless that is empty, or a list of lines where each row has one cell."""
 
     title: str
     rows: Sequence[Sequence[TableCell]]
     header: Sequence[str] = ()
+    is_cut: bool = False  # whether the last column gives way where a terminal is too narrow
 
 
 def fields_of(record: object, *names: str) -> dict[str, object]:
@@ -111,15 +123,36 @@ def single_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
+def cells(text: str) -> int:
+    """The columns of a terminal that a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        2 if east_asian_width(char) in "WF" else category(char) not in {"Mn", "Me", "Cf"} for char in text
+    )
+
+
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """A text in lines of at most ``width`` columns, the later ones with an indent; one line for no width."""
+    if text.isascii() or not width:
+        return wrap(text, width, subsequent_indent=indent) if width else [text]
+    # wrap() counts letters: one that takes two columns counts as two, and may end a line all the same.
+    filled = "".join(f"{char}\0" if cells(char) > 1 else char for char in text)
+    return [line.replace("\0", "") for line in wrap(filled, max(width - 1, 1), subsequent_indent=indent)]
+
+
 def plainly(text: str, style: str) -> str:  # noqa: ARG001 - a styler's signature
     """A styler that colours nothing."""
     return text
 
 
-def aligned(rows: Iterable[Sequence[TableCell]], style: Styler = plainly, width: int = 0) -> list[str]:
+def aligned(
+    rows: Iterable[Sequence[TableCell]], style: Styler = plainly, width: int = 0, *, cut: bool = False
+) -> list[str]:
     """Rows of cells as lines with aligned columns, in which nothing can steer a terminal.
 
-    Where a terminal is too narrow, wide columns are wrapped, or else whole rows; nothing is lost.
+    Where a terminal is too narrow, wide columns are wrapped, or else whole rows; nothing is lost, unless the
+    last column is to be ``cut``.
     """
     table: list[list[Styled]] = []
     for row in rows:
@@ -128,36 +161,43 @@ def aligned(rows: Iterable[Sequence[TableCell]], style: Styler = plainly, width:
             text, look = cell if isinstance(cell, Styled) else (cell, "")
             sign = f"{SIGNS[text]} " if width and look and text in SIGNS else ""
             table[-1].append(Styled(f"{sign}{printable(text)}", look))
-    # Widths count letters before they are styled: escape sequences take no column.
-    widths = [max(len(cell.text) for cell in column) for column in zip(*table, strict=True)]
+    # Widths are those of the text before it is styled: escape sequences take no column.
+    widths = [max(cells(cell.text) for cell in column) for column in zip(*table, strict=True)]
     room = width - len(INDENT) * (len(widths) - 1)
+    if cut and width and sum(widths) > room:
+        left = room - sum(widths[:-1])
+        widths[-1] = left if left >= LEAST_CUT else 0
+        for row in table:
+            if cells(row[-1].text) > widths[-1]:
+                text = f"{wrapped(row[-1].text, widths[-1] - 1)[0]}…" if widths[-1] else ""
+                row[-1] = Styled(text, row[-1].style)
     # The widest columns give way first: names and laws stay whole as long as they can.
     while width and sum(widths) > room and max(widths) > LEAST_ROOM:
         widths[widths.index(max(widths))] -= 1
     if width and sum(widths) > room:
         joined = (INDENT.join(cell.text for cell in styled if cell.text) for styled in table)
-        return [line for text in joined for line in wrap(text, width, subsequent_indent=INDENT)]
+        return [line for text in joined for line in wrapped(text, width, INDENT)]
     lines = []
     for styled in table:
-        wrapped = (
-            wrap(cell.text, columns) if len(cell.text) > columns else [cell.text]
+        wrapped_cells = (
+            wrapped(cell.text, columns) if cells(cell.text) > columns else [cell.text]
             for cell, columns in zip(styled, widths, strict=True)
         )
-        for pieces in zip_longest(*wrapped, fillvalue=""):
+        for pieces in zip_longest(*wrapped_cells, fillvalue=""):
             # The style ends with the text: blanks between columns have no colour.
-            cells = (
-                (style(piece, cell.style) if piece else "") + " " * (columns - len(piece))
+            texts = (
+                (style(piece, cell.style) if piece else "") + " " * (columns - cells(piece))
                 for piece, cell, columns in zip(pieces, styled, widths, strict=True)
             )
-            lines.append(INDENT.join(cells).rstrip())
+            lines.append(INDENT.join(texts).rstrip())
     return lines
 
 
 def section_lines(section: TextSection, style: Styler, width: int = 0) -> Iterator[str]:
     """The title of a section, and below it, indented, its header and its rows."""
-    yield style(section.title, "bold")
+    yield from (style(line, "bold") for line in wrapped(section.title, width) if line)
     header = [[Styled(title, "dim") for title in section.header]] if section.header else []
-    lines = aligned([*header, *section.rows], style, width and width - len(INDENT))
+    lines = aligned([*header, *section.rows], style, width and width - len(INDENT), cut=section.is_cut)
     yield from (INDENT + line for line in lines)
 
 
@@ -198,17 +238,97 @@ def circumstances(verification: Verification) -> str:
     """The meter, the device, the version of torch, the revision if any, and how many points were measured."""
     # A point that the meter could not run was not measured, although the sweep has it.
     number = len(verification.sweep) - len(verification.not_measured)
-    points = f", {number} points" if number else ""
+    points = f", {counted(number, 'point')}" if number else ""
+    points += f", {len(verification.not_measured)} not measured" if verification.not_measured else ""
     at = f", at {verification.revision}" if verification.revision else ""
     return f"{verification.meter} {verification.device}, torch {verification.torch}{at}{points}"
 
 
-def outcomes(claims: Iterable[ClaimResult]) -> str:
-    """How many claims came out how: ``3 hold, 1 false as expected``."""
-    words = {True: "hold", False: "false as expected", None: "open"}
-    counts = Counter("NOT AS EXPECTED" if claim.is_surprise else words[claim.holds] for claim in claims)
-    order = ("hold", "false as expected", "NOT AS EXPECTED", "open")
-    return ", ".join(f"{counts[word]} {word}" for word in order if counts[word])
+def outcomes(claims: Sequence[ClaimResult]) -> str:
+    """How many claims came out how: ``35 claims: 30 hold, 5 are false as expected``."""
+    words = {True: "hold", False: "are false as expected", None: "are not checked"}
+    counts = Counter("are NOT AS EXPECTED" if each.is_surprise else words[each.holds] for each in claims)
+    one = {word: word.replace("hold", "holds").replace("are ", "is ") for word in counts}
+    said = (
+        f"{counts[word]} {one[word] if counts[word] == 1 else word}"
+        for word in ("are NOT AS EXPECTED", *words.values())
+        if counts[word]
+    )
+    return f"{counted(len(claims), 'claim')}: {', '.join(said)}"
+
+
+def deciding_changes(verification: Verification) -> list[LawChange]:
+    """The laws that tell the finding: those that the fix changed and that are not 0; else all."""
+    changes = list(law_changes(verification))
+    return [each for each in changes if each.before != each.after and each.text != "0"] or changes
+
+
+def brief_reason(verification: Verification) -> str:
+    """The reason of the verdict; where claims are false, how many are, since each of them is listed."""
+    deciding = [claim for claim in verification.claims if claim.variant in {BEFORE, AFTER}]
+    false = [claim.variant for claim in deciding if claim.holds is False]
+    if false and verification.verdict in {Verdict.REFUTED, Verdict.FAILED}:
+        total = counted(sum(claim.variant in false for claim in deciding), "claim")
+        about = f"{total} about {' and '.join(dict.fromkeys(false))}"
+        return f"{len(false)} of {about} {'is' if len(false) == 1 else 'are'} false"
+    reason = single_line(verification.reason)
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}…"
+
+
+def _change_rows(verification: Verification) -> list[Sequence[TableCell]]:
+    """Before and after of the metrics that tell the finding, or else the times."""
+    from finding_tickets.claims.check import at_text
+
+    rows = [(each.metric, each.text) for each in deciding_changes(verification)]
+    for each in verification.timings:
+        rows += [(f"{each.variant}/{each.reference}", f"{each.text} at {at_text(each.at)}")]
+    return _at_most(MOST_METRICS, rows)
+
+
+def _at_most(most: int, rows: Sequence[Sequence[TableCell]]) -> list[Sequence[TableCell]]:
+    """The first rows; where there are more than ``most``, the last line has their number."""
+    if len(rows) <= most:
+        return list(rows)
+    note = ("", f"and {len(rows) - most + 1} more", *rows[0][2:])
+    return [*rows[: most - 1], tuple(note if place < 2 else "" for place, note in enumerate(note))]
+
+
+def brief_sections(verification: Verification, code_at: CodeAt | None = None) -> Iterator[TextSection]:
+    """Half a screen: what changed, the lines that cost it, how many claims hold, and those to look at."""
+    yield TextSection("", _change_rows(verification))
+    yield TextSection("", [*_lines_that_matter(verification, code_at)], is_cut=True)
+    is_false = verification.verdict in {Verdict.REFUTED, Verdict.FAILED}
+    noted = [
+        claim
+        for claim in verification.claims
+        if claim.is_surprise
+        or (is_false and claim.holds is False and claim.variant in {BEFORE, AFTER})
+        # What the reason says is not said again for each claim.
+        or (verification.variants and claim.holds is None and claim.measured not in verification.reason)
+    ]
+    noted.sort(key=lambda claim: not claim.is_surprise)
+    rows = []
+    for claim in noted:
+        mark, name, claimed, measured = _claim_cells(claim, at_point=True)
+        rows.append((mark, f"{name}: claimed {claimed}; measured {measured.text}"))
+    if verification.claims:
+        yield TextSection(f"{outcomes(verification.claims)} (-v lists them)", _at_most(MOST_CLAIMS, rows))
+
+
+def _lines_that_matter(verification: Verification, code_at: CodeAt | None) -> Iterator[Sequence[TableCell]]:
+    """The lines of ``found`` and ``fix`` at which what decides grows, or else that wait or copy."""
+    metrics = [each.metric for each in deciding_changes(verification)]
+    what = WAITING.intersection(metric.removesuffix("_bytes") for metric in metrics)
+    what |= SYNCS if "syncs" in metrics or "drains" in metrics else set()
+    what |= {"allocations"} if MEMORY.intersection(metrics[:1]) else set()
+    variants = {
+        name: verification.variants[name] for name in (BEFORE, AFTER) if name in verification.variants
+    }
+    is_known = any(site.what in what for variant in variants.values() for site in variant.sites)
+    for name, variant in variants.items():
+        rows = _site_rows(variant.sites, what if is_known else WAITING, code_at)
+        cells_of = [("" if place else name, line, *rest) for place, (line, _, *rest) in enumerate(rows)]
+        yield from _at_most(MOST_LINES[name], cells_of)
 
 
 def verification_sections(verification: Verification, code_at: CodeAt | None = None) -> Iterator[TextSection]:
@@ -231,8 +351,11 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
     laws = [(each.metric, each.before or "", each.after or "") for each in law_changes(verification)]
     claims = [_claim_cells(claim) for claim in verification.claims]
     left_out = [(f"{at_text(each.at)}: {each.why}",) for each in verification.not_measured]
+    header = ("line", "function", "costs", *(["code"] if code_at else []))
     lines = {
-        name: _site_section(name, [site for site in variant.sites if site.what in WAITING], code_at)
+        name: TextSection(
+            f"lines of {name} that wait or copy", _site_rows(variant.sites, WAITING, code_at), header
+        )
         for name, variant in verification.variants.items()
     }
     sections = (
@@ -248,17 +371,24 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
     return (section for section in sections if section.rows)
 
 
-def _claim_cells(claim: ClaimResult) -> tuple[TableCell, ...]:
-    """How a claim came out, and whether the ticket expects that where it is not simply that it holds."""
-    why = f": {claim.why}" if claim.why else ""
+def _claim_cells(claim: ClaimResult, *, at_point: bool = False) -> tuple[Styled, str, str, Styled]:
+    """How a claim came out, and whether the ticket expects that where it is not simply that it holds.
+
+    What was measured is that of the whole sweep, or of the first point at which the claim fails.
+    """
+    why, measured = f": {claim.why}" if claim.why else "", claim.measured
+    if at_point and claim.counterexamples:
+        point, _, value = claim.counterexamples[0].partition(": ")
+        more = len(claim.counterexamples) - 1
+        measured = f"{value} at {point}" + (f" and at {counted(more, 'more point')}" if more else "")
     mark = MARKS[claim.holds]
     # Only what contradicts the ticket is loud: a false claim may be expected to be false.
     if claim.is_surprise:
-        loud, measured = "bold red", f"{claim.measured} (NOT AS EXPECTED{why})"
+        loud, measured = "bold red", f"{measured} (NOT AS EXPECTED{why})"
         return Styled(mark, loud), claim.id, claim.claimed, Styled(measured, loud)
     colour = {True: "green", False: "yellow", None: "magenta"}[claim.holds]
     expected = f" (as expected{why})" if claim.holds is False else ""
-    return Styled(mark, colour), claim.id, claim.claimed, f"{claim.measured}{expected}"
+    return Styled(mark, colour), claim.id, claim.claimed, Styled(f"{measured}{expected}")
 
 
 def laws_by_line(sites: Iterable[SiteLaw]) -> dict[tuple[str, int, str], list[tuple[str, str]]]:
@@ -270,10 +400,12 @@ def laws_by_line(sites: Iterable[SiteLaw]) -> dict[tuple[str, int, str], list[tu
     return lines
 
 
-def _site_section(variant: str, sites: Sequence[SiteLaw], code_at: CodeAt | None) -> TextSection:
-    """Each source line once, with what it costs by which law, and its code where that is known."""
-    rows = []
-    for (file, line, function), laws in laws_by_line(sites).items():
+def _site_rows(
+    sites: Iterable[SiteLaw], what: Collection[str], code_at: CodeAt | None
+) -> list[tuple[TableCell, ...]]:
+    """Each source line with one of the costs ``what``: place, function, laws, and its code if looked up."""
+    rows: list[tuple[TableCell, ...]] = []
+    for (file, line, function), laws in laws_by_line(site for site in sites if site.what in what).items():
         # One read waits and copies: what follows the same law is told once.
         by_law: dict[str, list[str]] = {}
         for metric, law in laws:
@@ -281,8 +413,7 @@ def _site_section(variant: str, sites: Sequence[SiteLaw], code_at: CodeAt | None
         costs = "; ".join(f"{', '.join(metrics)}: {law}" for law, metrics in by_law.items())
         code = (code_at(file, line),) if code_at else ()
         rows.append((Styled(f"{file}:{line}", "cyan"), function, costs, *code))
-    header = ("line", "function", "costs", *(["code"] if code_at else []))
-    return TextSection(f"lines of {variant} that wait or copy", rows, header)
+    return rows
 
 
 def verdict_text(verdict: Verdict, style: Styler, width: int = 0, text: str = "") -> str:
@@ -292,37 +423,45 @@ def verdict_text(verdict: Verdict, style: Styler, width: int = 0, text: str = ""
 
 
 def verification_lines(
-    verification: Verification, style: Styler, width: int = 0, code_at: CodeAt | None = None
+    verification: Verification,
+    style: Styler,
+    width: int = 0,
+    code_at: CodeAt | None = None,
+    *,
+    is_brief: bool = False,
 ) -> Iterator[str]:
     """A verification for a reader; ``style`` colours a text, ``code_at`` looks up the lines that cost."""
-    name, reason = style(printable(verification.ticket), "bold"), printable(verification.reason)
-    title = f"{name}  {verdict_text(verification.verdict, style, width)}"
-    facts = [printable(circumstances(verification))] if verification.verdict is not Verdict.UNVERIFIED else []
-    if width:
-        yield title
-        facts = [line for text in (reason, *facts) for line in wrap(text, width - len(INDENT))]
-    else:
-        yield f"{title}: {reason}"
-    yield from (INDENT + line for line in facts)
-    for section in verification_sections(verification, code_at):
+    name = printable(verification.ticket)
+    reason = printable(brief_reason(verification) if is_brief else verification.reason)
+    head = f"{name}  {verdict_text(verification.verdict, plainly, width)}"
+    title, *lines = wrapped(f"{head}: {reason}", width, INDENT)
+    # The head is coloured where it is not broken.
+    looks = f"{style(name, 'bold')}  {verdict_text(verification.verdict, style, width)}"
+    yield title.replace(head, looks, 1)
+    if verification.verdict is not Verdict.UNVERIFIED:
+        facts = wrapped(printable(circumstances(verification)), width and width - len(INDENT))
+        lines += [INDENT + line for line in facts]
+    yield from lines
+    for section in (brief_sections if is_brief else verification_sections)(verification, code_at):
         if width:
-            yield from ("", *section_lines(section, style, width))
+            yield from (*([] if is_brief else [""]), *section_lines(section, style, width))
         else:
             yield from (INDENT + line for line in section_lines(section, style))
 
 
 def summary_lines(verifications: Iterable[Verification], style: Styler, width: int = 0) -> list[str]:
-    """One line for each verification: its verdict and how many of its claims came out how."""
-    header = tuple(Styled(title, "dim") for title in ("ticket", "verdict", "claims"))
-    rows = (
-        (
-            Styled(each.ticket, "bold"),
-            Styled(each.verdict, COLOURS.get(each.verdict, "red")),
-            outcomes(each.claims),
-        )
-        for each in verifications
-    )
-    return aligned([header, *rows], style, width)
+    """A line for each verification: its verdict, how many claims are as expected, and what changed."""
+    rows: list[Sequence[TableCell]] = [
+        tuple(Styled(title, "dim") for title in ("ticket", "verdict", "as expected", "before -> after"))
+    ]
+    for each in verifications:
+        verdict = Styled(each.verdict, COLOURS.get(each.verdict, "red"))
+        expected = sum(claim.as_expected for claim in each.claims)
+        look = "" if expected == len(each.claims) else "bold red"
+        change = next((f"{one.metric}: {one.text}" for one in deciding_changes(each)), brief_reason(each))
+        counts = Styled(f"{expected} of {len(each.claims)}", look)
+        rows.append((Styled(each.ticket, "bold"), verdict, counts, change))
+    return aligned(rows, style, width, cut=True)
 
 
 class Sources:
@@ -378,69 +517,70 @@ def measured_documents(facts: Facts, rows: Iterable[Row]) -> Iterator[MeasuredDo
             yield MeasuredDocument(document, facts.measured(row))
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentPage:
-    """All that ``show`` says of a document.
+def document_text(
+    facts: Facts,
+    entry: MeasuredDocument,
+    style: Styler,
+    width: int = 0,
+    history: Sequence[str] = (),
+    render: Callable[[str], str] = printable,
+) -> str:
+    """All that ``show`` says of a document, whose file may be gone since it was read.
 
-    ``text`` is that of its file and ``sections`` what is known beside it. ``history`` is what git says, in
-    lines. ``code_at`` looks up lines that cost, where they are still those that were measured.
+    First what was decided and measured, then its Markdown as ``render`` shows it, then what is known beside
+    it and, in lines, what git says.
     """
-
-    entry: MeasuredDocument
-    decided: Sequence[str]
-    text: str
-    sections: Sequence[TextSection]
-    history: Sequence[str]
-    code_at: CodeAt | None
-
-    @property
-    def title(self) -> str:
-        """The ID and the title."""
-        return f"{self.entry.id}: {self.entry.document.title.value}"
-
-
-def document_page(facts: Facts, entry: MeasuredDocument, history: Sequence[str] = ()) -> DocumentPage:
-    """The page of one document, whose file may be gone since it was read."""
     from finding_tickets.register.disposition import disposition_text
     from finding_tickets.register.index import row_of
 
-    row, text = row_of(entry.document), ""
-    with suppress(OSError):
-        text = (facts.root / row.path).read_text(encoding="utf-8-sig", errors="replace")
+    row, done = row_of(entry.document), entry.measured.verification
     is_stale = entry.measured.verdict is Verdict.STALE
-    return DocumentPage(
-        entry=entry,
-        decided=[word for word in (row.severity, disposition_text(row)) if word],
-        text=text,
-        sections=[_related_section(row, entry.document, facts), *_remediation_sections(entry)],
-        history=history,
-        # The lines that were measured are no longer there.
-        code_at=None if is_stale else Sources(facts.root).line,
-    )
-
-
-def document_head(page: DocumentPage, style: Styler, width: int = 0) -> str:
-    """Two lines: what the document is called, and what was decided and measured."""
-    entry = page.entry
-    verdict = verdict_text(entry.measured.verdict, style, width, entry.verdict_text)
-    facts = [*page.decided, verdict, style(printable(entry.document.path), "dim")]
-    return f"{style(printable(page.title), 'bold')}\n{' · '.join(facts)}"
-
-
-def document_rest(page: DocumentPage, style: Styler, width: int = 0) -> str:
-    """What is known beside the text of a document: sections, what was measured, and its history."""
-    done = page.entry.measured.verification
-    blocks = [list(section_lines(section, style, width)) for section in page.sections if section.rows]
+    decided = [word for word in (row.severity, disposition_text(row)) if word]
+    said = f"{entry.verdict_text}: {brief_reason(done)}" if done and not is_stale else entry.verdict_text
+    head = [style(line, "bold") for line in wrapped(printable(f"{entry.id}: {row.title}"), width)]
+    head += wrapped(printable(" · ".join((*decided, row.path))), width)
+    verdict = wrapped(verdict_text(entry.measured.verdict, plainly, width, said), width)
+    head += [style(line, COLOURS.get(entry.measured.verdict, "red")) for line in verdict]
+    head += section_lines(TextSection("", _change_rows(done)), style, width) if done else []
+    text = ""
+    with suppress(OSError):
+        text = render(_to_read(entry.document, (facts.root / row.path).read_bytes()))
+    sections = [_related_section(row, entry.document, facts), *_remediation_sections(entry)]
+    known = [list(section_lines(section, style, width)) for section in sections if section.rows]
     if done:
-        blocks.append(list(verification_lines(done, style, width, page.code_at if width else None)))
-    blocks += [list(page.history)] if page.history else []
-    return "\n\n".join("\n".join(lines) for lines in blocks)
+        # The lines that were measured are no longer there.
+        code_at = None if is_stale or not width else Sources(facts.root).line
+        known.append(list(verification_lines(done, style, width, code_at)))
+    known.append([line for each in history for line in wrapped(each, width, INDENT)])
+    rest = "\n\n".join("\n".join(lines) for lines in known if lines)
+    between = f"\n{style('─' * width, 'dim')}\n" if width else "\n\n"
+    return between.join(filter(None, ("\n".join(head), text, rest)))
 
 
-def document_text(page: DocumentPage, style: Styler) -> str:
-    """A document for a reader of plain text: its Markdown as it is written, and what is known beside it."""
-    blocks = (document_head(page, style), printable(page.text).strip("\n"), document_rest(page, style))
-    return "\n\n".join(filter(None, blocks))
+def _to_read(document: Document, data: bytes) -> str:
+    """The Markdown of a document but for its title: what describes it first, metadata and places last.
+
+    A Remediation that was read is left out, because its claims and variants are shown beside the text.
+    """
+    from finding_tickets.documents.sections import SectionKind, kind_of_title
+
+    order: dict[SectionKind | None, int] = dict.fromkeys((SectionKind.SUMMARY, SectionKind.PROBLEM), 0)
+    order |= dict.fromkeys((SectionKind.METADATA, SectionKind.LOCATION, SectionKind.RELATED), 2)
+    order |= dict.fromkeys((SectionKind.REFERENCES, SectionKind.APPENDIX), 2)
+    kinds = [kind_of_title(each.title) if each.level > 1 else None for each in document.sections]
+    pieces: tuple[list[str], ...] = ([], [], [])
+    for section, kind in zip(document.sections, kinds, strict=True):
+        heading, body, place = section.heading, section.body.span, order.get(kind, 1)
+        text = data[heading.start : body.end].decode(errors="replace").replace("\r\n", "\n")
+        if section.level <= 1 and not any(pieces):
+            text = data[body.start : body.end].decode(errors="replace").replace("\r\n", "\n").lstrip("\ufeff")
+            text = _COMMENT_OR_RULE.sub("", _FRONT_MATTER.sub(r"```yaml\n\1\n```\n", text))
+            # Where a section describes the finding, what stands below the title may be metadata.
+            stated = any(body.start <= each.span.start < body.end for each in document.metadata.values())
+            place = 2 if stated and any(order.get(each) == 0 for each in kinds) else 0
+        if kind is not SectionKind.REMEDIATION or not document.remediation:
+            pieces[place].append(text.strip().removesuffix("\n---").rstrip())
+    return "\n\n".join(text for each in pieces for text in each if text)
 
 
 def _related_section(stated: Row, document: Document, facts: Facts) -> TextSection:
@@ -469,6 +609,10 @@ def _remediation_sections(entry: MeasuredDocument) -> Iterator[TextSection]:
             box = "[x]" if item.done else "[ ]"
             answers.append((box, item.text, ", ".join(answer.claims) or answer.why or ""))
     yield TextSection("Checklist", answers, ("", "item", "answered by"))
+    code = {"verifier": remediation.verifier} | {
+        name: each.raw for name, each in remediation.variants.items()
+    }
+    yield TextSection("Code", [(name, place) for name, place in code.items() if place])
     # A verification shows the same claims with their outcome.
     if not (done and done.claims):
         from finding_tickets.register.index import stated_claim

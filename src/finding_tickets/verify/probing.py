@@ -39,6 +39,16 @@ class ProbedCost:
 
 
 @dataclass(frozen=True)
+class CallingLine:
+    """A line of the repository's own code that leads to a site in an installed package."""
+
+    file: str
+    line: int
+    function: str
+    statement: str
+
+
+@dataclass(frozen=True)
 class ProbedSite:
     """A source line that waits, copies or allocates: its text, and how often it does so."""
 
@@ -48,6 +58,9 @@ class ProbedSite:
     what: str
     text: str
     cost: ProbedCost
+    statement: str = ""  # all of its lines, on one
+    called_from: tuple[CallingLine, ...] = ()  # the most frequent first
+    repeated: bool = True  # whether it may have run more than once
 
 
 @dataclass(frozen=True)
