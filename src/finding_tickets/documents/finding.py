@@ -8,16 +8,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from finding_tickets.documents.cross_reviews import read_reviews, reviewer_word, reviewing
 from finding_tickets.documents.locations import read_code, read_locations, read_mentioned, stated_locations
 from finding_tickets.documents.metadata import (
+    LABELS,
     Metadata,
     file_name,
     item_text,
     labelled_values,
+    labels_in,
     read_id,
     read_title,
 )
 from finding_tickets.documents.relations import read_references, read_relations, stated_relations
 from finding_tickets.documents.remediation import read_remediation
-from finding_tickets.documents.resolutions import read_corrections, read_resolution, read_severity_changes
+from finding_tickets.documents.resolutions import (
+    changes_in,
+    read_corrections,
+    read_resolution,
+    read_severity_changes,
+)
 from finding_tickets.documents.sections import DocumentPart, SectionKind, sections_by_kind
 from finding_tickets.documents.source import Excerpt, Source, Values, row_of_record
 from finding_tickets.model.ticket import Ticket
@@ -44,6 +51,8 @@ _SUMMARIES = (
     *("Observed Behaviour", "Observed Behavior"),
 )
 _FIXES = ("Recommended Fix", "Proposed Fix", "Suggested Fix", "Fix Plan", "Fix", "Recommendation")
+# Text, and no row of a table or key of a mapping that something broke.
+_PROSE = re.compile(r"[\w`*(\[\"'](?![\w ]*:\s)(?![\w ]*:$)")
 _DONE = (SectionKind.RESOLUTION, SectionKind.CORRECTION)
 _CHECKED = (SectionKind.VERIFICATION, *_DONE)
 
@@ -89,7 +98,7 @@ def read_finding(
         "updated": metadata.string("Updated"),
         "code_repository": metadata.string("Code Repository"),
         "locations": locations,
-        "summary": next(summaries, None) or _labelled(metadata, _SUMMARIES),
+        "summary": next(summaries, None) or _labelled(metadata, _SUMMARIES) or next(_opening(sections), None),
         "recommended_fix": next(fixes, None) or _labelled(metadata, _FIXES),
         "related": list(stated_relations(metadata.entries.values())),
         "checklist": [item for part in _checked(sections) for item in read_checklist(part)],
@@ -177,8 +186,19 @@ def _checked(sections: Sequence[DocumentPart]) -> Iterator[DocumentPart]:
 
 def _labelled(metadata: Metadata, names: Iterable[str]) -> Values | None:
     """What a ticket without sections says under the first of the labels that it has."""
+    # ``Issue: BUG-7`` is the ID.
     entries = (metadata.get(name) for name in names)
-    return next((entry.value.record() for entry in entries if entry), None)
+    return next((entry.value.record() for entry in entries if entry and entry != metadata.stated_id), None)
+
+
+def _opening(sections: Sequence[DocumentPart]) -> Iterator[Values]:
+    """The text below the title that is neither a labelled value nor a remark on the severity."""
+    for part in (part for part in sections if part.heading is None or part.heading.level == 1):
+        words = part.source.vocabulary.severities
+        for text in filter(lambda text: _PROSE.match(text.raw), part.paragraphs):
+            labels = labels_in(part.source, text.start, text.end, LABELS)
+            if next(labels, None) is None and next(changes_in(text, words), None) is None:
+                yield text.record()
 
 
 def _checked_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:

@@ -45,12 +45,22 @@ _LANGUAGE_END = re.compile(r"[\s:{]")
 # A place stands near the beginning of a comment; a line of a megabyte is not searched for one.
 _LONGEST_COMMENT = 300
 
-_FILES = re.compile(r".*(?:files?|paths?)|location")
-_LINES = re.compile(r"lines?(?:numbers?|ranges?|affected)?")
+_FILES = re.compile(
+    r".*(?:files?|paths?)|(?:code|affected)?locations?|where|targets?|linesofcode|affectedcode"
+)
+# A link to lines of a file at a revision.
+_BLOB = re.compile(
+    r"https?://[^\s()]+?/(?:blob|tree|src)/[^/\s]+/(?P<path>[^\s()#?]+)(?:#L?(?P<lines>\d+(?:-L?\d+)?))?"
+)
+_LINES_BY_HASH = re.compile(r"(?<=\.\w)#(?=L\d)|(?<=\.\w\w)#(?=L\d)|(?<=\.\w\w\w)#(?=L\d)")
+_LINES = re.compile(r"(?:affected)?lines?(?:numbers?|ranges?|affected)?")
 _SYMBOLS = re.compile(r"(?:functions?|class(?:es)?|methods?|modules?|symbols?)+")
 _BARE = re.compile(rf"(?:{_FILES.pattern})|(?:{_LINES.pattern})|(?:{_SYMBOLS.pattern})")
 _MORE_LINES = re.compile(r"[\s,]*[\dL][\dL\s,\u2013-]*")
 _LINES_BEHIND = re.compile(r"[\s(,]*(?:lines?\b|L(?=\d)|:(?=\s*\d))[^`]*", re.IGNORECASE)
+_LINES_OF_SPAN = re.compile(r"`[\s(,]*(?:lines?\s|L(?=\d))\s*(?P<lines>~?\d[\dL,\s\u2013-]*)", re.IGNORECASE)
+# In front matter, a place may be a mapping.
+_LINES_STATED = re.compile(r"\blines?:[ \t]*[\"'\[]?(?P<lines>\d[\d,\s\u2013-]*)", re.IGNORECASE)
 _FILE_THEN_LINES = re.compile(rf"(?<![\w./\\-])([\w./\\-]+\.{EXTENSION})\b\s*:?")
 _LINES_THEN_FILE = re.compile(rf"\(([\w./\\-]{{1,300}}\.{EXTENSION})\)")
 _NOWHERE = re.compile(
@@ -79,6 +89,10 @@ def line_ranges(text: str) -> Lines:
 
 def _path_and_lines(text: str) -> tuple[str, Lines]:
     """A path and the lines that may follow it after a colon; a remark beside the path is left out."""
+    if "#" in text or "://" in text:
+        if blob := _BLOB.search(text):
+            return blob["path"], line_ranges(blob["lines"] or "")
+        text = _LINES_BY_HASH.sub(":", text)
     match = _PATH_AND_LINES.fullmatch(text)
     if match is None and (found := _FILE_IN_PROSE.search(text)):
         text = found[0]
@@ -181,7 +195,13 @@ def read_mentioned(part: DocumentPart) -> list[Values]:
     Where no code span is a path, the paths in the text.
     """
     body = part.body
-    found = [location for span in body.code_spans() for location in place_of(span)]
+    found = []
+    for span in body.code_spans():
+        for place in place_of(span):
+            behind = body.source.data[span.end : span.end + _LONGEST_COMMENT].decode(errors="replace")
+            if not place["lines"] and (stated := _LINES_OF_SPAN.match(behind)):
+                place["lines"] = line_ranges(stated["lines"])
+            found.append(place)
     paths = (body.piece(*match.span()) for match in _FILE_IN_PROSE.finditer(body.raw))
     return found or [location for text in paths for location in place_of(text)]
 
@@ -231,7 +251,9 @@ def _files_in(value: Excerpt) -> Iterator[tuple[Excerpt, str, Lines]]:
     for text, behind in zip(paths, [*(each.start for each in paths[1:]), value.end], strict=True):
         path, lines = _path_and_lines(text.plain)
         between = value.source.raw(text.end, max(text.end, behind)).strip("`")
-        if not lines and _LINES_BEHIND.fullmatch(between):
+        if not lines and (stated := _LINES_STATED.search(text.raw)):
+            lines = line_ranges(stated["lines"])
+        elif not lines and _LINES_BEHIND.fullmatch(between):
             lines = line_ranges(between.replace("(", " ").replace(")", " "))
         elif lines and _MORE_LINES.fullmatch(between):
             lines += line_ranges(between)

@@ -7,19 +7,22 @@ front matter, of which only the upper level is read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
 from finding_tickets.documents.source import Block, Excerpt, Source, Values, plain, table_of
 from finding_tickets.model.vocabulary import Vocabulary, Words, squeeze, word_for
 
-# A label stands at the beginning of a line, or behind a bar in a line of several; bold marks may close
-# before the colon, behind it, or behind the value.
+# A label stands at the beginning of a line, perhaps behind a sign, or behind a bar in a line of several; bold
+# marks may close before the colon, behind it, or behind the value. In place of the colon may be a dash.
 _LABEL = re.compile(
     rb"(?m)(?:(?:^|(?<=\r))[ \t]*(?:>[ \t]*)*|(?:\||\xc2\xb7|\xe2\x80\xa2)[ \t]+)"
+    rb"(?:[\xe2\xf0][\x80-\xbf\xef]+[ \t]*)?"
     rb"(?P<mark>\*\*|__)(?P<label>[^*\r\n]+?)"
-    rb"(?::(?P=mark)|(?P=mark)[ \t]*:|:[ \t]+(?P<value>[^*\r\n]+?)(?P=mark)(?=[ \t]*(?:$|\r|\|)))"
+    rb"(?::(?P=mark)|(?P=mark)[ \t]*(?::|(?P<dash>-|\xe2\x80[\x93\x94])(?=[ \t]))"
+    rb"|:[ \t]+(?P<value>[^*\r\n]+?)(?P=mark)(?=[ \t]*(?:$|\r|\|)))"
 )
 _BARE_LABEL = re.compile(
     rb"(?m)(?:^|(?<=\r))[ \t]*(?P<label>[A-Za-z][\w()/ -]{0,40}?)[ \t]*:(?=\s)(?P<value>)"
@@ -29,26 +32,38 @@ _BARS = (b"|", b"\xc2\xb7", b"\xe2\x80\xa2")
 _SEPARATOR = re.compile(rb"[ \t]+(?:\||\xc2\xb7|\xe2\x80\xa2)\s*\Z")
 _FIELD_AND_VALUE = 2
 # What heads the first column of a table whose rows are labelled values.
-_COLUMN_TITLES = frozenset(["field", "key", "property", "attribute", "item", "name", "metadata"])
+_COLUMN_TITLES = frozenset(
+    ["field", "key", "property", "attribute", "item", "name", "metadata", "label", "aspect", "detail", ""]
+)
+_VALUE_TITLES = frozenset(["value", "values", "detail", "details", "description", "content", ""])
 _KEY = re.compile(rb"(?<![^\r\n])(?P<quote>[\"']?)(?P<key>\w[^\r\n:]*?)(?P=quote)[ \t]*:(?=[ \t\r\n]|\Z)")
+# A text of several lines, whose mark is no part of it, and what states that there is no value.
+_BLOCK_SCALAR = re.compile(rb"[ \t]*[|>][-+0-9]*[ \t]*(?:#[^\r\n]*)?(?=[\r\n])")
+_NO_VALUE = frozenset(["null", "~", "[]", "{}", "_No response_", "-", "\u2013", "\u2014"])
 _COMMENT = re.compile(rb"(?:^|[ \t])#[^\r\n]*\Z")
 _LINE_END = re.compile(rb"[\r\n]")
 
 # The labels under which a value of the metadata is looked for, the best first.
-_KEYS: Mapping[str, list[str]] = {
-    name: [squeeze(label) for label in labels.split(", ")]
+ROWS: Mapping[str, tuple[str, ...]] = {
+    name: tuple(labels.split(", "))
     for name, labels in {
-        "ID": "Ticket ID, ID, Review ID, Ticket, Finding ID, Bug ID, Issue ID",
-        "Severity": "Severity, Priority",
-        "Status": "Status, State",
+        "ID": "Ticket ID, ID, Review ID, Ticket, Finding ID, Bug ID, Issue ID, Issue Number, Issue Key",
+        "Severity": "Severity, Priority, Severity Level, Severity Rating, Issue Severity, Bug Severity, "
+        "Finding Severity, Risk Level, Risk Rating",
+        "Status": "Status, State, Current Status, Issue Status, Bug Status, Ticket Status, Finding Status",
         "Resolution": "Resolution, Outcome, Disposition",
         "Batch": "Batch",
-        "Agent": "Agent, Agents, Reporter, Reported By, Found By, Discovered By, Source Agent",
-        "Domain": "Domain, Domains, Component, Components, Area, Subsystem",
-        "Assignee": "Assignee, Assigned To, Owner",
-        "Created": "Created, Date Created, Date Discovered, Discovered, Opened, Reported, Filed, Date",
-        "Updated": "Updated, Last Updated, Last Modified, Modified",
-        "Closed": "Closed, Date Closed, Resolved, Date Resolved, Fixed, Date Fixed, Fix Date, Fixed On",
+        "Agent": "Agent, Agents, Reporter, Reported By, Found By, Discovered By, Source Agent, Submitted By, "
+        "Filed By, Opened By, Raised By, Created By, Identified By, Auditor",
+        "Domain": "Domain, Domains, Component, Components, Area, Subsystem, Affected Component, "
+        "Affected Components",
+        "Assignee": "Assignee, Assigned To, Owner, Assignees, Assigned",
+        "Created": "Created, Date Created, Date Discovered, Discovered, Opened, Reported, Filed, Date, "
+        "Created At, Created On, Creation Date, Date Reported, Date Found, Date Opened, Date Filed, "
+        "Discovery Date, Reported On, Found On, Opened On, Discovered On",
+        "Updated": "Updated, Last Updated, Last Modified, Modified, Updated At, Updated On, Last Update",
+        "Closed": "Closed, Date Closed, Resolved, Date Resolved, Fixed, Date Fixed, Fix Date, Fixed On, "
+        "Closed At, Closed On, Resolved At, Resolved On, Resolution Date",
         "Code Repository": "Code Repository",
         "Title": "Title",
         "Category": "Category, Categories",
@@ -61,8 +76,22 @@ _KEYS: Mapping[str, list[str]] = {
         "Specification": "Specification, Spec, Design Document",
     }.items()
 }
-_BARE = re.compile("|".join(key for keys in _KEYS.values() for key in keys))
+_KEYS = {name: [squeeze(label) for label in labels] for name, labels in ROWS.items()}
+_PLACES = (
+    r"(?:affected|related|source|code)?(?:files?|paths?|locations?)|where|targets?|linesofcode|affectedcode"
+    r"|(?:affected)?lines?(?:numbers?)?|functions?|symbols?"
+)
+LABELS = re.compile("|".join([*(key for keys in _KEYS.values() for key in keys), _PLACES]))
+# These name the document only where an ID stands beside them.
+_MAYBE_IDS = ("key", "reference", "ref", "number", "issue", "bug", "finding", "identifier", "code")
+# A section may hold nothing but one of these.
+_ALONE = frozenset(
+    key
+    for name in ("ID", "Severity", "Status", "Agent", "Domain", "Assignee", "Created")
+    for key in _KEYS[name]
+)
 _BETWEEN = re.compile(rb"\s[/&+]\s|\sand\s|[,;]|<br ?/?>|(?:^|[\r\n])[ \t]*-[ \t]")
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _NUMBER = re.compile(r"(?:batch\s*#?|b)?([0-9]{1,9})(?:\b(?![.\w]).*)?", re.IGNORECASE)
 
 _ARROW = re.compile(r"\u2192|\u21d2|[-=]+>")
@@ -70,6 +99,8 @@ _STRUCK = re.compile(r"~~.*?~~")
 _TOKEN = re.compile(r"[\w'\u2019]+")
 # No spelling of a vocabulary has more words: what follows is a remark.
 _LONGEST_WORD = 4
+# A section with more text than this says something about its value.
+_LONGEST_VALUE = 60
 
 _REVIEW_TITLE = re.compile(
     r"\b(?:implementation|code|change|plan|task|phase|final|integration) review\b|\breview of\b",
@@ -77,9 +108,12 @@ _REVIEW_TITLE = re.compile(
 )
 _FINDING_TITLE = re.compile(
     r"(?:(?:finding|bug|fix|issue|defect|ticket)(?: (?:ticket|report|finding))?\s*[:\u2013\u2014]"
-    r"|(?:finding|bug|fix|issue) (?:ticket|report)(?:\s+-\s|\s+(?=[A-Z][A-Z0-9]*-)|$))\s*",
+    r"|(?:finding|bug|fix|issue) (?:ticket|report)(?:\s+-\s|\s+(?=[A-Z][A-Z0-9]*-)|$)"
+    r"|(?:finding|bug|issue|defect|ticket)\s+(?=[A-Z][A-Z0-9]*-[\w-]*\d(?:\s*:|\s+[-\u2013\u2014]\s)))\s*",
     re.IGNORECASE,
 )
+_SIGN = re.compile(r"^[\u2190-\U0001faff\ufe0f]+\s+")
+_NUMBERED = re.compile(r"\d{1,3}[.)]\s+(?=\S)")
 # What heads every document that was made of one template, and says nothing of this one.
 _BOILERPLATE = re.compile(
     r"(?:(?:bug|finding|issue|defect|feat|feature|jank|ticket|enhancement|problem)s?[ -]?)*"
@@ -87,7 +121,7 @@ _BOILERPLATE = re.compile(
     re.IGNORECASE,
 )
 _COLON_OR_DASH = re.compile(r":|\s[-\u2013\u2014]\s")
-_SEPARATORS = " :-\u2013\u2014"
+_SEPARATORS = " :|-\u2013\u2014"
 _TASK = re.compile(r"\b(?P<word>task|step|phase|milestone)\s+(?P<number>\d+)\b", re.IGNORECASE)
 # A single word behind the severity is the slug, and says nothing of the domain.
 _DOMAIN_AND_SLUG = 2
@@ -107,8 +141,8 @@ class LabelledValue(NamedTuple):
 
     @property
     def plain(self) -> str:
-        """The value without markup."""
-        return self.value.plain
+        """The value without markup; empty where it states that there is none."""
+        return "" if self.value.raw in _NO_VALUE else self.value.plain
 
     @property
     def whole(self) -> Excerpt:
@@ -128,8 +162,8 @@ def labelled_values(
             table = table_of(source, block)
             titles = table.titles
             # Without a header of its own, the first row of a table of labels is its header for Markdown.
-            titled = titles[0] in _COLUMN_TITLES
-            valued = len(titles) == _FIELD_AND_VALUE or (titled and titles[1:2] == ["value"])
+            titled = titles[0] in _COLUMN_TITLES and len(titles) > 1
+            valued = len(titles) == _FIELD_AND_VALUE or (titled and titles[1] in _VALUE_TITLES)
             for row in table.body if titled else table.rows:
                 if row.text:
                     yield from labels_in(source, row.block.start, row.block.end)
@@ -147,10 +181,12 @@ def labelled_values(
             matches = list(_KEY.finditer(source.data, block.start, block.end))
             ends = [*(match.start() for match in matches), block.end][1:]
             for match, until in zip(matches, ends, strict=True):
-                piece = source.data[match.end() : until].rstrip()
+                scalar = _BLOCK_SCALAR.match(source.data, match.end(), until)
+                begin = scalar.end() if scalar else match.end()
+                piece = source.data[begin:until].rstrip()
                 if not _LINE_END.search(piece.strip()) and not piece.lstrip().startswith((b'"', b"'")):
                     piece = _COMMENT.sub(b"", piece)
-                text = source.text(match.end(), match.end() + len(piece))
+                text = source.text(begin, begin + len(piece))
                 if len(text.raw) > 1 and text.raw[0] == text.raw[-1] and text.raw[0] in "\"'":
                     text = text.piece(1, -1)
                 yield LabelledValue(match["key"].decode(), text, match.start())
@@ -165,9 +201,18 @@ def labels_in(
         return
     data = source.data[start:end]
     matches = _matches(_LABEL, data) if marked else []
+    # A dash behind bold words sets apart a remark, unless the words are such a label.
+    if any(match["dash"] for match in matches):
+        matches = [
+            match
+            for match in matches
+            if not match["dash"] or (bare and bare.fullmatch(squeeze(match["label"].decode())))
+        ]
     if bare:
         named = _matches(_BARE_LABEL, data)
-        matches += [match for match in named if bare.fullmatch(squeeze(match["label"].decode()))]
+        known = [match for match in named if bare.fullmatch(squeeze(match["label"].decode()))]
+        # Beside two known labels, what else looks like one is a label, too, and no part of a value.
+        matches += named if len(known) > 1 else known
         matches.sort(key=lambda match: match.start())
     ends = [*(match.start() for match in matches), len(data)][1:]
     for match, until in zip(matches, ends, strict=True):
@@ -176,6 +221,9 @@ def labels_in(
         # A value ends before the bar that sets apart the next label.
         if data[first:last].rstrip().endswith(_BARS) and (bar := _SEPARATOR.search(data, first, last)):
             last = bar.start()
+        # A backslash at the end of a line breaks it.
+        if data[first:last].endswith((b"\\\n", b"\\\r", b"\\\r\n")):
+            last = len(data[:last].rstrip()) - 1
         value = source.text(start + first, start + last)
         yield LabelledValue(plain(match["label"].decode()), value, start + match.start())
 
@@ -186,6 +234,36 @@ def _matches(label: re.Pattern[bytes], data: bytes) -> list[re.Match[bytes]]:
         return list(label.finditer(data))
     lines = (label.match(data, line.start()) for line in _LINE.finditer(data))
     return [match for match in lines if match]
+
+
+def _in_cells(source: Source, block: Block) -> list[LabelledValue]:
+    """The values of a table with labels at the head of its columns, or in its cells before the values."""
+    table = table_of(source, block)
+    titles = table.titles
+    known = []
+    if len(table.body) == 1 or len(titles) > _FIELD_AND_VALUE:
+        known = [bool(LABELS.fullmatch(squeeze(title))) for title in titles]
+    if len(table.body) == 1 and 1 < sum(known) >= len(titles) / 2:
+        # A column for each label and a single row say the same as a row for each label.
+        return [LabelledValue(title.title(), cell, cell.start) for title, cell in table.records[0].items()]
+    cells = (cell for row in table.rows if not row.text for cell in table.cells(row) if cell.raw)
+    first = next(cells, None)
+    if first and ":" in first.raw.rstrip(":*_ "):
+        # ``| Severity: High | Type: Race |``
+        return [
+            entry
+            for cell in (first, *cells)
+            for entry in labels_in(source, cell.start, cell.end, LABELS)
+            if entry.value.raw
+        ]
+    if len(titles) > _FIELD_AND_VALUE and all(known[::2]) and len(titles) % 2 == 0 and not any(known[1::2]):
+        # ``| Severity | High | Status | Open |``
+        rows = [table.cells(row) for row in table.rows]
+        pairs = (pair for row in rows for pair in zip(row[::2], row[1::2], strict=True))
+        return [
+            LabelledValue(label.plain.rstrip(" :"), value, label.start) for label, value in pairs if label.raw
+        ]
+    return []
 
 
 def text_of(item: Block) -> tuple[int, int]:
@@ -212,19 +290,38 @@ class Metadata:
         """Collect the rows; of rows with the same label the first counts, and the others are reported."""
         self.source = source
         self.entries: dict[str, LabelledValue] = {}
-        for block in blocks:
-            entries: Iterable[LabelledValue] = labelled_values(source, [block], _BARE)
-            table = table_of(source, block) if block.kind == "Table" else None
-            titles = table.titles if table and len(table.body) == 1 else []
-            if table and len(titles) > 1 and all(_BARE.fullmatch(squeeze(title)) for title in titles):
-                # A column for each label and a single row say the same as a row for each label.
-                cells = table.records[0].items()
-                entries = [LabelledValue(title.title(), cell, cell.start) for title, cell in cells]
+        held = list(blocks)
+        for block, follower in zip_longest(held, held[1:]):
+            stated = _in_cells(source, block) if block.kind == "Table" else []
+            entries = stated or list(labelled_values(source, [block], LABELS))
+            if entries and follower and follower.kind == "List" and not entries[-1].value.raw:
+                # ``**Files:**`` and a list below it.
+                entries[-1] = entries[-1]._replace(value=source.whole(follower))
             for entry in entries:
                 if entry.key in self.entries:
                     message = f"{entry.label} is given twice; the first one counts"
                     entry.value.report("metadata-twice", message)
                 self.entries.setdefault(entry.key, entry)
+
+    def add_section(self, headline: Excerpt, blocks: Sequence[Block]) -> bool:
+        """Take a section for a row that holds nothing but a value; whether it is one, and new.
+
+        The value stands below the heading (``## Severity``) or in it (``## Severity: High``).
+        """
+        label, _, stated = headline.raw.partition(":")
+        key, value = squeeze(label), None
+        if key not in _ALONE or any(key in keys and self.get(name) for name, keys in _KEYS.items()):
+            return False
+        if stated.strip():
+            value = headline.piece(len(label) + 1)
+        elif len(blocks) == 1 and blocks[0].kind == "Paragraph":
+            value = self.source.whole(blocks[0])
+        if value is None or not 0 < len(value.raw) <= _LONGEST_VALUE:
+            return False
+        if "\n" in value.raw or "\r" in value.raw:
+            return False
+        self.entries.setdefault(key, LabelledValue(plain(label), value, headline.start))
+        return True
 
     @property
     def rows(self) -> Values:
@@ -236,10 +333,23 @@ class Metadata:
         found = (self.entries.get(key) for key in _KEYS.get(name) or (squeeze(name),))
         return next((entry for entry in found if entry and entry.plain), None)
 
+    @property
+    def stated_id(self) -> LabelledValue | None:
+        """The row with the ID."""
+        if stated := self.get("ID"):
+            return stated
+        pattern = self.source.vocabulary.an_id
+        maybe = (self.entries.get(key) for key in _MAYBE_IDS)
+        return next((each for each in maybe if each and pattern.fullmatch(each.plain)), None)
+
     def string(self, name: str) -> Values | None:
         """The field of a row: its value without markup."""
         entry = self.get(name)
-        return entry.value.record(value=entry.plain) if entry else None
+        if entry is None:
+            return None
+        is_list = entry.value.raw.startswith(("- ", "["))
+        texts = [text.plain for text in listed(entry.value) if text.raw] if is_list else [entry.plain]
+        return entry.value.record(value=", ".join(texts))
 
     def number(self, name: str) -> Values | None:
         """The field of a row as an integer; None inside where it is not one."""
@@ -284,7 +394,8 @@ def listed(value: Excerpt) -> list[Excerpt]:
     separators = [match.span() for match in _BETWEEN.finditer(source.data[start:end])]
     starts = [start, *(start + stop for _, stop in separators)]
     ends = [*(start + begin for begin, _ in separators), end]
-    return [source.text(*span) for span in zip(starts, ends, strict=True)]
+    pieces = (source.text(*span) for span in zip(starts, ends, strict=True))
+    return [text.piece(1, -1) if _QUOTED.fullmatch(text.raw) else text for text in pieces]
 
 
 def beginnings(phrase: str) -> Iterator[str]:
@@ -350,9 +461,9 @@ def kind_of(title: Excerpt | None, metadata: Metadata) -> Literal["finding", "re
     named = (
         source.vocabulary.an_id.fullmatch(stem),
         name.severity,
-        name.id and metadata.get("Status"),
+        (name.id or leading) and metadata.get("Status"),
         leading and stem.upper().startswith(leading),
-        metadata.get("ID"),
+        metadata.stated_id,
     )
     return "finding" if any(named) else None
 
@@ -360,7 +471,7 @@ def kind_of(title: Excerpt | None, metadata: Metadata) -> Literal["finding", "re
 def read_id(metadata: Metadata, title: Excerpt | None) -> Values:
     """The ID from the metadata, else from a title (``BUG-7: ...``, ``Task 5 ...``), else the file's name."""
     source, vocabulary = metadata.source, metadata.source.vocabulary
-    stated = metadata.get("ID")
+    stated = metadata.stated_id
     if stated:
         match = re.match(rf"(?:{vocabulary.id_pattern})(?=$|\s|\()", stated.plain, re.IGNORECASE)
         if match is None:
@@ -397,9 +508,9 @@ def read_title(metadata: Metadata, title: Excerpt | None, document_id: str) -> V
     if _REVIEW_TITLE.search(before):
         rest = words[len(before) :].lstrip(_SEPARATORS)
     else:
-        rest = _FINDING_TITLE.sub("", words, count=1)
+        rest = _FINDING_TITLE.sub("", _SIGN.sub("", words), count=1)
         own = re.match(rf"\[?{re.escape(document_id)}\]?(?![\w-])", rest, re.IGNORECASE)
-        rest = rest[own.end() :].lstrip(_SEPARATORS) if own else rest
+        rest = _NUMBERED.sub("", rest[own.end() :].lstrip(_SEPARATORS) if own else rest, count=1)
     if stated and (not rest or _BOILERPLATE.fullmatch(rest.strip(_SEPARATORS))):
         return stated.value.record(value=stated.plain)
     return title.record(value=rest or words)
@@ -418,8 +529,11 @@ def _before_colon(title: str) -> str:
 def _leading_id(source: Source, title: str) -> str | None:
     """The ID with which a title begins: ``BUG-025: ...``, ``[BUG-025] ...``, ``Bug Ticket: BUG-025: ...``."""
     pattern = source.vocabulary.id_pattern
-    match = re.match(
-        rf"(?:\[({pattern})\]|({pattern})\s*(?::|\s[-\u2013\u2014]\s|$))",
-        _FINDING_TITLE.sub("", title, count=1),
-    )
-    return (match[1] or match[2]).upper() if match else None
+    rest = _FINDING_TITLE.sub("", _SIGN.sub("", title), count=1)
+    match = re.match(rf"(?:\[({pattern})\]|({pattern})\s*(?:[:|]|\s[-\u2013\u2014]\s|$))", rest)
+    # Without a sign behind it, the ID is one if the file is called after it: no text says "UTF-8" so.
+    bare = None if match else re.match(rf"({pattern})\s", rest)
+    if bare and file_name(source.path, source.vocabulary).id != bare[1].upper():
+        bare = None
+    match = match or bare
+    return next(group for group in match.groups() if group).upper() if match else None

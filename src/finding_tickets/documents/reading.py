@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from finding_tickets.documents.finding import read_finding
-from finding_tickets.documents.metadata import Metadata, kind_of
-from finding_tickets.documents.sections import DocumentPart, SectionKind, read_sections, title_of
+from finding_tickets.documents.metadata import kind_of
+from finding_tickets.documents.sections import DocumentPart, read_metadata, read_sections, title_of
 from finding_tickets.documents.source import DEEPEST, TOO_DEEP, Source, table_of
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.ticket import ImplementationReview, Ticket
@@ -42,14 +42,11 @@ def read_document(
     if _is_text(source):
         parts = read_sections(source)
         _check_source(source, parts)
+        metadata = read_metadata(source, parts)
         title = title_of(parts)
-        # Labelled values stand below the title, and in the metadata section.
-        holding = [
-            part
-            for part in parts
-            if part.kind is SectionKind.METADATA or part.heading is None or part.heading.level == 1
-        ]
-        metadata = Metadata(source, (block for part in holding for block in part.blocks))
+        if title and metadata.get("Title") and not any(p.heading and p.heading.level == 1 for p in parts):
+            # Front matter has the title, so that no heading below it is one.
+            title = None
         kind = kind_of(title, metadata)
         if kind:
             _check_tables(source, parts)

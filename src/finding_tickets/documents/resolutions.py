@@ -225,7 +225,9 @@ def read_severity_changes(metadata: Metadata, parts: Iterable[DocumentPart]) -> 
     """The changes that the metadata's row and ``parts`` state, each once; advice to change it is none."""
     words = metadata.source.vocabulary.severities
     found: list[Values] = []
-    if stated := metadata.get("Severity"):
+    stated = metadata.get("Severity")
+    # Two words without such a sign, as in "P1 - urgent", state no change.
+    if stated and any(sign in stated.value.raw.lower() for sign in (*_SIGNS, "~~", "was", "(")):
         # ``P1 -> P3``, ``P3 (downgraded from P1)``, ``~~P1~~ P3``
         mentioned = [word for token in re.findall(r"\w+", stated.plain) if (word := word_for(token, words))]
         revised = mentioned_word(stated.plain, words)
@@ -238,7 +240,7 @@ def read_severity_changes(metadata: Metadata, parts: Iterable[DocumentPart]) -> 
                 found += _labelled_change(labelled_values(each.source, each.blocks, _BARE), words)
         found += _labelled_change((entry for entry in part.entries if "severity" in entry.key), words)
         start = part.heading.start if part.heading else part.start
-        found += _changes_in(part.source.text(start, part.end), words)
+        found += changes_in(part.source.text(start, part.end), words)
     unique: dict[tuple[str | None, str], Values] = {}
     for change in found:
         unique.setdefault((change["original"], change["revised"]), change)
@@ -259,7 +261,7 @@ def _labelled_change(entries: Iterable[LabelledValue], words: Words) -> Iterator
         yield text.record(original=original, revised=revised)
 
 
-def _changes_in(text: Excerpt, words: Words) -> Iterator[Values]:
+def changes_in(text: Excerpt, words: Words) -> Iterator[Values]:
     """The changes that running text states."""
     lowered = text.raw.lower()
     if not any(sign in lowered for sign in _SIGNS):

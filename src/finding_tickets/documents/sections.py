@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
-from finding_tickets.documents.metadata import LabelledValue, labelled_values
+from finding_tickets.documents.metadata import LabelledValue, Metadata, labelled_values
 from finding_tickets.documents.source import (
     Block,
     Excerpt,
@@ -34,10 +34,18 @@ class SectionKind(Enum):
     """
 
     METADATA = r"(?:(?:ticket|review|bug|finding|issue) )?(?:metadata|information)"
-    LOCATION = r"(?:(?:code|affected|file) )?(?:location|file)s?|affected code|where"
+    LOCATION = (
+        r"(?:(?:code|affected|file|source|bug) )?(?:location|file)s?|affected code|where"
+        r"|lines of code|targets?"
+    )
     FILES_CHANGED = r"files? (?:changed|modified|touched)|(?:changed|modified) files?"
     SUMMARY = r"(?:one line |executive )?summary|overview|tl ?dr"
-    PROBLEM = r"(?:the )?(?:problem|symptom|issue|bug)s?(?: statement| description)?|what s wrong"
+    PROBLEM = (
+        r"(?:the )?(?:problem|symptom|issue|bug)s?(?: statement| description| details?)?"
+        r"|(?:finding|vulnerability) (?:description|details?)"
+        r"|what s wrong|what happen(?:s|ed)|describe the (?:bug|issue|problem)"
+        r"|(?:actual|observed) (?:behaviou?r|results?)"
+    )
     DESCRIPTION = (
         r"(?:detailed |full )?(?:description|analysis|details)|technical (?:analysis|details)"
         r"|root cause.*|(?:steps to )?reprod\w+.*|(?:code )?evidence|impact.*|system context"
@@ -227,6 +235,30 @@ def read_sections(source: Source) -> tuple[DocumentPart, ...]:
     levels = (block.level for block in blocks if block.level > 1)
     level = max(_SECTION_LEVEL, min(levels, default=_SECTION_LEVEL))
     return tuple(_cut(source, tuple(blocks), 0, len(source.data), level))
+
+
+def read_metadata(source: Source, parts: Sequence[DocumentPart]) -> Metadata:
+    """The labelled values below the title and in the metadata section, and sections that hold only one."""
+    headed = [part for part in parts if part.heading]
+    # Without a heading of level 1, the first one is the title, if it begins the document.
+    before = [block for part in parts[:1] if not part.heading for block in part.blocks]
+    untitled = headed and all(block.kind == "FrontMatter" for block in before)
+    untitled = untitled and not any(part.heading and part.heading.level == 1 for part in headed)
+    holding = [
+        part
+        for part in parts
+        if part.kind is SectionKind.METADATA
+        or part.heading is None
+        or part.heading.level == 1
+        or (untitled and part is headed[0] and part.kind is None)
+    ]
+    metadata = Metadata(source, (block for part in holding for block in part.blocks))
+    for part in parts:
+        if part not in holding and part.kind in (None, SectionKind.RESOLUTION) and part.headline:
+            blocks = [block for block in part.blocks if block.kind != "Rule"]
+            if metadata.add_section(part.headline, blocks):
+                part.kind = SectionKind.METADATA
+    return metadata
 
 
 def title_of(parts: Iterable[DocumentPart]) -> Excerpt | None:

@@ -34,9 +34,9 @@ _BLOCKS = _CONTAINERS | frozenset(
     ["Heading", "Paragraph", "CodeBlock", "HtmlBlock", "Table", "TableHead", "TableRow", "TableCell"]
 )
 _FRONT_MATTER = re.compile(
-    rb"""---[ \t]*(?:\r\n|\r|\n)
+    rb"""(?:---[ \t]*(?:\r\n|\r|\n)|(?=\w+:\t))
     (?P<text>[\w"'][^\r\n:]*:(?:[ \t][^\r\n]*)?(?:\r\n|\r|\n)(?:[^\r\n]*(?:\r\n|\r|\n))*?)
-    (?:---|\.\.\.)[ \t]*(?:\r\n|\r|\n|\Z)""",
+    (?:---?|\.\.\.)[ \t]*(?:\r\n|\r|\n|\Z)""",
     re.VERBOSE,
 )
 

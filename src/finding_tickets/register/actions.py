@@ -10,6 +10,7 @@ from functools import partial
 from typing import Concatenate, ParamSpec
 
 from finding_tickets.documents.edit.changes import RelationLink, relate, row_of, set_row, tick
+from finding_tickets.documents.metadata import ROWS
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import plain
 from finding_tickets.errors import BadDataError, UsageError
@@ -79,14 +80,14 @@ def _day(value: str, _: Vocabulary) -> str:
 
 
 KEYS: Mapping[str, MetadataKey] = {
-    "severity": MetadataKey(("Severity",), "severity", partial(_word, words="severities"), required=True),
-    "status": MetadataKey(("Status",), "status", partial(_word, words="statuses"), required=True),
+    "severity": MetadataKey(ROWS["Severity"], "severity", partial(_word, words="severities"), required=True),
+    "status": MetadataKey(ROWS["Status"], "status", partial(_word, words="statuses"), required=True),
     "batch": MetadataKey(("Batch",), "batch", _number),
     "agent": MetadataKey(("Agent",), "agent", partial(_word, words="agents")),
     "domain": MetadataKey(("Domain",), "domains", partial(_word, words="domains"), several=True),
-    "assignee": MetadataKey(("Assignee",), "assignee"),
+    "assignee": MetadataKey(ROWS["Assignee"], "assignee"),
     "created": MetadataKey(("Created", "Date Discovered", "Date"), "created", _day),
-    "updated": MetadataKey(("Updated",), "updated", _day),
+    "updated": MetadataKey(ROWS["Updated"], "updated", _day),
     "code-repository": MetadataKey(("Code Repository",), "code_repository"),
 }
 """The rows that the tool gives a meaning."""
@@ -147,10 +148,13 @@ def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> No
     edit.labels |= labels
     expected = partial(_reads, key=key, values=values, vocabulary=edit.vocabulary)
     # Nothing to do is no change: Updated keeps its date, too.
-    if expected(edit.document) or (not values and row_of(edit.page, key.labels) is None):
+    row = row_of(edit.page, key.labels)
+    if expected(edit.document) or (not values and row is None):
         return
     # What a resolution amounts to is read in the light of the status.
     fields = {key.field, *(["outcome", "resolution"] if key is KEYS["status"] else [])}
+    # Text below a value becomes a paragraph of its own, which may be the first that says what is wrong.
+    fields |= {"summary"} if row and len(row[1].raw.splitlines()) > 1 else set()
     what = f"{key.labels[0]} {', '.join(values)}"
     edit.change(what, set_row(edit.page, key.labels, values), expected, fields, labels)
 
@@ -215,10 +219,14 @@ def _key_for(name: str, document: Document) -> tuple[str, MetadataKey]:
     if wanted == "resolution":
         raise UsageError("the resolution is written by closing", hint="tickets close ID --as ...")
     keys = KEYS if isinstance(document, Ticket) else {}
+    present = {squeeze(label): label for label in document.metadata}
+    label = present.get(wanted)
     for known, key in keys.items():
-        if wanted in map(squeeze, (known, *key.labels)):
+        # Beside ``Severity``, a row ``Priority`` is a row of its own.
+        labels = [squeeze(each) for each in key.labels]
+        rows = [each for each in labels if each in present]
+        if wanted == squeeze(known) or (wanted in labels and (not label or [wanted] == rows[:1])):
             return known, key
-    label = next((label for label in document.metadata if squeeze(label) == wanted), None)
     if label and wanted:
         return label, MetadataKey((label,))
     from difflib import get_close_matches

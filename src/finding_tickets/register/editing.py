@@ -117,7 +117,13 @@ def _fields(document: Document, labels: Collection[str]) -> dict[str, Any]:
     texts are the bytes of the file, which a change keeps or replaces.
     """
     rows = {label: text.raw for label, text in document.metadata.items() if squeeze(label) not in labels}
-    titles = [(section.level, section.title) for section in document.sections]
+    set_at = [text.span.start for label, text in document.metadata.items() if squeeze(label) in labels]
+    # A heading may be the row that is changed: ``## Severity: High``.
+    titles = [
+        (section.level, section.title)
+        for section in document.sections
+        if not any(section.heading.start <= at < section.heading.end for at in set_at)
+    ]
     fields = {name: _meaning(value) for name, value in document if name not in {"metadata", "sections"}}
     return {**fields, "other metadata": rows, TITLES: titles}
 

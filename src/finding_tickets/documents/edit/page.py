@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.documents.sections import DocumentPart, read_sections
+from finding_tickets.documents.sections import DocumentPart, read_metadata, read_sections
 from finding_tickets.documents.source import Block, Source, walk
 from finding_tickets.model.record import Text
 from finding_tickets.model.vocabulary import Vocabulary
@@ -49,4 +49,7 @@ class Page:
 def page_of(document: Document, data: bytes, vocabulary: Vocabulary) -> Page:
     """The page of a document that was read from ``data``."""
     source = Source(document.path, data, vocabulary)
-    return Page(source, document, read_sections(source))
+    parts = read_sections(source)
+    # A section that is no more than a row of the metadata is one here, too.
+    read_metadata(source, parts)
+    return Page(source, document, parts)
