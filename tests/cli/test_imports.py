@@ -93,7 +93,7 @@ def test_only_what_measures_needs_torch(repository: Repository) -> None:
     # Last the commands that write.
     reading = ["list", "list verdict:verified", "show A-1", "lint", "report", "graph", "verify --stale"]
     writing = ["set A-1 severity=P1", "new --title x --severity P2", "reopen A-1 --reason x"]
-    writing += ["close A-1 --as not-a-bug", "init"]
+    writing += ["close A-1 --as not-a-bug", "init --yes"]
     measuring = ["verify A-1", "verify --all", f"probe {root}/train.py", "audit A-1"]
     line = [sys.executable, "-c", WITHOUT_TORCH, root, *reading, *measuring, *writing]
     ends = json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout)

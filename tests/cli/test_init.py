@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import shutil
 import subprocess
@@ -285,3 +286,25 @@ def test_a_verifier_that_is_there_is_enough(empty: Repository, tickets: Tickets)
     """No example is added to a repository that has verifiers."""
     empty.write("verifiers/mine.py", "")
     assert ["tickets.toml", "tickets/.gitkeep"] == tickets("init", "--yes").out.split()
+
+
+@pytest.mark.parametrize(("answer", "is_written"), [("y", True), ("", False), ("no", False)])
+def test_a_terminal_is_asked(
+    empty: Repository, tickets: Tickets, monkeypatch: pytest.MonkeyPatch, answer: str, is_written: bool
+) -> None:
+    """Only yes writes, and no answer is no error."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(answer + "\n"))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    ran = tickets("init")
+    assert (0, is_written) == (ran.code, (empty.root / "tickets.toml").exists())
+    assert ("nothing was written" in ran.err) is not is_written
+
+
+def test_nobody_to_ask(empty: Repository, tickets: Tickets) -> None:
+    """The plan and the configuration are shown, nothing is written, and that is wrong usage."""
+    empty.ticket("A-1", path="docs/a.md")
+    before = digests(empty.root)
+    ran = tickets("init")
+    assert (2, before) == (ran.code, digests(empty.root))
+    assert ["--- tickets.toml", 'tickets = ["docs"]'] == ran.out.splitlines()[0:3:2]
+    assert "  docs: 1 document\n" in ran.err

@@ -173,3 +173,61 @@ def test_sarif(tickets: Tickets, repository: Repository) -> None:
     dangling_and_misspelt(repository)
     (run,) = json.loads(tickets("lint", "--format", "sarif").out)["runs"]
     assert ["spelling", "dangling-relation"] == [result["ruleId"] for result in run["results"]]
+
+
+def test_statistics_count_each_rule(tickets: Tickets, repository: Repository) -> None:
+    """The most frequent first, with how many --fix can fix; a count fails nothing."""
+    for name in ("B1-PT-01", "B1-PT-02"):
+        dangling_and_misspelt(repository, name)
+    repository.ticket("B1-PT-03", severity="p2")
+    repository.write("tickets/empty.md", "")
+    assert 4 == tickets("lint").code
+    ran = tickets("lint", "--statistics")
+    rows = [line.split() for line in ran.out.splitlines()]
+    assert 0 == ran.code
+    assert ["RULE", "LEVEL", "COUNT", "FIXABLE"] == rows[0]
+    # Two tickets name one that is not there, and all three spell P2 otherwise.
+    assert [
+        ["spelling", "note", "3", "3"],
+        ["dangling-relation", "warning", "2", "0"],
+        ["empty-file", "error", "1", "0"],
+    ] == rows[1:]
+    named = {"rule": "spelling", "level": "note", "count": 3, "fixable": 3}
+    assert named == tickets("lint", "--statistics", "--format", "json").data[0]
+    assert 2 == tickets("lint", "--statistics", "--format", "sarif").code
+
+
+def test_a_baseline_leaves_what_is_new(tickets: Tickets, repository: Repository) -> None:
+    """What it knows may move to another line, but not occur once more; the file is always the same."""
+    file = repository.write("tickets/empty.md", "").parents[1] / "known.json"
+    dangling_and_misspelt(repository)
+    assert 0 == tickets("lint", "--write-baseline", str(file)).code
+    known = file.read_bytes()
+    ticket = repository.root / "tickets/B1-PT-01.md"
+    ticket.write_text(ticket.read_text().replace("## Location", "A line.\n\n## Location"))
+    ran = tickets("lint", "--baseline", str(file))
+    assert (0, "") == (ran.code, ran.out)
+    tickets("lint", "--write-baseline", str(file))
+    assert known == file.read_bytes()
+    ticket.write_text(ticket.read_text() + "\n- B9-PT-10: the same\n")
+    repository.write("tickets/other.md", "")
+    ran = tickets("lint", "--baseline", str(file))
+    assert (4, {"dangling-relation", "empty-file"}) == (ran.code, set(shown(ran)))
+
+
+def test_a_baseline_forgets_what_is_gone(tickets: Tickets, repository: Repository) -> None:
+    """It says how many problems are gone: here two."""
+    dangling_and_misspelt(repository)
+    file = repository.root / "known.json"
+    tickets("lint", "--write-baseline", str(file))
+    repository.ticket()
+    assert tickets("lint", "--baseline", str(file)).err.startswith("2 problems of ")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"known": {"a": {"b": {"c": 0}}}}', '{"known": {"a": 1}}'])
+def test_what_is_no_baseline(tickets: Tickets, repository: Repository, text: str) -> None:
+    """It is refused, as is a file of the register as the place for one."""
+    repository.ticket()
+    file = repository.write("known.json", text)
+    assert 4 == tickets("lint", "--baseline", str(file)).code
+    assert 2 == tickets("lint", "--write-baseline", str(repository.root / "tickets/B1-PT-01.md")).code

@@ -28,7 +28,9 @@ class Command(NamedTuple):
 
 # Places and summaries are text, so that neither the overview nor another command imports the module.
 COMMANDS = {
-    "init": Command("init:init", "adopting.md", "Configure a register and write a first verifier."),
+    "init": Command(
+        "init:init", "adopting.md", "Show the tickets that are there, and configure a register for them."
+    ),
     "list": Command("list:list_tickets", "queries.md", "List documents with severity, status and verdict."),
     "show": Command("show:show", "git.md", "Show documents with their verdict, laws and claims."),
     "new": Command("new:new", "tickets.md", "Write a ticket under the next free ID."),

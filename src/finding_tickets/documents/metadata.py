@@ -459,6 +459,8 @@ def kind_of(title: Excerpt | None, metadata: Metadata) -> Literal["finding", "re
     stem, name = PurePosixPath(source.path).stem, file_name(source.path, source.vocabulary)
     leading = _leading_id(source, words)
     named = (
+        # The heading of a template that was filled in.
+        _BOILERPLATE.fullmatch(words) and metadata.get("Status") and metadata.get("Title"),
         source.vocabulary.an_id.fullmatch(stem),
         name.severity,
         (name.id or leading) and metadata.get("Status"),

@@ -218,11 +218,11 @@ def _words(vocabulary: type[StrEnum]) -> Spelled:
 
 _SUGGESTED = {
     "severities": {
-        "P0": "critical, blocker, blocking, showstopper, urgent, emergency, catastrophic, sev0",
-        "P1": "high, major, serious, severe, important, sev1",
-        "P2": "medium, moderate, normal, med, average, sev2",
-        "P3": "low, minor, small, sev3",
-        "P4": "info, informational, information, trivial, nit, cosmetic, note, suggestion, negligible, sev4",
+        "P0": "critical, blocker, blocking, showstopper, urgent, emergency, catastrophic, sev0, s0",
+        "P1": "high, major, serious, severe, important, sev1, s1",
+        "P2": "medium, moderate, normal, med, average, sev2, s2",
+        "P3": "low, minor, small, sev3, s3",
+        "P4": "info, informational, trivial, nit, cosmetic, note, suggestion, negligible, sev4, s4",
     },
     "statuses": {
         "open": "planned, to do, backlog, pending, draft, proposed, active, unresolved, untriaged, ready,"

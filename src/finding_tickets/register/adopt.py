@@ -43,6 +43,9 @@ _USUAL_NAMES = (
     "agents changelog claude contributing gemini index license readme roadmap security summary todo"
 )
 _NAMES = frozenset(_USUAL_NAMES.split())
+# What calls a document a finding: its ID, the label of the ID, or its type.
+_ID_LABELS = frozenset(["ticketid", "findingid", "bugid", "issueid"])
+_CALLED = re.compile(r"\b(?:bug|defect|finding|issue|vulnerability)s?\b", re.IGNORECASE)
 _FINDING_SERIES = frozenset(["BUG", "DEFECT", "FINDING", "ISSUE", "VULN"])
 # What a template leaves to be filled in: a choice of words, a mark, letters where an ID has digits.
 _CHOICE = re.compile(r"\w\W*\|\W*\w|\w`? ?/ ?`?\w[^/]*/ ?`?\w|<[^<>]*>|\{[^{}]*\}|\[[^\[\]]{2,}\]|\bTBD\b")
@@ -51,7 +54,7 @@ _NO_TITLE = re.compile(
     r"(?:short |finding |bug )?title(?: here)?|<[^<>]+>|\[[^\[\]]+\]|\{.+\}", re.IGNORECASE
 )
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_FEW_PARTS, _MANY_PEERS, _LONGEST = 2, 3, 40
+_ENOUGH, _FEW_VALUES, _MANY_PEERS, _LONGEST = 4, 2, 3, 40
 
 
 class Wording(NamedTuple):
@@ -127,9 +130,7 @@ class Survey:
             lines += ["", f"# {_MEANING[key]}", f"[{table}{key}]"]
             for word, counts in sorted(words.items()):
                 uses = ", ".join(f"{text(spelling)} in {count}" for spelling, count in counts.items())
-                lines.append(
-                    f"{word} = {text(list(counts))}  # {uses}" if word else f"# of no word yet: {uses}"
-                )
+                lines.append(f"{word} = {text(list(counts))}  # {uses}" if word else f"# no word yet: {uses}")
         return "\n".join(lines) + "\n"
 
 
@@ -228,18 +229,20 @@ def _registers(root: Path, paths: Iterable[str]) -> list[str]:
 def _left_out(found: Sequence[_Read]) -> dict[str, str]:
     """Why each file that is no document is none."""
     left_out = {each.path: why for each in found if (why := _why_not(each))}
-    # What says little of itself is a ticket among tickets of the same series.
-    peers = Counter(key for each in found if each.path not in left_out and (key := _peer(each)))
+    # What says little of itself is a ticket where nearly everything beside it is one.
+    beside = Counter(_parent(each.path) for each in found)
+    tickets = Counter(_parent(each.path) for each in found if each.path not in left_out)
     for each in found:
-        if left_out.get(each.path) == SHAPELESS and (key := _peer(each)) and peers[key] >= _MANY_PEERS:
+        folder = _parent(each.path)
+        among = tickets[folder] >= max(_MANY_PEERS, beside[folder] * 2 / 3)
+        if (
+            among
+            and left_out.get(each.path) == SHAPELESS
+            and each.document
+            and each.document.kind == "finding"
+        ):
             del left_out[each.path]
     return left_out
-
-
-def _peer(each: _Read) -> tuple[str, str] | None:
-    """The folder above that of a document with an ID of its own, and the series of the ID."""
-    parts = numbered(each.document.id.value) if each.document and _NO_ID not in each.rules else None
-    return (_parent(_parent(each.path)), parts.series) if parts else None
 
 
 def _why_not(each: _Read) -> str | None:
@@ -252,11 +255,12 @@ def _why_not(each: _Read) -> str | None:
     if document is None:
         return BY_NAME if is_usual else SHAPELESS
     if document.kind == "review":
-        says = document.verdict or document.requirements or document.issues
-        return None if says and (document.reviewer or document.date or document.commits) else SHAPELESS
+        # A report of findings has no change that it is about.
+        is_about_change = document.commits or document.plan
+        return None if is_about_change and (document.verdict or document.requirements) else SHAPELESS
     if _is_template(document):
         return TEMPLATE
-    ok = _is_shaped(document, has_id=has_id, strictly=is_usual)
+    ok = _is_shaped(document, has_id=has_id, is_usual=is_usual)
     return None if ok else BY_NAME if is_usual else SHAPELESS
 
 
@@ -265,47 +269,58 @@ def _is_template(ticket: Ticket) -> bool:
     values = [_COMMENT.sub("", text.raw).strip("`*_ ") for text in ticket.metadata.values()]
     chosen = [each.raw for each in (ticket.severity, ticket.status) if each]
     return (
-        (len(values) > _FEW_PARTS and not any(values))
+        (len(values) > _FEW_VALUES and not any(values))
         or any(_CHOICE.search(_COMMENT.sub("", raw)) for raw in chosen)
         or bool(_LETTERS.fullmatch(ticket.id.value) or _NO_TITLE.fullmatch(ticket.title.value))
     )
 
 
-def _is_shaped(ticket: Ticket, *, has_id: bool, strictly: bool) -> bool:
+def _is_shaped(ticket: Ticket, *, has_id: bool, is_usual: bool) -> bool:
     """Whether a document states of itself what a finding does: the less by labels, the more by its parts."""
-    labels = {squeeze(label) for label in ticket.metadata}
-    severity = _is_understood(ticket.severity, "severities")
-    status = _is_understood(ticket.status, "statuses")
-    # A plan or a telemetry record has a priority, too.
-    is_severity = severity and "priority" not in labels - {"severity"}
-    parts = sum(
-        bool(part)
-        for part in (
-            *(ticket.locations, ticket.summary, ticket.recommended_fix, ticket.checklist, ticket.reviews),
-            *(ticket.evidence, ticket.resolution, ticket.related, ticket.remediation),
-        )
+    stated = {squeeze(label): text.raw for label, text in ticket.metadata.items()}
+    ranked = _is_understood(ticket.severity, "severities") or bool(
+        file_name(ticket.path, Vocabulary()).severity
     )
+    # A plan or a telemetry record has a priority, too.
+    severity = ranked and not ("priority" in stated and "severity" not in stated)
+    status = _is_understood(ticket.status, "statuses")
     heading = next((each.title for each in ticket.sections if each.level == 1), "")
-    series = ticket.id.value.split("-")[0]
-    is_called_one = is_finding_title(heading) or (has_id and series in _FINDING_SERIES)
-    if strictly:
-        return has_id and is_severity and parts >= _FEW_PARTS
-    if is_severity or file_name(ticket.path, Vocabulary()).severity:
-        return has_id or is_called_one or parts >= _FEW_PARTS
-    if is_called_one:
-        return (has_id or status) and (status or parts > 0)
+    called = (
+        is_finding_title(heading)
+        or (has_id and ticket.id.value.split("-")[0] in _FINDING_SERIES)
+        or not _ID_LABELS.isdisjoint(stated)
+        or any(_CALLED.search(stated.get(label, "")) for label in ("type", "kind", "labels", "tags"))
+    )
+    fields = (ticket.locations, ticket.summary, ticket.recommended_fix, ticket.checklist, ticket.reviews)
+    others = (ticket.evidence, ticket.resolution, ticket.related, ticket.remediation)
+    parts = sum(map(bool, (*fields, *others))) or len(ticket.sections) > 1
+    filed = Vocabulary().folder_of(ticket.path) is not None
+    score = 2 * severity + 2 * called + has_id + status + filed + parts
+    if is_usual:
+        return severity and has_id and parts > 1
+    if severity or called:
+        return score >= (_ENOUGH if called else _ENOUGH + 1)
     placed = any(place.lines or place.symbol for place in ticket.locations)
     told = bool(ticket.summary or ticket.recommended_fix)
-    return has_id and (severity or status) and placed and told
+    return has_id and (ranked or status) and placed and (told or filed)
 
 
 def _is_understood(field: Field[Any] | None, key: str) -> bool:
     """Whether a value stands in the document and is a word, or a spelling for which one can be proposed."""
     if field is None or not field.raw:
         return False
-    return field.value is not None or any(
-        word_for(each, SUGGESTED[key]) for each in beginnings(plain(field.raw))
-    )
+    return field.value is not None or _spelling(field.raw, key)[1] is not None
+
+
+def _spelling(raw: str, key: str) -> tuple[str, str | None]:
+    """What in a value may be a spelling of which word; all of it where nothing is."""
+    text, words = plain(raw), SUGGESTED[key]
+    known = [(each, word) for each in beginnings(text) if (word := word_for(each, words))]
+    if key == "severities" and not known:
+        # As the reader does: the only one that is mentioned.
+        known = [(each, word) for each in re.findall(r"\w+", text) if (word := word_for(each, words))]
+        known = known if len({word for _, word in known}) == 1 else []
+    return known[0] if known else (text[:_LONGEST], None)
 
 
 def _wordings(documents: Iterable[Document], vocabulary: Vocabulary) -> Iterator[Wording]:
@@ -318,9 +333,7 @@ def _wordings(documents: Iterable[Document], vocabulary: Vocabulary) -> Iterator
         for key, field in (("severities", ticket.severity), ("statuses", ticket.status)):
             if field is None or field.value is not None:
                 continue
-            text = plain(field.raw)
-            tries = ((each, word_for(each, SUGGESTED[key])) for each in beginnings(text))
-            spelling, word = next((each for each in tries if each[1]), (text[:_LONGEST], None))
+            spelling, word = _spelling(field.raw, key)
             at = key, squeeze(spelling) or spelling
             found[at].append((spelling, ticket))
             meant[at] = word

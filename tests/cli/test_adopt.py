@@ -1,0 +1,144 @@
+"""What of a repository is adopted: tickets by their shape, with what their folders and their words say."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.cli.adoptable import EVERY, SEVERITIES, Made, make
+
+from finding_tickets.register.adopt import survey
+from finding_tickets.register.load import load
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Ran
+    from tests.conftest import Repository
+
+Tickets = Callable[..., "Ran"]
+CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
+
+
+@pytest.fixture
+def made(repository: Repository) -> Made:
+    """A small one: two rounds of each severity, form and folder, and of each kind of other file."""
+    (repository.root / "tickets").rmdir()
+    return make(repository.root, tickets=2 * EVERY * 5, others=34)
+
+
+def test_tickets_are_taken_by_their_shape(made: Made) -> None:
+    """Each of them with its title and its severity, and nothing else."""
+    found = survey(made.root)
+    (made.root / "tickets.toml").write_text(found.settings())
+    read = {each.path: each for each in load(made.root).documents}
+    assert set(made.tickets) == set(read)
+    assert set(made.others) == set(found.left_out)
+    as_read = {
+        path: (each.title.value, each.severity.value if each.kind == "finding" and each.severity else None)
+        for path, each in read.items()
+    }
+    assert made.tickets == as_read
+
+
+def test_contradictions_are_those_that_were_planted(made: Made, tickets: Tickets) -> None:
+    """The survey counts them by folder, and lint lists each."""
+    tickets("init", "--yes")
+    listed = tickets("lint", "--select", "folder", "--format", "json").data
+    assert made.contradictions == {problem["file"] for problem in listed}
+    # One ticket of nine.
+    assert len(made.tickets) // EVERY == len(made.contradictions)
+    assert len(listed) == sum(each.contrary for each in survey(made.root).filed)
+
+
+def test_folders_say_what_tickets_do_not(made: Made, tickets: Tickets) -> None:
+    """A ticket without a status stands as its folder says, and is shown so."""
+    tickets("init", "--yes")
+    # The end of a line is the path, the begin the status.
+    lines = tickets("list", "--columns", "status,path").out.splitlines()
+    said = {line.split()[-1] for line in lines if " (folder)  " in line}
+    # So is the outcome of what is merely closed, as in wontfix/.
+    assert made.filed
+    assert made.filed <= said
+    names = {each.path: each.id.value for each in load(made.root).documents}
+    assert " (by its folder) · " in tickets("show", names[min(made.filed)]).out
+
+
+def test_words_are_proposed(made: Made) -> None:
+    """Each word that the tool lacks once, with how many tickets have it, for the user to correct."""
+    text = survey(made.root).settings()
+    proposed = tomllib.loads(text)
+    assert {"P0": ["Critical"], "P1": ["high"], "P2": ["Medium"], "P3": ["Low"], "P4": ["nit"]} == proposed[
+        "severities"
+    ]
+    # 90 tickets and 9 severities in turn: 10 of each, and two of these are Critical.
+    assert 10 == len(made.tickets) // len(SEVERITIES)
+    assert 'P0 = ["Critical"]  # "Critical" in 20\n' in text
+    assert ["⚪ Planned"] == proposed["statuses"]["open"]
+
+
+def test_a_word_that_nobody_knows(repository: Repository) -> None:
+    """It is a comment, until the user says what it means."""
+    repository.ticket("B1-PT-01", severity="Zork")
+    assert '# no word yet: "Zork" in 1\n' in survey(repository.root).settings()
+
+
+@pytest.mark.parametrize("options", [[], ["--pyproject"]])
+def test_a_name_that_looks_like_a_pattern(
+    repository: Repository, tickets: Tickets, options: list[str]
+) -> None:
+    """What is left out is written so that it means this file alone."""
+    repository.write("pyproject.toml", "[project]\nname = 'x'\n")
+    for name in ("[a]", "a"):
+        repository.ticket(f"A-{len(name)}", path=f"docs/{name}.md")
+    repository.write("docs/[b].md", "# B\n")
+    repository.ticket("A-9", path="docs/b.md")
+    assert 0 == tickets("init", "--yes", *options).code
+    assert {"A-1", "A-3", "A-9"} == {each.id.value for each in load(repository.root).documents}
+    assert {"not-a-document"}.isdisjoint(problem.rule for problem in load(repository.root).problems)
+
+
+def test_ids_that_collide_and_registers_below(repository: Repository, tickets: Tickets) -> None:
+    """Both are said before anything is written; the other register keeps its tickets."""
+    for folder in ("a", "b"):
+        repository.ticket("B1-PT-01", path=f"{folder}/one.md")
+    repository.write("other/tickets.toml", "")
+    repository.ticket("B1-PT-01", path="other/tickets/one.md")
+    ran = tickets("init")
+    assert (2, False) == (ran.code, (repository.root / "tickets.toml").exists())
+    for line in ("1 ID of more than one document: B1-PT-01 (a/one.md, b/one.md)", "of their own: other\n"):
+        assert line in ran.err
+    assert "several folders make one register" in ran.err
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the public corpus of tickets is not at hand")
+@pytest.mark.parametrize("place", [".", "docs/bugs"])
+def test_the_corpus_beside_other_files(made: Made, tickets: Tickets, place: str) -> None:
+    """Its tickets are taken too, wherever its folders are, and nothing else."""
+    shutil.copytree(CORPUS, made.root / place, dirs_exist_ok=True)
+    for path in made.others:
+        (made.root / path).touch()
+    of_corpus = {path.relative_to(CORPUS).as_posix() for path in CORPUS.rglob("*.md")}
+    wanted = {f"{place}/{path}".removeprefix("./") for path in of_corpus} | set(made.tickets)
+    assert 0 == tickets("init", "--yes").code
+    assert wanted == {row["path"] for row in tickets("list", "--format", "json").data}
+
+
+@pytest.mark.slow
+def test_a_repository_of_a_thousand_files(repository: Repository, tickets: Tickets) -> None:
+    """Every command of the first hour ends with 0, and no problem stands above an answer."""
+    (repository.root / "tickets").rmdir()
+    made = make(repository.root, tickets=300, others=700)
+    assert 0 == tickets("init", "--yes").code
+    listed = tickets("list")
+    assert (0, 301) == (listed.code, len(listed.out.splitlines()))
+    # Thing number 2 of 7 in turn, the first time of which is at 2: 2 + 7 * 42 = 296.
+    assert 43 == len(tickets("list", "hook").out.splitlines()) - 1
+    counted = {
+        each["rule"]: each["count"] for each in tickets("lint", "--statistics", "--format", "json").data
+    }
+    # 300 // 9 = 33
+    assert (33, 33) == (len(made.contradictions), counted["folder"])
+    assert 0 == tickets("report").code
