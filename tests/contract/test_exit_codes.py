@@ -167,7 +167,7 @@ EDITING: dict[str, tuple[Files, list[str], int]] = {
     "close as fixed by force without a reason": ({}, ["close A-1 --as fixed --force"], 2),
     "close as fixed by force": ({}, ["close A-1 --as fixed --force --reason 'seen'"], 0),
     "force what needs none": ({}, ["close A-1 --as wont-fix --force --reason x"], 2),
-    "close without saying how": ({}, ["close A-1"], 2),
+    "close what nothing verifies": ({}, ["close A-1"], 1),
     "close as what is no outcome": ({}, ["close A-1 --as done"], 2),
     "close as a duplicate of nothing": ({}, ["close A-1 --as duplicate"], 2),
     "close as a duplicate of itself": ({}, ["close A-1 --as duplicate --of A-1"], 2),

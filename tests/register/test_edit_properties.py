@@ -134,14 +134,13 @@ def tries_of_tickets(ticket: Ticket) -> Iterator[Try]:
             original = OTHER if outcome is Outcome.DUPLICATE else None
             # What decides to keep the code is not fixed without force.
             forced = outcome is Outcome.FIXED
-            end = closing(
-                Closing(outcome, TODAY, "so | it `is`", original, forced), lambda _: Verdict.VERIFIED
-            )
+            wanted_end = Closing(outcome, TODAY, "so | it `is`", original, forced)
+            end = closing(wanted_end, lambda _: Verdict.VERIFIED, Path())
             yield Try(f"close as {outcome}", [end], is_closed_as(outcome))
     else:
         yield Try(
             "reopen",
-            [reopening("it is *not* so", TODAY)],
+            [reopening("it is *not* so", TODAY, Path())],
             lambda it: status_of(it) is Status.OPEN and outcome_of(it) is None,
         )
     for relationship in Relationship:

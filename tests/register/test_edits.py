@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -254,7 +255,7 @@ def close(
     outcome: Outcome, verdict: Verdict = Verdict.UNVERIFIED, *, reason: str = "", forced: bool = False
 ) -> Step:
     """Close a ticket that was measured with this verdict."""
-    return closing(Closing(outcome, TODAY, reason, forced=forced), lambda _: verdict)
+    return closing(Closing(outcome, TODAY, reason, forced=forced), lambda _: verdict, Path())
 
 
 def test_closing_writes_status_and_record() -> None:
@@ -309,7 +310,7 @@ def test_a_verified_decision_to_keep_the_code_is_no_fix() -> None:
 def test_reopening_keeps_what_closed_the_ticket() -> None:
     """Under a heading from which nothing is read any more."""
     closed = edited(TABLE + "| **Resolution** | |\n", close(Outcome.NOT_A_BUG, reason="rare"))
-    new = edited(closed, reopening("not that rare", TODAY))
+    new = edited(closed, reopening("not that rare", TODAY, Path()))
     assert "| **Status** | `open` |" in new
     assert "| **Resolution** |  |" in new
     assert "## Earlier Resolution\n\n**Status:** Not a bug\n**Closed:** 2031-05-07\n**Reason:** rare\n" in new

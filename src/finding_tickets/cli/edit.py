@@ -23,15 +23,15 @@ from finding_tickets.cli.output import Format, say, write, write_json
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.ground.files import rewrite
-from finding_tickets.model.vocabulary import CONVERSE, Outcome, Relationship, Verdict, squeeze
+from finding_tickets.model.vocabulary import CONVERSE, UNSETTLED, Outcome, Relationship, Verdict, squeeze
 from finding_tickets.register.actions import Step, edit_of, one_line, relating, setting, ticking
 from finding_tickets.register.closing import Closing, closing, original_of, reopening
 from finding_tickets.register.disposition import SETTLED_AS
 from finding_tickets.register.index import Listing, Row, list_rows, row_of
-from finding_tickets.register.load import with_sidecar
 from finding_tickets.register.query import Facts
 
 OUTCOMES = ", ".join(SETTLED_AS)
+NOT_FRESH = frozenset({Verdict.STALE, Verdict.UNVERIFIED})
 RELATIONSHIPS = ", ".join(Relationship)
 
 
@@ -103,7 +103,9 @@ def relate(
 
 def close(
     ticket: Id,
-    outcome: Annotated[str, option("WORD", f"One of {OUTCOMES}.", "--as")],
+    outcome: Annotated[
+        str | None, option("WORD", f"One of {OUTCOMES}; by default what the ticket decided.", "--as")
+    ] = None,
     root: Root = HERE,
     of: Annotated[
         str | None, option("ID", "The ticket that it is a duplicate of.", autocompletion=complete_id)
@@ -116,6 +118,11 @@ def close(
     """Close a ticket; as fixed only if it is verified."""
     listing = list_rows(root)
     row = listing.find(ticket)
+    facts = Facts(listing.root, listing.config, (row,))
+    if outcome is None:
+        document = facts.document(row)
+        keeps = document and document.remediation and document.remediation.decision == "keep"
+        outcome = Outcome.WONT_FIX if keeps else Outcome.FIXED
     spellings = {each.value: listing.config.vocabulary.outcomes.get(each, ()) for each in SETTLED_AS}
     (word,) = words_of("as", [outcome], spellings, "outcome")
     wanted, why = Outcome(word), one_line("--reason", reason)
@@ -126,22 +133,49 @@ def close(
     if force and not why:
         raise UsageError("--force needs a --reason, which the ticket keeps")
 
+    measured = None
+    is_open = row.status is None or row.status in UNSETTLED
+    needs_verdict = wanted is Outcome.FIXED and not force and is_open and facts.has_verifier(row)
+    if needs_verdict and facts.measured(row).verdict in NOT_FRESH:
+        from finding_tickets.cli.verify import verify_one
+
+        measured = verify_one(root, row.id, record=not dry_run)
+
     def verdict_of(current: Document) -> Verdict:
         # The file may have changed since the index read it: the verdict is of what it says now.
-        fresh = row_of(with_sidecar(listing.root, current))
-        return Facts(listing.root, listing.config, (fresh,), {fresh.path: current}).measured(fresh).verdict
+        fresh = row_of(current)
+        found = Facts(listing.root, listing.config, (fresh,), {fresh.path: current}).measured(fresh).verdict
+        return measured.verdict if dry_run and measured and found in NOT_FRESH else found
 
     original = original_of(row, listing.find(of)) if of else None
     end = Closing(wanted, today(), why, original.id if original else None, force)
-    steps = [(row, [closing(end, verdict_of)])]
+    steps = [(row, [closing(end, verdict_of, listing.root)])]
     if original:
         # Should a crash leave the second file old, the ticket is still open and can be closed once more.
         steps = [
             (original, [relating(row.id, Relationship.DUPLICATE)]),
-            (row, [relating(original.id, Relationship.DUPLICATE), closing(end, verdict_of)]),
+            (row, [relating(original.id, Relationship.DUPLICATE), closing(end, verdict_of, listing.root)]),
         ]
     what = f"{row.id}: closed as {wanted}{f' of {original.id}' if original else ''}"
-    return _edit(listing, steps, what, dry_run=dry_run, output_format=output_format)
+    code = _edit(listing, steps, what, dry_run=dry_run, output_format=output_format)
+    if not dry_run and wanted is Outcome.FIXED:
+        _say_what_is_left(listing, row)
+    return code
+
+
+def _say_what_is_left(listing: Listing, row: Row) -> None:
+    """Say what a closed ticket leaves to people: boxes, and what it still contradicts."""
+    from finding_tickets.lint.contradictions import contradictions_in
+
+    config, data = listing.config, (listing.root / row.path).read_bytes()
+    document = Facts(listing.root, config, (row,)).document(row)
+    if document is None:
+        return
+    left = [str(number) for number, item in enumerate(document.checklist, 1) if not item.done]
+    if left:
+        say(f"not ticked, for no claim answers it: tickets tick {row.id} {' '.join(left)}")
+    for problem in contradictions_in(document, data, config.vocabulary)[0]:
+        say(str(problem))
 
 
 def reopen(
@@ -157,7 +191,7 @@ def reopen(
         raise UsageError("--reason must say why")
     listing = list_rows(root)
     row = listing.find(ticket)
-    steps = [reopening(why, today())]
+    steps = [reopening(why, today(), listing.root)]
     return _edit(
         listing, [(row, steps)], f"{row.id}: open again", dry_run=dry_run, output_format=output_format
     )

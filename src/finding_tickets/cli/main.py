@@ -36,6 +36,7 @@ COMMANDS = {
     "new": Command("new:new", "tickets.md", "Write a ticket under the next free ID."),
     "import": Command("import_sarif:import_results", "importing.md", "Write tickets for findings in SARIF."),
     "set": Command("edit:set_values", "editing.md", "Set metadata: severity=P3 assignee=me."),
+    "fix": Command("fix:fix", "editing.md", "Measure the work tree as the fix; add its claims."),
     "close": Command("edit:close", "editing.md", "Close a ticket; as fixed only if it is verified."),
     "reopen": Command("edit:reopen", "editing.md", "Open a closed ticket again."),
     "relate": Command("edit:relate", "editing.md", "Relate two tickets, in both of them."),

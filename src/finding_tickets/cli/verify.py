@@ -150,6 +150,27 @@ def verify(
     return ExitCode.worst(chosen, measured, reached)
 
 
+def verify_one(root: Path, ticket: str, *, record: bool) -> Verification | None:
+    """Measure one document, and record its evidence if wanted.
+
+    Raises:
+        BadDataError: Its Remediation cannot be read or measured, or its evidence not be written.
+    """
+    with Isolation() as isolation:
+        register = load_named(root, [ticket]) or load(root)
+        sound, _ = measurable(register, [register.find(ticket)])
+        if not sound:
+            raise BadDataError(f"{ticket} cannot be measured", hint=f"tickets lint {ticket}")
+        say(f"measuring {ticket}")
+        settings = settings_of(register, None, None, record=record)
+        (done,) = Local(isolation).verify(sound, settings, lambda _: None)
+    if done.error:
+        raise done.error
+    if done.verification:
+        say(f"{ticket}: {done.verification.verdict}: {done.verification.reason}")
+    return done.verification
+
+
 def _choose(
     root: Path, words: list[str], *, stale: bool, matrix: bool
 ) -> tuple[Register, list[Document], ExitCode]:
@@ -236,7 +257,7 @@ def _measure(
                     say_error(verified.error)
                 verdict = verification.verdict if verification else "not measured"
                 shown.ended(batch.name(verified.document), verdict)
-                codes.append(_code(verified))
+                codes.append(code_of(verified))
                 if verification:
                     packs[verified.document.path].append(pack(verification))
     return list(chain.from_iterable(packs.values())), ExitCode.worst(*codes)
@@ -252,7 +273,7 @@ def unpack(packed: bytes) -> Verification:
     return Verification.model_validate_json(zlib.decompress(packed))
 
 
-def _code(verified: Verified) -> ExitCode:
+def code_of(verified: Verified) -> ExitCode:
     """What one document contributes to the exit code; a claim that was not checked fails no gate."""
     if verified.error or verified.verification is None:
         return ExitCode.BAD_DATA

@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from finding_tickets.documents.sections import DocumentPart
-from finding_tickets.documents.source import Source, Values
+from finding_tickets.documents.source import Block, Source, Values
 from finding_tickets.model.problem import Level, Problem
 from finding_tickets.model.record import Span
 from finding_tickets.model.ticket import Remediation
@@ -168,17 +168,26 @@ class YamlNode:
 
 def read_remediation(part: DocumentPart) -> Values | None:
     """The remediation of a ticket; what is wrong in it is reported as an error and left out."""
-    source = part.source
-    fences = [block for block in part.blocks if block.kind == "CodeBlock"]
-    blocks = [block for block in fences if block.info.lower().split()[:1] in (["yaml"], ["yml"])]
+    source, blocks = part.source, _yaml_blocks(part)
     if len(blocks) != 1:
         message = f"the Remediation section needs exactly one yaml block; it has {len(blocks)}"
         line = source.line(blocks[1].start if blocks else part.start)
         hint = None if blocks else "its fence begins with ```yaml"
         source.report("remediation-block", (line, 1), message, hint, Level.ERROR)
         return None
-    root = YamlText(source, blocks[0].code, source.line(blocks[0].first)).root()
+    root = yaml_of(part).root()
     return _remediation(root, source, source.span(blocks[0].start, blocks[0].end))
+
+
+def yaml_of(part: DocumentPart) -> YamlText:
+    """The YAML of a Remediation section that has one block of it."""
+    block = _yaml_blocks(part)[0]
+    return YamlText(part.source, block.code, part.source.line(block.first))
+
+
+def _yaml_blocks(part: DocumentPart) -> list[Block]:
+    fences = [block for block in part.blocks if block.kind == "CodeBlock"]
+    return [block for block in fences if block.info.lower().split()[:1] in (["yaml"], ["yml"])]
 
 
 def read_sidecar(data: bytes, path: str) -> tuple[Remediation, tuple[Problem, ...]]:

@@ -10,12 +10,16 @@ from functools import partial
 from typing import Concatenate, ParamSpec
 
 from finding_tickets.documents.edit.changes import RelationLink, relate, row_of, set_row, tick
+from finding_tickets.documents.edit.remediation import Entries, add_entries
+from finding_tickets.documents.edit.splices import spliced
 from finding_tickets.documents.metadata import ROWS
 from finding_tickets.documents.reading import Document
-from finding_tickets.documents.source import plain
+from finding_tickets.documents.remediation import YamlText, read_sidecar, yaml_of
+from finding_tickets.documents.sections import SectionKind
+from finding_tickets.documents.source import Source, plain
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.files import FileEdit
-from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.ticket import Remediation, Ticket
 from finding_tickets.model.vocabulary import Relationship, Status, Vocabulary, Words, squeeze, word_for
 from finding_tickets.register.disposition import check_transition, status_of
 from finding_tickets.register.editing import TITLES, DocumentEdit, touched
@@ -196,6 +200,64 @@ def ticking(edit: DocumentEdit, numbers: Sequence[int], done: bool) -> None:
         [splices],
         lambda document: [item.done for item in document.checklist] == wanted,
         fields,
+    )
+
+
+@as_step
+def extending(edit: DocumentEdit, entries: Entries) -> None:
+    """Add variants and claims to the Remediation section of a document.
+
+    Raises (the step does):
+        BadDataError: It has none, or they cannot be written so that they read back.
+    """
+    before = edit.document.remediation
+    parts = [part for part in edit.page.parts if part.kind is SectionKind.REMEDIATION]
+    if before is None or len(parts) != 1:
+        raise BadDataError("has no Remediation section of its own", file=edit.path)
+    splices = add_entries(yaml_of(parts[0]), entries)
+    edit.change("the fix", [splices], lambda now: _extends(before, now.remediation, entries), ["remediation"])
+
+
+def extending_sidecar(path: str, entries: Entries) -> FileEdit:
+    """The edit that adds variants and claims to a Remediation in a file of its own."""
+
+    def make(data: bytes) -> bytes:
+        source = Source(path, data, Vocabulary())
+        splices = add_entries(YamlText(source, data.decode("utf-8-sig"), 1), entries)
+        new = spliced(data, splices)
+        (before, _), (after, problems) = read_sidecar(data, path), read_sidecar(new, path)
+        if problems or not _extends(before, after, entries):
+            message = "the fix cannot be written: it would not read back; nothing was changed"
+            raise BadDataError(message, file=path, hint="edit the file by hand")
+        return new
+
+    return FileEdit(path, make)
+
+
+def _extends(before: Remediation, after: Remediation | None, entries: Entries) -> bool:
+    """Whether a Remediation says what it said before, and the variants and claims that are new."""
+    if after is None:
+        return False
+    left_out = {"path", "span", "digest", "variants", "claims", "run"}
+    claims = {
+        f"{variant}.{metric}": str(value)
+        for variant, values in entries.get("claims", {}).items()
+        for metric, value in values.items()
+    }
+    refs, known = entries.get("variants", {}), {claim.id for claim in before.claims}
+    lines = {"unmeasured": {"__all__": {"line"}}, "checklist": {"__all__": {"line"}}}
+    old, new = (
+        each.model_dump(exclude={**dict.fromkeys(left_out, True), **lines}) for each in (before, after)
+    )
+    run = [each.run.raw if each.run else None for each in (before, after)]
+    stated = {name: ref.raw for name, ref in before.variants.items()} | refs
+    kept = [each.model_copy(update={"line": 0}) for each in after.claims if each.id in known]
+    return (
+        old == new
+        and run[0] == run[1]
+        and stated == {name: ref.raw for name, ref in after.variants.items()}
+        and kept == [each.model_copy(update={"line": 0}) for each in before.claims]
+        and claims == {each.id: each.value for each in after.claims if each.id not in known}
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
+from pathlib import Path
 
 from finding_tickets.documents.edit.changes import EARLIER, add_below, add_section, mark_earlier, row_of
 from finding_tickets.documents.edit.splices import Splices
@@ -19,6 +20,7 @@ from finding_tickets.register.actions import KEYS, MetadataKey, as_step, ticking
 from finding_tickets.register.disposition import REOPENED_AS, SETTLED_AS, check_transition, status_of
 from finding_tickets.register.editing import TITLES, DocumentEdit, touched
 from finding_tickets.register.index import Row, outcome_of
+from finding_tickets.register.load import with_sidecar
 
 _WORDS = {
     Outcome.FIXED: "Fixed",
@@ -64,8 +66,10 @@ class Closing:
 
 
 @as_step
-def closing(edit: DocumentEdit, wanted: Closing, verdict_of: Callable[[Document], Verdict]) -> None:
-    """Close a ticket.
+def closing(
+    edit: DocumentEdit, wanted: Closing, verdict_of: Callable[[Document], Verdict], root: Path
+) -> None:
+    """Close a ticket of the register at ``root``, where its remediation may stand beside it.
 
     Raises (the step does):
         UsageError: It is closed already, or it is a review.
@@ -74,14 +78,15 @@ def closing(edit: DocumentEdit, wanted: Closing, verdict_of: Callable[[Document]
     """
     ticket, status = _ticket(edit), SETTLED_AS[wanted.outcome]
     check_transition(status_of(ticket), "close", status)
-    verdict = verdict_of(ticket) if wanted.outcome is Outcome.FIXED else None
+    whole = with_sidecar(root, ticket)
+    verdict = verdict_of(whole) if wanted.outcome is Outcome.FIXED else None
     if verdict and not wanted.forced:
         # Nothing is called fixed that no measurement shows to be fixed.
         if verdict is not Verdict.VERIFIED:
             message = f"{ticket.id.value} is {verdict}, not verified: it stays open"
             hint = f"tickets verify {ticket.id.value}, or --force with a --reason"
             raise GateError(message, hint=hint)
-        if ticket.remediation and ticket.remediation.decision == "keep":
+        if whole.remediation and whole.remediation.decision == "keep":
             message = f"what is verified of {ticket.id.value} is the decision to keep the code, not a fix"
             raise GateError(message, hint="--as wont-fix, or --force with a --reason")
     write_row(edit, KEYS["status"], [status])
@@ -89,7 +94,7 @@ def closing(edit: DocumentEdit, wanted: Closing, verdict_of: Callable[[Document]
     if row_of(edit.page, _RESOLUTION.labels):
         write_row(edit, _RESOLUTION, [wanted.outcome])
     if verdict is Verdict.VERIFIED:
-        ticking(_answered(ticket), True)(edit)
+        ticking(_answered(whole), True)(edit)
     resolutions = _resolutions(edit)
     # A record of another outcome is of the past.
     is_outdated = outcome_of(ticket) not in {None, wanted.outcome}
@@ -100,8 +105,10 @@ def closing(edit: DocumentEdit, wanted: Closing, verdict_of: Callable[[Document]
 
 
 @as_step
-def reopening(edit: DocumentEdit, reason: str, today: date) -> None:
-    """Open a ticket again; what closed it is kept under a heading that says it is of the past.
+def reopening(edit: DocumentEdit, reason: str, today: date, root: Path) -> None:
+    """Open a ticket of the register at ``root`` again.
+
+    What closed it is kept under a heading that says that it is of the past.
 
     Raises (the step does):
         UsageError: It is not closed, or it is a review.
@@ -111,7 +118,7 @@ def reopening(edit: DocumentEdit, reason: str, today: date) -> None:
     check_transition(status_of(ticket), "reopen", REOPENED_AS)
     write_row(edit, KEYS["status"], [REOPENED_AS])
     # Before the sections of the past are marked: their items are read no more after that.
-    ticking(_answered(ticket), False)(edit)
+    ticking(_answered(with_sidecar(root, ticket)), False)(edit)
     _mark_earlier(edit, _resolutions(edit))
     body = [f"**Reopened:** {today.isoformat()}", f"**Reason:** {reason}"]
     # An outcome may be stated in several places: the next one counts once the first is gone.
@@ -145,7 +152,7 @@ def _ticket(edit: DocumentEdit) -> Ticket:
     return edit.document
 
 
-def _answered(ticket: Ticket) -> list[int]:
+def _answered(ticket: Document) -> list[int]:
     """The items, from 1, that claims answer on which the verdict rests; the others are for people."""
     answers = [
         ticket.remediation.answer_to(item.text) if ticket.remediation else None for item in ticket.checklist

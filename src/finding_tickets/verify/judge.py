@@ -157,6 +157,28 @@ def judge(
     return verification(shown).model_copy(update={"timings": timings}), verification(kept)
 
 
+def propose(
+    stated: Sequence[Claim], tried: Sequence[Claim], measured: MeasuredTicket
+) -> tuple[dict[str, str], tuple[ClaimResult, ...]]:
+    """The values of claims about the fix that hold, by metric, and those of ``tried`` that do not.
+
+    The metrics are those that are claimed of the code as found, and not of the fix yet. A value is the law,
+    or else the range of what was measured.
+    """
+    samples, laws = measured.variants[FIX].samples, measured.variants[FIX].laws
+    known = {claim.metric for claim in stated if claim.variant == FIX}
+    found = {}
+    for metric in dict.fromkeys(claim.metric for claim in stated if claim.variant == FOUND):
+        counts = [sample.metrics[metric] for sample in samples if metric in sample.metrics]
+        if counts and metric not in known:
+            least, most = min(counts), max(counts)
+            found[metric] = laws.get(metric) or (f"{least}..{most}" if least < most else str(most))
+    results = check(tried, measured)
+    return found | {one.metric: one.claimed for one in results if one.holds}, tuple(
+        one for one in results if not one.holds
+    )
+
+
 def rule(
     results: Sequence[ClaimResult], *, has_fix: bool, keep: bool, trouble: str | None
 ) -> tuple[Verdict, str]:

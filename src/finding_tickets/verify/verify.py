@@ -78,6 +78,9 @@ class Settings:
     # What a machine of a cluster must have, in its own words; this machine is not asked.
     resources: Mapping[str, float] = field(default_factory=dict)
     cell: Cell | None = None  # the one of a matrix that is measured
+    # Makes another document and plan of those that were measured, before these are judged and recorded; or
+    # nothing, and then nothing is recorded.
+    amend: Callable[[Plan, MeasuredTicket], tuple[Document, Plan] | None] | None = None
 
     def within(self, cell: Cell) -> Settings:
         """The settings to measure a cell by."""
@@ -472,7 +475,7 @@ class VerificationRun:
     def _finish(self, key: str, measured: MeasuredTicket | str, *, never_ran: bool = False) -> Verified:
         """Judge what was measured and record it; a tool or a GPU that did not work is no evidence."""
         document, todo = self._planned[key]
-        settings = self._settings
+        settings, amended = self._settings, None
         files: Mapping[str, str] = {}
         try:
             if isinstance(measured, str):
@@ -484,11 +487,16 @@ class VerificationRun:
                 if todo.is_timed:
                     measured = measured.model_copy(update={"times": self._time(key, measured)})
                 files = measured.files
+                unchanged = _is_unchanged(todo, measured)
                 revision = settings.cell.revision if settings.cell else None
-                shown, kept = judge(todo, measured, revision, unchanged=_is_unchanged(todo, measured))
+                amended = settings.amend(todo, measured) if settings.amend and not unchanged else None
+                document, todo = amended or (document, todo)
+                shown, kept = judge(todo, measured, revision, unchanged=unchanged)
         except BadDataError as error:
             return Verified(document, error=error.in_file(document.path))
         else:
+            if settings.amend and not amended:
+                return Verified(document, shown)
             # Evidence is of the ticket as it stands, in the work tree or in a cell of the matrix.
             if (settings.overrides and not settings.cell) or settings.verifiers:
                 # The verifier may come from another folder than the code, and what it imports with it.

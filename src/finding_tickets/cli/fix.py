@@ -1,0 +1,194 @@
+"""``tickets fix``: measure the work tree as the fix of a ticket, and write down what holds for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from finding_tickets.cli.options import (
+    HERE,
+    DryRun,
+    Id,
+    Meter,
+    OutputFormat,
+    Root,
+    Sandbox,
+    Timeout,
+    settings_of,
+    today,
+)
+from finding_tickets.cli.output import Format, say, style, write, write_json
+from finding_tickets.cli.verify import code_of, measurable
+from finding_tickets.documents.reading import Document, read_document
+from finding_tickets.documents.remediation import read_sidecar
+from finding_tickets.errors import ExitCode, GateError, UsageError
+from finding_tickets.ground.files import FileChange, fixes_folder, rewrite
+from finding_tickets.measure.isolation import Isolation
+from finding_tickets.model.ticket import Claim, Remediation, VariantRef
+from finding_tickets.model.vocabulary import SAME_RESULT, WORKTREE
+from finding_tickets.register.actions import edit_of, extending, extending_sidecar
+from finding_tickets.register.index import row_of
+from finding_tickets.register.load import Register, load, load_named
+from finding_tickets.report.text import law_changes, verification_lines
+from finding_tickets.verify.judge import FIX, FOUND, check, propose, trouble
+from finding_tickets.verify.plan import Plan, plan, verifier_of
+from finding_tickets.verify.verify import verify
+
+if TYPE_CHECKING:
+    from finding_tickets.model.verification import MeasuredTicket
+
+
+def fix(
+    ticket: Id,
+    root: Root = HERE,
+    meter: Meter = None,
+    timeout: Timeout = None,
+    sandbox: Sandbox = False,
+    dry_run: DryRun = False,
+    output_format: OutputFormat = Format.TABLE,
+) -> ExitCode:
+    """Measure the work tree as the fix; add its claims."""
+    # Loading torch takes longer than reading the ticket.
+    with Isolation(sandbox=sandbox) as isolation:
+        register = load_named(root, [ticket]) or load(root)
+        sound, code = measurable(register, [register.find(ticket)])
+        if not sound:
+            return code
+        trial = FixTrial(register, sound[0], dry_run=dry_run)
+        settings = settings_of(register, meter, timeout, amend=trial.amend, record=not dry_run)
+        say(f"measuring {trial.id}")
+        (done,) = verify([trial.document], isolation, settings)
+    if done.error:
+        raise done.error
+    change, shown = trial.change, done.verification
+    if output_format is Format.JSON:
+        written = {"path": change.path, "diff": change.diff(), "written": not dry_run} if change else None
+        verification = shown.model_dump(mode="json") if shown else None
+        write_json("fix", [{"edit": written, "verification": verification}])
+    elif change and dry_run:
+        write(change.diff())
+        for each in law_changes(shown) if shown else ():
+            say(f"{each.metric}: {each.text}")
+    elif shown:
+        write("\n".join(verification_lines(shown, style)))
+    if not change:
+        say(f"{trial.id}: nothing was written")
+    elif not dry_run:
+        said = "has the fix and its claims now" if change.old != change.new else "has the fix already"
+        say(f"{trial.id}: {change.path} {said}")
+    return ExitCode.worst(code, code_of(done), ExitCode.OK if change else ExitCode.INCONCLUSIVE)
+
+
+class FixTrial:
+    """A ticket with the work tree as its fix, before it is known what holds for that.
+
+    Raises:
+        UsageError: There is nothing that the work tree could be the fix of.
+    """
+
+    def __init__(self, register: Register, document: Document, *, dry_run: bool) -> None:
+        self.id = document.id.value
+        self.change: FileChange | None = None
+        self._register, self._stated, self._dry_run = register, document, dry_run
+        before = document.remediation
+        if before is None or verifier_of(document, register.root) is None:
+            hint = "tickets probe TARGET --draft SITE, or docs/tickets.md"
+            raise UsageError(f"{self.id} has no Remediation with run or a verifier", hint=hint)
+        self._variant = variant_of_fix(self.id, before, register)
+        claims = before.claims
+        if not before.run and not any(each.variant == FIX and each.metric == SAME_RESULT for each in claims):
+            claims += (_CLAIM,)
+        added = {name: VariantRef.model_validate(each) for name, each in self._variant.items()}
+        update = {"variants": {**before.variants, **added}, "claims": claims}
+        self.document = document.model_copy(update={"remediation": before.model_copy(update=update)})
+
+    def amend(self, todo: Plan, measured: MeasuredTicket) -> tuple[Document, Plan] | None:
+        """The ticket and its plan with the claims that hold for the fix, written to its file.
+
+        None where found or the fix could not be measured.
+
+        Raises:
+            GateError: A claim about the code as found is false, or the fix changes nothing.
+            BadDataError: The file cannot be edited so that it reads back.
+        """
+        before = self._stated.remediation
+        if before is None or any(trouble(name, measured, todo.claims) for name in (FOUND, FIX)):
+            return None
+        for one in check([each for each in before.claims if each.variant == FOUND], measured):
+            if one.is_surprise:
+                message = (
+                    f"{self.id}: {one.id} is claimed to be {one.claimed}, and was measured as {one.measured}"
+                )
+                raise GateError(message, hint="correct the claim about the code as found first")
+        values, false = propose(before.claims, [each for each in todo.claims if each is _CLAIM], measured)
+        for one in false:
+            points = "; ".join(one.counterexamples[:1])
+            say(f"{self.id}: not claimed: {one.id}: {one.measured}{f' ({points})' if points else ''}")
+        metrics = [name for name in values if name != SAME_RESULT]
+        costs = [
+            [[each.metrics.get(name) for name in metrics] for each in measured.variants[variant].samples]
+            for variant in (FOUND, FIX)
+        ]
+        if metrics and costs[0] == costs[1]:
+            what = ", ".join(f"{name} {values[name]}" for name in metrics)
+            raise GateError(
+                f"{self.id}: the work tree costs what the code as found does: {what}",
+                hint="change the code, then try again; nothing was written",
+            )
+        entries: dict[str, Any] = {"variants": {name: each["raw"] for name, each in self._variant.items()}}
+        entries |= {"claims": {FIX: values} if values else {}}
+        document = self._written(before, {key: each for key, each in entries.items() if each})
+        found = plan(document, self._register.root.resolve())
+        return (document, found) if found else None
+
+    def _written(self, before: Remediation, entries: dict[str, Any]) -> Document:
+        """The document after the edit of its file, or of that of its remediation."""
+        register, document = self._register, self._stated
+        vocabulary = register.config.vocabulary
+        if before.path == document.path:
+            edit = edit_of(row_of(document), vocabulary, today(), extending(entries))
+        else:
+            edit = extending_sidecar(before.path, entries)
+        (change,) = rewrite(register.root, [edit], dry_run=self._dry_run)
+        self.change = change
+        if before.path == document.path:
+            written, _ = read_document(change.new, document.path, vocabulary)
+            return written or document
+        remediation, _ = read_sidecar(change.new, before.path)
+        return document.model_copy(update={"remediation": remediation})
+
+
+_CLAIM = Claim(
+    id=f"{FIX}.{SAME_RESULT}",
+    variant=FIX,
+    metric=SAME_RESULT,
+    value=FOUND,
+    at={},
+    expect="holds",
+    why=None,
+    tolerance=None,
+    line=1,
+)
+"""Tried for every fix that a verifier compares."""
+
+
+def variant_of_fix(ticket: str, before: Remediation, register: Register) -> dict[str, dict[str, Any]]:
+    """The variant that a Remediation lacks to have the work tree as its fix; none where it has a fix.
+
+    Raises:
+        UsageError: Its code as found is that of the work tree itself.
+    """
+    found, usual = before.variants.get(FOUND), f"{fixes_folder(ticket)}/{FIX}.py"
+    is_pinned = found is not None and found.revision is not None
+    if FIX in before.variants and not (before.run and not is_pinned):
+        return {}
+    if before.run and is_pinned:
+        raw, module, function = f"@{WORKTREE}", "", ""
+    elif found and is_pinned:
+        raw, module, function = f"{found.module}:{found.function}", found.module, found.function
+    elif not before.run and (register.root / usual).is_file():
+        return {}
+    else:
+        place = "" if before.run or not found else f"{found.module}:{found.function}"
+        hint = f'pin it to the commit that has it: {FOUND}: "{place}@COMMIT"'
+        raise UsageError(f"{ticket}: its code as found is that of the work tree", hint=hint)
+    return {FIX: {"raw": raw, "module": module, "function": function, "revision": None, "line": 1}}
