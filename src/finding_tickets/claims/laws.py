@@ -210,9 +210,9 @@ def fit(
             if not all(evaluate(expression, at) in {0, 1} for at in corners):
                 continue
         laws.append(law)
-    # Of one point nobody expects a law.
-    unknown = f"no law, {span(values)}" if len(sweep) > 1 else span(values)
-    return Fit(laws[0], None) if len(laws) == 1 else Fit(None, " or ".join(laws) or unknown)
+    # A single point is not expected to have a law: its value is all there is to know.
+    none = f"no law, {span(values)}" if len(sweep) > 1 else span(values)
+    return Fit(laws[0], None) if len(laws) == 1 else Fit(None, " or ".join(laws) or none)
 
 
 def span(values: Sequence[int]) -> str:
