@@ -195,17 +195,16 @@ def added_variants(ticket: str, before: Remediation, root: Path) -> dict[str, st
     if found and found.revision:
         try:
             commit = Checkouts(root).revision(found.revision).commit
-            tags = [
-                name for name in named_commits(root, [found.revision])[found.revision] if "/tags/" in name
-            ]
+            names = named_commits(root, [found.revision])[found.revision]
         except (RevisionError, GitError) as error:
             raise UsageError(f"{ticket}: {FOUND}: {error}") from None
         # HEAD and branches move along when the fix is committed.
-        if not tags and not commit.startswith(found.revision.lower()):
+        is_tag = any(name.startswith("refs/tags/") for name in names)
+        if not is_tag and not commit.startswith(found.revision.lower()):
             added[FOUND] = f"{place}@{commit[:SHORT]}"
     elif before.run or not (FIX in before.variants or usual.is_file()):
         hint = f'pin it to the commit that has it: {FOUND}: "{place}@COMMIT"'
         raise UsageError(f"{ticket}: its code as found is that of the work tree", hint=hint)
-    if FIX not in before.variants and not (usual.is_file() and not added and not (found and found.revision)):
+    if found and found.revision and FIX not in before.variants:
         added[FIX] = place or f"@{WORKTREE}"
     return added
