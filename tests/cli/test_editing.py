@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
@@ -69,7 +70,7 @@ def test_nothing_to_change(tickets: Tickets, first: Path) -> None:
         (
             ["set", "B1-PT-01", "severity"],
             2,
-            "'severity' sets nothing (write key=value, such as severity=P3)",
+            "'severity' sets nothing (write ID key=value, such as B7-PT-02 severity=P3)",
         ),
         (["set", "B1-PT-01", "severity=P1", "severity=P2"], 2, "severity is given 2 values, and has one"),
         (["set", "B1-PT-01", "updated=2030-02-02", "Updated =2030-03-03"], 2, "updated is given 2 values"),
@@ -296,3 +297,104 @@ def test_the_page_names_every_key() -> None:
     table = PAGE.partition("## Metadata")[2].partition("\n## ")[0]
     cells = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
     assert set(KEYS) == {key for cell in cells for key in re.findall(r"`([a-z-]+)`", cell)}
+
+
+def test_several_tickets_are_set_together(tickets: Tickets, first: Path) -> None:
+    """All of them, or none: here the second is closed, and its status allows nothing but reopening."""
+    second = first.with_name("B1-PT-02.md")
+    ran = tickets("set", "B1-PT-01", "b1-pt-02", "B1-PT-01", "severity=P0", "assignee=me")
+    assert (0, "tickets/B1-PT-01.md\ntickets/B1-PT-02.md\n") == (ran.code, ran.out)
+    assert "B1-PT-01, B1-PT-02: severity=P0, assignee=me\n" == ran.err
+    assert all("| **Severity** | `P0` |" in file.read_text() for file in (first, second))
+    assert 0 == tickets("close", "B1-PT-02", "--as", "wont-fix").code
+    before = first.read_bytes(), second.read_bytes()
+    ran = tickets("set", "B1-PT-01", "B1-PT-02", "status=investigating")
+    assert (2, True) == (ran.code, ran.err.startswith("error: tickets/B1-PT-02.md: "))
+    assert before == (first.read_bytes(), second.read_bytes())
+    assert 2 == tickets("set", "B1-PT-01", "B9-PT-99", "severity=P1").code
+    assert 2 == tickets("set", "severity=P1").code
+
+
+def test_labels_are_added_and_removed(tickets: Tickets, repository: Repository) -> None:
+    """A ticket's labels are its row of this name, or its domains; a sign changes those that are there."""
+    repository.ticket("A-1", status="open", rows="| **Tags** | old, gpu |\n")
+    repository.ticket("A-2", status="open", rows="| **Domain** | `old` / `loop` |\n")
+    assert 0 == tickets("set", "A-1", "A-2", "labels=+train,new", "labels=-old").code
+    tags, domains = repository.load().documents
+    assert isinstance(domains, Ticket)
+    assert "gpu, train, new" == tags.metadata["Tags"].raw
+    assert ["loop", "train", "new"] == [each.value for each in domains.domains]
+    ran = tickets("set", "A-2", "domain=-gone")
+    assert (2, True) == (ran.code, "domain has no 'gone' (it has loop, train, new)" in ran.err)
+    assert 0 == tickets("set", "A-2", "domain=one").code
+    domains = repository.load().find("A-2")
+    assert isinstance(domains, Ticket)
+    assert ["one"] == [each.value for each in domains.domains]
+
+
+@pytest.mark.parametrize(
+    ("head", "kept"),
+    [
+        ("# Finding Ticket: It waits\n\n| Field | Value |\n|---|---|\n", "# Finding Ticket: "),
+        ("# A-1: It waits\n\n| Field | Value |\n|---|---|\n", "# A-1: "),
+        ("# [A-1] It `waits`\n\n| Field | Value |\n|---|---|\n", "# "),
+        ("# A-1\n\n| Field | Value |\n|---|---|\n| Title | It waits |\n", "# A-1\n"),
+    ],
+)
+@pytest.mark.parametrize("wanted", ["Why so slow?", "Why *so* `slow`"])
+def test_set_a_title(tickets: Tickets, repository: Repository, head: str, kept: str, wanted: str) -> None:
+    """The words in front of a title stay; what Markdown would take for markup is still read as text."""
+    file = repository.write("tickets/A-1.md", f"{head}| **Ticket ID** | A-1 |\n\n## Summary\n\nIt waits.\n")
+    assert 0 == tickets("set", "A-1", f"title={wanted}").code
+    assert wanted == repository.load().find("A-1").title.value
+    assert file.read_text().startswith(kept)
+    assert file.read_text().endswith("It waits.\n")
+    assert 2 == tickets("set", "A-1", "title=").code
+
+
+EDITS: dict[str, tuple[str, int, str]] = {
+    # What the editor does, the exit code and a part of the message.
+    "nothing": ("true", 0, "nothing to change: B1-PT-01"),
+    "a word": ("sed -i s/waits/leaks/", 0, "B1-PT-01"),
+    "another ID": ("sed -i s/B1-PT-01/B1-PT-03/", 2, "the new text is the finding B1-PT-03, not the finding"),
+    "no text": ("truncate -s 0", 2, "the new text is no document: the file is empty"),
+    "an error": ("sed -i s/syncs:/sinks:/", 4, "error [unknown-metric]"),
+    "a failure": ("false", 2, "the editor ended with 1"),
+    "no editor": ("no-such-editor", 2, "the editor 'no-such-editor' cannot be started"),
+    "a quote": ("sed '", 2, "cannot be started: No closing quotation"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_edit(tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The editor gets a copy; what is refused is kept there, and the document stays as it is."""
+    editor, code, said = EDITS[name]
+    block = "## Remediation\n\n```yaml\nclaims: {found: {syncs: 1}}\n```\n"
+    file = repository.ticket("B1-PT-01", status="open", rows="| **Updated** | 2030-01-01 |\n", more=block)
+    before = file.read_text()
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", editor)
+    ran = tickets("edit", "b1-pt-01")
+    assert (code, True) == (ran.code, said in ran.err)
+    if name == "a word":
+        # A row Updated is kept current.
+        assert before.replace("waits", "leaks").replace("2030-01-01", today()) == file.read_text()
+    else:
+        assert before == file.read_text()
+    kept = re.search(r"your text is in ([^)\n]+)", ran.err)
+    assert (code > 0 and "started" not in said) is (kept is not None)
+    assert kept is None or Path(kept[1]).is_file()
+
+
+def test_an_edit_by_somebody_else_is_not_lost(
+    tickets: Tickets, first: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was written while the editor was open stays, and so does the copy."""
+    script = first.parent.parent / "editor"
+    script.write_text(f"#!/bin/sh\necho mine >> \"$1\"\necho theirs >> '{first}'\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(script))
+    ran = tickets("edit", "B1-PT-01")
+    assert (4, True) == (ran.code, "was changed by somebody else" in ran.err)
+    assert first.read_text().endswith("theirs\n")
+    assert Path(ran.err.rstrip(")\n").rpartition(" ")[2]).read_text().endswith("mine\n")

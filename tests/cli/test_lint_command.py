@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
+import typer
 
-from finding_tickets.cli.lint import complete_rule
+from finding_tickets.cli.options import completes
+from finding_tickets.lint.rules import RULES
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -108,7 +110,8 @@ def test_the_configuration_chooses_rules(
 )
 def test_rules_complete_in_the_shell(typed: str, rules: list[str]) -> None:
     """Each of several rules with commas between them completes."""
-    assert rules == complete_rule(typed)
+    context = typer.Context(typer.main.get_command(typer.Typer(callback=print)))
+    assert rules == completes(lambda _: sorted(RULES))(context, typed)
 
 
 @pytest.mark.parametrize("option", ["--select", "--ignore"])

@@ -178,3 +178,88 @@ def test_evidence_that_cannot_be_read_is_reported(tickets: Tickets, repository: 
     assert "unverified" in ran.out
     assert "1 problem (1 error); tickets lint" in ran.err
     assert "evidence/B1-PT-01/simulated.json" in tickets("lint").out
+
+
+@pytest.mark.parametrize(
+    ("typed", "right"),
+    [
+        ("severity>=P1", "severity:>=P1"),
+        ("status=open", "status:open"),
+        ("Status!=open", "-status:open"),
+        ("priority:high", "severity:high"),
+        ("-state=open", "status:open"),
+        ("labels:gpu", "domain:gpu"),
+        ("owner=", "assignee:VALUE"),
+        ("severity >= P1", "a condition without spaces, such as severity:>=P1"),
+        ("status: open", "status:VALUE without a space"),
+        ("stauts:open", "status"),
+        ("colour:red", "one of id, kind,"),
+    ],
+)
+def test_near_misses_are_named_with_the_right_form(tickets: Tickets, typed: str, right: str) -> None:
+    """What looks like a condition of another tool is wrong usage, and not searched for as text."""
+    ran = tickets("list", typed)
+    assert (2, "") == (ran.code, ran.out)
+    assert right in ran.err.rpartition("(")[2]
+
+
+def test_text_with_an_equals_sign_is_text(tickets: Tickets, repository: Repository) -> None:
+    """Only keys make a near miss."""
+    repository.ticket(title="Sum of n=5 waits")
+    assert "B1-PT-01" in tickets("list", "n=5").out
+
+
+def blocking(*names: str) -> str:
+    """A section that says that a ticket blocks these."""
+    rows = "".join(f"- {name} (blocks): first this\n" for name in names)
+    return f"## Related Findings\n\n{rows}"
+
+
+def test_ready_tickets(tickets: Tickets, repository: Repository) -> None:
+    """Those that are open and that no open ticket blocks, whichever of the two says so."""
+    repository.ticket("A-1", status="open", more=blocking("A-2", "A-3"))
+    repository.ticket("A-2", status="open")
+    repository.ticket("A-3", status="wont-fix")
+    repository.ticket("A-4", status="wont-fix", more=blocking("A-5"))
+    repository.ticket("A-5", status="open")
+    # Nobody has settled the ticket that another register has, as far as this one knows; it is not here.
+    repository.ticket("A-6", status="open", more="## Related Findings\n\n- X-1 (blocked-by): later\n")
+    assert ["A-1", "A-5", "A-6"] == tickets("list", "--ready", "--format", "ids").out.split()
+    assert ["A-5"] == tickets("list", "--ready", "A-5", "--format", "ids").out.split()
+
+
+def test_a_board_has_the_tickets_by_disposition(
+    tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is open first, the worst ticket first; a narrow screen gets eight of them and the number left."""
+    for number in range(10):
+        repository.ticket(f"A-{number}", status="open", severity="P1" if number == 9 else "P2")
+    repository.ticket("B-1", status="wont-fix", title="It waits " * 20)
+    lines = tickets("board").out.splitlines()
+    assert ["open (10)", "  A-9  P1  unverified  It waits", "  A-0  P2  unverified  It waits"] == lines[:3]
+    # The heading and ten tickets, then an empty line.
+    assert ["wont-fix (1)", f"  B-1  P2  unverified  {'It waits ' * 20}".rstrip()] == lines[12:]
+    board = {item["disposition"]: item["tickets"] for item in tickets("board", "--format", "json").data}
+    assert {"open": 10, "wont-fix": 1} == {name: len(rows) for name, rows in board.items()}
+    assert {"id", "title", "path", "severity", "assignee", "verdict"} == set(board["open"][0])
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = tickets("board").out.splitlines()
+    assert "  and 2 more" == lines[9]
+    assert 40 == max(map(len, lines))
+
+
+def test_a_problem_is_in_the_way_of_no_search(tickets: Tickets, repository: Repository) -> None:
+    """The number of problems is one line below the rows, without those that lint is told to ignore."""
+    repository.ticket("A-1", severity="dire")
+    repository.ticket("A-2", severity="mild", more="<!-- lint-ignore unknown-word: ours -->\n")
+    repository.write("tickets/notes.md", "Buy milk.\n")
+    ran = tickets("list", "WAITS")
+    assert 0 == ran.code
+    assert ["A-1", "A-2"] == [line.split()[0] for line in ran.out.splitlines()[1:]]
+    # A-1's severity, and a file that is no document.
+    last = f"2 problems; tickets lint --root {repository.root} prints them"
+    assert ["2 of 2 documents", last] == ran.err.splitlines()
+    said = tickets("lint").out
+    assert ("tickets/A-1.md" in said, "notes.md" in said, "unknown-word" in said) == (True, True, True)
+    repository.write("tickets.toml", "lint_ignore = ['unknown-word', 'not-a-document']\n")
+    assert "2 of 2 documents\n" == tickets("list", "WAITS").err

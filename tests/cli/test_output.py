@@ -105,11 +105,30 @@ def test_a_table_on_a_terminal_fits(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The last column is cut where the line would be longer than the terminal is wide."""
+    monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((30, 9)))
     monkeypatch.setattr(sys.stdout, "fileno", lambda: 1, raising=False)
     output.write_table(("A", "TITLE"), [("long", "x" * 300), ("b", "y" * 24)])
     # 30 columns less 4 of the first and 2 between: 24 are left.
     assert f"A     TITLE\nlong  {'x' * 23}…\nb     {'y' * 24}\n" == capsys.readouterr().out
+
+
+def test_widths_are_those_of_a_terminal() -> None:
+    """A wide letter takes two columns and a combining one none; the widest columns are cut, the ID last."""
+    rows = [("A-1", "漢字漢字漢字", "x"), ("A-2", "e\u0301tat", "é" * 30)]
+    # Six wide letters take 12 columns and the accent none: 3 + 2 + 12 + 2 + 30.
+    assert [f"A-1  {'漢字' * 3}  x", f"A-2  e\u0301tat{' ' * 8}  {'é' * 30}"] == output.table_lines(rows, 0)
+    # 25 columns less 3 and 2 gaps of 2 leave 9 for each. A wide letter does not fit into the ninth column.
+    assert [f"A-1  {'漢字' * 2}…  x", f"A-2  e\u0301tat{' ' * 5}  {'é' * 8}…"] == output.table_lines(rows, 25)
+
+
+def test_columns_states_the_width(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """COLUMNS counts also where there is no terminal."""
+    monkeypatch.setenv("COLUMNS", "20")
+    output.write_table(("A", "TITLE"), [("long", "x" * 300)])
+    assert f"A     TITLE\nlong  {'x' * 13}…\n" == capsys.readouterr().out
 
 
 def test_an_empty_table_is_its_header(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from finding_tickets.cli.options import (
     Root,
     Sandbox,
     Timeout,
+    completes,
     find_each,
     flag,
     option,
@@ -28,11 +29,20 @@ from finding_tickets.register.load import load
 from finding_tickets.report.gate import audit_item, audit_lines
 from finding_tickets.verify.plan import verifier_of
 
+complete_cheat = completes(lambda _: (each.id for each in CHEATS))
+
 
 def audit(
     ids: OptionalIds = None,
     everything: Annotated[bool, flag("--all", "Every document that has a verifier.")] = False,
-    cheat: Annotated[list[str] | None, option("NAME", "Try this cheat alone (repeatable).")] = None,
+    cheat: Annotated[
+        list[str] | None,
+        option(
+            "NAME",
+            "Try this cheat alone (repeatable).",
+            autocompletion=complete_cheat,
+        ),
+    ] = None,
     root: Root = HERE,
     meter: Meter = None,
     timeout: Timeout = None,

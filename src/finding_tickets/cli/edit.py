@@ -1,8 +1,14 @@
-"""The commands that edit documents: ``set``, ``tick``, ``relate``, ``close`` and ``reopen``."""
+"""The commands that edit documents: ``set``, ``edit``, ``tick``, ``relate``, ``close`` and ``reopen``."""
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,21 +19,33 @@ from finding_tickets.cli.options import (
     Id,
     OutputFormat,
     Root,
-    complete_id,
+    complete_change,
+    completes,
     flag,
     option,
     today,
     words_of,
 )
 from finding_tickets.cli.output import Format, say, write, write_json
-from finding_tickets.documents.reading import Document
-from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.documents.reading import Document, read_document
+from finding_tickets.documents.source import Source
+from finding_tickets.errors import ExitCode, TicketsError, UsageError
 from finding_tickets.ground.files import rewrite
-from finding_tickets.model.vocabulary import CONVERSE, UNSETTLED, Outcome, Relationship, Verdict, squeeze
-from finding_tickets.register.actions import Step, edit_of, one_line, relating, setting, ticking
+from finding_tickets.model.problem import Problem
+from finding_tickets.model.vocabulary import (
+    CONVERSE,
+    UNSETTLED,
+    Level,
+    Outcome,
+    Relationship,
+    Verdict,
+    squeeze,
+)
+from finding_tickets.register.actions import Step, edit_of, one_line, relating, replacing, setting, ticking
 from finding_tickets.register.closing import Closing, closing, original_of, reopening
 from finding_tickets.register.disposition import SETTLED_AS
 from finding_tickets.register.index import Listing, Row, list_rows, row_of
+from finding_tickets.register.load import Register
 from finding_tickets.register.query import Facts
 
 OUTCOMES = ", ".join(SETTLED_AS)
@@ -36,27 +54,73 @@ RELATIONSHIPS = ", ".join(Relationship)
 
 
 def set_values(
-    ticket: Id,
-    changes: Annotated[
-        list[str], typer.Argument(metavar="KEY=VALUE...", help="Such as severity=P3; nothing after = clears.")
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ID... KEY=VALUE...",
+            autocompletion=complete_change,
+            help="Tickets, then what to set: severity=P3, domain=+x,-y; nothing after = clears.",
+        ),
     ],
     root: Root = HERE,
     dry_run: DryRun = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Set metadata: severity=P3 assignee=me."""
-    listing = list_rows(root)
-    row = listing.find(ticket)
+    changes = [word for word in words if "=" in word]
+    if not changes or len(changes) == len(words):
+        what = f"{words[-1]!r} sets nothing" if not changes else "no ticket is named"
+        raise UsageError(what, hint="write ID key=value, such as B7-PT-02 severity=P3")
     # Values of one key belong together, however each change spells it.
     values_of: dict[str, tuple[str, list[str]]] = {}
     for change in changes:
-        key, equals, value = change.partition("=")
-        if not equals or not squeeze(key):
+        key, _, value = change.partition("=")
+        if not squeeze(key):
             raise UsageError(f"{change!r} sets nothing", hint="write key=value, such as severity=P3")
         values_of.setdefault(squeeze(key), (key.strip().lower(), []))[1].append(value)
+    listing = list_rows(root)
+    rows = list(dict.fromkeys(listing.find(word) for word in words if "=" not in word))
     steps = [setting(key, values) for key, values in values_of.values()]
-    what = f"{row.id}: {', '.join(changes)}"
-    return _edit(listing, [(row, steps)], what, dry_run=dry_run, output_format=output_format)
+    what = f"{', '.join(row.id for row in rows)}: {', '.join(changes)}"
+    return _edit(listing, [(row, steps) for row in rows], what, dry_run=dry_run, output_format=output_format)
+
+
+def edit(ticket: Id, root: Root = HERE) -> ExitCode:
+    """Edit a document in VISUAL or EDITOR, with the checks of an edit."""
+    listing = list_rows(root)
+    row = listing.find(ticket)
+    before = (listing.root / row.path).read_bytes()
+    folder = Path(tempfile.mkdtemp(prefix="tickets-"))
+    copy = folder / Path(row.path).name
+    copy.write_bytes(before)
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    kept = f"your text is in {copy}"
+    try:
+        ended = subprocess.run([*shlex.split(editor), str(copy)], check=False).returncode  # noqa: S603 - theirs
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the editor {editor!r} cannot be started: {error}", hint="set EDITOR") from None
+    if ended:
+        raise UsageError(f"the editor ended with {ended}, so that nothing was written", hint=kept)
+
+    def errors_of(document: Document, data: bytes) -> list[Problem]:
+        # The other commands of this file check no rules.
+        from finding_tickets.lint.engine import examine
+        from finding_tickets.lint.rules import Context
+
+        alone = Register(listing.root, listing.config, (document,), ())
+        _, reported = read_document(data, document.path, listing.config.vocabulary)
+        source = Source(document.path, data, listing.config.vocabulary)
+        found = examine(source, document, reported, Context(alone))
+        return [breach.problem for breach in found if breach.problem.level is Level.ERROR]
+
+    try:
+        steps = [replacing(before, copy.read_bytes(), errors_of)]
+        code = _edit(listing, [(row, steps)], row.id, dry_run=False, output_format=Format.TABLE)
+    except TicketsError as error:
+        error.hint = f"{error.hint}; {kept}" if error.hint else kept
+        raise
+    shutil.rmtree(folder)
+    return code
 
 
 def tick(
@@ -80,7 +144,10 @@ def tick(
 def relate(
     ticket: Id,
     other: Id,
-    kind: Annotated[str, option("WORD", f"One of {RELATIONSHIPS}.", "--as")],
+    kind: Annotated[
+        str,
+        option("WORD", f"One of {RELATIONSHIPS}.", "--as", autocompletion=completes(lambda _: Relationship)),
+    ],
     root: Root = HERE,
     note: Annotated[str, option("TEXT", "What they have in common.")] = "",
     dry_run: DryRun = False,
@@ -104,12 +171,16 @@ def relate(
 def close(
     ticket: Id,
     outcome: Annotated[
-        str | None, option("WORD", f"One of {OUTCOMES}; by default what the ticket decided.", "--as")
+        str | None,
+        option(
+            "WORD",
+            f"One of {OUTCOMES}; by default what the ticket decided.",
+            "--as",
+            autocompletion=completes(lambda _: SETTLED_AS),
+        ),
     ] = None,
     root: Root = HERE,
-    of: Annotated[
-        str | None, option("ID", "The ticket that it is a duplicate of.", autocompletion=complete_id)
-    ] = None,
+    of: Annotated[str | None, option("ID", "The ticket that it is a duplicate of.")] = None,
     reason: Annotated[str, option("TEXT", "Why, for the record.")] = "",
     force: Annotated[bool, flag("--force", "Close as fixed without a measurement; needs a reason.")] = False,
     dry_run: DryRun = False,

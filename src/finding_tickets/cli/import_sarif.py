@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option, read_input
+from finding_tickets.cli.options import HERE, AgentWord, OutputFormat, Root, flag, option, read_input
 from finding_tickets.cli.output import Format, say, write_json, write_table
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.ground.files import locked
@@ -61,7 +61,7 @@ def import_results(
     root: Root = HERE,
     source_root: Annotated[str | None, option("FOLDER", "The repository's folder when the tool ran.")] = None,
     batch: Annotated[int | None, typer.Option(min=0, help="The batch, for IDs such as B7-PT-04.")] = None,
-    agent: Annotated[str | None, option("WORD", "Who found it, for the IDs.")] = None,
+    agent: AgentWord = None,
     dry_run: Annotated[bool, flag("--dry-run", "Print what would be written; write nothing.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:

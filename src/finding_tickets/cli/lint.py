@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option, read_input
+from finding_tickets.cli.options import HERE, Query, Root, completes, flag, format_option, option, read_input
 from finding_tickets.cli.output import say, say_errors, write, write_json, write_table
 from finding_tickets.cli.output_file import files_to_protect, refuse_protected
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
@@ -35,14 +35,8 @@ from finding_tickets.report.text import counted
 LintFormat = StrEnum("LintFormat", ["TEXT", "JSON", "GITHUB", "SARIF"])
 
 
-def complete_rule(incomplete: str) -> list[str]:
-    """The rules that begin with what was typed behind the last comma, with all that is before it."""
-    before, comma, begun = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in sorted(RULES) if name.startswith(begun)]
-
-
 # It may be repeated, or name several rules with commas between them.
-rules_option = partial(option, "RULES", autocompletion=complete_rule)
+rules_option = partial(option, "RULES", autocompletion=completes(lambda _: sorted(RULES)))
 
 
 def lint(

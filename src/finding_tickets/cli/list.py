@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from typing import Annotated
 
 from finding_tickets.cli.options import (
     HERE,
+    OutputFormat,
     Query,
     Root,
+    completes,
     flag,
     format_option,
     option,
     say_problem_count,
 )
-from finding_tickets.cli.output import say, write, write_json, write_table
+from finding_tickets.cli.output import (
+    Format,
+    say,
+    style,
+    table_lines,
+    terminal_size,
+    write,
+    write_json,
+    write_table,
+)
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.register.index import list_rows
+from finding_tickets.model.vocabulary import UNSETTLED, Relationship
+from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, disposed
+from finding_tickets.register.index import Row, list_rows
 from finding_tickets.register.query import Facts, select
 from finding_tickets.register.query.conditions import close_words
 from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, csv_lines, list_cells
-from finding_tickets.report.text import counted, single_line
+from finding_tickets.report.text import INDENT, counted, fields_of, single_line
 
 MISSING = "-"
+BOARD_COLUMNS = ("id", "severity", "verdict", "title")
+MOST_SHOWN = 8
+"""Tickets of one disposition that a board shows on a terminal; of those that are settled, half of it."""
 ListFormat = StrEnum("ListFormat", ["TABLE", "JSON", "CSV", "IDS"])
 
 
@@ -30,10 +47,16 @@ def list_tickets(
     query: Query = None,
     root: Root = HERE,
     columns: Annotated[
-        str | None, option("NAMES", f"What to show, by default {','.join(DEFAULT_COLUMNS)}.")
+        str | None,
+        option(
+            "NAMES",
+            f"What to show, by default {','.join(DEFAULT_COLUMNS)}.",
+            autocompletion=completes(lambda _: LIST_COLUMNS),
+        ),
     ] = None,
     output_format: Annotated[ListFormat, format_option("How the list is printed.")] = ListFormat.TABLE,
     no_index: Annotated[bool, flag("--no-index", "Read every file instead of the index.")] = False,
+    ready: Annotated[bool, flag("--ready", "Only open tickets that no open ticket blocks.")] = False,
 ) -> ExitCode:
     """List documents with severity, status and verdict."""
     # JSON and IDs have no columns to choose; an ignored option would look like a bug.
@@ -47,6 +70,8 @@ def list_tickets(
     listing = list_rows(root, indexed=not no_index, measured=output_format is not ListFormat.IDS)
     facts = Facts.of_listing(listing)
     rows = select(" ".join(query or ()), facts)
+    if ready:
+        rows = [row for row in rows if is_ready(row, facts)]
     if output_format is ListFormat.JSON:
         # A document in JSON is the whole record, which a table does without.
         from finding_tickets.report.json import ticket_item
@@ -65,3 +90,50 @@ def list_tickets(
         write_table([name.upper() for name in names], shown)
     say(f"{len(rows)} of {counted(len(facts.rows), 'document')}")
     return say_problem_count(listing, root, (entry.problem for entry in facts.looked_up))
+
+
+def board(query: Query = None, root: Root = HERE, output_format: OutputFormat = Format.TABLE) -> ExitCode:
+    """Show tickets by what people decided about them."""
+    listing = list_rows(root, measured=True)
+    facts = Facts.of_listing(listing)
+    findings = [row for row in select(" ".join(query or ()), facts) if row.kind == "finding"]
+    by_disposition: dict[str, list[Row]] = {name: [] for name in (*DISPOSITIONS, UNDECIDED)}
+    for row in findings:
+        by_disposition[disposed(row.status, row.outcome)].append(row)
+    columns = {name: rows for name, rows in by_disposition.items() if rows}
+    if output_format is Format.JSON:
+        names = ("id", "title", "path", "severity", "assignee")
+        items = {
+            name: [fields_of(row, *names) | {"verdict": facts.measured(row).verdict} for row in rows]
+            for name, rows in columns.items()
+        }
+        write_json("ticket-board", ({"disposition": name, "tickets": items[name]} for name in items))
+    elif columns:
+        width = terminal_size(sys.stdout).columns
+        blocks = []
+        for name, rows in columns.items():
+            # A pipe gets every ticket; on a screen, the worst of what is open counts most.
+            worst = sorted(rows, key=lambda row: row.severity or UNDECIDED)
+            shown = worst[: MOST_SHOWN // (1 if name in UNSETTLED else 2)] if width else worst
+            cells = [[cell or MISSING for cell in list_cells(row, facts, BOARD_COLUMNS)] for row in shown]
+            lines = table_lines(cells, max(width - len(INDENT), 0))
+            lines += [f"and {len(rows) - len(shown)} more"] if len(rows) > len(shown) else []
+            head = style(f"{name} ({len(rows)})", "bold")
+            blocks.append("\n".join([head, *(INDENT + line for line in lines)]))
+        write("\n\n".join(blocks))
+    say(f"{len(findings)} of {counted(len(facts.rows), 'document')}")
+    return say_problem_count(listing, root, (entry.problem for entry in facts.looked_up))
+
+
+def is_ready(row: Row, facts: Facts) -> bool:
+    """Whether a ticket is open and no open ticket blocks it; one that says neither how it stands is open."""
+
+    def is_open(ticket: Row) -> bool:
+        return ticket.kind == "finding" and (
+            ticket.status in UNSETTLED or not (ticket.status or ticket.outcome)
+        )
+
+    relations = facts.relations
+    others = relations.by_id.get(row.id.casefold(), ())
+    blockers = [relations.rows.get(name) for name, how in others if how is Relationship.BLOCKED_BY]
+    return is_open(row) and not any(other and is_open(other) for other in blockers)

@@ -11,7 +11,19 @@ from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, OutputFormat, Root, flag, option, read_input, today, words_of
+from finding_tickets.cli.options import (
+    HERE,
+    AgentWord,
+    OutputFormat,
+    Root,
+    SeverityWord,
+    flag,
+    option,
+    read_input,
+    today,
+    words_of,
+    words_option,
+)
 from finding_tickets.cli.output import Format, ask, say, write, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.ground.files import create
@@ -33,14 +45,14 @@ LINES = re.compile(r":\d+(-\d+)?(,\d+(-\d+)?)*$")
 def new(
     root: Root = HERE,
     title: Annotated[str | None, option("TEXT", "What is wrong, in a line.")] = None,
-    severity: Annotated[str | None, option("WORD", "How bad it is: P0 to P4.")] = None,
+    severity: SeverityWord = None,
     batch: Annotated[int | None, typer.Option(min=0, help="The batch, for an ID such as B7-PT-04.")] = None,
-    agent: Annotated[str | None, option("WORD", "Who found it, for the ID.")] = None,
-    domain: Annotated[list[str] | None, option("WORD", "Repeatable.")] = None,
+    agent: AgentWord = None,
+    domain: Annotated[list[str] | None, words_option("domain")] = None,
     summary: Annotated[str | None, option("TEXT", "The finding in a sentence.")] = None,
     file: Annotated[list[str] | None, option("PATH[:LINES]", "Where it is: a.py:10-20 (repeatable).")] = None,
     symbol: Annotated[str | None, option("NAME", "The function or class it is in.")] = None,
-    category: Annotated[list[str] | None, option("WORD", "Repeatable.")] = None,
+    category: Annotated[list[str] | None, words_option("category")] = None,
     source: Annotated[str | None, option("FILE", "Read JSON from a file, or - for stdin.", "--from")] = None,
     with_verifier: Annotated[bool, flag("--with-verifier", "Add a verifier and variants.")] = False,
     output_format: OutputFormat = Format.TABLE,

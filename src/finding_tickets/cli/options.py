@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -20,10 +21,13 @@ from finding_tickets.report.text import counted
 if TYPE_CHECKING:
     from finding_tickets.register.index import Listing
     from finding_tickets.register.load import Register
+    from finding_tickets.register.query import Facts
     from finding_tickets.verify.verify import Settings
 
 HERE = Path()
 STDIN = "-"
+SIGNS = frozenset("<>=+-")
+"""What may stand in front of a value: comparisons, and the signs of what is added and removed."""
 T = TypeVar("T")
 
 
@@ -31,31 +35,110 @@ T = TypeVar("T")
 MeterName = StrEnum("MeterName", ["AUTO", "SIMULATED", "CUDA"])
 
 
-def complete_id(context: typer.Context, incomplete: str) -> list[str]:
-    """The IDs that begin with what was typed, in any case; the typed part keeps its case."""
+def facts_of(context: typer.Context) -> Facts:
+    """The register that the command line which is being completed is about."""
     from finding_tickets.register.index import list_rows
+    from finding_tickets.register.query import Facts
 
-    # An error message between two key strokes would only be in the way.
-    try:
-        rows = list_rows(Path(context.params.get("root") or HERE)).rows
-    except Exception:
-        return []
-    matching = [row.id for row in rows if row.id.casefold().startswith(incomplete.casefold())]
-    return [incomplete + name[len(incomplete) :] for name in matching]
+    return Facts.of_listing(list_rows(Path(context.params.get("root") or HERE)))
+
+
+def completes(
+    words_of: Callable[[typer.Context], Iterable[str]],
+) -> Callable[[typer.Context, str], list[str]]:
+    """Completes a word, or the last of several with commas between them, in any case; what is typed stays."""
+
+    def complete(context: typer.Context, incomplete: str) -> list[str]:
+        begun = re.split("[,>=<+-]+", incomplete)[-1] if incomplete[:1] in SIGNS else incomplete
+        begun = begun.rpartition(",")[2]
+        # An error message between two key strokes would only be in the way.
+        try:
+            words = dict.fromkeys(words_of(context))
+        except Exception:
+            return []
+        # No shell would take a blank for a part of the word.
+        found = (word for word in words if word.casefold().startswith(begun.casefold()) and " " not in word)
+        return [incomplete + word[len(begun) :] for word in found]
+
+    return complete
+
+
+def complete_key(key: str) -> Callable[[typer.Context, str], list[str]]:
+    """Completes the values that a key of queries has: the words of the register, and what documents state."""
+
+    def words_of(context: typer.Context) -> Iterable[str]:
+        from finding_tickets.register.query.keys import words_of_key
+
+        return words_of_key(key, facts_of(context))
+
+    return completes(words_of)
+
+
+complete_id = complete_key("id")
+
+
+def complete_pair(
+    context: typer.Context, words: Sequence[str], sign: str, keys: Mapping[str, str], rest: Iterable[str]
+) -> list[str]:
+    """Completes ``key:value`` or ``key=value``: the value once there is a ``sign``, before it an ID or a key.
+
+    Bash splits the line at either sign, so that key and sign may be words of their own.
+
+    Args:
+        context: The command line as far as it is read.
+        words: All words of the argument, the last of which is being typed.
+        sign: What stands between key and value.
+        keys: The keys that have words, by what is written for them.
+        rest: Keys that have none.
+    """
+    last = words[-1]
+    if sign in last[1:]:
+        key, _, value = last.partition(sign)
+    elif words[-2:-1] == [sign]:
+        key, value = words[-3], last
+    else:
+        names = [f"{key}{sign}" for key in (*keys, *rest) if key.startswith(last.lower())]
+        return [*complete_id(context, last), *names]
+    before = f"{key}{sign}" if sign in last[1:] else ""
+    meant = keys.get(key.lstrip("-").lower())
+    return [before + value for value in complete_key(meant)(context, value)] if meant else []
 
 
 def complete_word(context: typer.Context, incomplete: str) -> list[str]:
-    """The IDs and the keys of a query that begin with what was typed."""
+    """The IDs, keys and values of a query that begin with what was typed."""
     from finding_tickets.register.query.keys import KEYS
     from finding_tickets.register.query.parser import SORT
 
-    # The colon shows that a value comes next, and keeps the cursor beside it.
-    keys = (f"{key}:" for key in (*KEYS, SORT))
-    return [*complete_id(context, incomplete), *(key for key in keys if key.startswith(incomplete.lower()))]
+    words = [*(context.params.get("query") or ()), incomplete]
+    return complete_pair(context, words, ":", {key: key for key in (*KEYS, SORT)}, ())
+
+
+def complete_change(context: typer.Context, incomplete: str) -> list[str]:
+    """The IDs, keys and values of what ``set`` sets."""
+    from finding_tickets.register.actions import KEYS, TITLE
+
+    words = [*(context.params.get("words") or ()), incomplete]
+    named = {
+        key: key for key in KEYS if key in ("severity", "status", "batch", "agent", "domain", "assignee")
+    }
+    rest = [key for key in (*KEYS, TITLE) if key not in named]
+    return complete_pair(context, words, "=", {**named, "labels": "domain"}, rest)
+
+
+def _revisions(context: typer.Context) -> list[str]:
+    from finding_tickets.ground.git import ask
+
+    root = Path(context.params.get("root") or HERE)
+    return ask(root, "for-each-ref", "--format=%(refname:short)").split()
+
+
+BY_METAVAR = {"REV": completes(_revisions), "ID": complete_id}
+"""What completes the values of options, by what help calls these."""
 
 
 def option(metavar: str, what: str, *names: str, **more: Any) -> Any:
     """An option with a value that help calls ``metavar``; without ``names`` it has its parameter's name."""
+    more.setdefault("autocompletion", BY_METAVAR.get(metavar))
     return typer.Option(*names, metavar=metavar, help=what, **more)
 
 
@@ -67,6 +150,11 @@ def flag(name: str, what: str, *shorter: str) -> Any:
 def format_option(what: str) -> Any:
     """The option that says how a command prints its data, in any case."""
     return typer.Option("--format", case_sensitive=False, help=what)
+
+
+def words_option(key: str) -> Any:
+    """An option that takes words of the register, one each time."""
+    return option("WORD", "Repeatable.", autocompletion=complete_key(key))
 
 
 def ids(metavar: str) -> Any:
@@ -87,6 +175,12 @@ Query = Annotated[
         autocompletion=complete_word,
         help="Which documents: IDs, text and conditions such as status:open (docs/queries.md).",
     ),
+]
+SeverityWord = Annotated[
+    str | None, option("WORD", "How bad it is: P0 to P4.", autocompletion=complete_key("severity"))
+]
+AgentWord = Annotated[
+    str | None, option("WORD", "Who found it, for the ID.", autocompletion=complete_key("agent"))
 ]
 DryRun = Annotated[bool, flag("--dry-run", "Print what would change as a diff; change nothing.")]
 Meter = Annotated[

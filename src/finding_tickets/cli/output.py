@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO
 
 from finding_tickets.errors import BadDataError, ExitCode, TicketsError
-from finding_tickets.report.text import printable, single_line
+from finding_tickets.report.text import cells, fitted, printable, single_line
 
 # rich takes 50 ms to load: a pipe never waits for it.
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 GAP = "  "
-LEAST_ROOM = 20
+LEAST_COLUMN = 8
+"""Columns of the terminal that are left of a table's columns where it is too narrow."""
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
 CONTROL_CHARACTERS = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that JSON need not escape and a terminal would obey; in JSON they only occur in strings."""
@@ -124,24 +125,38 @@ def write_json(kind: str, data: Iterable[object], **more: object) -> None:
 
 
 def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print aligned columns; on a terminal the last one is cut to fit, elsewhere nothing is lost."""
-    lines = [[single_line(cell) for cell in row] for row in [header, *rows]]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    room = terminal_size(sys.stdout).columns - sum(widths[:-1]) - len(GAP) * (len(widths) - 1)
-    texts = []
-    for *cells, last in lines:
-        aligned = [cell.ljust(width) for cell, width in zip(cells, widths[:-1], strict=True)]
-        cut = f"{last[: room - 1]}…" if room >= LEAST_ROOM and len(last) > room else last
-        texts.append(GAP.join([*aligned, cut]).rstrip())
+    """Print aligned columns, cut to fit where the width is known; elsewhere nothing is lost."""
+    texts = table_lines([header, *rows], terminal_size(sys.stdout).columns)
     write("\n".join([style(texts[0], "bold"), *texts[1:]]))
 
 
+def table_lines(rows: Iterable[Sequence[str]], width: int) -> list[str]:
+    """Rows with aligned columns, in lines of at most ``width`` columns of the terminal; 0 is any width.
+
+    The widest columns are cut first, and the first one, which tells rows apart, last.
+    """
+    lines = [[single_line(cell) for cell in row] for row in rows]
+    widths = [max(map(cells, column)) for column in zip(*lines, strict=True)]
+    room = width - len(GAP) * (len(widths) - 1)
+    while width and sum(widths) > room:
+        widest = max(range(len(widths)), key=lambda at: (at > 0 and widths[at] > LEAST_COLUMN, widths[at]))
+        if widths[widest] <= LEAST_COLUMN:
+            break
+        widths[widest] -= 1
+    return [GAP.join(map(fitted, line, widths)).rstrip() for line in lines]
+
+
 def terminal_size(stream: TextIO) -> os.terminal_size:
-    """The columns and lines of the terminal of a stream; 0 where the stream is no terminal."""
+    """The columns and lines of the terminal of a stream; 0 where the stream is no terminal.
+
+    ``COLUMNS`` states the columns also where there is none.
+    """
+    stated = os.environ.get("COLUMNS", "")
     try:
-        return os.get_terminal_size(stream.fileno())
+        size = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):
-        return os.terminal_size((0, 0))
+        size = os.terminal_size((0, 0))
+    return os.terminal_size((int(stated), size.lines)) if stated.isdecimal() and int(stated) else size
 
 
 def style(text: str, *names: str, stream: TextIO | None = None) -> str:

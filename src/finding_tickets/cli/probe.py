@@ -9,7 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
-from finding_tickets.cli.options import HERE, Meter, OutputFormat, Root, Sandbox, Timeout, option, words_of
+from finding_tickets.cli.options import (
+    HERE,
+    AgentWord,
+    Meter,
+    OutputFormat,
+    Root,
+    Sandbox,
+    SeverityWord,
+    Timeout,
+    option,
+    words_of,
+)
 from finding_tickets.cli.output import Format, say, style, used_width, write, write_json
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.ground.git import commit_containing
@@ -38,9 +49,9 @@ def probe(
     ] = None,
     draft: Annotated[str | None, option("SITE", "Write a ticket about this site, or FILE:LINE.")] = None,
     title: Annotated[str | None, option("TEXT", "Of the ticket: what is wrong.")] = None,
-    severity: Annotated[str | None, option("WORD", "Of the ticket: P0 to P4.")] = None,
+    severity: SeverityWord = None,
     batch: Annotated[int | None, typer.Option(min=0, help="Of the ticket, for its ID.")] = None,
-    agent: Annotated[str | None, option("WORD", "Who found it, for its ID.")] = None,
+    agent: AgentWord = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every line and metric.")] = False,
     devices: Annotated[int, typer.Option(min=1, help="How many devices the target may use.")] = 1,
     root: Root = HERE,

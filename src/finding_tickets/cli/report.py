@@ -53,7 +53,7 @@ def report(
     ] = None,
     output: Annotated[Path | None, option("FILE", "The file, or - for stdout.", "--output", "-o")] = None,
 ) -> ExitCode:
-    """Report what was won, what to do next, what is refuted, and counts."""
+    """Report what was won, what to do next and what is refuted."""
     is_short = output_format is None and template is None and output is None and is_terminal(sys.stdout)
     output_format = output_format or ReportFormat.MARKDOWN
     if template is not None and output_format not in TEMPLATES:

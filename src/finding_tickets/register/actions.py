@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from typing import Concatenate, ParamSpec
 
-from finding_tickets.documents.edit.changes import RelationLink, relate, row_of, set_row, tick
+from finding_tickets.documents.edit.changes import RelationLink, relate, row_of, set_row, spellings, tick
+from finding_tickets.documents.edit.page import page_of
 from finding_tickets.documents.edit.remediation import Entries, add_entries
-from finding_tickets.documents.edit.splices import spliced
+from finding_tickets.documents.edit.splices import Splice, Splices, spliced
 from finding_tickets.documents.metadata import ROWS
-from finding_tickets.documents.reading import Document
+from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import YamlText, read_sidecar, yaml_of
 from finding_tickets.documents.sections import SectionKind
 from finding_tickets.documents.source import Source, plain
-from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.errors import BadDataError, TicketsError, UsageError
 from finding_tickets.ground.files import FileEdit
+from finding_tickets.model.problem import Problem
 from finding_tickets.model.ticket import Remediation, Ticket
 from finding_tickets.model.vocabulary import Relationship, Status, Vocabulary, Words, squeeze, word_for
 from finding_tickets.register.disposition import check_transition, status_of
@@ -28,6 +31,9 @@ from finding_tickets.register.index import Row
 _IDS = frozenset(["id", "ticketid", "reviewid", "ticket"])
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _SEPARATORS = re.compile(r"\s*[,;]\s*")
+_LABELS = frozenset(["label", "labels", "tag", "tags"])
+"""What people call the domains of a ticket, where it has no row of this name."""
+TITLE = "title"
 
 Check = Callable[[str, Vocabulary], str]
 """A value as it is to be written; raises a ``ValueError`` that says what it should be."""
@@ -105,8 +111,13 @@ def edit_of(row: Row, vocabulary: Vocabulary, today: date, *steps: Step) -> File
         if edit.document.id.value != row.id:
             message = f"is {edit.document.id.value} now, and was {row.id}"
             raise BadDataError(message, file=row.path, hint="try again")
-        for step in steps:
-            step(edit)
+        try:
+            for step in steps:
+                step(edit)
+        except TicketsError as error:
+            # Of several documents, the one that cannot be edited is named.
+            error.file = error.file or row.path
+            raise
         updated = KEYS["updated"]
         is_dated = row_of(edit.page, updated.labels) and edit.labels.isdisjoint(map(squeeze, updated.labels))
         if edit.page.data != data and is_dated:
@@ -118,15 +129,40 @@ def edit_of(row: Row, vocabulary: Vocabulary, today: date, *steps: Step) -> File
 
 @as_step
 def setting(edit: DocumentEdit, name: str, given: Sequence[str]) -> None:
-    """Give a row of the metadata new values; a status by the rules of its states alone.
+    """Give a row of the metadata new values, or the document another title.
+
+    A status changes by the rules of its states alone. Where a row may have several values, ``+x`` adds one to
+    those that are there and ``-x`` removes it.
 
     Raises (the step does):
         UsageError: The key is not known, a value is not what it takes, or the status cannot become that.
         BadDataError: The value cannot be written so that it reads back.
     """
+    if squeeze(name) == TITLE:
+        _set_title(edit, [one_line(f"{TITLE}=", text) for text in given])
+        return
     known, key = _key_for(name, edit.document)
-    texts = [text for value in given for text in (_SEPARATORS.split(value) if key.several else [value])]
-    values = [text for text in dict.fromkeys(one_line(f"{known}=", text) for text in texts) if text]
+    signed = [(value[:1] if key.several and value[:1] in ("+", "-") else "", value) for value in given]
+    texts = [
+        (sign, one_line(f"{known}=", text))
+        for sign, value in signed
+        for text in (_SEPARATORS.split(value.removeprefix(sign)) if key.several else [value])
+    ]
+    # Without a sign the values are all that there are.
+    kept: dict[str, None] = {}
+    if all(sign for sign, _ in texts):
+        row, stated = row_of(edit.page, key.labels), getattr(edit.document, key.field, ())
+        there = [each.value for each in stated] or _SEPARATORS.split(plain(row[1].raw) if row else "")
+        kept = dict.fromkeys(filter(None, there))
+    for sign, text in texts:
+        if sign == "-" and text not in kept:
+            raise UsageError(f"{known} has no {text!r}", hint=f"it has {', '.join(kept) or 'none'}")
+        kept |= {text: None} if text else {}
+        if sign == "-":
+            del kept[text]
+    values = list(kept)
+    if key.several and not key.field:
+        values = [", ".join(values)] if values else []
     if key.required and not values:
         raise UsageError(f"{known} must not be empty")
     if len(values) > 1 and not key.several:
@@ -141,6 +177,59 @@ def setting(edit: DocumentEdit, name: str, given: Sequence[str]) -> None:
         if current != wanted:
             check_transition(current, "set", Status(wanted or ""))
     write_row(edit, key, values)
+
+
+def _set_title(edit: DocumentEdit, given: Sequence[str]) -> None:
+    """Give a document another title, in its heading or, where that only says what it is, in a row."""
+    if len(given) != 1 or not given[0]:
+        raise UsageError("a title is one text, and not empty")
+    (wanted,), title = given, edit.document.title
+    if title.value == wanted:
+        return
+
+    def tries() -> Iterator[Splices]:
+        start, end, _ = title.span
+        at = title.raw.rfind(title.value)
+        if at >= 0 and start < end:
+            start += len(title.raw[:at].encode())
+            end = start + len(title.value.encode())
+        # A heading that only says what kind of document it is has its title in a row.
+        if at >= 0 or row_of(edit.page, ["Title"]) is None:
+            yield from ([Splice(start, end, text.encode())] for text in spellings([wanted], "", cell=False))
+        yield from set_row(edit.page, ["Title"], [wanted])
+
+    expected, fields = lambda document: document.title.value == wanted, [TITLE, TITLES]
+    edit.change("the title", tries(), expected, fields, [TITLE])
+
+
+@as_step
+def replacing(
+    edit: DocumentEdit, before: bytes, after: bytes, errors_of: Callable[[Document, bytes], Sequence[Problem]]
+) -> None:
+    """Replace the whole text of a document by one that somebody has made of it.
+
+    Raises (the step does):
+        UsageError: It is no document of this kind and ID.
+        BadDataError: The document is not what it was ``before``, or would have errors that it had not.
+    """
+    if edit.page.data != before:
+        raise BadDataError("was changed by somebody else meanwhile")
+    document, problems = read_document(after, edit.path, edit.vocabulary)
+    if document is None:
+        raise UsageError(f"the new text is no document: {problems[0].message}")
+    was = edit.document
+    if (document.kind, document.id.value) != (was.kind, was.id.value):
+        raise UsageError(
+            f"the new text is the {document.kind} {document.id.value}, not the {was.kind} {was.id.value}"
+        )
+    known = Counter(error.rule for error in errors_of(was, before))
+    errors = errors_of(document, after)
+    new = Counter(error.rule for error in errors) - known
+    if new:
+        raise BadDataError("; ".join(str(error) for error in errors if error.rule in new))
+    rows = [{squeeze(label): text.raw for label, text in each.metadata.items()} for each in (was, document)]
+    edit.labels |= {label for label in {**rows[0], **rows[1]} if rows[0].get(label) != rows[1].get(label)}
+    edit.page = page_of(document, after, edit.vocabulary)
 
 
 def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> None:
@@ -289,12 +378,16 @@ def _key_for(name: str, document: Document) -> tuple[str, MetadataKey]:
         rows = [each for each in labels if each in present]
         if wanted == squeeze(known) or (wanted in labels and (not label or [wanted] == rows[:1])):
             return known, key
+    if wanted in _LABELS and not label:
+        label = next((present[name] for name in present if name in _LABELS), None)
     if label and wanted:
-        return label, MetadataKey((label,))
+        return label, MetadataKey((label,), several=wanted in _LABELS)
+    if wanted in _LABELS and keys:
+        return "domain", KEYS["domain"]
     from difflib import get_close_matches
 
     rows = [label.lower() for label in document.metadata if squeeze(label) not in {*_IDS, "resolution"}]
-    settable = list(dict.fromkeys([*keys, *rows]))
+    settable = list(dict.fromkeys([TITLE, *keys, *rows]))
     close = get_close_matches(name.lower(), settable, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"one of {', '.join(settable)}"
     raise UsageError(f"{name!r} is no key of {document.id.value}", hint=hint)
@@ -304,7 +397,7 @@ def _reads(document: Document, key: MetadataKey, values: Sequence[str], vocabula
     """Whether the row of a key has these values, and the field that is read from it, too."""
     stated = getattr(document, key.field, None)
     # How the values are separated is up to the document, so that only what was read of them counts.
-    if key.several:
+    if key.several and key.field:
         return [each.value for each in stated or ()] == list(values)
     labels = list(map(squeeze, key.labels))
     rows = [plain(text.raw) for label, text in document.metadata.items() if squeeze(label) in labels]

@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -29,7 +29,8 @@ from finding_tickets.model.vocabulary import (
     squeeze,
     word_for,
 )
-from finding_tickets.register.config import is_configured, read_config
+from finding_tickets.register.config import CONFIG_FILE, is_configured, read_config
+from finding_tickets.register.config_schema import parse_config
 from finding_tickets.register.disposition import contradicted_folder
 from finding_tickets.register.files import File, markdown_files, read_file
 from finding_tickets.register.identifiers import numbered
@@ -77,38 +78,22 @@ class FiledTickets(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """What was found below ``root``.
-
-    Attributes:
-        configured: The file that configures the register already, or None.
-        registers: Folders below the root that are registers of their own; their documents are left to them.
-        folders: Folders of documents and how many each holds, the one for new tickets first.
-        exclude: Patterns for the files in these folders that are no documents.
-        left_out: Every Markdown file that is none, by its path, and why.
-        documents: How many documents there are, by kind.
-        filed: The folders whose names say how their tickets stand.
-        series: How many IDs there are of each series, as ``B7-PT`` of ``B7-PT-02``, most first.
-        collisions: The paths of the documents that share an ID, by the ID.
-        unnamed: How many documents have no ID; the name of the file stands in for it.
-        wordings: The severities and statuses that the vocabulary lacks.
-        id_pattern: A pattern for IDs that the usual one does not fit; None where it does.
-        unfit: IDs that no pattern could be made for.
-    """
+    """What was found below ``root``."""
 
     root: Path
-    configured: str | None
-    registers: tuple[str, ...]
-    folders: Mapping[str, int]
-    exclude: tuple[str, ...]
-    left_out: Mapping[str, str]
-    documents: Mapping[str, int]
+    configured: str | None  # the file that configures the register already
+    registers: tuple[str, ...]  # folders below that are registers of their own, and keep their documents
+    folders: Mapping[str, int]  # of documents and how many each holds, the one for new tickets first
+    left_out: Mapping[str, str]  # the Markdown files that are no documents, and why
+    exclude: tuple[str, ...]  # patterns for those of them that are in the folders
+    documents: Mapping[str, int]  # how many there are of each kind
     filed: tuple[FiledTickets, ...]
-    series: Mapping[str, int]
-    collisions: Mapping[str, Sequence[str]]
-    unnamed: int
+    series: Mapping[str, int]  # how many IDs of each, as ``B7-PT`` of ``B7-PT-02``, most first
+    collisions: Mapping[str, Sequence[str]]  # the paths of the documents that share an ID
+    unnamed: int  # documents without an ID; the name of the file stands in for it
     wordings: tuple[Wording, ...]
-    id_pattern: str | None
-    unfit: tuple[str, ...]
+    id_pattern: str | None  # for IDs that the usual pattern does not fit
+    unfit: tuple[str, ...]  # IDs that no pattern could be made for
 
     def settings(self, table: str = "") -> str:
         """The configuration that fits, as TOML; ``table`` is the name of the table with a dot behind it."""
@@ -160,7 +145,10 @@ def survey(root: Path) -> Survey:
     folders = [root / folder for folder in config.tickets] if configured else [root]
     own = None if configured else repository_files(root)
     files = list(markdown_files(root, folders, [], largest=config.largest_file))
-    registers = [] if configured else _registers(root, (file.path for file in files))
+    above = sorted(
+        {parent.as_posix() for file in files for parent in PurePosixPath(file.path).parents} - {"."}
+    )
+    registers = [] if configured else [folder for folder in above if is_configured(root / folder)]
     files = [
         file
         for file in files
@@ -171,47 +159,46 @@ def survey(root: Path) -> Survey:
     found = [_read(file, config.vocabulary) for file in files]
     left_out = {} if configured else _left_out(found)
     taken = {each.path: each.document for each in found if each.document and each.path not in left_out}
-    unnamed = sum(_NO_ID in each.rules for each in found if each.path in taken)
+    counts = _below(taken)
+    places = {name: counts[PurePosixPath(name).as_posix()] for name in config.tickets}
+    if taken and not configured:
+        places = _folders((file.path for file in files), taken)
+    among = [path for path in left_out if taken and not _parents(path).isdisjoint(places)]
     unfit = tuple(taken[each.path].id.value for each in found if _UNFIT in each.rules and each.path in taken)
-    shapes = dict.fromkeys(map(_shape, unfit))
     # The usual pattern with the forms of the IDs that it does not fit, unless these are too many.
+    shapes = [] if configured else list(dict.fromkeys(map(_shape, unfit)))
     wider = f"(?:{'|'.join([ID_PATTERN, *shapes])})" if 0 < len(shapes) <= MOST_SHAPES else None
-    wordings = () if configured else tuple(_wordings(taken.values(), config.vocabulary))
-    words = config.vocabulary if configured else _proposed(wider, wordings)
-    if not configured and (unfit or wordings):
-        # What is strange is read once more, as it will be with the configuration.
-        odd = {each.path for each in found if not each.rules.isdisjoint((_UNFIT, _UNKNOWN))}
-        again = [_read(file, words) for file in files if file.path in odd and file.path in taken]
-        taken |= {each.path: each.document for each in again if each.document}
-        unfit = tuple(each.document.id.value for each in again if each.document and _UNFIT in each.rules)
-    documents = list(taken.values())
-    if configured:
-        counts = _below(taken)
-        places = {name: counts[PurePosixPath(name).as_posix()] for name in config.tickets}
-    else:
-        places = _folders((file.path for file in files), taken, words) or {config.tickets[0]: 0}
-    numbers = Counter(parts.series for each in documents if (parts := numbered(each.id.value)))
+    numbers = Counter(parts.series for each in taken.values() if (parts := numbered(each.id.value)))
     sharing: dict[str, list[Document]] = defaultdict(list)
-    for document in documents:
+    for document in taken.values():
         sharing[document.id.value.casefold()].append(document)
-    return Survey(
+    made = Survey(
         root=root,
         configured=configured,
         registers=tuple(registers),
         folders=places,
-        exclude=tuple(_patterns([path for path in left_out if taken and _is_below(path, places)], taken)),
         left_out=left_out,
-        documents=dict(Counter(document.kind for document in documents)),
-        filed=tuple(_filed(documents, words)),
+        exclude=tuple(_patterns(among, taken)),
+        documents=dict(Counter(document.kind for document in taken.values())),
+        filed=tuple(_filed(taken.values(), config.vocabulary)),
         series=dict(sorted(numbers.items(), key=lambda item: (-item[1], natural(item[0])))),
-        collisions={
-            each[0].id.value: [one.path for one in each] for each in sharing.values() if len(each) > 1
-        },
-        unnamed=unnamed,
-        wordings=wordings,
-        id_pattern=wider if not (configured or unfit) else None,
-        unfit=unfit,
+        collisions={same[0].id.value: [each.path for each in same] for same in sharing.values() if same[1:]},
+        unnamed=sum(_NO_ID in each.rules for each in found if each.path in taken),
+        wordings=() if configured else tuple(_wordings(taken.values(), config.vocabulary)),
+        id_pattern=wider,
+        unfit=() if configured else unfit,
     )
+    if not (made.unfit or made.wordings):
+        return made
+    # What is strange is read once more, as it will be read with this configuration.
+    proposed = parse_config(root / CONFIG_FILE, made.settings().encode(), is_project=False) or {}
+    words = Vocabulary(**proposed["vocabulary"])
+    odd = {each.path for each in found if each.path in taken and {_UNFIT, _UNKNOWN} & each.rules}
+    again = [_read(file, words) for file in files if file.path in odd]
+    taken |= {each.path: each.document for each in again if each.document}
+    unfit = tuple(each.document.id.value for each in again if each.document and _UNFIT in each.rules)
+    filed = tuple(_filed(taken.values(), words))
+    return replace(made, filed=filed, unfit=unfit, id_pattern=None if unfit else wider)
 
 
 def _read(file: File, vocabulary: Vocabulary) -> _Read:
@@ -220,28 +207,16 @@ def _read(file: File, vocabulary: Vocabulary) -> _Read:
     return _Read(file.path, document, frozenset(problem.rule for problem in problems))
 
 
-def _registers(root: Path, paths: Iterable[str]) -> list[str]:
-    """The folders above the files, but below the root, that are configured as registers."""
-    folders = sorted({parent.as_posix() for path in paths for parent in PurePosixPath(path).parents} - {"."})
-    return [folder for folder in folders if is_configured(root / folder)]
-
-
 def _left_out(found: Sequence[_Read]) -> dict[str, str]:
     """Why each file that is no document is none."""
     left_out = {each.path: why for each in found if (why := _why_not(each))}
     # What says little of itself is a ticket where nearly everything beside it is one.
     beside = Counter(_parent(each.path) for each in found)
     tickets = Counter(_parent(each.path) for each in found if each.path not in left_out)
-    for each in found:
-        folder = _parent(each.path)
-        among = tickets[folder] >= max(_MANY_PEERS, beside[folder] * 2 / 3)
-        if (
-            among
-            and left_out.get(each.path) == SHAPELESS
-            and each.document
-            and each.document.kind == "finding"
-        ):
-            del left_out[each.path]
+    for path, kind in ((each.path, each.document.kind) for each in found if each.document):
+        among = tickets[_parent(path)] >= max(_MANY_PEERS, beside[_parent(path)] * 2 / 3)
+        if among and kind == "finding" and left_out.get(path) == SHAPELESS:
+            del left_out[path]
     return left_out
 
 
@@ -325,27 +300,22 @@ def _spelling(raw: str, key: str) -> tuple[str, str | None]:
 
 def _wordings(documents: Iterable[Document], vocabulary: Vocabulary) -> Iterator[Wording]:
     """The severities and statuses that are no words yet, with what they may mean."""
-    found: dict[tuple[str, str], list[tuple[str, Ticket]]] = defaultdict(list)
-    meant: dict[tuple[str, str], str | None] = {}
-    for ticket in documents:
-        if ticket.kind != "finding":
-            continue
+    found: dict[tuple[str, str, str | None], list[tuple[str, Ticket]]] = defaultdict(list)
+    for ticket in (each for each in documents if each.kind == "finding"):
         for key, field in (("severities", ticket.severity), ("statuses", ticket.status)):
-            if field is None or field.value is not None:
-                continue
-            spelling, word = _spelling(field.raw, key)
-            at = key, squeeze(spelling) or spelling
-            found[at].append((spelling, ticket))
-            meant[at] = word
-    for (key, squeezed), uses in sorted(found.items(), key=lambda item: (item[0][0], -len(item[1]), item[0])):
+            if field is not None and field.value is None:
+                spelling, word = _spelling(field.raw, key)
+                found[key, squeeze(spelling) or spelling, word].append((spelling, ticket))
+    for (key, _, word), uses in sorted(found.items(), key=lambda item: (item[0][0], -len(item[1]))):
         spelling = Counter(each for each, _ in uses).most_common(1)[0][0].strip()
-        word = meant[key, squeezed]
-        folders = {filed[1] for _, each in uses if (filed := vocabulary.folder_of(each.path))}
-        # Where all tickets of a status are filed alike, their folder knows what it means.
-        if key == "statuses" and len(folders) == 1 and len(uses) >= _MANY_PEERS:
-            said = folders.pop()
-            word = said if said in set(Status) else Status.CLOSED.value
-        yield Wording(key, spelling, word, len(uses))
+        said = {filed[1] for _, each in uses if (filed := vocabulary.folder_of(each.path))}
+        # Verified may be the finding or its fix: where all are filed alike, their folder knows.
+        is_unclear = key == "statuses" and word in (None, Status.CLOSED)
+        if is_unclear and len(said) == 1 and len(uses) >= _MANY_PEERS:
+            meant = next((each for each in said if each in set(Status)), Status.CLOSED.value)
+            yield Wording(key, spelling, meant, len(uses))
+        else:
+            yield Wording(key, spelling, word, len(uses))
 
 
 def _filed(documents: Iterable[Document], vocabulary: Vocabulary) -> Iterator[FiledTickets]:
@@ -377,26 +347,13 @@ def _patterns(left_out: Iterable[str], taken: Collection[str]) -> Iterator[str]:
     return iter(patterns)
 
 
-def _proposed(id_pattern: str | None, wordings: Iterable[Wording]) -> Vocabulary:
-    """The usual vocabulary with what is proposed."""
-    usual = Vocabulary()
-    more = {key: {word: [*others] for word, others in getattr(usual, key).items()} for key in SUGGESTED}
-    for each in wordings:
-        if each.word:
-            more[each.key][each.word].append(each.spelling)
-    made = {key: {word: tuple(others) for word, others in words.items()} for key, words in more.items()}
-    return Vocabulary(
-        id_pattern=id_pattern or ID_PATTERN, severities=made["severities"], statuses=made["statuses"]
-    )
-
-
 def _shape(document_id: str) -> str:
     """A pattern for IDs that are made like this one: any letters for its letters, any number for a number."""
     form = re.sub("[A-Za-z]+", "A", re.sub("[0-9]+", "0", document_id))
     return re.escape(form).replace("A", "[A-Z]+").replace("0", "[0-9]+")
 
 
-def _folders(files: Iterable[str], documents: Iterable[str], vocabulary: Vocabulary) -> dict[str, int]:
+def _folders(files: Iterable[str], documents: Iterable[str]) -> dict[str, int]:
     """The topmost folders in which most Markdown files are documents, or that hold documents themselves.
 
     The root is one only where documents lie in it. Folders of tickets that are settled come last, so that
@@ -417,16 +374,14 @@ def _folders(files: Iterable[str], documents: Iterable[str], vocabulary: Vocabul
             waiting += below
 
     def order(folder: str) -> tuple[bool, int, str]:
-        filed = vocabulary.folder_of(f"{folder}/")
+        filed = Vocabulary().folder_of(f"{folder}/")
         return filed is not None and filed[1] not in UNSETTLED, -documents_below[folder], folder
 
     return {folder: documents_below[folder] for folder in sorted(found, key=order)}
 
 
-def _is_below(path: str, folders: Iterable[str]) -> bool:
-    return any(
-        folder in (".", *(parent.as_posix() for parent in PurePosixPath(path).parents)) for folder in folders
-    )
+def _parents(path: str) -> set[str]:
+    return {parent.as_posix() for parent in PurePosixPath(path).parents}
 
 
 def _below(paths: Iterable[str]) -> Counter[str]:

@@ -132,6 +132,16 @@ def cells(text: str) -> int:
     )
 
 
+def fitted(text: str, width: int) -> str:
+    """A text in exactly this many columns of a terminal: filled up with blanks, or cut, which shows."""
+    left = width - cells(text)
+    if left >= 0:
+        return text + " " * left
+    while text and cells(text) >= width:
+        text = text[:-1]
+    return text + "…" + " " * (width - 1 - cells(text))
+
+
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     """A text in lines of at most ``width`` columns, the later ones with an indent; one line for no width."""
     if text.isascii() or not width:

@@ -11,6 +11,7 @@ import pytest
 
 from finding_tickets.ground.tokens import DEEPEST_NESTING
 from finding_tickets.register.query import QueryError, parse
+from finding_tickets.register.query.keys import KEYS
 from finding_tickets.register.query.parser import LONGEST_QUERY
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def test_what_cannot_be_read(words: Words, text: str, column: int, reason: str) 
     ("text", "hint"),
     [
         ("sverity:P1", "did you mean severity?"),
-        ("x:y", "quote what is not a key"),
+        ("x:y", f"one of {', '.join([*KEYS, 'sort'])}; quote what is not a key"),
         ("status:opne", "did you mean open?"),
         ("severity:urgent", "one of P0, P1, P2, P3, P4"),
         ("sort:update", "did you mean updated?"),

@@ -258,3 +258,30 @@ SORTS: Mapping[str, Callable[[Row, Facts], Any]] = {
     "undone": lambda row, _: row.undone,
 }
 """Severities come from the worst, statuses in the order of a ticket's life, verdicts as documented."""
+
+
+def words_of_key(key: str, facts: Facts) -> Iterable[str]:
+    """The values of a key, for completion: words of the register's vocabulary, and what documents state."""
+    words = facts.config.vocabulary
+    all_of: dict[str, Iterable[str]] = {
+        "id": facts.ids.values(),
+        "related": facts.ids.values(),
+        "kind": _KINDS,
+        "severity": words.severities,
+        "status": words.statuses,
+        "resolution": words.outcomes,
+        "verdict": _VERDICTS,
+        **dict.fromkeys(("has", "no"), FIELDS),
+        "sort": SORTS,
+    }
+    if key in all_of:
+        return all_of[key]
+    usual: dict[str, Iterable[str]] = {
+        **dict.fromkeys(("agent", "reviewed-by"), words.known_agents),
+        "domain": words.domains,
+        # In any spelling; a blank would end the word.
+        "category": ("-".join(re.findall(r"\w+", each)) for each in words.categories),
+    }
+    stated = (value for row in facts.rows for value in KEYS[key].values(row, facts))
+    names = (value[0] if isinstance(value, tuple) else value for value in stated)
+    return dict.fromkeys([*usual.get(key, ()), *(str(name) for name in names if name)])

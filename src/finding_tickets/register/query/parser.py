@@ -57,6 +57,21 @@ _WORD = re.compile(rf'{_QUOTED}|(?P<word>[^\s()",=]*)', re.DOTALL)
 _NEGATED = re.compile(r"[^\s-]")
 _END_OF_CONDITION = re.compile(r"[\s)]|\Z")
 _ESCAPE = re.compile(r'\\(["\\])')
+# What people write who know another tool's queries; it is named with the right form, and not searched for.
+_COMPARISON = re.compile(
+    r"(?P<key>[a-z][a-z_-]*)(?P<sign>!=|==?|[<>]=?)(?P<value>.*)", re.IGNORECASE | re.DOTALL
+)
+_SIGNS = {":", "=", "==", "!=", ">", "<", ">=", "<="}
+_SYNONYMS = {
+    **dict.fromkeys(("is", "state", "disposition"), "status"),
+    **dict.fromkeys(("label", "labels", "tag", "tags", "component", "area"), "domain"),
+    **dict.fromkeys(("author", "reporter", "found-by"), "agent"),
+    **dict.fromkeys(("path", "location"), "file"),
+    "priority": "severity",
+    "owner": "assignee",
+    "outcome": "resolution",
+    "reviewer": "reviewed-by",
+}
 
 
 def parse(text: str, facts: Facts) -> Query:
@@ -141,7 +156,11 @@ class _QueryParser:
         elif name in KEYS:
             read = partial(self.value, name)
         else:
-            hint = close_words(name, [*KEYS, SORT], "quote what is not a key")
+            keys = [*KEYS, SORT]
+            hint = close_words(name, keys, f"one of {', '.join(keys)}; quote what is not a key")
+            if name in _SYNONYMS:
+                rest = self.tokens.text[self.tokens.at :].split(maxsplit=1) or ["VALUE"]
+                hint = f"write {_SYNONYMS[name]}:{rest[0]}"
             raise self.wrong(f"no such key as {name!r}", token.position, hint)
         parts = [read()]
         while self.tokens.accept(",", pattern=_SIGN):
@@ -167,7 +186,8 @@ class _QueryParser:
         token = self.tokens.take(_WORD)
         text = self.plain(token).strip()
         if not text:
-            raise self.wrong(f"{name} has no value", token.position)
+            hint = f"write {name}:VALUE without a space"
+            raise self.wrong(f"{name} has no value", token.position, hint)
         return QueryValue(name, relation, text, token.position, self.tokens.text)
 
     def tested(self, value: QueryValue) -> RowCondition:
@@ -195,6 +215,16 @@ class _QueryParser:
             if word in {"and", "or", "not"}:
                 hint = f"write {word.upper()}, or quote the word to search for it"
                 raise self.wrong(f"{word!r} is no operator", token.position, hint)
+            if word in _SIGNS:
+                hint = "write a condition without spaces, such as severity:>=P1"
+                raise self.wrong(f"{word!r} stands alone", token.position, hint)
+            compared = _COMPARISON.fullmatch(word)
+            key = compared["key"].lower().replace("_", "-") if compared else ""
+            key = _SYNONYMS.get(key, key)
+            if compared and key in KEYS:
+                sign = compared["sign"].strip("=!") and compared["sign"]
+                right = f"{'-' if compared['sign'] == '!=' else ''}{key}:{sign}{compared['value'] or 'VALUE'}"
+                raise self.wrong(f"{word!r} is no condition", token.position, f"write {right}")
             # A shell completes the names of files.
             document = self.paths.get(word.removeprefix("./"), word)
             if facts.is_id(document):
