@@ -15,7 +15,6 @@ from finding_tickets.register.index import Row as Stated
 from finding_tickets.report import rows
 from finding_tickets.report.rows import CONSENSUS, ReportRow
 from finding_tickets.report.status import (
-    BlockedWork,
     CrossTable,
     Disagreement,
     Headline,
@@ -45,7 +44,6 @@ RECORDS = (
     OpenWork,
     Headline,
     NextStep,
-    BlockedWork,
     Since,
     StatedChange,
     CrossTable,

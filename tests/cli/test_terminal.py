@@ -35,6 +35,24 @@ def tickets(
     return show(line, columns=columns, environment=environment, key=key)
 
 
+def test_a_report_is_half_a_screen(repository: Repository) -> None:
+    """On a terminal: counts and what to do next with the command that lists it; a format has the page."""
+    for number in range(200):
+        repository.ticket(f"A-{number}", severity=f"P{number % 4}", status="open")
+    shown = tickets(repository, "report", columns=80)
+    assert ExitCode.OK == shown.code
+    assert len(shown.lines) <= 12
+    # 200 tickets of four severities in turn: 0, 4, 8 and so on are the worst.
+    for line in (
+        "  severity: 50 P0, 50 P1, 50 P2, 50 P3",
+        "Next",
+        "  200  fix it, or decide to keep the code as it is: A-0, A-4, A-8",
+        "    tickets list 'verdict:unverified no:verifier status:open'",
+    ):
+        assert line in shown.lines
+    assert "| A-199 | P3 |" in "\n".join(tickets(repository, "report", "--format", "markdown").seen)
+
+
 def section(lines: list[str], title: str) -> list[str]:
     """The lines below a title, up to an empty one, with single blanks."""
     begin = lines.index(title) + 1

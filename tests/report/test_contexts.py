@@ -229,7 +229,7 @@ def test_the_false_claim_that_matters_most() -> None:
         ((expected, why), "found.h2d claims 1, but it copies twice; 1 more claim false"),
         (
             (expected, why, surprise),
-            "fix.syncs claims 1, but measured 2, which the ticket does not expect; 2 more claims false",
+            "fix.syncs claims 1, but measured 2, which is not expected; 2 more claims false",
         ),
     ):
         assert text == disproved(measured_row(Verdict.REFUTED, verification(*claims)))
@@ -268,7 +268,7 @@ def test_what_to_do_next() -> None:
         for each in made.next_steps
     ]
     # A-6 is settled, and blocks nothing any more.
-    assert [("A-3", ("A-1",))] == [(each.row.id, each.blockers) for each in made.blocked]
+    assert [("A-3", "waits for A-1")] == [(each.row.id, each.text) for each in made.blocked]
 
 
 def test_the_commands_of_the_next_steps_list_their_documents(repository: Repository) -> None:

@@ -163,6 +163,36 @@ def test_links_between_documents_lead_to_their_sections(
     assert '<li>A-3 <span class="quiet">related</span></li>' in page
 
 
+def test_the_page_opens_with_project_revision_and_what_to_do(
+    repository: Repository, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The project is called like its package, else its origin, else its folder; the date is the commit's."""
+    file = repository.ticket("A-1", title="It waits", status="open")
+    git("add", ".")
+    git("commit", "-m", "all")
+    commit = git("log", "-1", "--abbrev=12", "--format=%h of %cs").strip()
+    page = made(repository.root, capsys)
+    assert f"<h1>Status of {repository.root.name}</h1>" in page
+    assert f'<span class="revision">Revision {commit}</span></p>' in page
+    assert page.index('id="next"') < page.index("fix it, or decide") < page.index('id="summary"')
+    file.write_text(file.read_text() + "More.\n")
+    git("remote", "add", "origin", "git@example.org:somebody/model.git")
+    page = made(repository.root, capsys)
+    assert "<h1>Status of model</h1>" in page
+    assert f"Revision {commit}, with uncommitted changes<" in page
+    repository.write("pyproject.toml", '[project]\nname = "the-model"\n')
+    assert "<h1>Status of the-model</h1>" in made(repository.root, capsys)
+
+
+def test_a_ticket_shows_diff_and_lines_before_charts_and_claims(capsys: pytest.CaptureFixture[str]) -> None:
+    """After the sentence that says what was won."""
+    page = made(ROOT, capsys, "B7-PT-02")
+    section = page[page.index('<details class="document') :]
+    titles = ("From found to fix", "Lines that wait", "Costs", "Claims")
+    places = [section.index("one for each device;"), *(section.index(f"<h4>{each}") for each in titles)]
+    assert sorted(places) == places
+
+
 def test_no_documents(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """An empty register is a page that says so, and one whose query chooses nothing says that."""
     assert "There are no documents." in made(repository.root, capsys)

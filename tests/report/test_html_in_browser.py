@@ -462,7 +462,7 @@ def test_the_page_can_be_read_without_scripts(ours: Path, many: Path, browser: B
     page.locator("#TASK-5 > summary").click()
     assert page.locator("#TASK-5 .prose").is_visible()
     page.goto(many.as_uri())
-    assert page.get_by_text("the rest takes JavaScript").is_visible()
+    assert page.get_by_text("the rest needs JavaScript").is_visible()
     context.close()
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from finding_tickets.cli.options import HERE, Query, Root, format_option, option, say_problem_count
+from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option, say_problem_count
 from finding_tickets.cli.output import is_terminal, say, say_errors, style, used_width, write
 from finding_tickets.cli.output_file import (
     add_to_summary,
@@ -22,7 +22,7 @@ from finding_tickets.lint.contradictions import contradictions_in
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts, parse
-from finding_tickets.report import write_report
+from finding_tickets.report import short_lines, write_report
 from finding_tickets.report.rows import rows_of
 from finding_tickets.report.status import (
     TEMPLATES,
@@ -31,7 +31,6 @@ from finding_tickets.report.status import (
     ReportFormat,
     StatusReport,
     compare_since,
-    status_lines,
     status_of_rows,
 )
 
@@ -52,9 +51,11 @@ def report(
         Path | None, option("FILE", "Add counts and open work to this file, as Markdown.")
     ] = None,
     output: Annotated[Path | None, option("FILE", "The file, or - for stdout.", "--output", "-o")] = None,
+    verbose: Annotated[bool, flag("--verbose", "Print the whole report on a terminal too.", "-v")] = False,
 ) -> ExitCode:
     """Report what was won, what to do next and what is refuted."""
-    is_short = output_format is None and template is None and output is None and is_terminal(sys.stdout)
+    usual = {output_format, template, output, since} == {None}
+    is_short = usual and not verbose and is_terminal(sys.stdout)
     output_format = output_format or ReportFormat.MARKDOWN
     if template is not None and output_format not in TEMPLATES:
         raise UsageError(f"--format {output_format} has no --template")
@@ -82,9 +83,9 @@ def report(
     is_protected = files_to_protect(listing, [*(row.path for row in listing.rows), *unread_files])
     if summary:
         refuse_protected(summary, is_protected)
-    if is_short and since is None:
-        write("\n".join(status_lines(made, style, used_width(sys.stdout))))
-        say("the whole report: tickets report --format markdown, or --format html -o report.html")
+    if is_short:
+        write("\n".join(short_lines(made, style, used_width(sys.stdout))))
+        say("-v prints the whole report; --format html -o report.html writes a page")
     else:
         write_output(write_report(made, output_format), output, is_protected)
     if summary:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from finding_tickets.report.status import StatusReport
+    from finding_tickets.report.text import Styler
 
 
 def write_report(report: StatusReport, output_format: str) -> Iterator[str]:
@@ -34,7 +35,7 @@ def write_report(report: StatusReport, output_format: str) -> Iterator[str]:
         case "csv":
             from finding_tickets.report.rows import write_csv
 
-            return write_csv(report.rows)
+            return write_csv(report.status.rows)
         case "junit":
             from finding_tickets.report.junit import write_junit
 
@@ -48,3 +49,20 @@ def write_report(report: StatusReport, output_format: str) -> Iterator[str]:
 
             return write_annotations(report)
     raise ValueError(f"no such format as {output_format}")
+
+
+def short_lines(report: StatusReport, style: Styler, width: int) -> Iterator[str]:
+    """The opening of a report, for half a screen; its headings are the lines without an indent."""
+    from textwrap import wrap
+
+    from finding_tickets.report.templates import render
+    from finding_tickets.report.text import printable
+
+    text = render("report_short.j2", {"report": report, "status": report.status}, report.templates)
+    for line in printable(text).splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 4)
+        yield from (
+            wrap(line, width, subsequent_indent=indent, break_on_hyphens=False)
+            if indent[4:]
+            else [style(line, "bold")]
+        )

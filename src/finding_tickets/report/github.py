@@ -60,7 +60,7 @@ def write_annotations(report: StatusReport) -> Iterator[str]:
 def summary(report: StatusReport, room: int) -> str:
     """Counts and open work as Markdown of at most ``room`` bytes; what is left out is counted."""
     table = report.status.by_verdict
-    chosen = f" chosen by {words(report.query, LONGEST_CELL)}" if report.query else ""
+    chosen = f" chosen by {words(report.status.query, LONGEST_CELL)}" if report.status.query else ""
     page = [
         f"## Tickets: {report.status.total}{chosen}",
         "",

@@ -32,7 +32,7 @@ from finding_tickets.ground.git import GitError, ask_bytes
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.charts import Chart, charts
 from finding_tickets.report.rows import ReportRow
-from finding_tickets.report.status import NAMED, StatusReport, won
+from finding_tickets.report.status import StatusReport, won
 from finding_tickets.report.templates import pieces, source
 from finding_tickets.report.text import AFTER, BEFORE, WAITING, Sources, laws_by_line
 from finding_tickets.verify.plan import places_of
@@ -43,8 +43,8 @@ PACK = 50
 """Sections that are packed together: more of them take less room, fewer are opened faster."""
 FIRST_ROWS = 200
 """Rows of the table that are laid out from the start, and for each time that more are asked for."""
-HEADLINES = 10
-"""Documents that are told of at the top; the table has them all."""
+HEADLINES, NAMED = 10, 3
+"""Documents that are told of at the top, and for each step; the table has them all."""
 LONGEST_LIST = 100
 """Items of a list in the summary; the table has them all."""
 HEADINGS = 3
@@ -272,18 +272,18 @@ class ReportPage:
     def __init__(self, report: StatusReport) -> None:
         self.report = report
         self.sources = Sources(report.facts.root)
-        self.packed = len(report.rows) > MOST_UNPACKED
+        self.packed = len(report.status.rows) > MOST_UNPACKED
         # Links are relative to the folder, and a cleaner is made for each resolver.
         self._resolvers: dict[str, Resolve] = {}
         # The place of a document on the page is its ID, with a number where several share one. An ID that
         # stands for a file's name may have white space, and what is no text.
         seen: Counter[str] = Counter()
         self.anchors: list[str] = []
-        for row in report.rows:
+        for row in report.status.rows:
             name = "-".join(row.id.encode(errors="replace").decode().split())
             seen[name] += 1
             self.anchors.append(name if seen[name] == 1 else f"{name}~{seen[name]}")
-        placed = list(zip(report.rows, self.anchors, strict=True))
+        placed = list(zip(report.status.rows, self.anchors, strict=True))
         # Of documents that share an ID the first one is meant.
         self.by_id = {row.id.casefold(): anchor for row, anchor in reversed(placed)}
         self.by_path = {row.path: anchor for row, anchor in placed}
@@ -301,7 +301,7 @@ class ReportPage:
 
     def sections(self) -> Iterator[DocumentSection]:
         """Every document, in the order of the report."""
-        for row, anchor in zip(self.report.rows, self.anchors, strict=True):
+        for row, anchor in zip(self.report.status.rows, self.anchors, strict=True):
             yield DocumentSection(self, row, anchor)
 
     def packs(self) -> Iterator[list[DocumentSection]]:

@@ -32,7 +32,7 @@ def write_json(report: StatusReport) -> Iterator[str]:
     # The escapes of json keep the report in ASCII, and with them bytes of a path that are no text.
     head = json.dumps(_status_item(report.status))
     yield f'{{"schema_version": {VERSION}, "kind": "report", "status": {head},\n"data": ['
-    for at, row in enumerate(report.rows):
+    for at, row in enumerate(report.status.rows):
         yield f"{',' if at else ''}\n{json.dumps(_row_item(row))}"
     yield "\n]}\n"
 

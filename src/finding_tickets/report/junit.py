@@ -19,7 +19,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def write_junit(report: StatusReport) -> Iterator[str]:
     """The suites, in the order of the documents."""
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="{NAME}">\n'
-    for row in report.rows:
+    for row in report.status.rows:
         # Readers of JUnit rely on the counts of the suite.
         cases = list(_cases(row))
         suite = _element("testsuite", name=row.id, file=row.path, tests=str(len(cases)))

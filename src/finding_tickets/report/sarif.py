@@ -20,7 +20,7 @@ from finding_tickets.lint.rules import RULES
 from finding_tickets.model.problem import Problem
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.rows import ReportRow
-from finding_tickets.report.status import NEXT_STEP, Profile, StatusReport
+from finding_tickets.report.status import STEPS, Profile, StatusReport
 from finding_tickets.report.text import fields_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -109,7 +109,7 @@ def lint_log(problems: Iterable[Problem]) -> dict[str, Any]:
 
 def write_sarif(report: StatusReport) -> Iterator[str]:
     """A report as one run; the results of the profile ``github`` are the open work, the worst first."""
-    shown: Sequence[ReportRow] = report.rows
+    shown: Sequence[ReportRow] = report.status.rows
     notes = []
     if report.profile is Profile.GITHUB:
         # What passed or was settled would be an open alert there.
@@ -121,7 +121,7 @@ def write_sarif(report: StatusReport) -> Iterator[str]:
         {
             "id": verdict.value,
             "shortDescription": {"text": meaning},
-            "help": {"text": f"What to do: {NEXT_STEP[verdict]}."},
+            "help": {"text": f"What to do: {STEPS[verdict]}."},
             "defaultConfiguration": {"level": level},
         }
         for verdict, (level, meaning) in VERDICTS.items()

@@ -14,12 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from os.path import isfile  # a path may be longer than there can be
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.errors import RevisionError, UsageError
 from finding_tickets.ground.git import SHORT_HASH, GitError, ask, changed_files
-from finding_tickets.lint.contradictions import CONTRADICTIONS
 from finding_tickets.model.vocabulary import UNSETTLED, Relationship, Status, Verdict
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, differ
 from finding_tickets.register.index import Row
@@ -27,7 +27,6 @@ from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.rows import (
     CONSENSUS,
-    REFUTED_RULE,
     REVIEW,
     SEVERITIES,
     SIDES,
@@ -39,14 +38,8 @@ from finding_tickets.report.text import (
     AFTER,
     BEFORE,
     MeasuredDocument,
-    Styled,
-    Styler,
-    TableCell,
-    TextSection,
     counted,
     measured_documents,
-    printable,
-    section_lines,
 )
 
 if TYPE_CHECKING:
@@ -68,52 +61,32 @@ NO_FILE = "no file"
 OTHER_FILES = "other files"
 MOST_FILES = 20
 """Files that are shown by themselves."""
-NEXT_STEP = {
+AGAINST = frozenset({Verdict.FAILED, Verdict.REFUTED, Verdict.STALE, Verdict.INCONCLUSIVE})
+"""Verdicts that make work of a settled document: its measurement speaks against it."""
+CONTRADICT, STATE, PROVE = "contradictions", UNDECIDED, "unproven"
+STEPS: Mapping[str, str] = {
     Verdict.FAILED: "mend the fix: it does not do what is claimed",
+    CONTRADICT: "say which is true: they contradict themselves, or their measurement",
     Verdict.REFUTED: "restate it: the code does not do what the finding says",
     Verdict.VERIFIED: "close it: what it claims is measured",
     Verdict.REPRODUCED: "write a fix: the finding is measured",
     Verdict.STALE: "measure it again: something it depends on has changed",
     Verdict.INCONCLUSIVE: "make it measurable",
     Verdict.UNVERIFIED: "measure it",
-}
-"""What settles a document, by its verdict; what was measured and is wrong comes first."""
-UNMEASURABLE_STEP = {
     Status.IN_REVIEW: "review the fix",
     Status.IN_PROGRESS: "finish the fix",
     Status.INVESTIGATING: "find out whether it is so",
     Status.OPEN: "fix it, or decide to keep the code as it is",
+    STATE: "state a status",
+    PROVE: "show that it is fixed: nothing is ticked or measured",
 }
-"""What settles a document without a verifier, by its status."""
+"""What to do, by the verdict or, without a verifier, by the status: what is wrong comes before what waits."""
 NOT_OPEN, NO_DATE = "not open", "no date"
-NAMED, FEW = 5, 3
-"""Documents of a step that a page and a terminal name; a query lists the others."""
 MOST_MONTHS = 12
 MOST_GAINS = 2
 """Metrics of a fix that are told in a sentence."""
-CONTRADICT = "say which is true: they contradict themselves, or their measurement"
-STATE = "state a status"
-PROVE = "show that it is fixed: nothing is ticked or measured"
-_OPEN = f"status:{','.join(sorted(UNSETTLED))}"
-STEPS = {
-    NEXT_STEP[Verdict.FAILED]: ("list", "verdict:failed"),
-    CONTRADICT: (f"lint --select {','.join((*CONTRADICTIONS, REFUTED_RULE))}", ""),
-    NEXT_STEP[Verdict.REFUTED]: ("list", "verdict:refuted"),
-    NEXT_STEP[Verdict.VERIFIED]: ("list", f"verdict:verified {_OPEN}"),
-    NEXT_STEP[Verdict.REPRODUCED]: ("list", f"verdict:reproduced {_OPEN}"),
-    NEXT_STEP[Verdict.STALE]: ("list", "verdict:stale"),
-    NEXT_STEP[Verdict.INCONCLUSIVE]: ("list", "verdict:inconclusive"),
-    NEXT_STEP[Verdict.UNVERIFIED]: ("list", f"verdict:unverified has:verifier {_OPEN}"),
-    **{
-        step: ("list", f"verdict:unverified no:verifier status:{status}")
-        for status, step in UNMEASURABLE_STEP.items()
-    },
-    STATE: ("list", "kind:finding no:status"),
-    PROVE: (f"lint --select {UNPROVEN_RULE}", ""),
-}
-"""Each step with the command, and the condition, that lists the documents for which it is to be done."""
 NOUNS = {"raised": "exceptions", "ooms": "out-of-memory errors"}
-"""What a metric counts, where that is not its name."""
+"""What the metrics count that are known of a run that raised."""
 # Folders of people's machines, and below them that of a repository.
 _HOME = re.compile(r"(?:~|/(?:home|Users)/[^/]+|/root|/workspaces?)/[^/]+/")
 
@@ -183,7 +156,7 @@ class OpenWork:
 
 @dataclass(frozen=True)
 class Headline:
-    """A document, and what a reader is to know of it before anything else, in a sentence."""
+    """A document, and what a reader is to know of it before anything else."""
 
     row: ReportRow
     text: str
@@ -196,14 +169,6 @@ class NextStep:
     step: str
     rows: tuple[ReportRow, ...]
     command: str
-
-
-@dataclass(frozen=True)
-class BlockedWork:
-    """An open document, and the open documents that block it, by their IDs."""
-
-    row: ReportRow
-    blockers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +233,7 @@ class RegisterStatus:
     won: tuple[Headline, ...]
     next_steps: tuple[NextStep, ...]
     disproved: tuple[Headline, ...]
-    blocked: tuple[BlockedWork, ...]
+    blocked: tuple[Headline, ...]
     paths: Mapping[str, str]
     by_age: CrossTable | None = None
     query: str = ""
@@ -290,21 +255,6 @@ class StatusReport:
     status: RegisterStatus
     template: str = ""
     profile: Profile = Profile.FULL
-
-    @property
-    def rows(self) -> tuple[ReportRow, ...]:
-        """One for each document, in the order of the query."""
-        return self.status.rows
-
-    @property
-    def query(self) -> str:
-        """What chose the documents; empty where they are all there are."""
-        return self.status.query
-
-    @property
-    def since(self) -> Since | None:
-        """What is different from the revision that was asked for, if one was."""
-        return self.status.since
 
     @property
     def templates(self) -> Path:
@@ -335,7 +285,7 @@ class StatusReport:
 
     def entries(self) -> Iterator[MeasuredDocument]:
         """Each document whole, read when it is asked for and not kept; those gone by now are left out."""
-        return measured_documents(self.facts, (row.stated for row in self.rows))
+        return measured_documents(self.facts, (row.stated for row in self.status.rows))
 
 
 def status_of_rows(
@@ -354,17 +304,15 @@ def status_of_rows(
         # A document that is new has no past to differ from.
         fates = {change.id: CHANGED for change in since.changed} | dict.fromkeys(since.added, ADDED)
         by_fate = cross(((row.severity, fates.get(row.id, UNCHANGED)) for row in rows), SEVERITIES, FATES)
-    # A settled document is work only where its measurement speaks against it.
-    against = {Verdict.REFUTED, Verdict.FAILED, Verdict.STALE, Verdict.INCONCLUSIVE}
     work = [
-        OpenWork(row, _step(row, facts))
+        OpenWork(row, STEPS[_step(row, facts)])
         for row in rows
-        if row.stated.status in UNSETTLED or row.verdict in against
+        if row.stated.status in UNSETTLED or row.verdict in AGAINST
     ]
     paths = shortened({file for row in rows for file in row.stated.files}, facts.root)
     gains = (Headline(row, text) for row in rows if (text := won(row)))
     refuted = (Headline(row, text) for row in rows if (text := disproved(row)))
-    blocked = [BlockedWork(row, names) for row in rows if (names := _blockers(row, facts))]
+    blocked = [Headline(row, f"waits for {names}") for row in rows if (names := _blockers(row, facts))]
     return RegisterStatus(
         total=len(rows),
         by_disposition=cross(
@@ -378,17 +326,12 @@ def status_of_rows(
         rows=rows,
         unproven=tuple(row for row in rows if row.is_unproven),
         contradictions=tuple(problem for row in rows for problem in row.contradictions),
-        refuted=tuple(
-            RefutedClaim(row.id, claim)
-            for row in rows
-            for claim in (row.verification.claims if row.verification else ())
-            if claim.holds is False
-        ),
+        refuted=tuple(RefutedClaim(row.id, claim) for row in rows for claim in false_claims(row)),
         disagreements=tuple(_disagreements(rows, facts)),
         open_work=tuple(sorted(work, key=lambda item: item.row.severity)),
         won=tuple(sorted(gains, key=lambda each: each.row.verdict is not Verdict.VERIFIED)),
-        next_steps=tuple(_next_steps(rows, work, {each.row.id for each in blocked}, query)),
-        disproved=tuple(sorted(refuted, key=lambda each: each.row.verdict not in against)),
+        next_steps=tuple(_next_steps(work, rows, {each.row.id for each in blocked}, query)),
+        disproved=tuple(sorted(refuted, key=lambda each: each.row.verdict not in AGAINST)),
         blocked=tuple(blocked),
         paths=paths,
         by_age=_by_age(rows),
@@ -463,7 +406,7 @@ def shortened(files: Collection[str], root: Path) -> dict[str, str]:
         parts = file.split("/") if file.startswith(("/", "~/")) else []
         ends = ("/".join(parts[first:]) for first in range(1, len(parts) - 1))
         # The longest end that is known leaves the shortest root.
-        longest = next((end for end in ends if end in files or _is_file(root / end)), None)
+        longest = next((end for end in ends if end in files or isfile(root / end)), None)  # noqa: PTH113
         if longest:
             roots.add(file.removesuffix(longest))
     by_length = sorted(roots, key=lambda each: (len(each), each))
@@ -474,55 +417,50 @@ def shortened(files: Collection[str], root: Path) -> dict[str, str]:
     }
 
 
-def _is_file(path: Path) -> bool:
-    # What a ticket names may be longer than a path can be, or have a NUL in it.
-    with suppress(OSError, ValueError):
-        return path.is_file()
-    return False
-
-
 def _step(row: ReportRow, facts: Facts) -> str:
-    """What settles an open document."""
-    status = row.stated.status
-    if row.verdict is Verdict.UNVERIFIED and not facts.has_verifier(row.stated) and status:
-        return UNMEASURABLE_STEP[Status(status)]
-    return NEXT_STEP[row.verdict]
+    """What settles an open document, as a key of ``STEPS``."""
+    is_measurable = row.verdict is not Verdict.UNVERIFIED or facts.has_verifier(row.stated)
+    return row.verdict if is_measurable else row.stated.status or row.verdict
 
 
-def _blockers(row: ReportRow, facts: Facts) -> tuple[str, ...]:
+def _blockers(row: ReportRow, facts: Facts) -> str:
     """The open documents that block an open one."""
-    known, relations = facts.relations.rows, facts.relations.by_id.get(row.id.casefold(), ())
-    if row.stated.status not in UNSETTLED:
-        return ()
-    others = (known.get(other) for other, how in relations if how is Relationship.BLOCKED_BY)
-    return tuple(other.id for other in others if other and other.status in UNSETTLED)
+    relations = facts.relations.by_id.get(row.id.casefold(), ()) if row.stated.status in UNSETTLED else ()
+    others = (facts.relations.rows.get(other) for other, how in relations if how is Relationship.BLOCKED_BY)
+    return ", ".join(other.id for other in others if other and other.status in UNSETTLED)
 
 
 def _next_steps(
-    rows: Sequence[ReportRow], work: Iterable[OpenWork], blocked: Collection[str], query: str
+    work: Iterable[OpenWork], rows: Sequence[ReportRow], blocked: Collection[str], query: str
 ) -> Iterator[NextStep]:
-    """What to do, each with all documents that it is to be done for: what is wrong first, then what waits."""
-    by_step: dict[str, list[ReportRow]] = {
-        CONTRADICT: [row for row in rows if row.contradictions],
-        STATE: [row for row in rows if row.disposition == UNDECIDED],
-        PROVE: [row for row in rows if row.is_unproven],
+    """What to do, each with all documents that it is to be done for, and a command that lists them."""
+    by_step = {
+        STEPS[CONTRADICT]: [row for row in rows if row.contradictions],
+        STEPS[STATE]: [row for row in rows if row.disposition == UNDECIDED],
+        STEPS[PROVE]: [row for row in rows if row.is_unproven],
     }
     for each in work:
         by_step.setdefault(each.step, []).append(each.row)
     # An order must stand outside of all parentheses, and counts for nothing here.
     chosen = re.sub(r"-?sort:\S+", "", query)
     chosen = f"({chosen})" if " OR " in chosen else chosen
-    for step, (command, condition) in STEPS.items():
+    unsettled = f"status:{','.join(sorted(UNSETTLED))}"
+    rules = {CONTRADICT: {each.rule for row in rows for each in row.contradictions}, PROVE: {UNPROVEN_RULE}}
+    conditions = {
+        STATE: "kind:finding no:status",
+        Verdict.UNVERIFIED: f"verdict:unverified has:verifier {unsettled}",
+        **{status: f"verdict:unverified no:verifier status:{status}" for status in UNSETTLED},
+        **{verdict: f"verdict:{verdict}" for verdict in AGAINST},
+        **dict.fromkeys(rules, ""),
+    }
+    for key, step in STEPS.items():
+        # What is blocked cannot be done next; of the worst, what has waited longest comes first.
         found = by_step.get(step, [])
-        # What is blocked cannot be done next; what has waited longest comes first.
         found.sort(key=lambda row: (row.id in blocked, row.severity, row.stated.created or NO_DATE))
-        asked = " ".join(filter(None, (chosen, condition)))
+        command = f"tickets lint --select {','.join(sorted(rules[key]))}" if key in rules else "tickets list"
+        asked = f"{chosen} {conditions.get(key, f'verdict:{key} {unsettled}')}".strip()
         if found:
-            yield NextStep(
-                step,
-                tuple(found),
-                f"tickets {command} {shlex.quote(asked)}" if asked else f"tickets {command}",
-            )
+            yield NextStep(step, tuple(found), f"{command} {shlex.quote(asked)}" if asked else command)
 
 
 def _by_age(rows: Sequence[ReportRow]) -> CrossTable | None:
@@ -544,102 +482,64 @@ def won(row: ReportRow) -> str:
 
     Only points where both were measured count. A fix of which a claim is false has won nothing.
     """
-    done, unsure = row.verification, {Verdict.STALE, Verdict.INCONCLUSIVE, Verdict.UNVERIFIED, Verdict.FAILED}
+    done, less, more = row.verification, list[str](), list[str]()
     before, after = (done.variants.get(name) if done else None for name in (BEFORE, AFTER))
+    unsure = {Verdict.STALE, Verdict.INCONCLUSIVE, Verdict.UNVERIFIED, Verdict.FAILED}
     if done is None or before is None or after is None or row.verdict in unsure:
         return ""
-    at = {frozenset(sample.at.items()): sample for sample in after.samples}
-    less, more = [], []
+    at = {frozenset(each.at.items()): each for each in after.samples}
+    both = [(each, at[point]) for each in before.samples if (point := frozenset(each.at.items())) in at]
     for metric in dict.fromkeys(each.metric for each in done.claims if each.variant in {BEFORE, AFTER}):
-        both = ((each, at.get(frozenset(each.at.items()))) for each in before.samples)
         pairs = [
-            (one.metrics[metric], other.metrics[metric])
-            for one, other in both
+            (old.metrics[metric], new.metrics[metric])
+            for old, new in both
             # A run that raised counted only a part.
-            if other and (metric in NOUNS or not (one.error or other.error))
-            if metric in one.metrics and metric in other.metrics
+            if metric in NOUNS or not (old.error or new.error)
+            if metric in old.metrics and metric in new.metrics
         ]
-        noun, worse = NOUNS.get(metric, metric.replace("_", " ")), sum(old < new for old, new in pairs)
-        if any(old > new for old, new in pairs):
-            but = f" (more at {worse} of {len(pairs)} points)" if worse else ""
-            less.append(_change(metric, noun, pairs, before.laws.get(metric), after.laws.get(metric)) + but)
-        elif worse:
-            more.append(noun)
+        worse, noun = sum(old < new for old, new in pairs), NOUNS.get(metric, metric.replace("_", " "))
+        if not any(old > new for old, new in pairs):
+            more += [noun] if worse else []
+            continue
+        laws = before.laws.get(metric), after.laws.get(metric)
+        was, now = map(_each, laws)
+        if metric in NOUNS:
+            raised, still = (sum(map(bool, each)) for each in zip(*pairs, strict=True))
+            gain = f"{noun} at {raised} of {len(pairs)} points became {still or 'none'}"
+        elif None in laws:
+            gain = "{}: at most {:,} became at most {:,}".format(noun, *map(max, zip(*pairs, strict=True)))
+        else:
+            gain = f"{was} {noun} became {now}" if was == laws[0] else f"{noun}: {was} became {now}"
+        less.append(gain + (f" (more at {worse} of {len(pairs)} points)" if worse else ""))
     others = [f"{counted(len(less) - MOST_GAINS, 'other metric')} fell"] if len(less) > MOST_GAINS else []
     price = [f"in return more {' and '.join(more)}"] if less and more else []
     return "; ".join([*less[:MOST_GAINS], *others, *price])
 
 
-def _change(
-    metric: str, noun: str, pairs: Sequence[tuple[int, int]], before: str | None, after: str | None
-) -> str:
-    """What became of a metric: of its law, or else of the points or of the most that was measured."""
-    if metric in NOUNS:
-        old, new = (sum(map(bool, each)) for each in zip(*pairs, strict=True))
-        return f"{noun} at {old} of {len(pairs)} points became {new or 'none'}"
-    if before is None or after is None:
-        old, new = map(max, zip(*pairs, strict=True))
-        return f"{noun}: at most {old:,} became at most {new:,}"
-    # A law that is only the name of things is one for each of them.
-    words = [
-        f"one for each {law[:-1]}"
-        if re.fullmatch("[a-z_]+s", law)
-        else {"0": "none", "1": "one"}.get(law, law)
-        for law in (before, after)
-    ]
-    return (
-        f"{noun}: {words[0]} became {words[1]}"
-        if words[0] != before
-        else f"{before} {noun} became {words[1]}"
-    )
+def _each(law: str | None) -> str:
+    """A law in words: one that is only the name of things is one for each of them."""
+    law = law or ""
+    each = f"one for each {law[:-1]}" if re.fullmatch("[a-z_]+s", law) else law
+    return {"0": "none", "1": "one"}.get(law, each)
+
+
+def false_claims(row: ReportRow) -> list[ClaimResult]:
+    """The claims of a document that were measured to be false, expected or not."""
+    return [each for each in (row.verification.claims if row.verification else ()) if each.holds is False]
 
 
 def disproved(row: ReportRow) -> str:
     """The false claim of a document that matters most, and how many more there are; empty without one."""
-    claims = [
-        claim for claim in (row.verification.claims if row.verification else ()) if claim.holds is False
-    ]
+    claims = false_claims(row)
     if not claims:
         return ""
     first, *others = sorted(claims, key=lambda each: (not each.is_surprise, each.variant != BEFORE))
-    but = "measured " + first.measured if first.is_surprise or not first.why else first.why
-    surprise = ", which the ticket does not expect" if first.is_surprise else ""
     more = f"; {counted(len(others), 'more claim')} false" if others else ""
-    return f"{first.id} claims {first.claimed}, but {but}{surprise}{more}"
-
-
-def status_lines(report: StatusReport, style: Styler, width: int = 0) -> Iterator[str]:
-    """A report for half a screen: counts, what was won, what to do next, what is refuted."""
-    status = report.status
-
-    def counts(numbers: Iterable[tuple[str, int]]) -> str:
-        return ", ".join(f"{number} {name}" for name, number in numbers)
-
-    decided, measured, age = status.by_disposition, status.by_verdict, status.by_age
-    sums = [
-        ("severity", counts((name, numbers[-1]) for name, numbers in decided.rows[:-1])),
-        ("disposition", counts(zip(decided.columns[:-1], decided.rows[-1][1], strict=False))),
-        ("verdict", counts(zip(measured.columns[:-1], measured.rows[-1][1], strict=False))),
-    ]
-    if age:
-        months = (
-            f"in {each}" if each != NO_DATE else each for each in age.columns if each not in {NOT_OPEN, SUM}
+    if first.is_surprise:
+        return (
+            f"{first.id} claims {first.claimed}, but measured {first.measured}, which is not expected{more}"
         )
-        sums.append(("open since", counts(zip(months, age.rows[-1][1], strict=False))))
-    sums += [("blocked", ", ".join(each.row.id for each in status.blocked))] if status.blocked else []
-    steps: list[tuple[TableCell, ...]] = []
-    for step in status.next_steps[:NAMED]:
-        named = ", ".join(row.id for row in step.rows[:FEW])
-        steps.append((Styled(str(len(step.rows)), "bold"), f"{step.step}: {named}"))
-        steps += [("", Styled(step.command, "dim"))] if len(step.rows) > FEW else []
-    heading = f"{report.project}: {counted(status.total, 'document')}"
-    for title, lines in (
-        (heading, sums),
-        ("Won", [(Styled(each.row.id, "bold"), each.text) for each in status.won[:FEW]]),
-        ("Next", steps),
-        ("Refuted", [(Styled(each.row.id, "bold"), each.text) for each in status.disproved[:FEW]]),
-    ):
-        yield from section_lines(TextSection(printable(title), lines), style, width) if lines else ()
+    return f"{first.id} claims {first.claimed}, but {first.why or f'measured {first.measured}'}{more}"
 
 
 def _disagreements(rows: Sequence[ReportRow], facts: Facts) -> Iterator[Disagreement]:
