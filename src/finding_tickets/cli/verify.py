@@ -142,7 +142,7 @@ def verify(
             made = matrix_of_documents(documents, tuple(by_cell), settings.root, settings.evidence, done)
             for problem in made.problems:
                 say(str(problem))
-    _show(packs, output_format, settings, made, verbose=verbose)
+    show_verifications(packs, output_format, settings, made, verbose=verbose)
     for each in map(unpack, packs):
         who = f"{each.ticket} ({circumstances(each)})" if matrix else each.ticket
         wrong = [
@@ -291,13 +291,13 @@ def code_of(verified: Verified) -> ExitCode:
     return ExitCode.OK if verified.verification.is_settled else ExitCode.INCONCLUSIVE
 
 
-def _show(
+def show_verifications(
     packs: Sequence[bytes],
     output_format: Format,
     settings: Settings,
-    made: VerdictMatrix | None,
+    made: VerdictMatrix | None = None,
     *,
-    verbose: bool,
+    verbose: bool = False,
 ) -> None:
     """Print the verifications as JSON or as text; then the matrix, if any.
 

@@ -252,17 +252,6 @@ def circumstances(verification: Verification) -> str:
     return f"{verification.meter} {verification.device}, torch {verification.torch}{at}{points}"
 
 
-def outcomes(claims: Sequence[ClaimResult]) -> str:
-    """How many claims came out how: ``35 claims: 30 hold, 5 are false as expected``."""
-    words = {True: "hold", False: "are false as expected", None: "are not checked"}
-    counts = Counter("are NOT AS EXPECTED" if each.is_surprise else words[each.holds] for each in claims)
-    order = ("hold", "are false as expected", "are NOT AS EXPECTED", "are not checked")
-    said = ", ".join(f"{counts[word]} {word}" for word in order if counts[word])
-    # Of one thing one says is.
-    said = re.sub(r"(?<!\d)1 (are|hold)", lambda word: {"are": "1 is", "hold": "1 holds"}[word[1]], said)
-    return f"{counted(len(claims), 'claim')}: {said}"
-
-
 def deciding_changes(verification: Verification) -> list[LawChange]:
     """The laws that tell the finding: those that the fix changed and that are not 0; else all."""
     changes = list(law_changes(verification))
@@ -318,8 +307,16 @@ def brief_sections(verification: Verification, code_at: CodeAt | None = None) ->
         mark, name, claimed, measured = _claim_cells(claim, at_point=True)
         how = "not checked:" if claim.holds is None else "measured"
         rows.append((mark, f"{name}: claimed {claimed}; {how} {measured.text}"))
-    if verification.claims:
-        yield TextSection(f"{outcomes(verification.claims)} (-v lists them)", _at_most(MOST_CLAIMS, rows))
+    words = {True: "hold", False: "are false as expected", None: "are not checked"}
+    wrong = "are NOT AS EXPECTED"
+    counts = Counter(wrong if each.is_surprise else words[each.holds] for each in verification.claims)
+    order = (words[True], words[False], wrong, words[None])
+    said = ", ".join(f"{counts[word]} {word}" for word in order if counts[word])
+    # Of one thing one says is.
+    said = re.sub(r"\b1 (are|hold)\b", lambda one: {"are": "1 is", "hold": "1 holds"}[one[1]], said)
+    if said:
+        title = f"{counted(len(verification.claims), 'claim')}: {said} (-v lists them)"
+        yield TextSection(title, _at_most(MOST_CLAIMS, rows))
 
 
 def _lines_that_matter(verification: Verification, code_at: CodeAt | None) -> Iterator[Sequence[TableCell]]:
