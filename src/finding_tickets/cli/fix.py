@@ -73,7 +73,7 @@ def fix(
         for each in law_changes(shown) if shown else ():
             say(f"{each.metric}: {each.text}")
     elif shown:
-        show_verifications([pack(shown)], output_format, settings)
+        show_verifications([pack(shown)], [trial.document], output_format, settings)
     if not change:
         say(f"{trial.id}: nothing was written")
     elif not dry_run:

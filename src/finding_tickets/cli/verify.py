@@ -142,7 +142,7 @@ def verify(
             made = matrix_of_documents(documents, tuple(by_cell), settings.root, settings.evidence, done)
             for problem in made.problems:
                 say(str(problem))
-    show_verifications(packs, output_format, settings, made, verbose=verbose)
+    show_verifications(packs, documents, output_format, settings, made, verbose=verbose)
     for each in map(unpack, packs):
         who = f"{each.ticket} ({circumstances(each)})" if matrix else each.ticket
         wrong = [
@@ -293,6 +293,7 @@ def code_of(verified: Verified) -> ExitCode:
 
 def show_verifications(
     packs: Sequence[bytes],
+    documents: Iterable[Document],
     output_format: Format,
     settings: Settings,
     made: VerdictMatrix | None = None,
@@ -309,11 +310,15 @@ def show_verifications(
         return
     on_terminal = is_terminal(sys.stdout)
     width = used_width(sys.stdout) if on_terminal else 0
-    source = Sources(settings.root).line
+    code_at = {each.id.value: Sources(settings.root, each).line for each in documents}
     pages: Iterable[Iterable[str]] = (
         # The work tree is not what was measured at another revision.
         verification_lines(
-            each, style, width, None if settings.overrides or each.revision else source, is_brief=not verbose
+            each,
+            style,
+            width,
+            None if settings.overrides or each.revision else code_at.get(each.ticket),
+            is_brief=not verbose,
         )
         for each in map(unpack, packs)
         if verbose or len(packs) == 1 or not each.is_settled

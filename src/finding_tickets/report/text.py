@@ -76,8 +76,8 @@ _COMMENT_OR_RULE = re.compile(r"<!--.*?-->|^---$", re.DOTALL | re.MULTILINE)
 
 Styler = Callable[[str, str], str]
 """Colours a text in the style of a name, such as ``bold`` or ``red``."""
-CodeAt = Callable[[str, int], str]
-"""The text of a line of a file, without blanks around it; empty where it is not known."""
+CodeAt = Callable[[str, int, str], str]
+"""The text of a line of a file for a variant, without blanks around it; empty where it is not known."""
 
 
 class Styled(NamedTuple):
@@ -330,7 +330,7 @@ def _lines_that_matter(verification: Verification, code_at: CodeAt | None) -> It
     }
     is_known = any(site.what in what for variant in variants.values() for site in variant.sites)
     for name, variant in variants.items():
-        rows = _site_rows(variant.sites, what if is_known else WAITING, code_at)
+        rows = _site_rows(name, variant.sites, what if is_known else WAITING, code_at)
         cells_of = [("" if place else name, line, *rest) for place, (line, _, *rest) in enumerate(rows)]
         yield from _at_most(MOST_LINES[name], cells_of)
 
@@ -359,7 +359,7 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
     header = ("line", "function", "costs", *(["code"] if code_at else []))
     lines = {
         name: TextSection(
-            f"lines of {name} that wait or copy", _site_rows(variant.sites, WAITING, code_at), header
+            f"lines of {name} that wait or copy", _site_rows(name, variant.sites, WAITING, code_at), header
         )
         for name, variant in verification.variants.items()
     }
@@ -403,7 +403,7 @@ def laws_by_line(sites: Iterable[SiteLaw]) -> dict[tuple[str, int, str], list[tu
 
 
 def _site_rows(
-    sites: Iterable[SiteLaw], what: Collection[str], code_at: CodeAt | None
+    variant: str, sites: Iterable[SiteLaw], what: Collection[str], code_at: CodeAt | None
 ) -> list[tuple[TableCell, ...]]:
     """Each source line with one of the costs ``what``: place, function, laws, and its code if looked up."""
     rows: list[tuple[TableCell, ...]] = []
@@ -413,7 +413,7 @@ def _site_rows(
         for metric, law in laws:
             by_law.setdefault(law, []).append(metric)
         costs = "; ".join(f"{', '.join(metrics)}: {law}" for law, metrics in by_law.items())
-        code = (code_at(file, line),) if code_at else ()
+        code = (code_at(file, line, variant),) if code_at else ()
         rows.append((Styled(f"{file}:{line}", "cyan"), function, costs, *code))
     return rows
 
@@ -468,16 +468,21 @@ def summary_lines(verifications: Iterable[Verification], style: Styler, width: i
 
 
 class Sources:
-    """Lines of files below ``root``, each file read once."""
+    """Lines of files below ``root``, each file read once.
 
-    def __init__(self, root: Path) -> None:
+    The lines of variants that the ``document`` has at a revision are not known: the files are others by now.
+    """
+
+    def __init__(self, root: Path, document: Document | None = None) -> None:
         self._root = root.resolve()
+        stated = document.remediation.variants if document and document.remediation else {}
+        self._pinned = {name for name, each in stated.items() if each.revision}
         # Sites come file by file, so few files have to be kept.
         self._lines = lru_cache(maxsize=64)(self._read)
 
-    def line(self, file: str, number: int) -> str:
+    def line(self, file: str, number: int, variant: str = "") -> str:
         """The line ``number`` (from 1) of a file without the blanks around it; empty where there is none."""
-        lines = self._lines(file)
+        lines = () if variant in self._pinned else self._lines(file)
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
     def _read(self, file: str) -> tuple[str, ...]:
@@ -552,7 +557,7 @@ def document_text(
     known = [list(section_lines(section, style, width)) for section in sections if section.rows]
     if done:
         # The lines that were measured are no longer there.
-        code_at = None if is_stale or not width else Sources(facts.root).line
+        code_at = None if is_stale or not width else Sources(facts.root, entry.document).line
         known.append(list(verification_lines(done, style, width, code_at)))
     if history:
         known.append(list(section_lines(TextSection("History", [(line,) for line in history]), style, width)))
