@@ -132,7 +132,9 @@ def test_a_function_that_a_verifier_compares(repository: Repository, git: Git, t
     repository.write("code.py", FIX)
     assert 0 == tickets("fix", "B1-PT-01").code
     text = (repository.root / "tickets/B1-PT-01.md").read_text()
-    assert "variants: {found: code.py:check@HEAD, fix: code.py:check}" in text
+    # HEAD moves along when the fix is committed: what was found there gets its commit.
+    commit = git("rev-parse", "HEAD")[:12]
+    assert f'variants: {{found: "code.py:check@{commit}", fix: code.py:check}}' in text
     assert "claims: {found: {syncs: tensors}, fix: {syncs: 1, same_result_as: found}}" in text
 
 

@@ -108,7 +108,6 @@ def test_the_keys_of_a_probe() -> None:
         approximate=(),
         printed=0,
         function="a.py:f",
-        positional=True,
         files=(),
     )
     item = probe_item(probed)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Ran
     from tests.conftest import Git, Repository
 
+    from finding_tickets.register.new import Draft
+    from finding_tickets.report.templates import Attached
+
 Tickets = Callable[..., "Ran"]
 CODE = """\
 import torch
@@ -36,6 +39,29 @@ def named(*, n):
 def broken(n):
     norms(n)
     raise ValueError("no")
+"""
+LOOP = """\
+import sys
+
+from pkg.mod import norms
+
+
+def step(n):
+    norms(n)
+
+
+for _ in range(3):
+    step(int(sys.argv[1]))
+assert sys.argv[2] == "a b"
+"""
+TEST = """\
+import pytest
+from pkg.mod import norms
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_it(n):
+    norms(n)
 """
 SIMULATED = ("--meter", "simulated")
 SWEEP = ("--sweep", "n=1,2,3,5", *SIMULATED)
@@ -146,13 +172,15 @@ def test_a_draft_is_clean_and_can_be_verified(tickets: Tickets, repository: Repo
     git("commit", "-qm", "first")
     head = git("rev-parse", "--short=12", "HEAD").strip()
     ran = tickets("probe", "pkg.mod:norms", *SWEEP, "--draft", "1", "--severity", "p1", "--format", "json")
-    assert {"id": "T-01", "files": ["tickets/T-01.md", "verifiers/t_01.py"]} == ran.data[0]["draft"]
+    assert {"id": "T-01", "files": ["tickets/T-01.md"], "found": head} == ran.data[0]["draft"]
+    assert f"found is the code of commit {head}" in ran.err
     assert [] == tickets("lint", "--format", "json").data
     (item,) = tickets("list", "--format", "json").data
     assert "norms waits for the GPU in src/pkg/mod.py:7" == item["title"]
     assert [{"file": "src/pkg/mod.py", "lines": [[7, 7]], "symbol": "norms"}] == item["locations"]
     assert "P1" == item["severity"]
-    assert f"src/pkg/mod.py:norms@{head}" == item["remediation"]["variants"]["found"]
+    assert "src/pkg/mod.py:norms" == item["remediation"]["run"]
+    assert head == item["remediation"]["variants"]["found"].removeprefix("@")
     text = (repository.root / "tickets/T-01.md").read_text(encoding="utf-8")
     assert "```python\n# src/pkg/mod.py:4-8\n" + "\n".join(CODE.splitlines()[3:8]) + "\n```\n" in text
     # What was measured stays true of that commit when the work tree changes.
@@ -166,27 +194,36 @@ def test_a_draft_is_clean_and_can_be_verified(tickets: Tickets, repository: Repo
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_code")
-def test_a_draft_from_code_that_is_not_committed(tickets: Tickets) -> None:
-    """The code as found is that of the work tree; arguments that are named are passed on by a function."""
-    ran = tickets("probe", "pkg.mod:named", *SWEEP, "--draft", "src/pkg/mod.py:7")
-    assert "created T-01: tickets/T-01.md, verifiers/t_01.py, fixes/t_01/found.py\n" == ran.err
+@pytest.mark.parametrize(
+    ("words", "waits"),
+    [
+        (("train.py",), "3"),
+        (("loop.py", "--within", "loop.py:step", "--", "2", "a b"), "2"),
+        (("loop", "--", "2", "a b"), "6"),
+        (("tests/test_it.py::test_it[2]",), "2"),
+        (("pkg.mod:named", *SWEEP), "n"),
+    ],
+)
+def test_every_draft_can_be_verified(
+    tickets: Tickets, repository: Repository, words: tuple[str, ...], waits: str
+) -> None:
+    """A script with its arguments, a function in it, a module, a test: run as probed, with claims that hold.
+
+    A step waits as often as the first argument says, and there are three. Nothing is committed: what was
+    found is the work tree, which is said.
+    """
+    repository.write("loop.py", LOOP)
+    repository.write("tests/test_it.py", TEST)
+    # The tests' process for measuring was started in another folder.
+    words = tuple(word.replace("tests/", f"{repository.root}/tests/") for word in words)
+    ran = tickets("probe", *SIMULATED, "--draft", "1", *words)
+    assert "created T-01: tickets/T-01.md\nfound is the work tree, for " in ran.err
+    assert [] == tickets("lint", "--format", "json").data
     (verification,) = tickets("verify", "T-01", *SIMULATED, "--format", "json").data
-    assert ("reproduced", "n") == (
-        verification["verdict"],
-        verification["variants"]["found"]["laws"]["syncs"],
-    )
-    assert [] == tickets("lint", "--format", "json").data
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("_code")
-def test_a_draft_from_a_script(tickets: Tickets) -> None:
-    """There is no function to call: what was seen is stated as not measured, and lint has nothing to say."""
-    assert 0 == tickets("probe", "train.py", *SIMULATED, "--draft", "1").code
-    (item,) = tickets("list", "--format", "json").data
-    claim = "norms waits for the GPU 3 times in line 7 of src/pkg/mod.py"
-    assert claim == item["remediation"]["unmeasured"][0]["claim"]
-    assert [] == tickets("lint", "--format", "json").data
+    assert "reproduced" == verification["verdict"]
+    assert [("found.syncs", waits, True)] == [
+        (claim["id"], claim["claimed"], claim["holds"]) for claim in verification["claims"]
+    ]
 
 
 @pytest.mark.slow
@@ -246,24 +283,26 @@ def made_up(*sites: ProbedSite) -> Probed:
         approximate=(),
         printed=0,
         function="a.py:f",
-        positional=True,
         files=("a.py",),
     )
+
+
+def draft_of(probed: Probed, root: Path) -> tuple[Draft, Attached]:
+    """The ticket about the first site."""
+    return ProbedFinding(probed, probed.sites[0], root, root, "tickets probe a:f", "a:f").ticket((), {})
 
 
 def test_claims_without_a_law_are_ranges(tmp_path: Path) -> None:
     """Where no law was found, what was measured lies between the smallest and the largest value."""
     probed = made_up(site())
-    _, attached = ProbedFinding(probed, probed.sites[0], tmp_path, tmp_path, "tickets probe a:f").ticket(
-        (), {}
-    )
+    _, attached = draft_of(probed, tmp_path)
     assert {"allocations": "3..5", "peak_bytes": "64"} == attached.context["claims"]
 
 
 def test_a_line_of_an_installed_package(tmp_path: Path) -> None:
     """The ticket is about the function that was probed; there is no code of the repository to quote."""
     probed = made_up(site(file="library/x.py"))
-    draft, _ = ProbedFinding(probed, probed.sites[0], tmp_path, tmp_path, "tickets probe a:f").ticket((), {})
+    draft, _ = draft_of(probed, tmp_path)
     assert [("a.py", "f")] == [(place.file, place.symbol) for place in draft.locations]
     assert "```" not in draft.description
 
@@ -271,7 +310,7 @@ def test_a_line_of_an_installed_package(tmp_path: Path) -> None:
 def test_what_was_measured_stands_in_a_table(tmp_path: Path) -> None:
     """A line for each point, and the laws; the command by which anybody measures it again."""
     probed = made_up(site())
-    draft, _ = ProbedFinding(probed, probed.sites[0], tmp_path, tmp_path, "tickets probe a:f").ticket((), {})
+    draft, _ = draft_of(probed, tmp_path)
     assert [
         "`tickets probe a:f`, on a simulated device (h200-cuda13), torch 2.13.0:",
         "",
@@ -287,7 +326,7 @@ def test_a_comprehension_is_in_its_function(tmp_path: Path) -> None:
     """Where Python calls the code after its form, the ticket names the function that is written around it."""
     (tmp_path / "a.py").write_text("def outer(xs):\n    return [x.item() for x in xs]\n")
     probed = made_up(replace(site("stream_syncs"), function="<listcomp>"))
-    draft, _ = ProbedFinding(probed, probed.sites[0], tmp_path, tmp_path, "tickets probe a:f").ticket((), {})
+    draft, _ = draft_of(probed, tmp_path)
     assert "outer waits for the GPU in a.py:2" == draft.title
     assert ["outer"] == [place.symbol for place in draft.locations]
 
@@ -296,7 +335,7 @@ def test_a_long_function_is_quoted_in_part(tmp_path: Path) -> None:
     """Six lines on each side of the line, within the function; fences in the code do not end the quote."""
     (tmp_path / "a.py").write_text("def f():\n    '''```'''\n" + "    x = 1\n" * 40)
     probed = made_up(site(line=5))
-    draft, _ = ProbedFinding(probed, probed.sites[0], tmp_path, tmp_path, "tickets probe a:f").ticket((), {})
+    draft, _ = draft_of(probed, tmp_path)
     text = draft.description
     quoted = text.partition("````python\n")[2].partition("\n````")[0].split("\n")
     assert ["# a.py:1-11", "def f():", "    '''```'''", *["    x = 1"] * 9] == quoted

@@ -44,6 +44,25 @@ EACH = """\
 def norm(tensors):
     return sum(tensor.norm().item() ** 2 for tensor in tensors) ** 0.5
 """
+VERIFIER = """\
+from finding_tickets.workload import Point, Workload
+
+
+def build(point, device, generator):
+    return (point.layers,)
+
+
+workload = Workload(ticket="T-01", build=build, sweep=[Point(layers=n) for n in (1, 2, 3, 5, 8)])
+"""
+FOUND = """\
+verifier: verifiers/t_01.py
+variants:
+  found: src/pkg/step.py:step@{commit}
+claims:
+  found:
+    syncs: 2*layers
+checklist:
+"""
 FIX = """\
   fix: src/pkg/step.py:step
 claims:
@@ -107,11 +126,16 @@ def life(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> Life:
     life.commit("introduced")
     life.say("init", "init", "--yes")
     life.say("probe with a draft", "probe", "pkg.step:step", *SWEEP, "--draft", "1")
+    # What is run returns no results to compare: a verifier takes its place.
+    ticket = life.root / "tickets/T-01.md"
+    before, _, run = ticket.read_text(encoding="utf-8").partition("run: ")
+    life.write("verifiers/t_01.py", VERIFIER)
+    found = FOUND.format(commit=tool.git(life.root, "rev-parse", "--short=12", "HEAD").strip())
+    life.write("tickets/T-01.md", before + found + run.partition("checklist:\n")[2])
     life.say("reproduced", "verify", "T-01")
     life.commit("filed")
 
     tool.git(life.root, "switch", "--quiet", "--create", "fix")
-    ticket = life.root / "tickets/T-01.md"
     life.write("tickets/T-01.md", ticket.read_text(encoding="utf-8").partition("claims:\n")[0] + FIX)
     life.say("a claim that is false", "verify", "T-01")
     life.say("a branch without a fix", "check", "--base", "main")

@@ -249,13 +249,17 @@ def test_a_script(isolation: Isolation) -> None:
     found = probed(isolation, "train.py", arguments=["5", "0"])
     assert [(LINE, 8, "norms", WAIT, "5")] == waits(found)
     assert ("script", ({"run": 1},), ()) == (found.kind, found.points, found.errors)
+    # A script is run, not imported, and decides no less what was measured.
+    assert ("src/pkg/__init__.py", "src/pkg/mod.py", "train.py") == found.files
     # A number of at most 17 digits, its point and the end of the line.
     assert 2 < found.printed <= 19
 
 
 def test_a_module(isolation: Isolation) -> None:
     """A module runs as with python -m; with two arguments, argv has three entries."""
-    assert [(LINE, 8, "norms", WAIT, "3")] == waits(probed(isolation, "pkg", arguments=["a", "b"]))
+    found = probed(isolation, "pkg", arguments=["a", "b"])
+    assert [(LINE, 8, "norms", WAIT, "3")] == waits(found)
+    assert "src/pkg/__main__.py" in found.files
 
 
 def test_a_function_over_a_sweep(isolation: Isolation) -> None:
@@ -266,7 +270,7 @@ def test_a_function_over_a_sweep(isolation: Isolation) -> None:
     # One item() copies one float of 4 bytes; ones and norm launch and allocate once each per tensor.
     expected = {"syncs": "n", "d2h_bytes": "4*n", "launches": "2*n", "allocations": "2*n"}
     assert expected == {name: str(found.metrics[name]) for name in expected}
-    assert ("src/pkg/mod.py:norms", True) == (found.function, found.positional)
+    assert "src/pkg/mod.py:norms" == found.function
     assert {"src/pkg/__init__.py", "src/pkg/mod.py"} == set(found.files)
 
 
@@ -279,17 +283,17 @@ def test_a_function_is_warmed_up(isolation: Isolation, root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "function", "positional"),
+    ("target", "function"),
     [
-        ("pkg.mod:named", "src/pkg/mod.py:named", False),
-        ("pkg.mod:Model.step", "src/pkg/mod.py:Model.step", True),
-        ("src/pkg/mod.py:norms", "src/pkg/mod.py:norms", True),
+        ("pkg.mod:named", "src/pkg/mod.py:named"),
+        ("pkg.mod:Model.step", "src/pkg/mod.py:Model.step"),
+        ("src/pkg/mod.py:norms", "src/pkg/mod.py:norms"),
     ],
 )
-def test_functions_of_all_kinds(isolation: Isolation, target: str, function: str, positional: bool) -> None:
+def test_functions_of_all_kinds(isolation: Isolation, target: str, function: str) -> None:
     """Methods, functions named by their file, and arguments that have to be named."""
     found = probed(isolation, target, sweep=["n=1,2,4,8"])
-    assert (function, positional) == (found.function, found.positional)
+    assert function == found.function
     assert [(LINE, 8, "norms", WAIT, "n")] == waits(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +27,7 @@ from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.ground.git import commit_containing
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.register.config import read_config, repository_of
-from finding_tickets.report.probe import ProbedFinding, doubts, probe_item, probe_lines, site_of
+from finding_tickets.report.probe import ProbedFinding, doubts, probe_item, probe_lines, rows_of, site_of
 from finding_tickets.verify.probing import PRELOAD, Probed, ProbeRequest
 from finding_tickets.verify.probing import probe as run
 
@@ -90,40 +91,64 @@ def probe(
         write("\n".join(probe_lines(probed, style, used_width(sys.stdout), verbose=verbose)))
     for doubt in doubts(probed, verbose=verbose):
         say(f"{target}: {doubt}")
+    if (
+        sys.stderr.isatty()
+        and not (draft or probed.errors)
+        and any(not row.is_light for row in rows_of(probed))
+    ):
+        say(f"next: {_command(wanted, '--draft', '1')} writes a ticket about line 1")
     drafted = _write_draft(wanted, probed, draft, given) if draft else None
     if output_format is Format.JSON:
         write_json("probe", [probe_item(probed) | {"draft": drafted}])
-    if drafted:
-        say(f"created {drafted['id']}: {', '.join(drafted['files'])}")
     # Counts that are not the whole truth decide nothing.
     is_partial = probed.errors or probed.unknown or not probed.points
     return ExitCode.INCONCLUSIVE if is_partial else ExitCode.OK
 
 
+def _command(wanted: ProbeRequest, *more: str) -> str:
+    """The command line by which anybody measures the same again."""
+    options = [*(["--within", wanted.within] if wanted.within else []), *more]
+    options += [text for each in wanted.sweep for text in ("--sweep", each)]
+    options += ["--verifier", wanted.verifier_path] if wanted.verifier_path else []
+    options += ["--after", str(wanted.after)] if wanted.after is not None else []
+    arguments = ["--", *wanted.arguments] if wanted.arguments else []
+    return shlex.join(["tickets", "probe", wanted.target, *options, *arguments])
+
+
 def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the ticket about a site; its ID and its files."""
+    """Write the ticket about a site; its ID, its files and the revision of the code as found."""
     # Templates take a while to load, and only a draft is made of them.
     from finding_tickets.cli.new import TicketWriter
 
-    # The ticket says by which command line anybody measures the same again.
-    options = [f"--sweep {text}" for text in wanted.sweep]
-    options += [f"--verifier {wanted.verifier_path}"] if wanted.verifier else []
-    options += [f"--within {wanted.within}"] if wanted.within else []
-    options += [f"--after {wanted.after}"] if wanted.after is not None else []
-    arguments = ["--", *wanted.arguments] if wanted.arguments else []
+    if wanted.devices > 1 or wanted.after not in (None, 1):
+        raise UsageError(
+            "a ticket cannot say --devices or --after", hint="write a verifier: docs/verifiers.md"
+        )
     writer = TicketWriter(wanted.root)
     words = writer.register.config.vocabulary
+    root = writer.register.root
+    files = sorted(set(probed.files) - {wanted.verifier_path})
+    revision = commit_containing(root, files)
     finding = ProbedFinding(
         probed=probed,
         site=site_of(probed, site),
-        root=writer.register.root,
-        templates=writer.register.root / writer.register.config.templates,
-        command=" ".join(["tickets probe", wanted.target, *options, *arguments]),
+        root=root,
+        templates=root / writer.register.config.templates,
+        command=_command(wanted),
+        run=shlex.join([wanted.path_of_target(probed.function), *wanted.arguments]),
+        within=wanted.within_path or None,
         verifier=wanted.verifier_path,
-        revision=commit_containing(writer.register.root, set(probed.files) - {wanted.verifier_path}),
+        revision=revision,
     )
     content = {name: value for name, value in given.items() if value is not None}
     if "severity" in content:
         (content["severity"],) = words_of("severity", [content["severity"]], words.severities)
-    ticket_id, files = writer.add(*finding.ticket(words.categories, content))
-    return {"id": ticket_id, "files": files}
+    ticket_id, written = writer.add(*finding.ticket(words.categories, content))
+    say(f"created {ticket_id}: {', '.join(written)}")
+    if revision:
+        say(f"found is the code of commit {revision}: change the files of the work tree as you like")
+    else:
+        new = next((file for file in files if not commit_containing(root, [file])), "what ran")
+        say(f"found is the work tree, for {new} is not committed: commit it, and write that commit in the")
+        say(f"place of @worktree in {written[0]} before you change the code")
+    return {"id": ticket_id, "files": written, "found": revision}

@@ -98,13 +98,11 @@ def probe_payload(payload: dict[str, Any]) -> dict[str, Any]:
 class ProbeRun:
     """The runs of a target under the name ``NAME``, with ``within`` each a ``CallsRun``.
 
-    ``function`` is what a ticket calls a function that was run; ``positional`` says whether the names of the
-    sweep are its first parameters.
+    ``function`` is what a ticket calls a function that was run.
     """
 
     report: JobReport
     function: str = ""
-    positional: bool = True
 
 
 def run_target(order: ProbeOrder) -> ProbeRun:
@@ -167,8 +165,9 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
         "approximate": sorted({name for each in runs for name in each.approximate}),
         "printed": os.fstat(sys.__stdout__.fileno()).st_size if sys.__stdout__ else 0,
         "function": ran.function,
-        "positional": ran.positional,
-        "files": imported_files(root),
+        "files": sorted(
+            {*imported_files(root), *_named_files(root, order.kind, order.name, order.arguments)}
+        ),
     }
 
 
@@ -208,16 +207,16 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
     except WrongTargetError as error:
         raise CannotMeasureError(f"{error.message} ({job.stated})") from None
     except CannotMeasureError as error:
-        raise CannotMeasureError(str(error).removeprefix(f"{NAME} at {at_text(job.at)}: ")) from None
+        text = str(error).removeprefix(f"{NAME} at {at_text(job.at)}: ")
+        # What is wrong with a function to count in is wrong in the ticket.
+        said = f" ({job.stated})" if job.within and text.startswith(job.within) else ""
+        raise CannotMeasureError(text + said) from None
     if root != work_tree and (foreign := imported_files(work_tree)):
         raise CannotMeasureError(f"{foreign[0]} was imported from the work tree, where it is installed from")
     (run,) = report.runs[NAME]
     if isinstance(run, CallsRun) and run.differs:
         raise CannotMeasureError(f"{job.within}: {run.differs}")
-    words = (word for text in (job.target, *job.arguments) for word in (text, text.partition("=")[2]))
-    named = (Path(root, word.partition("::")[0]) for word in words if word)
-    files = {file.resolve() for file in named if file.is_file()}
-    own = {file.relative_to(root).as_posix(): file for file in files if belongs_to(root, file)}
+    own = _named_files(root, job.kind, job.target, job.arguments)
     return {
         "meter": report.meter,
         "torch": torch_version(),
@@ -228,6 +227,19 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
         "files": imported_digests(root)
         | {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in own.items()},
     }
+
+
+def _named_files(root: Path, kind: str, target: str, arguments: Sequence[str]) -> dict[str, Path]:
+    """The repository's files that are run, which no import tells, or named in arguments, by their paths."""
+    words = [word for text in (target, *arguments) for word in (text, text.partition("=")[2])]
+    if kind == "module":
+        spec = importlib.util.find_spec(target)
+        if spec and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{target}.__main__")
+        words.append((spec and spec.origin) or "")
+    named = (Path(root, word.partition("::")[0]) for word in words if word)
+    files = {file.resolve() for file in named if file.is_file()}
+    return {file.relative_to(root).as_posix(): file for file in files if belongs_to(root, file)}
 
 
 def _moved(entry: str, work_tree: Path, copy: Path) -> str:
@@ -244,14 +256,11 @@ def _run_function(order: ProbeOrder, root: Path, meter: Meter) -> ProbeRun:
     except CannotMeasureError as error:
         raise WrongTargetError(str(error)) from None
     by_name = order.sweep[0] if order.sweep else {}
-    positional = not by_name
     try:
         signature = inspect.signature(function)
     except ValueError:
         pass  # A function without a signature can only be tried.
     else:
-        first = list(signature.parameters.values())[: len(by_name)]
-        positional = [each.name for each in first if each.kind is each.POSITIONAL_OR_KEYWORD] == [*by_name]
         try:
             if not order.verifier:
                 signature.bind(**by_name)
@@ -275,7 +284,7 @@ def _run_function(order: ProbeOrder, root: Path, meter: Meter) -> ProbeRun:
     # A ticket names a function by its file if that is the repository's own, else by its module.
     file = getattr(sys.modules.get(module), "__file__", None)
     is_own = file and belongs_to(root, Path(file))
-    return ProbeRun(report, f"{portable(file, root)}:{name}" if file and is_own else order.name, positional)
+    return ProbeRun(report, f"{portable(file, root)}:{name}" if file and is_own else order.name)
 
 
 def _run_program(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:

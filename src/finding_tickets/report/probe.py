@@ -12,6 +12,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.errors import UsageError
+from finding_tickets.measure.tasks import ONCE
 from finding_tickets.report.text import (
     INDENT,
     Styler,
@@ -22,7 +23,7 @@ from finding_tickets.report.text import (
     section_lines,
     single_line,
 )
-from finding_tickets.verify.probing import Probed, ProbedSite
+from finding_tickets.verify.probing import CallingLine, Probed, ProbedSite
 
 if TYPE_CHECKING:
     from finding_tickets.register.new import Draft
@@ -66,8 +67,6 @@ LONGEST_QUOTE = 24
 AROUND = 6
 MOST_ROWS = 20
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-REPEATS = ({"run": 1}, {"run": 2}, {"run": 3})
-"""The sweep of a function that takes no arguments: so many runs show a law, or that they differ."""
 
 
 @dataclass(frozen=True)
@@ -246,6 +245,8 @@ def site_of(probed: Probed, wanted: str) -> ProbedSite:
     """
     if probed.errors:
         raise UsageError("cannot draft a ticket: the target did not finish", hint=probed.errors[0])
+    if differ := [calls.differ for calls in probed.calls if calls.differ]:
+        raise UsageError("cannot draft a ticket: calls differ; count the whole run", hint=differ[0])
     # A longer number is none.
     number = int(wanted) if re.fullmatch("[0-9]{1,9}", wanted) else 0
     rows = rows_of(probed)
@@ -261,9 +262,9 @@ def site_of(probed: Probed, wanted: str) -> ProbedSite:
 class ProbedFinding:
     """A site of a probe that a ticket is to be written about.
 
-    ``templates`` is the folder of the register's own, ``command`` how it was probed. ``verifier`` is the file
-    that was used, if one was, and ``revision`` the one at which the code can be had as it was found; None for
-    the work tree.
+    ``templates`` is the folder of the register's own, ``command`` how it was probed and ``run`` how a ticket
+    says what is run, counted ``within`` a function if one is named. ``verifier`` is the file that was used,
+    if one was, and ``revision`` the one at which the code can be had as it was found; None for the work tree.
     """
 
     probed: Probed
@@ -271,6 +272,8 @@ class ProbedFinding:
     root: Path
     templates: Path
     command: str
+    run: str
+    within: str | None = None
     verifier: str | None = None
     revision: str | None = None
 
@@ -290,81 +293,69 @@ class ProbedFinding:
         probed, site = self.probed, self.site
         effect, *related = EFFECTS[site.what]
         metrics = [name for name in related if name in probed.metrics]
-        first = probed.points[0]
-        variables = [] if len(probed.points) == 1 and first == REPEATS[0] else list(first)
-        quote, around = code_around(self.root, site)
+        # Of a line in an installed package, the ticket is about the line that leads there.
+        here = site.called_from[0] if site.called_from else site
+        quote, around = code_around(self.root, here)
         # Python calls the code of a comprehension after its form.
-        symbol = around if site.function.startswith("<") else site.function
-        subject = symbol or PurePosixPath(site.file).name
+        symbol = around if here.function.startswith("<") else here.function
+        subject = symbol or PurePosixPath(here.file).name
         count = site.cost.law or str(site.cost.values[0])
         times = "once" if count == "1" else f"{count if count.isdecimal() else f'`{count}`'} times"
         if site.cost.law is None and len(set(site.cost.values)) > 1:
             times = f"{min(site.cost.values)} to {max(site.cost.values)} times"
         module, _, function = probed.function.rpartition(":")
         places: tuple[Place, ...] = ()
-        if (self.root / site.file).is_file():
-            places = (Place(file=site.file, lines=((site.line, site.line),), symbol=symbol),)
+        if (self.root / here.file).is_file():
+            places = (Place(file=here.file, lines=((here.line, here.line),), symbol=symbol),)
         elif module.endswith(".py"):
-            # The line is in an installed package; the ticket is about the function that was probed.
+            # Nothing tells who called the package; the ticket is about the function that was probed.
             places = (Place(file=module, symbol=function),)
-        context = {
-            "probed": probed,
-            "site": site,
-            "said": f"{effect}: {times}",
-            "quote": quote,
-            "command": self.command,
-            "names": variables,
-            "metrics": metrics,
-            "most": MOST_ROWS,
-        }
-        category = CATEGORIES.get(site.what, USUAL_CATEGORY)
-        content = {
-            "title": f"{subject} {effect} in {site.file}:{site.line}",
-            "severity": SEVERITY,
-            "summary": f"Line {site.line} of `{site.file}` {effect} {times} in a run of `{probed.target}`.",
-            "description": render("probed.md.j2", context, self.templates).strip(),
-            "recommended_fix": "To be written: what to do instead, and what that costs. Once it is there, "
-            "name it under `variants:` as `fix`, and claim its costs and `same_result_as: found`.",
-            "locations": places,
-            "categories": (category,) if category in categories else (),
-            "checklist": (f"Line {site.line} {effect} less often, with the same result",),
-        }
-        files = {}
-        if probed.function and not self.verifier:
-            files["{verifier}"] = "probed_verifier.py.j2"
-        if probed.function and not probed.positional:
-            files["{fixes}/found.py"] = "probed_found.py.j2"
-        pinned = ""
-        if module.endswith(".py"):
-            # Only a file of the repository can be had at a revision.
-            pinned = f"@{self.revision}" if self.revision else ""
-            parts = PurePosixPath(module).with_suffix("").parts
-            module = ".".join(parts[1:] if parts[0] == "src" else parts)
         claims = {}
         for name in metrics:
             # A metric without a law is claimed to stay in the range that was measured.
             least, most = min(probed.metrics[name].values), max(probed.metrics[name].values)
             claims[name] = probed.metrics[name].law or (f"{least}..{most}" if least < most else str(least))
-        attached = Attached(
-            remediation="probed.yaml.j2",
-            files=files,
-            context={
-                "target": probed.target,
-                "kind": probed.kind,
-                "function": probed.function,
-                "found": f"{probed.function}{pinned}" if probed.positional else None,
-                "imported": {"module": module, "name": function.partition(".")[0], "call": function},
-                "used_verifier": self.verifier,
-                "names": variables,
-                "points": REPEATS if probed.function and not variables else probed.points,
-                "claims": claims,
-                "statement": f"{subject} {effect} {times} in line {site.line} of {site.file}",
-            },
+        has_sweep = probed.points[0] != ONCE
+        context = {
+            "probed": probed,
+            "site": site,
+            "here": here,
+            "said": f"{effect}: {times}",
+            "quote": quote,
+            "command": self.command,
+            "names": list(probed.points[0]) if has_sweep else [],
+            "metrics": metrics,
+            "most": MOST_ROWS,
+            "run": self.run,
+            "within": self.within,
+            # All combinations of these are the points.
+            "sweep": {
+                name: list(dict.fromkeys(at[name] for at in probed.points)) for name in probed.points[0]
+            }
+            if has_sweep
+            else {},
+            "used_verifier": self.verifier,
+            "function": probed.function,
+            "revision": self.revision,
+            "claims": claims,
+        }
+        category = CATEGORIES.get(site.what, USUAL_CATEGORY)
+        content = {
+            "title": f"{subject} {effect} in {here.file}:{here.line}",
+            "severity": SEVERITY,
+            "summary": f"Line {here.line} of `{here.file}` {effect} {times} in a run of `{probed.target}`.",
+            "description": render("probed.md.j2", context, self.templates).strip(),
+            "recommended_fix": "To be written: what to do instead, and what that costs.",
+            "locations": places,
+            "categories": (category,) if category in categories else (),
+            "checklist": (f"Line {here.line} {effect} less often, with the same result",),
+        }
+        return draft_of({**content, **given}, "the draft"), Attached(
+            remediation="probed.yaml.j2", context=context
         )
-        return draft_of({**content, **given}, "the draft"), attached
 
 
-def code_around(root: Path, site: ProbedSite) -> tuple[str, str | None]:
+def code_around(root: Path, site: ProbedSite | CallingLine) -> tuple[str, str | None]:
     """The function around a line, or of a long one the lines next to it, below their place; and its name."""
     lines: list[str] = []
     functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []

@@ -90,8 +90,7 @@ class Probed:
     approximate: tuple[str, ...]  # operations whose launches and memory are estimates
     printed: int  # bytes that the target wrote to its output
     function: str  # as a ticket names it; empty unless a function was probed
-    positional: bool  # whether the sweep names the first parameters of the function
-    files: tuple[str, ...]  # the repository's files that were imported
+    files: tuple[str, ...]  # the repository's files that were imported, run or named in arguments
     calls: tuple[ProbedCalls, ...] = ()  # at each point, if what happens within a function counts
 
 
@@ -115,6 +114,27 @@ class ProbeRequest:
     def verifier_path(self) -> str | None:
         """The verifier by its path from the root; raises ``UsageError`` where there is no such file."""
         return _path_from_root(self.verifier, self.root) if self.verifier else None
+
+    @property
+    def within_path(self) -> str:
+        """The function to count in, with its file by the path from the root; raises ``UsageError``."""
+        module, _, function = (self.within or "").rpartition(":")
+        if not self.within:
+            return ""
+        if not _is_dotted_name(function) or not (module.endswith(".py") or _is_dotted_name(module)):
+            raise UsageError(f"--within {self.within}: not path.py:function or package.module:function")
+        is_file = module.endswith(".py")
+        return f"{_path_from_root(Path(module), self.root)}:{function}" if is_file else self.within
+
+    def path_of_target(self, function: str) -> str:
+        """The target as a ticket says what to run; ``function`` is the name of one that was probed."""
+        kind, _ = _kind_and_name(self.target, self.root)
+        file, colons, test = self.target.partition("::")
+        if kind in {"script", "test"}:
+            path = _path_from_root(Path(file), self.root)
+            # A bare name would be that of a module.
+            return f"{path if path.endswith('.py') or '/' in path else f'./{path}'}{colons}{test}"
+        return function or self.target
 
 
 _PROBED = TypeAdapter(Probed)
@@ -144,7 +164,7 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
         "verifier": request.verifier_path or "",
         "meter": request.meter,
         "devices": request.devices,
-        "within": _within(request.within, request.root) if request.within else "",
+        "within": request.within_path,
         "after": request.after,
     }
     task = Task(
@@ -202,14 +222,6 @@ def _kind_and_name(target: str, root: Path) -> tuple[TargetKind, str]:
     if target.endswith(".py") or not _is_dotted_name(target):
         raise UsageError(f"there is no file {target}", hint=TARGET_FORMS)
     return "module", target
-
-
-def _within(name: str, root: Path) -> str:
-    """The name of a function with its file by the path from the root."""
-    module, _, function = name.rpartition(":")
-    if not _is_dotted_name(function) or not (module.endswith(".py") or _is_dotted_name(module)):
-        raise UsageError(f"--within {name}: not path.py:function or package.module:function")
-    return f"{_path_from_root(Path(module), root)}:{function}" if module.endswith(".py") else name
 
 
 def _is_dotted_name(name: str) -> bool:
