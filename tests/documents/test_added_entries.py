@@ -13,7 +13,7 @@ from finding_tickets.model.vocabulary import Vocabulary
 ENTRIES = {"variants": {"fix": "@worktree"}, "claims": {"fix": {"syncs": "max(1, 2*n)", "d2h": "0..3"}}}
 CLAIMS = 'fix: {syncs: "max(1, 2*n)", d2h: 0..3}'
 FLOW = "[1,\r\n      2] # y"
-FIX = "claims:\n  fix:\n    syncs: 3\n"
+FIX = "claims:\n  fix:\n    syncs: max(1, 2*n)\n"
 
 
 def added(text: str) -> str:
@@ -46,8 +46,8 @@ def added(text: str) -> str:
         ),
         pytest.param(
             f"variants: {{fix: b}}\n{FIX}    why: |\n      é\n\n\n",
-            f"variants: {{fix: b}}\n{FIX}    why: |\n      é\n    d2h: 0..3\n\n\n",
-            id="what is there stays",
+            f'variants: {{fix: "@worktree"}}\n{FIX}    why: |\n      é\n    d2h: 0..3\n\n\n',
+            id="another text is replaced",
         ),
     ],
 )

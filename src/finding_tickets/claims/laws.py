@@ -210,7 +210,9 @@ def fit(
             if not all(evaluate(expression, at) in {0, 1} for at in corners):
                 continue
         laws.append(law)
-    return Fit(laws[0], None) if len(laws) == 1 else Fit(None, " or ".join(laws) or f"no law, {span(values)}")
+    # A single point is not expected to have a law: its value is all there is to know.
+    none = f"no law, {span(values)}" if len(sweep) > 1 else span(values)
+    return Fit(laws[0], None) if len(laws) == 1 else Fit(None, " or ".join(laws) or none)
 
 
 def span(values: Sequence[int]) -> str:

@@ -20,20 +20,24 @@ from finding_tickets.cli.output import Format, say, style, write, write_json
 from finding_tickets.cli.verify import code_of, measurable
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
-from finding_tickets.errors import ExitCode, GateError, UsageError
+from finding_tickets.errors import ExitCode, GateError, RevisionError, UsageError
+from finding_tickets.ground.checkouts import Checkouts, named_commits
 from finding_tickets.ground.files import FileChange, fixes_folder, rewrite
+from finding_tickets.ground.git import GitError
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.ticket import Claim, Remediation, VariantRef
 from finding_tickets.model.vocabulary import SAME_RESULT, WORKTREE
 from finding_tickets.register.actions import edit_of, extending, extending_sidecar
 from finding_tickets.register.index import row_of
 from finding_tickets.register.load import Register, load, load_named
-from finding_tickets.report.text import law_changes, verification_lines
+from finding_tickets.report.text import Sources, law_changes, verification_lines
 from finding_tickets.verify.judge import FIX, FOUND, check, propose, trouble
 from finding_tickets.verify.plan import Plan, plan, verifier_of
 from finding_tickets.verify.verify import verify
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from finding_tickets.model.verification import MeasuredTicket
 
 
@@ -69,7 +73,8 @@ def fix(
         for each in law_changes(shown) if shown else ():
             say(f"{each.metric}: {each.text}")
     elif shown:
-        write("\n".join(verification_lines(shown, style)))
+        code_at = Sources(settings.root).of(done.document.remediation)
+        write("\n".join(verification_lines(shown, style, code_at=code_at, is_brief=True)))
     if not change:
         say(f"{trial.id}: nothing was written")
     elif not dry_run:
@@ -93,11 +98,11 @@ class FixTrial:
         if before is None or verifier_of(document, register.root) is None:
             hint = "tickets probe TARGET --draft SITE, or docs/tickets.md"
             raise UsageError(f"{self.id} has no Remediation with run or a verifier", hint=hint)
-        self._variant = variant_of_fix(self.id, before, register)
+        self._added = added_variants(self.id, before, register.root)
         claims = before.claims
         if not before.run and not any(each.variant == FIX and each.metric == SAME_RESULT for each in claims):
             claims += (_CLAIM,)
-        added = {name: VariantRef.model_validate(each) for name, each in self._variant.items()}
+        added = {name: _ref(raw) for name, raw in self._added.items()}
         update = {"variants": {**before.variants, **added}, "claims": claims}
         self.document = document.model_copy(update={"remediation": before.model_copy(update=update)})
 
@@ -134,8 +139,7 @@ class FixTrial:
                 f"{self.id}: the work tree costs what the code as found does: {what}",
                 hint="change the code, then try again; nothing was written",
             )
-        entries: dict[str, Any] = {"variants": {name: each["raw"] for name, each in self._variant.items()}}
-        entries |= {"claims": {FIX: values} if values else {}}
+        entries: dict[str, Any] = {"variants": self._added, "claims": {FIX: values} if values else {}}
         document = self._written(before, {key: each for key, each in entries.items() if each})
         found = plan(document, self._register.root.resolve())
         return (document, found) if found else None
@@ -157,6 +161,15 @@ class FixTrial:
         return document.model_copy(update={"remediation": remediation})
 
 
+def _ref(raw: str) -> VariantRef:
+    """A variant as it is read: a revision of what is run, or a function at one."""
+    place, _, revision = raw.partition("@")
+    module, _, function = place.rpartition(":")
+    at = revision if revision != WORKTREE else ""
+    return VariantRef(raw=raw, module=module, function=function, revision=at or None, line=1)
+
+
+SHORT = 12
 _CLAIM = Claim(
     id=f"{FIX}.{SAME_RESULT}",
     variant=FIX,
@@ -171,24 +184,28 @@ _CLAIM = Claim(
 """Tried for every fix that a verifier compares."""
 
 
-def variant_of_fix(ticket: str, before: Remediation, register: Register) -> dict[str, dict[str, Any]]:
-    """The variant that a Remediation lacks to have the work tree as its fix; none where it has a fix.
+def added_variants(ticket: str, before: Remediation, root: Path) -> dict[str, str]:
+    """The variants that make the work tree the fix; what is found at a name that moves gets its commit.
 
     Raises:
-        UsageError: Its code as found is that of the work tree itself.
+        UsageError: Its code as found is that of the work tree itself, or at no revision.
     """
-    found, usual = before.variants.get(FOUND), f"{fixes_folder(ticket)}/{FIX}.py"
-    is_pinned = found is not None and found.revision is not None
-    if FIX in before.variants and not (before.run and not is_pinned):
-        return {}
-    if before.run and is_pinned:
-        raw, module, function = f"@{WORKTREE}", "", ""
-    elif found and is_pinned:
-        raw, module, function = f"{found.module}:{found.function}", found.module, found.function
-    elif not before.run and (register.root / usual).is_file():
-        return {}
-    else:
-        place = "" if before.run or not found else f"{found.module}:{found.function}"
+    found, usual = before.variants.get(FOUND), root / f"{fixes_folder(ticket)}/{FIX}.py"
+    place = "" if before.run or not found else f"{found.module}:{found.function}"
+    added = {}
+    if found and found.revision:
+        try:
+            commit = Checkouts(root).revision(found.revision).commit
+            names = named_commits(root, [found.revision])[found.revision]
+        except (RevisionError, GitError) as error:
+            raise UsageError(f"{ticket}: {FOUND}: {error}") from None
+        # HEAD and branches move along when the fix is committed.
+        is_tag = any(name.startswith("refs/tags/") for name in names)
+        if not is_tag and not commit.startswith(found.revision.lower()):
+            added[FOUND] = f"{place}@{commit[:SHORT]}"
+    elif before.run or not (FIX in before.variants or usual.is_file()):
         hint = f'pin it to the commit that has it: {FOUND}: "{place}@COMMIT"'
         raise UsageError(f"{ticket}: its code as found is that of the work tree", hint=hint)
-    return {FIX: {"raw": raw, "module": module, "function": function, "revision": None, "line": 1}}
+    if found and found.revision and FIX not in before.variants:
+        added[FIX] = place or f"@{WORKTREE}"
+    return added

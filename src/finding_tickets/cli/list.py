@@ -39,20 +39,17 @@ from finding_tickets.report.text import INDENT, counted, fields_of, single_line
 MISSING = "-"
 BOARD_COLUMNS = ("id", "severity", "verdict", "title")
 MOST_SHOWN = 8
-"""Tickets of one disposition that a board shows on a terminal; of those that are settled, half of it."""
+"""Tickets of one disposition that a board shows on a terminal."""
 ListFormat = StrEnum("ListFormat", ["TABLE", "JSON", "CSV", "IDS"])
+SHOWN = ",".join(DEFAULT_COLUMNS)
+complete_columns = completes(lambda _: LIST_COLUMNS)
 
 
 def list_tickets(
     query: Query = None,
     root: Root = HERE,
     columns: Annotated[
-        str | None,
-        option(
-            "NAMES",
-            f"What to show, by default {','.join(DEFAULT_COLUMNS)}.",
-            autocompletion=completes(lambda _: LIST_COLUMNS),
-        ),
+        str | None, option("NAMES", f"By default {SHOWN}.", autocompletion=complete_columns)
     ] = None,
     output_format: Annotated[ListFormat, format_option("How the list is printed.")] = ListFormat.TABLE,
     no_index: Annotated[bool, flag("--no-index", "Read every file instead of the index.")] = False,
@@ -103,18 +100,18 @@ def board(query: Query = None, root: Root = HERE, output_format: OutputFormat = 
     columns = {name: rows for name, rows in by_disposition.items() if rows}
     if output_format is Format.JSON:
         names = ("id", "title", "path", "severity", "assignee")
-        items = {
-            name: [fields_of(row, *names) | {"verdict": facts.measured(row).verdict} for row in rows]
-            for name, rows in columns.items()
-        }
-        write_json("ticket-board", ({"disposition": name, "tickets": items[name]} for name in items))
+        data = []
+        for name, rows in columns.items():
+            cards = [fields_of(row, *names) | {"verdict": facts.measured(row).verdict} for row in rows]
+            data.append({"disposition": name, "tickets": cards})
+        write_json("ticket-board", data)
     elif columns:
         width = terminal_size(sys.stdout).columns
         blocks = []
         for name, rows in columns.items():
-            # A pipe gets every ticket; on a screen, the worst of what is open counts most.
+            # The worst first; a pipe gets every ticket.
             worst = sorted(rows, key=lambda row: row.severity or UNDECIDED)
-            shown = worst[: MOST_SHOWN // (1 if name in UNSETTLED else 2)] if width else worst
+            shown = worst[:MOST_SHOWN] if width else worst
             cells = [[cell or MISSING for cell in list_cells(row, facts, BOARD_COLUMNS)] for row in shown]
             lines = table_lines(cells, max(width - len(INDENT), 0))
             lines += [f"and {len(rows) - len(shown)} more"] if len(rows) > len(shown) else []
@@ -126,14 +123,13 @@ def board(query: Query = None, root: Root = HERE, output_format: OutputFormat = 
 
 
 def is_ready(row: Row, facts: Facts) -> bool:
-    """Whether a ticket is open and no open ticket blocks it; one that says neither how it stands is open."""
+    """Whether a ticket is open and no open ticket blocks it; one that does not say how it stands is open."""
 
-    def is_open(ticket: Row) -> bool:
-        return ticket.kind == "finding" and (
-            ticket.status in UNSETTLED or not (ticket.status or ticket.outcome)
-        )
+    def is_open(row: Row | None) -> bool:
+        if row is None or row.kind != "finding":
+            return False
+        return row.status in UNSETTLED or not (row.status or row.outcome)
 
-    relations = facts.relations
-    others = relations.by_id.get(row.id.casefold(), ())
-    blockers = [relations.rows.get(name) for name, how in others if how is Relationship.BLOCKED_BY]
-    return is_open(row) and not any(other and is_open(other) for other in blockers)
+    others = facts.relations.by_id.get(row.id.casefold(), ())
+    blockers = (facts.relations.rows.get(name) for name, how in others if how is Relationship.BLOCKED_BY)
+    return is_open(row) and not any(map(is_open, blockers))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -21,36 +21,25 @@ from finding_tickets.report.text import counted
 if TYPE_CHECKING:
     from finding_tickets.register.index import Listing
     from finding_tickets.register.load import Register
-    from finding_tickets.register.query import Facts
     from finding_tickets.verify.verify import Settings
 
 HERE = Path()
 STDIN = "-"
-SIGNS = frozenset("<>=+-")
-"""What may stand in front of a value: comparisons, and the signs of what is added and removed."""
+# Comparisons, and the signs of what is added and removed.
+SIGNS, BEFORE_VALUE = frozenset("<>=+-"), re.compile("[,>=<+-]+")
 T = TypeVar("T")
+Completer = Callable[[typer.Context, str], list[str]]
 
 
 # What counts during a run: auto is a real GPU where one is usable.
 MeterName = StrEnum("MeterName", ["AUTO", "SIMULATED", "CUDA"])
 
 
-def facts_of(context: typer.Context) -> Facts:
-    """The register that the command line which is being completed is about."""
-    from finding_tickets.register.index import list_rows
-    from finding_tickets.register.query import Facts
-
-    return Facts.of_listing(list_rows(Path(context.params.get("root") or HERE)))
-
-
-def completes(
-    words_of: Callable[[typer.Context], Iterable[str]],
-) -> Callable[[typer.Context, str], list[str]]:
+def completes(words_of: Callable[[typer.Context], Iterable[str]]) -> Completer:
     """Completes a word, or the last of several with commas between them, in any case; what is typed stays."""
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
-        begun = re.split("[,>=<+-]+", incomplete)[-1] if incomplete[:1] in SIGNS else incomplete
-        begun = begun.rpartition(",")[2]
+        begun = (BEFORE_VALUE.split(incomplete) if incomplete[:1] in SIGNS else incomplete.split(","))[-1]
         # An error message between two key strokes would only be in the way.
         try:
             words = dict.fromkeys(words_of(context))
@@ -63,66 +52,47 @@ def completes(
     return complete
 
 
-def complete_key(key: str) -> Callable[[typer.Context, str], list[str]]:
+def complete_key(key: str) -> Completer:
     """Completes the values that a key of queries has: the words of the register, and what documents state."""
 
     def words_of(context: typer.Context) -> Iterable[str]:
+        from finding_tickets.register.index import list_rows
+        from finding_tickets.register.query import Facts
         from finding_tickets.register.query.keys import words_of_key
 
-        return words_of_key(key, facts_of(context))
+        return words_of_key(key, Facts.of_listing(list_rows(Path(context.params.get("root") or HERE))))
 
     return completes(words_of)
 
 
-complete_id = complete_key("id")
-
-
-def complete_pair(
-    context: typer.Context, words: Sequence[str], sign: str, keys: Mapping[str, str], rest: Iterable[str]
-) -> list[str]:
-    """Completes ``key:value`` or ``key=value``: the value once there is a ``sign``, before it an ID or a key.
+def complete_pair(context: typer.Context, words: Sequence[str], sign: str, keys: Iterable[str]) -> list[str]:
+    """Completes the last of ``words`` to an ID, to ``key:`` or ``key=``, by its ``sign``, or to their values.
 
     Bash splits the line at either sign, so that key and sign may be words of their own.
-
-    Args:
-        context: The command line as far as it is read.
-        words: All words of the argument, the last of which is being typed.
-        sign: What stands between key and value.
-        keys: The keys that have words, by what is written for them.
-        rest: Keys that have none.
     """
-    last = words[-1]
-    if sign in last[1:]:
-        key, _, value = last.partition(sign)
-    elif words[-2:-1] == [sign]:
-        key, value = words[-3], last
-    else:
-        names = [f"{key}{sign}" for key in (*keys, *rest) if key.startswith(last.lower())]
-        return [*complete_id(context, last), *names]
-    before = f"{key}{sign}" if sign in last[1:] else ""
-    meant = keys.get(key.lstrip("-").lower())
-    return [before + value for value in complete_key(meant)(context, value)] if meant else []
+    key, found, value = words[-1].rpartition(sign)
+    if not found and words[-2:-1] != [sign]:
+        return [
+            *complete_id(context, value),
+            *(f"{key}{sign}" for key in keys if key.startswith(value.lower())),
+        ]
+    meant = (key or words[-3]).lstrip("-").lower()
+    return [f"{key}{found}{word}" for word in complete_key(meant)(context, value)]
 
 
 def complete_word(context: typer.Context, incomplete: str) -> list[str]:
     """The IDs, keys and values of a query that begin with what was typed."""
-    from finding_tickets.register.query.keys import KEYS
-    from finding_tickets.register.query.parser import SORT
+    from finding_tickets.register.query.keys import KEYS, SORT
 
-    words = [*(context.params.get("query") or ()), incomplete]
-    return complete_pair(context, words, ":", {key: key for key in (*KEYS, SORT)}, ())
+    return complete_pair(context, [*(context.params.get("query") or ()), incomplete], ":", [*KEYS, SORT])
 
 
 def complete_change(context: typer.Context, incomplete: str) -> list[str]:
     """The IDs, keys and values of what ``set`` sets."""
     from finding_tickets.register.actions import KEYS, TITLE
 
-    words = [*(context.params.get("words") or ()), incomplete]
-    named = {
-        key: key for key in KEYS if key in ("severity", "status", "batch", "agent", "domain", "assignee")
-    }
-    rest = [key for key in (*KEYS, TITLE) if key not in named]
-    return complete_pair(context, words, "=", {**named, "labels": "domain"}, rest)
+    keys = [*KEYS, TITLE, "labels"]
+    return complete_pair(context, [*(context.params.get("words") or ()), incomplete], "=", keys)
 
 
 def _revisions(context: typer.Context) -> list[str]:
@@ -132,6 +102,7 @@ def _revisions(context: typer.Context) -> list[str]:
     return ask(root, "for-each-ref", "--format=%(refname:short)").split()
 
 
+complete_id = complete_key("id")
 BY_METAVAR = {"REV": completes(_revisions), "ID": complete_id}
 """What completes the values of options, by what help calls these."""
 
@@ -233,18 +204,10 @@ def say_problem_count(
     files: Collection[str] | None = None,
     query: Iterable[str] = (),
 ) -> ExitCode:
-    """Say how many problems there are, with ``errors``, and which command prints them.
+    """Say how many problems there are, with ``errors`` of evidence, and that lint prints them.
 
-    Args:
-        listing: The register.
-        root: The option of that name.
-        errors: Evidence that cannot be read.
-        files: Those whose problems count; None for all.
-        query: What has lint print the problems of these files.
-
-    Returns:
-        BAD_DATA where an answer lacks something: a document or evidence that cannot be read, or an ID that
-        is not unique. What is only ill-formed keeps no command from its answer.
+    Only those of ``files`` count if there are any; ``query`` has lint print no others. BAD_DATA where the
+    answer lacks a document, evidence or a unique ID: what is only ill-formed keeps no command from it.
     """
     met = [each for each in listing.problems if files is None or each.file in files]
     unread = {str(error) for error in errors if error}

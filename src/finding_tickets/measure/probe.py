@@ -207,7 +207,10 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
     except WrongTargetError as error:
         raise CannotMeasureError(f"{error.message} ({job.stated})") from None
     except CannotMeasureError as error:
-        raise CannotMeasureError(str(error).removeprefix(f"{NAME} at {at_text(job.at)}: ")) from None
+        text = str(error).removeprefix(f"{NAME} at {at_text(job.at)}: ")
+        # What is wrong with a function to count in is wrong in the ticket.
+        said = f" ({job.stated})" if job.within and text.startswith(job.within) else ""
+        raise CannotMeasureError(text + said) from None
     if root != work_tree and (foreign := imported_files(work_tree)):
         raise CannotMeasureError(f"{foreign[0]} was imported from the work tree, where it is installed from")
     (run,) = report.runs[NAME]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
+from itertools import chain
 from typing import Concatenate, ParamSpec
 
 from finding_tickets.documents.edit.changes import RelationLink, relate, row_of, set_row, spellings, tick
@@ -184,22 +185,18 @@ def _set_title(edit: DocumentEdit, given: Sequence[str]) -> None:
     if len(given) != 1 or not given[0]:
         raise UsageError("a title is one text, and not empty")
     (wanted,), title = given, edit.document.title
-    if title.value == wanted:
-        return
-
-    def tries() -> Iterator[Splices]:
-        start, end, _ = title.span
-        at = title.raw.rfind(title.value)
-        if at >= 0 and start < end:
-            start += len(title.raw[:at].encode())
-            end = start + len(title.value.encode())
-        # A heading that only says what kind of document it is has its title in a row.
-        if at >= 0 or row_of(edit.page, ["Title"]) is None:
-            yield from ([Splice(start, end, text.encode())] for text in spellings([wanted], "", cell=False))
-        yield from set_row(edit.page, ["Title"], [wanted])
-
-    expected, fields = lambda document: document.title.value == wanted, [TITLE, TITLES]
-    edit.change("the title", tries(), expected, fields, [TITLE])
+    # Where the heading has markup, all of it is replaced.
+    before, found, _ = title.raw.rpartition(title.value)
+    start = title.span.start + len(before.encode())
+    end = start + len(found.encode()) if found else title.span.end
+    written = spellings([wanted], "", cell=False)
+    tries: list[Splices] = [[Splice(start, end, text.encode())] for text in written]
+    # A heading that only says what kind of document it is has its title in a row.
+    if not found and row_of(edit.page, ["Title"]):
+        tries = []
+    if title.value != wanted:
+        ways = chain(tries, set_row(edit.page, ["Title"], [wanted]))
+        edit.change("the title", ways, lambda each: each.title.value == wanted, [TITLE, TITLES], [TITLE])
 
 
 @as_step
@@ -219,13 +216,10 @@ def replacing(
         raise UsageError(f"the new text is no document: {problems[0].message}")
     was = edit.document
     if (document.kind, document.id.value) != (was.kind, was.id.value):
-        raise UsageError(
-            f"the new text is the {document.kind} {document.id.value}, not the {was.kind} {was.id.value}"
-        )
-    known = Counter(error.rule for error in errors_of(was, before))
+        what = f"the {document.kind} {document.id.value}, not the {was.kind} {was.id.value}"
+        raise UsageError(f"the new text is {what}")
     errors = errors_of(document, after)
-    new = Counter(error.rule for error in errors) - known
-    if new:
+    if new := Counter(error.rule for error in errors) - Counter(each.rule for each in errors_of(was, before)):
         raise BadDataError("; ".join(str(error) for error in errors if error.rule in new))
     rows = [{squeeze(label): text.raw for label, text in each.metadata.items()} for each in (was, document)]
     edit.labels |= {label for label in {**rows[0], **rows[1]} if rows[0].get(label) != rows[1].get(label)}
@@ -400,7 +394,12 @@ def _reads(document: Document, key: MetadataKey, values: Sequence[str], vocabula
     if key.several and key.field:
         return [each.value for each in stated or ()] == list(values)
     labels = list(map(squeeze, key.labels))
-    rows = [plain(text.raw) for label, text in document.metadata.items() if squeeze(label) in labels]
+    # A list of one, in front matter, is that one.
+    rows = [
+        plain(text.raw.removeprefix("[").removesuffix("]"))
+        for label, text in document.metadata.items()
+        if squeeze(label) in labels
+    ]
     if (values[0] if values else "") not in rows:
         return False
     if not values or not hasattr(document, key.field):

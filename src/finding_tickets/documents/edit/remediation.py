@@ -22,32 +22,37 @@ _PLAIN = re.compile(r"\w(?:[\w.+*/()-]|:(?=\w)| (?=[\w.+*/()-]))*")
 def add_entries(yaml: YamlText, entries: Entries) -> Splices:
     """Add to a mapping of YAML what it does not have, in the style that each of its mappings has.
 
+    A text that is there is replaced where it is another one.
+
     Raises:
         ValueError: The text is no mapping.
     """
     root = yaml.root()
     if root is None or root.kind != "mapping":
         raise ValueError("the Remediation says nothing yet")
-    return [_splice(yaml, index, text) for index, text in _insertions(root.node, yaml.text, entries)]
+    return [_splice(yaml, *each) for each in _changes(root.node, yaml.text, entries)]
 
 
-def _insertions(node: Any, text: str, entries: Entries) -> Iterator[tuple[int, str]]:
-    """Places in the text and what is to be added there; a new line begins with a line feed."""
+def _changes(node: Any, text: str, entries: Entries) -> Iterator[tuple[int, int, str]]:
+    """From where to where the text is replaced, and by what; a new line begins with a line feed."""
     there = {key.value: value for key, value in node.value}
     for key, value in entries.items():
         if key in there and isinstance(value, Mapping) and isinstance(there[key].value, list):
-            yield from _insertions(there[key], text, value)
+            yield from _changes(there[key], text, value)
+        elif key in there and isinstance(value, str) and there[key].value != value:
+            yield there[key].start_mark.index, _end(there[key], text), _flow(value)
     new = [f"{key}: {_flow(value)}" for key, value in entries.items() if key not in there]
     if not new:
         return
     last = _end(node.value[-1][1], text) if node.value else node.start_mark.index + 1
     if node.flow_style:
-        yield last, (", " if node.value else "") + ", ".join(new)
+        yield last, last, (", " if node.value else "") + ", ".join(new)
     else:
         # A comment behind the last value stays there.
         end = re.compile(r"\r|\n|\Z").search(text, last)
         indent = " " * int(node.start_mark.column)
-        yield end.start() if end else last, "".join(f"\n{indent}{line}" for line in new)
+        at = end.start() if end else last
+        yield at, at, "".join(f"\n{indent}{line}" for line in new)
 
 
 def _end(node: Any, text: str) -> int:
@@ -64,8 +69,8 @@ def _flow(value: Any) -> str:
     return str(value) if _PLAIN.fullmatch(str(value)) else json.dumps(str(value))
 
 
-def _splice(yaml: YamlText, index: int, added: str) -> Splice:
-    """An insertion into the YAML as one into the file, whose lines may begin with more."""
+def _splice(yaml: YamlText, index: int, until: int, added: str) -> Splice:
+    """A change of the YAML, within one line, as one of the file, whose lines may begin with more."""
     data, number = yaml.source.data, bisect_right(yaml.line_ends, index)
     start = yaml.line_ends[number - 1] if number else 0
     own = re.split(r"[\r\n]", yaml.text[start:], maxsplit=1)[0].encode()
@@ -73,4 +78,4 @@ def _splice(yaml: YamlText, index: int, added: str) -> Splice:
     prefix = data[line.start : max(line.start, line.end - len(own))]
     at = line.start + len(prefix) + len(yaml.text[start:index].encode())
     begin = line_end(data, line.start) + prefix.removeprefix(BYTE_ORDER_MARK)
-    return Splice(at, at, added.encode().replace(b"\n", begin))
+    return Splice(at, at + len(yaml.text[index:until].encode()), added.encode().replace(b"\n", begin))

@@ -31,6 +31,18 @@ Test = Callable[[Any], bool]
 Read = Callable[[QueryValue, Facts], Test]
 
 ANYBODY = "*"
+SORT = "sort"
+SYNONYMS = {
+    **dict.fromkeys(("is", "state", "disposition"), "status"),
+    **dict.fromkeys(("label", "labels", "tag", "tags", "component", "area"), "domain"),
+    **dict.fromkeys(("author", "reporter", "found-by"), "agent"),
+    **dict.fromkeys(("path", "location"), "file"),
+    "priority": "severity",
+    "owner": "assignee",
+    "outcome": "resolution",
+    "reviewer": "reviewed-by",
+}
+"""What others call a key; queries name the right one."""
 _KINDS: Words = {"finding": ("ticket",), "review": ()}
 _VERDICTS: Words = {verdict.value: () for verdict in Verdict}
 _RELATIONSHIPS: Words = {relationship.value: () for relationship in Relationship}
@@ -261,27 +273,23 @@ SORTS: Mapping[str, Callable[[Row, Facts], Any]] = {
 
 
 def words_of_key(key: str, facts: Facts) -> Iterable[str]:
-    """The values of a key, for completion: words of the register's vocabulary, and what documents state."""
-    words = facts.config.vocabulary
+    """The values of a key, for completion: words of the register's vocabulary, or what documents state."""
+    key, words = SYNONYMS.get(key, key), facts.config.vocabulary
     all_of: dict[str, Iterable[str]] = {
-        "id": facts.ids.values(),
-        "related": facts.ids.values(),
+        **dict.fromkeys(("id", "related"), facts.ids.values()),
+        **dict.fromkeys(("has", "no"), FIELDS),
         "kind": _KINDS,
         "severity": words.severities,
         "status": words.statuses,
         "resolution": words.outcomes,
         "verdict": _VERDICTS,
-        **dict.fromkeys(("has", "no"), FIELDS),
-        "sort": SORTS,
-    }
-    if key in all_of:
-        return all_of[key]
-    usual: dict[str, Iterable[str]] = {
-        **dict.fromkeys(("agent", "reviewed-by"), words.known_agents),
-        "domain": words.domains,
-        # In any spelling; a blank would end the word.
+        SORT: SORTS,
+        # In another spelling, for a blank would end the word.
         "category": ("-".join(re.findall(r"\w+", each)) for each in words.categories),
     }
+    if key in all_of or key not in KEYS:
+        return all_of.get(key, ())
+    usual = {"agent": words.known_agents, "reviewed-by": words.known_agents, "domain": words.domains}
     stated = (value for row in facts.rows for value in KEYS[key].values(row, facts))
     names = (value[0] if isinstance(value, tuple) else value for value in stated)
-    return dict.fromkeys([*usual.get(key, ()), *(str(name) for name in names if name)])
+    return [*usual.get(key, ()), *(str(name) for name in names if name)]

@@ -38,10 +38,9 @@ from finding_tickets.register.query.conditions import (
     close_words,
 )
 from finding_tickets.register.query.facts import Facts, folded
-from finding_tickets.register.query.keys import KEYS, SORTS, is_pattern
+from finding_tickets.register.query.keys import KEYS, SORT, SORTS, SYNONYMS, is_pattern
 
 LONGEST_QUERY = 10_000
-SORT = "sort"
 
 _QUOTED = r'(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<unclosed>")'
 # Where a term may begin: an operator is a whole word, and a minus only negates in front of one.
@@ -62,16 +61,6 @@ _COMPARISON = re.compile(
     r"(?P<key>[a-z][a-z_-]*)(?P<sign>!=|==?|[<>]=?)(?P<value>.*)", re.IGNORECASE | re.DOTALL
 )
 _SIGNS = {":", "=", "==", "!=", ">", "<", ">=", "<="}
-_SYNONYMS = {
-    **dict.fromkeys(("is", "state", "disposition"), "status"),
-    **dict.fromkeys(("label", "labels", "tag", "tags", "component", "area"), "domain"),
-    **dict.fromkeys(("author", "reporter", "found-by"), "agent"),
-    **dict.fromkeys(("path", "location"), "file"),
-    "priority": "severity",
-    "owner": "assignee",
-    "outcome": "resolution",
-    "reviewer": "reviewed-by",
-}
 
 
 def parse(text: str, facts: Facts) -> Query:
@@ -158,9 +147,9 @@ class _QueryParser:
         else:
             keys = [*KEYS, SORT]
             hint = close_words(name, keys, f"one of {', '.join(keys)}; quote what is not a key")
-            if name in _SYNONYMS:
+            if name in SYNONYMS:
                 rest = self.tokens.text[self.tokens.at :].split(maxsplit=1) or ["VALUE"]
-                hint = f"write {_SYNONYMS[name]}:{rest[0]}"
+                hint = f"write {SYNONYMS[name]}:{rest[0]}"
             raise self.wrong(f"no such key as {name!r}", token.position, hint)
         parts = [read()]
         while self.tokens.accept(",", pattern=_SIGN):
@@ -220,7 +209,7 @@ class _QueryParser:
                 raise self.wrong(f"{word!r} stands alone", token.position, hint)
             compared = _COMPARISON.fullmatch(word)
             key = compared["key"].lower().replace("_", "-") if compared else ""
-            key = _SYNONYMS.get(key, key)
+            key = SYNONYMS.get(key, key)
             if compared and key in KEYS:
                 sign = compared["sign"].strip("=!") and compared["sign"]
                 right = f"{'-' if compared['sign'] == '!=' else ''}{key}:{sign}{compared['value'] or 'VALUE'}"
