@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from finding_tickets.report.matrix import VerdictMatrix
     from finding_tickets.verify.matrix import Cell
 
+MOST_NAMED = 3
+"""Claims that the last line on a ticket names; all are in the report."""
 ExecutorName = StrEnum("ExecutorName", ["LOCAL", "RAY"])
 
 
@@ -143,9 +145,14 @@ def verify(
     _show(packs, output_format, settings, made, verbose=verbose)
     for each in map(unpack, packs):
         who = f"{each.ticket} ({circumstances(each)})" if matrix else each.ticket
-        for claim in (claim for claim in each.claims if claim.is_surprise):
-            outcome = "holds" if claim.holds else "is false"
-            say(f"gate failed: {who}: {claim.id} {outcome}, which is not expected of it")
+        wrong = [
+            f"{claim.id} {'holds' if claim.holds else 'is false'}"
+            for claim in each.claims
+            if claim.is_surprise
+        ]
+        if wrong:
+            more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
+            say(f"gate failed: {who}: {', '.join(wrong[:MOST_NAMED])}{more}, which is not expected of it")
     reached = ExitCode.INCONCLUSIVE if left_out else ExitCode.OK
     return ExitCode.worst(chosen, measured, reached)
 
@@ -245,7 +252,8 @@ def _measure(
     together = executor.together(batches[0].settings) if len(batches) > 1 and names else nullcontext()
     packs: dict[str, list[bytes]] = {document.path: [] for document in documents}
     codes = []
-    with progress(names) as shown, together:
+    how_far = executor.isolation.progress if isinstance(executor, Local) else list[str]
+    with progress(names, how_far) as shown, together:
         for batch in batches:
 
             def on_start(document: Document, batch: Batch = batch) -> None:

@@ -178,9 +178,7 @@ def aligned(
         left = room - sum(widths[:-1])
         widths[-1] = left if left >= LEAST_CUT else 0
         for row in table:
-            if cells(row[-1].text) > widths[-1]:
-                text = f"{wrapped(row[-1].text, widths[-1] - 1)[0]}…" if widths[-1] else ""
-                row[-1] = Styled(text, row[-1].style)
+            row[-1] = row[-1]._replace(text=fitted(row[-1].text, widths[-1]).rstrip() if widths[-1] else "")
     # The widest columns give way first: names and laws stay whole as long as they can.
     while width and sum(widths) > room and max(widths) > LEAST_ROOM:
         widths[widths.index(max(widths))] -= 1
@@ -258,13 +256,11 @@ def outcomes(claims: Sequence[ClaimResult]) -> str:
     """How many claims came out how: ``35 claims: 30 hold, 5 are false as expected``."""
     words = {True: "hold", False: "are false as expected", None: "are not checked"}
     counts = Counter("are NOT AS EXPECTED" if each.is_surprise else words[each.holds] for each in claims)
-    one = {word: word.replace("hold", "holds").replace("are ", "is ") for word in counts}
-    said = (
-        f"{counts[word]} {one[word] if counts[word] == 1 else word}"
-        for word in ("are NOT AS EXPECTED", *words.values())
-        if counts[word]
-    )
-    return f"{counted(len(claims), 'claim')}: {', '.join(said)}"
+    order = ("hold", "are false as expected", "are NOT AS EXPECTED", "are not checked")
+    said = ", ".join(f"{counts[word]} {word}" for word in order if counts[word])
+    # Of one thing one says is.
+    said = re.sub(r"(?<!\d)1 (are|hold)", lambda word: {"are": "1 is", "hold": "1 holds"}[word[1]], said)
+    return f"{counted(len(claims), 'claim')}: {said}"
 
 
 def deciding_changes(verification: Verification) -> list[LawChange]:
@@ -320,7 +316,8 @@ def brief_sections(verification: Verification, code_at: CodeAt | None = None) ->
     rows = []
     for claim in noted:
         mark, name, claimed, measured = _claim_cells(claim, at_point=True)
-        rows.append((mark, f"{name}: claimed {claimed}; measured {measured.text}"))
+        how = "not checked:" if claim.holds is None else "measured"
+        rows.append((mark, f"{name}: claimed {claimed}; {how} {measured.text}"))
     if verification.claims:
         yield TextSection(f"{outcomes(verification.claims)} (-v lists them)", _at_most(MOST_CLAIMS, rows))
 
@@ -346,14 +343,15 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
     # Lists print no verification, and start faster without this.
     from finding_tickets.claims.check import at_text
 
-    failures: list[tuple[str, str]] = []
-    for claim in verification.claims:
-        if claim.holds is False:
-            # A sweep of many points would push everything else off the screen.
-            points = list(claim.counterexamples[:SHOWN_POINTS])
-            left = len(claim.counterexamples) - len(points)
-            points += [f"and {left} more points"] if left else []
-            failures += [("" if number else claim.id, point) for number, point in enumerate(points)]
+    # A sweep of many points would push everything else off the screen.
+    failures = [
+        row
+        for claim in verification.claims
+        for row in _at_most(
+            SHOWN_POINTS + 1,
+            [("" if place else claim.id, point) for place, point in enumerate(claim.counterexamples)],
+        )
+    ]
     times = [
         (f"{each.variant}/{each.reference}", at_text(each.at), each.text) for each in verification.timings
     ]
@@ -391,14 +389,11 @@ def _claim_cells(claim: ClaimResult, *, at_point: bool = False) -> tuple[Styled,
         point, _, value = claim.counterexamples[0].partition(": ")
         more = len(claim.counterexamples) - 1
         measured = f"{value} at {point}" + (f" and at {counted(more, 'more point')}" if more else "")
-    mark = MARKS[claim.holds]
     # Only what contradicts the ticket is loud: a false claim may be expected to be false.
-    if claim.is_surprise:
-        loud, measured = "bold red", f"{measured} (NOT AS EXPECTED{why})"
-        return Styled(mark, loud), claim.id, claim.claimed, Styled(measured, loud)
-    colour = {True: "green", False: "yellow", None: "magenta"}[claim.holds]
-    expected = f" (as expected{why})" if claim.holds is False else ""
-    return Styled(mark, colour), claim.id, claim.claimed, Styled(f"{measured}{expected}")
+    loud = "bold red" if claim.is_surprise else ""
+    note = f" (NOT AS EXPECTED{why})" if loud else f" (as expected{why})" if claim.holds is False else ""
+    mark = Styled(MARKS[claim.holds], loud or {True: "green", False: "yellow", None: "magenta"}[claim.holds])
+    return mark, claim.id, claim.claimed, Styled(f"{measured}{note}", loud)
 
 
 def laws_by_line(sites: Iterable[SiteLaw]) -> dict[tuple[str, int, str], list[tuple[str, str]]]:
@@ -468,7 +463,8 @@ def summary_lines(verifications: Iterable[Verification], style: Styler, width: i
         verdict = Styled(each.verdict, COLOURS.get(each.verdict, "red"))
         expected = sum(claim.as_expected for claim in each.claims)
         look = "" if expected == len(each.claims) else "bold red"
-        change = next((f"{one.metric}: {one.text}" for one in deciding_changes(each)), brief_reason(each))
+        changes = deciding_changes(each) if each.verdict is not Verdict.INCONCLUSIVE else []
+        change = next((f"{one.metric}: {one.text}" for one in changes), brief_reason(each))
         counts = Styled(f"{expected} of {len(each.claims)}", look)
         rows.append((Styled(each.ticket, "bold"), verdict, counts, change))
     return aligned(rows, style, width, cut=True)
@@ -561,7 +557,8 @@ def document_text(
         # The lines that were measured are no longer there.
         code_at = None if is_stale or not width else Sources(facts.root).line
         known.append(list(verification_lines(done, style, width, code_at)))
-    known.append([line for each in history for line in wrapped(each, width, INDENT)])
+    if history:
+        known.append(list(section_lines(TextSection("History", [(line,) for line in history]), style, width)))
     rest = "\n\n".join("\n".join(lines) for lines in known if lines)
     between = f"\n{style('─' * width, 'dim')}\n" if width else "\n\n"
     return between.join(filter(None, ("\n".join(head), text, rest)))
