@@ -1,6 +1,6 @@
-"""docs/tutorial.md does what it says, from its first command to its last.
+"""docs/tutorial.md does what it says, from its first command to its last, and so does the README's beginning.
 
-``python tests/test_tutorial.py`` writes what the commands print now into the page, to be read as a diff.
+``python tests/test_tutorial.py`` writes what the commands print now into the pages, to be read as a diff.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs/tutorial.md"
+ROOT = Path(__file__).parents[1]
+PAGES = {"README.md": "## Try it", "docs/tutorial.md": None}
+"""Each with the heading before which its commands end, if they do not all belong to one session."""
 BLOCK = re.compile(r"^(`{3,})(\w*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 PROMPT = "$ "
 TYPED = re.compile(r"(?:.*\\\n)*.*")
@@ -118,11 +120,12 @@ def general(text: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "end"), PAGES.items())
+def test_a_page_prints_what_it_shows(tmp_path: Path, name: str, end: str | None) -> None:
     """Each command succeeds where the one before it left off, and prints exactly what the page shows."""
-    page = PAGE.read_text(encoding="utf-8")
+    page = (ROOT / name).read_text(encoding="utf-8")
     shell = Shell.opened(tmp_path)
-    for command in commands(page):
+    for command in commands(page.partition(end)[0] if end else page):
         done = shell.run(command.text)
         printed = shell.said(done.stdout).rstrip("\n")
         assert 0 == done.returncode, f"{command.text}\n{printed}"
@@ -135,21 +138,22 @@ def test_what_is_the_readers_own_is_no_more_than_the_page_says() -> None:
     assert "DATE  COMMIT  verified  syncs: 2*layers -> 1  h200-cuda13, TORCH  Add 12" == general(line)
 
 
-def _rewrite() -> None:
-    """Write into the page what its commands print."""
-    page = PAGE.read_text(encoding="utf-8")
+def _rewrite(file: Path, end: str | None) -> None:
+    """Write into a page what its commands print."""
+    page = file.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         shell = Shell.opened(Path(folder))
         position = 0
-        for command in commands(page):
+        for command in commands(page.partition(end)[0] if end else page):
             position = page.index(command.text, position) + len(command.text)
             printed = shell.said(shell.run(command.text).stdout).rstrip("\n")
             if command.shown is None or general(command.shown) == general(printed):
                 continue
             shown = f"\n{command.shown}" if command.shown else ""
             page = page[:position] + (f"\n{printed}" if printed else "") + page[position + len(shown) :]
-    PAGE.write_text(page, encoding="utf-8")
+    file.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    _rewrite()
+    for each, heading in PAGES.items():
+        _rewrite(ROOT / each, heading)

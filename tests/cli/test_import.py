@@ -272,3 +272,68 @@ def test_importing_loads_nothing_that_is_not_needed(repository: Repository) -> N
     ended, *modules = done.stdout.split()
     assert "0" == ended
     assert set() == {"torch", "jinja2", "rich"} & set(modules)
+
+
+REPORT = """\
+# Review
+
+### 1. It waits
+
+**Severity:** High
+**File:** `code.py:3`
+
+In each step.
+
+### 2. It copies
+
+See `code.py:5`.
+"""
+
+
+def test_a_report_is_shown_before_it_is_written(tickets: Tickets, repository: Repository) -> None:
+    """Where nobody can be asked, the plan is all there is, and the exit code says so."""
+    report = repository.write("docs/REVIEW.md", REPORT)
+    ran = tickets("import", str(report))
+    assert (2, {}) == (ran.code, files(repository))
+    assert [["T-01", "P1", "code.py:3", "It", "waits"], ["T-02", "-", "code.py:5", "It", "copies"]] == [
+        line.split() for line in ran.out.splitlines()[1:]
+    ]
+    assert "without a severity, since the report states none: T-02\n" in ran.err
+    dry = tickets("import", str(report), "--dry-run")
+    assert (0, ran.out, {}) == (dry.code, dry.out, files(repository))
+
+
+def test_a_report_becomes_tickets_once(tickets: Tickets, repository: Repository) -> None:
+    """Each ticket names the report and its heading; the report stays as it is, and is known the next time."""
+    report = repository.write("docs/REVIEW.md", REPORT)
+    assert 0 == tickets("import", str(report), "--yes").code
+    assert (REPORT, ["T-01.md", "T-02.md"]) == (report.read_text(), sorted(files(repository)))
+    assert b"| **Source** | docs/REVIEW.md: 1. It waits |" in files(repository)["T-01.md"]
+    before = files(repository)
+    again = tickets("import", str(report))
+    assert (0, "", "would create 0 tickets; 2 known, 0 left out\n", before) == (
+        again.code,
+        again.out,
+        again.err,
+        files(repository),
+    )
+
+
+def test_a_report_on_a_terminal_is_asked_about(
+    tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer that is not yes writes nothing, and is no error."""
+    report = str(repository.write("docs/REVIEW.md", REPORT))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    answers = iter(["", "y"])
+    monkeypatch.setattr("builtins.input", lambda: next(answers))
+    assert (0, {}) == (tickets("import", report).code, files(repository))
+    assert 0 == tickets("import", report).code
+    assert 2 == len(files(repository))
+
+
+def test_a_report_without_findings(tickets: Tickets, repository: Repository) -> None:
+    """Nothing is written of a text in which nothing looks like a finding."""
+    ran = tickets("import", str(repository.write("a.md", "# Notes\n\nWords.\n")), "--yes")
+    assert (4, {}) == (ran.code, files(repository))
+    assert "nothing in this report looks like a finding" in ran.err

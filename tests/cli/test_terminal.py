@@ -70,12 +70,14 @@ def test_a_verification_is_shown_from_verdict_to_lines(repository: Repository) -
     assert [
         "syncs tensors -> 1",
         f"found fixes/a_1/found.py:5 stream_syncs: tensors {code}",
-        "fix fixes/a_1/fix.py:6 stream_syncs: 1 return torch.stack([tensor.sum() for tensor…",
+        "fix fixes/a_1/fix.py:6 stream_syncs: 1 return torch.stack([tensor.sum() for tensor i…",
         "4 claims: 3 hold, 1 is false as expected (-v lists them)",
         # At each of the six points, there is one sync where none is claimed.
         "✗ false fix.syncs[1]: claimed 0; measured 1 at tensors=1, size=7 and at 5 more points (as",
         "expected: one read is needed)",
     ] == [" ".join(line.split()) for line in brief.lines[2:]]
+    # The code fills the terminal and is cut there.
+    assert 100 == len(brief.lines[4])
     shown = tickets(repository, "verify", "A-1", "-v")
     assert ["metric found fix", "syncs tensors 1"] == section(shown.lines, "laws")
     claims = section(shown.lines, "claims")
@@ -85,7 +87,7 @@ def test_a_verification_is_shown_from_verdict_to_lines(repository: Repository) -
     ):
         assert line in claims
     wrong = section(shown.lines, "where claims fail")
-    assert ("fix.syncs[1] tensors=1, size=7: 1", "and 3 more points") == (wrong[0], wrong[-1])
+    assert ("fix.syncs[1] tensors=1, size=7: 1", "and 3 more") == (wrong[0], wrong[-1])
     assert 3 + 1 == len(wrong)
     sites = section(shown.lines, "lines of found that wait or copy")
     assert "fixes/a_1/found.py:5" in sites[1]
@@ -110,7 +112,11 @@ def test_progress_is_seen_and_gone(repository: Repository) -> None:
     add(repository, "A-1")
     add(repository, "B-1")
     shown = tickets(repository, "verify", "--all")
-    told = [line for line in shown.seen if re.fullmatch(r"\d:\d\d  [01] of 2 done  measuring .*[AB]-1", line)]
+    told = [
+        line
+        for line in shown.seen
+        if re.fullmatch(r"\d:\d\d  [01] of 2 done  measuring .*[AB]-1: point \d of 6.*", line)
+    ]
     assert told
     assert [
         "2 of 2 documents with a verifier",

@@ -40,7 +40,7 @@ def test_a_table_for_people(repository: Repository, capsys: pytest.CaptureFixtur
         "holds found.syncs tensors tensors",
         "false fix.syncs[1] 0 1 (as expected: one read is needed)",
         "fix.syncs[1] tensors=1, size=7: 1",
-        "and 3 more points",
+        "and 3 more",
         f"fixes/a_1/found.py:5 check d2h, stream_syncs: tensors {FOUND.splitlines()[4].strip()}",
     ]:
         assert line in lines

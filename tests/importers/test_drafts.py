@@ -74,7 +74,7 @@ def written(result: Any, driver: Any) -> tuple[str, Ticket]:
     register = Register(Path("/nowhere"), Config(), (), ())
     attached = Attached(
         ticket="imported.md.j2",
-        context={"source": reported_by(found), "fingerprint": found.fingerprint},
+        context={"source": reported_by(found.tool, found.rule), "fingerprint": found.fingerprint},
         mark=found.fingerprint,
     )
     content = draft_of_finding(found, None, None, Vocabulary())

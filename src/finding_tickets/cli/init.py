@@ -193,7 +193,8 @@ def _folders_explained(found: Survey) -> Iterator[str]:
             yield f"    not {_listed(names, MOST_NAMED)}"
         for each in found.filed:
             if folder in (".", each.folder) or each.folder.startswith(f"{folder}/"):
-                contrary = f", and {each.contrary} of them say otherwise" if each.contrary else ""
+                say = "says" if each.contrary == 1 else "say"
+                contrary = f", and {each.contrary} of them {say} otherwise" if each.contrary else ""
                 yield f"    {each.folder} says {each.says} of {counted(each.tickets, 'ticket')}{contrary}"
     if others:
         yield f"  elsewhere: {_reasons(found, others)}"

@@ -35,7 +35,9 @@ COMMANDS = {
     "board": Command("list:board", "queries.md", "Show tickets by what people decided about them."),
     "show": Command("show:show", "git.md", "Show documents with their verdict, laws and claims."),
     "new": Command("new:new", "tickets.md", "Write a ticket under the next free ID."),
-    "import": Command("import_sarif:import_results", "importing.md", "Write tickets for findings in SARIF."),
+    "import": Command(
+        "import_findings:import_results", "importing.md", "Write tickets for findings in a report or SARIF."
+    ),
     "set": Command("edit:set_values", "editing.md", "Set metadata: severity=P3 assignee=me."),
     "edit": Command(
         "edit:edit", "editing.md", "Edit a document in VISUAL or EDITOR, with the checks of an edit."

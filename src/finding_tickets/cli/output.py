@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO
@@ -220,11 +220,12 @@ def with_signs(text: str) -> str:
 class Progress:
     """The progress of measuring tickets: a line for each, or one that moves on a terminal."""
 
-    def __init__(self, tickets: Sequence[str], *, moving: bool) -> None:
+    def __init__(self, tickets: Sequence[str], how_far: Callable[[], Iterable[str]], *, moving: bool) -> None:
+        self._how_far = how_far
         self._total = len(tickets)
         self._done = 0
         self._moving = moving
-        self._running: dict[str, None] = {}
+        self._running: dict[str, int] = {}
         self._start = time.monotonic()
         if tickets and not moving:
             say(f"measuring {', '.join(tickets)}")
@@ -232,34 +233,43 @@ class Progress:
     def started(self, ticket: str) -> None:
         """A process has begun to measure the ticket; several may run at once."""
         # A new mapping, because another thread draws the line.
-        self._running = {**self._running, ticket: None}
+        self._running = {**self._running, ticket: self._running.get(ticket, 0) + 1}
 
     def ended(self, ticket: str, verdict: str) -> None:
         """The ticket is measured."""
         self._done += 1
-        self._running = {name: None for name in self._running if name != ticket}
+        self._running = {name: runs for name, runs in self._running.items() if name != ticket}
         if not self._moving:
             say(f"[{self._done}/{self._total}] {ticket}: {verdict}")
 
     def line(self) -> Text:
-        """The seconds so far, how many are done, which are being measured; cut where the terminal ends."""
+        """The seconds so far, how many are done, how far the others are; cut where the terminal ends."""
         from rich.text import Text
 
         minutes, seconds = divmod(int(time.monotonic() - self._start), 60)
-        now = f"measuring {', '.join(self._running)}" if self._running else "starting"
-        line = f"{minutes}:{seconds:02}  {self._done} of {self._total} done  {now}"
+        said = {line.partition(":")[0]: single_line(line) for line in self._how_far()}
+        # In a matrix a name goes on with that of the cell.
+        now = [
+            said.get(name.partition(" ")[0]) or (f"{name}: run {runs}" if runs > 1 else name)
+            for name, runs in self._running.items()
+        ]
+        doing = f"measuring {', '.join(now)}" if now else "" if self._done else "starting"
+        line = f"{minutes}:{seconds:02}  {self._done} of {self._total} done  {doing}".rstrip()
         return Text(line, no_wrap=True, overflow="ellipsis")
 
 
 @contextmanager
-def progress(tickets: Sequence[str]) -> Iterator[Progress]:
-    """Show the progress of measuring ``tickets`` on stderr; a terminal is left as it was."""
+def progress(tickets: Sequence[str], how_far: Callable[[], Iterable[str]]) -> Iterator[Progress]:
+    """Show the progress of measuring ``tickets`` on stderr; a terminal is left as it was.
+
+    ``how_far`` says of tickets at work how far they are: ``A-1: point 3 of 6``.
+    """
     if not tickets or not is_terminal(sys.stderr):
-        yield Progress(tickets, moving=False)
+        yield Progress(tickets, how_far, moving=False)
         return
     from rich.live import Live
 
-    shown, console = Progress(tickets, moving=True), _console(sys.stderr)
+    shown, console = Progress(tickets, how_far, moving=True), _console(sys.stderr)
     with Live(
         console=console,
         get_renderable=shown.line,

@@ -23,7 +23,7 @@ from finding_tickets.register.load import files_of
 from finding_tickets.register.query import Facts
 from finding_tickets.report.history import history_item, history_lines
 from finding_tickets.report.json import full_item
-from finding_tickets.report.text import document_text, measured_documents, plainly, printable
+from finding_tickets.report.text import document_text, measured_documents, printable
 
 if TYPE_CHECKING:
     from finding_tickets.register.history import History
@@ -58,9 +58,7 @@ def show(
         width = used_width(sys.stdout) if is_terminal(sys.stdout) else 0
         render = rendered if width else printable
         text = "\n\n".join(
-            document_text(
-                facts, entry, style, width, list(history_lines(past, plainly)) if past else (), render
-            )
+            document_text(facts, entry, style, width, list(history_lines(past)) if past else (), render)
             for entry, past in both
         )
         write(with_signs(text) if width else text)

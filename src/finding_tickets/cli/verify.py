@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from finding_tickets.report.matrix import VerdictMatrix
     from finding_tickets.verify.matrix import Cell
 
+MOST_NAMED = 3
+"""Claims that the last line on a ticket names; all are in the report."""
 ExecutorName = StrEnum("ExecutorName", ["LOCAL", "RAY"])
 
 
@@ -140,12 +142,17 @@ def verify(
             made = matrix_of_documents(documents, tuple(by_cell), settings.root, settings.evidence, done)
             for problem in made.problems:
                 say(str(problem))
-    _show(packs, output_format, settings, made, verbose=verbose)
+    _show(packs, output_format, settings, made, documents, verbose=verbose)
     for each in map(unpack, packs):
         who = f"{each.ticket} ({circumstances(each)})" if matrix else each.ticket
-        for claim in (claim for claim in each.claims if claim.is_surprise):
-            outcome = "holds" if claim.holds else "is false"
-            say(f"gate failed: {who}: {claim.id} {outcome}, which is not expected of it")
+        wrong = [
+            f"{claim.id} {'holds' if claim.holds else 'is false'}"
+            for claim in each.claims
+            if claim.is_surprise
+        ]
+        if wrong:
+            more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
+            say(f"gate failed: {who}: {', '.join(wrong[:MOST_NAMED])}{more}, which is not expected of it")
     reached = ExitCode.INCONCLUSIVE if left_out else ExitCode.OK
     return ExitCode.worst(chosen, measured, reached)
 
@@ -245,7 +252,8 @@ def _measure(
     together = executor.together(batches[0].settings) if len(batches) > 1 and names else nullcontext()
     packs: dict[str, list[bytes]] = {document.path: [] for document in documents}
     codes = []
-    with progress(names) as shown, together:
+    how_far = executor.isolation.progress if isinstance(executor, Local) else list[str]
+    with progress(names, how_far) as shown, together:
         for batch in batches:
 
             def on_start(document: Document, batch: Batch = batch) -> None:
@@ -288,6 +296,7 @@ def _show(
     output_format: Format,
     settings: Settings,
     made: VerdictMatrix | None,
+    documents: Iterable[Document],
     *,
     verbose: bool,
 ) -> None:
@@ -301,11 +310,15 @@ def _show(
         return
     on_terminal = is_terminal(sys.stdout)
     width = used_width(sys.stdout) if on_terminal else 0
-    source = Sources(settings.root).line
+    sources, stated = Sources(settings.root), {each.id.value: each.remediation for each in documents}
     pages: Iterable[Iterable[str]] = (
         # The work tree is not what was measured at another revision.
         verification_lines(
-            each, style, width, None if settings.overrides or each.revision else source, is_brief=not verbose
+            each,
+            style,
+            width,
+            None if settings.overrides or each.revision else sources.of(stated.get(each.ticket)),
+            is_brief=not verbose,
         )
         for each in map(unpack, packs)
         if verbose or len(packs) == 1 or not each.is_settled

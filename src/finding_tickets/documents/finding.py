@@ -98,7 +98,9 @@ def read_finding(
         "updated": metadata.string("Updated"),
         "code_repository": metadata.string("Code Repository"),
         "locations": locations,
-        "summary": next(summaries, None) or _labelled(metadata, _SUMMARIES) or next(_opening(sections), None),
+        "summary": next(summaries, None)
+        or _labelled(metadata, _SUMMARIES)
+        or next(_opening(sections, title), None),
         "recommended_fix": next(fixes, None) or _labelled(metadata, _FIXES),
         "related": list(stated_relations(metadata.entries.values())),
         "checklist": [item for part in _checked(sections) for item in read_checklist(part)],
@@ -191,9 +193,10 @@ def _labelled(metadata: Metadata, names: Iterable[str]) -> Values | None:
     return next((entry.value.record() for entry in entries if entry and entry != metadata.stated_id), None)
 
 
-def _opening(sections: Sequence[DocumentPart]) -> Iterator[Values]:
+def _opening(sections: Sequence[DocumentPart], title: Excerpt | None) -> Iterator[Values]:
     """The text below the title that is neither a labelled value nor a remark on the severity."""
-    for part in (part for part in sections if part.heading is None or part.heading.level == 1):
+    titles = [part for part in sections if part.headline and title and part.headline.start == title.start]
+    for part in (part for part in sections if part in titles or not part.heading or part.heading.level == 1):
         words = part.source.vocabulary.severities
         for text in filter(lambda text: _PROSE.match(text.raw), part.paragraphs):
             labels = labels_in(part.source, text.start, text.end, LABELS)

@@ -91,6 +91,7 @@ _ALONE = frozenset(
     for key in _KEYS[name]
 )
 _BETWEEN = re.compile(rb"\s[/&+]\s|\sand\s|[,;]|<br ?/?>|(?:^|[\r\n])[ \t]*-[ \t]")
+_QUOTES = ("'", '"')
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _NUMBER = re.compile(r"(?:batch\s*#?|b)?([0-9]{1,9})(?:\b(?![.\w]).*)?", re.IGNORECASE)
 
@@ -163,6 +164,8 @@ def labelled_values(
             titles = table.titles
             # Without a header of its own, the first row of a table of labels is its header for Markdown.
             titled = titles[0] in _COLUMN_TITLES and len(titles) > 1
+            # ``| Key | BUG-7 |`` is a row.
+            titled = titled and not source.vocabulary.an_id.fullmatch(titles[1])
             valued = len(titles) == _FIELD_AND_VALUE or (titled and titles[1] in _VALUE_TITLES)
             for row in table.body if titled else table.rows:
                 if row.text:
@@ -240,9 +243,9 @@ def _in_cells(source: Source, block: Block) -> list[LabelledValue]:
     """The values of a table with labels at the head of its columns, or in its cells before the values."""
     table = table_of(source, block)
     titles = table.titles
-    known = []
-    if len(table.body) == 1 or len(titles) > _FIELD_AND_VALUE:
-        known = [bool(LABELS.fullmatch(squeeze(title))) for title in titles]
+    if len(titles) == _FIELD_AND_VALUE and len(table.body) > 1 and titles[0] and ":" not in titles[0]:
+        return []
+    known = [bool(LABELS.fullmatch(squeeze(title))) for title in titles]
     if len(table.body) == 1 and 1 < sum(known) >= len(titles) / 2:
         # A column for each label and a single row say the same as a row for each label.
         return [LabelledValue(title.title(), cell, cell.start) for title, cell in table.records[0].items()]
@@ -395,7 +398,10 @@ def listed(value: Excerpt) -> list[Excerpt]:
     starts = [start, *(start + stop for _, stop in separators)]
     ends = [*(start + begin for begin, _ in separators), end]
     pieces = (source.text(*span) for span in zip(starts, ends, strict=True))
-    return [text.piece(1, -1) if _QUOTED.fullmatch(text.raw) else text for text in pieces]
+    return [
+        text.piece(1, -1) if text.raw[:1] in _QUOTES and _QUOTED.fullmatch(text.raw) else text
+        for text in pieces
+    ]
 
 
 def beginnings(phrase: str) -> Iterator[str]:

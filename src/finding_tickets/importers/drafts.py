@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -33,7 +33,7 @@ _PAGE = """\
 |---|---|
 | **File(s)** | `{where}` |
 """
-_FINGERPRINT = re.compile(rb"(?<!\w)%b[0-9a-f]{%d}(?!\w)" % (MARK.encode(), DIGITS))
+_FINGERPRINT = re.compile(rb"(?<!\w)(?:%b|report:)[0-9a-f]{%d}(?!\w)" % (MARK.encode(), DIGITS))
 _PLAIN_PATH = re.compile(r"[\w.+@-]+(?:/[\w.+@-]+)*\.\w+", re.ASCII)
 _LIKE_AN_ID = re.compile(r"[\W_]*[^\W_]\S*-\d")
 _PLAIN_SYMBOL = re.compile(r"[A-Za-z_][\w.:]*(?:\(\))?", re.ASCII)
@@ -62,15 +62,15 @@ def draft_of_finding(
         summary=words(found.text, LONGEST_LINE) or title,
         description="\n\n".join(_description(found, tool)),
         recommended_fix=paragraphs(found.fix, LONGEST_TEXT),
-        locations=tuple(_places(found, vocabulary)),
+        locations=tuple(places(found.spots, vocabulary)),
         categories=tuple(name for name in vocabulary.categories if name in ticked),
         checklist=(f"{tool} does not report it any more",),
     )
 
 
-def reported_by(found: SarifFinding) -> str:
-    """The tool and its rule, for a cell of a table."""
-    return words(" ".join(filter(None, (found.tool, found.rule))), LONGEST_LINE)
+def reported_by(*parts: str) -> str:
+    """The tool and its rule, or the report and its heading, for a cell of a table."""
+    return words(" ".join(filter(None, parts)), LONGEST_LINE)
 
 
 def imported_findings(root: Path) -> Mapping[str, str]:
@@ -100,8 +100,8 @@ def _description(found: SarifFinding, tool: str) -> Iterator[str]:
     name = found.name if found.name not in found.rule else ""
     rule = f", rule {words(found.rule, LONGEST_LINE)}" if found.rule else ""
     rule += f" ({words(name, LONGEST_LINE)})" if rule and name else ""
-    places = [words(str(spot), LONGEST_LINE) for spot in found.spots[:MOST_PLACES] if str(spot)]
-    at = f", at {', '.join(places)}" if places else ""
+    where = [words(str(spot), LONGEST_LINE) for spot in found.spots[:MOST_PLACES] if str(spot)]
+    at = f", at {', '.join(where)}" if where else ""
     yield f"Reported by {tool}{rule}{at}."
     elsewhere = dict.fromkeys(spot.uri for spot in found.spots if spot.uri and not spot.path)
     for uri in list(elsewhere)[:MOST_PLACES]:
@@ -119,15 +119,15 @@ def _description(found: SarifFinding, tool: str) -> Iterator[str]:
         yield "\n".join(related[:MOST_PLACES])
 
 
-def _places(found: SarifFinding, vocabulary: Vocabulary) -> Iterator[Place]:
+def places(spots: Iterable[Spot], vocabulary: Vocabulary) -> Iterator[Place]:
     """The files within the repository, as far as a location can name them, each with its lines."""
     by_path: dict[str, list[Spot]] = defaultdict(list)
-    for spot in found.spots:
+    for spot in spots:
         if spot.path and " ".join(spot.path.split()) == spot.path:
             by_path[spot.path].append(spot)
-    for path, spots in islice(by_path.items(), MOST_PLACES):
-        lines = tuple(dict.fromkeys(spot.lines for spot in spots if spot.lines))
-        symbol = spots[0].symbol if _PLAIN_SYMBOL.fullmatch(spots[0].symbol or "") else None
+    for path, same in islice(by_path.items(), MOST_PLACES):
+        lines = tuple(dict.fromkeys(spot.lines for spot in same if spot.lines))
+        symbol = same[0].symbol if _PLAIN_SYMBOL.fullmatch(same[0].symbol or "") else None
         # A name may be such that it is understood only without its lines, or not at all.
         ways = (Place(file=path, lines=stated, symbol=symbol) for stated in (lines, ()))
         yield from islice((place for place in ways if _is_understood(place, vocabulary)), 1)

@@ -26,6 +26,7 @@ from typing import IO, Any, Self, TypeVar, cast
 
 from finding_tickets.errors import UnreachableError
 from finding_tickets.measure.server import FOLDER_VARIABLE, LOG, NO_ROOM, RESULT, read_log
+from finding_tickets.measure.tasks import PROGRESS
 
 K = TypeVar("K", bound=Hashable)
 
@@ -109,6 +110,7 @@ class Isolation:
         self._mark = secrets.token_hex(16)
         self._folder = ""
         self._tasks = count()
+        self._at_work: dict[str, None] = {}
         self._server: subprocess.Popen[bytes] | None = None
         if at_once:
             self._start()
@@ -135,6 +137,14 @@ class Isolation:
     def may_have_gpu(self) -> bool:
         """Whether this machine could have a GPU; if not, no process needs to ask CUDA."""
         return any(file for pattern in GPU_FILES for file in Path("/dev").glob(pattern))
+
+    def progress(self) -> list[str]:
+        """How far the workers are, in their own words; those that say nothing are left out."""
+        said = []
+        for own in list(self._at_work):
+            with suppress(OSError):
+                said.append((Path(own) / PROGRESS).read_text(encoding="utf-8", errors="replace"))
+        return said + [line for other in list(self._others.values()) for line in other.progress()]
 
     @property
     def has_ended(self) -> bool:
@@ -227,9 +237,11 @@ class Isolation:
             # Other tasks are left from a run whose caller did not wait for the end.
             if own in names and event["started"]:
                 running.add(names[own])
+                self._at_work[own] = None
                 if on_start:
                     on_start(names[own])
             elif own in names:
+                self._at_work.pop(own, None)
                 yield names.pop(own), _outcome(Path(own), event["reason"])
 
     def _start(self) -> subprocess.Popen[bytes]:

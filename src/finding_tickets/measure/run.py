@@ -32,7 +32,7 @@ from finding_tickets.measure.meter import (
     warm_up,
 )
 from finding_tickets.measure.results import compare_results, find_lazy, save_result
-from finding_tickets.measure.tasks import VARYING, At, CannotMeasureError, Job, ResultPair
+from finding_tickets.measure.tasks import VARYING, At, CannotMeasureError, Job, ResultPair, say_progress
 from finding_tickets.measure.workloads import Point, Workload
 
 # Replaces the functions of variants once they are loaded: an audit puts cheats in their place.
@@ -86,7 +86,9 @@ def measure(job: Job, replace_functions: Replace | None = None) -> JobReport:
     meter = choose(job.meter)
     kept_in = Path(job.results)
     report = run(workload, measured, meter, code, job.comparisons, job.graph_breaks, job.kept, kept_in)
+    say_progress(f"{workload.ticket}: once more")
     check_repeated(report, workload, measured, meter, code)
+    say_progress(f"{workload.ticket}: fitting laws")
     return replace(report, files=imported_digests(root) | files, imported=imported_files(code))
 
 
@@ -109,6 +111,7 @@ def run(
     runs: dict[str, list[VariantRun]] = {name: [] for name in functions}
     agreements, not_measured = [], []
     for place, point in enumerate(workload.sweep):
+        say_progress(f"{workload.ticket}: point {place + 1} of {len(workload.sweep)}")
         if why := meter.cannot_run(workload, point):
             not_measured.append({"at": dict(point), "why": why})
             continue

@@ -37,7 +37,7 @@ from traceback import format_exception_only
 from typing import Any, NoReturn
 
 from finding_tickets.measure.places import describe, is_out_of_host_memory, place
-from finding_tickets.measure.tasks import VISIBLE_DEVICES, CannotMeasureError
+from finding_tickets.measure.tasks import PROGRESS, VISIBLE_DEVICES, CannotMeasureError
 
 RESULT, LOG = "result.json", "output.log"
 LARGEST_FILE = 1 << 30
@@ -279,6 +279,7 @@ def work(order: dict[str, Any], gpus: Sequence[str], server: int) -> NoReturn:
         temporary = folder / "tmp"
         temporary.mkdir()
         os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
+    os.environ[PROGRESS] = str(folder / PROGRESS)
     # CUDA reads this when it starts, and the server has not started it.
     if gpus:
         os.environ[VISIBLE_DEVICES] = ",".join(gpus)

@@ -6,7 +6,9 @@ The functions are named and not imported, because the process that asks needs no
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, cast
@@ -25,6 +27,8 @@ WANTED = "finding_tickets.measure.loading:devices_needed"
 TORCH = "finding_tickets.measure.meter:torch_version"
 # CUDA reads it when it starts, which is after the fork.
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
+# Names the file of a worker that says how far it is.
+PROGRESS = "TICKETS_PROGRESS"
 METERS = ("auto", "simulated", "cuda")
 SIMULATED_DEVICE = "h200-cuda13"
 # All other names stand before ``fix``.
@@ -44,6 +48,13 @@ ONCE = {"run": 1}
 VARYING = "costs differ from run to run of the same work"
 
 At = dict[str, int]
+
+
+def say_progress(text: str) -> None:
+    """Leave word of how far a worker is where its caller looks; elsewhere this does nothing."""
+    if file := os.environ.get(PROGRESS):
+        with suppress(OSError):
+            Path(file).write_text(text, encoding="utf-8")
 
 
 class CannotMeasureError(Exception):

@@ -393,7 +393,12 @@ def _reads(document: Document, key: MetadataKey, values: Sequence[str], vocabula
     if key.several and key.field:
         return [each.value for each in stated or ()] == list(values)
     labels = list(map(squeeze, key.labels))
-    rows = [plain(text.raw) for label, text in document.metadata.items() if squeeze(label) in labels]
+    # A list of one, in front matter, is that one.
+    rows = [
+        plain(text.raw.removeprefix("[").removesuffix("]"))
+        for label, text in document.metadata.items()
+        if squeeze(label) in labels
+    ]
     if (values[0] if values else "") not in rows:
         return False
     if not values or not hasattr(document, key.field):

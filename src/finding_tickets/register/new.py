@@ -52,7 +52,7 @@ class Draft(Record):
     """The content of a new ticket; its keys are those of ``tickets list --format json``."""
 
     title: Line
-    severity: Severity
+    severity: Severity | None
     status: Status = Status.OPEN
     batch: int | None = Default(default=None, ge=0)
     agent: Line | None = None

@@ -61,23 +61,22 @@ def history_item(history: History) -> dict[str, object]:
     }
 
 
-def history_lines(history: History, style: Styler) -> Iterator[str]:
-    """Who wrote a ticket when, for a reader; ``style`` colours a text."""
+def history_lines(history: History) -> Iterator[str]:
+    """Who wrote a ticket when, for a reader."""
 
     def cells(commit: Commit) -> tuple[str, ...]:
         return *_named(commit), commit.author, commit.subject
 
-    yield style("History", "bold")
     dated = [("First commit", history.created), ("Last change", history.updated)]
-    yield from (INDENT + line for line in aligned((name, *cells(commit)) for name, commit in dated if commit))
+    yield from aligned((name, *cells(commit)) for name, commit in dated if commit)
     if history.authors:
-        yield printable(f"{INDENT}Authors: {', '.join(history.authors)}")
+        yield f"Authors: {', '.join(history.authors)}"
     if history.naming:
-        yield f"{INDENT}Commits that name it"
-        yield from (INDENT * 2 + line for line in aligned(map(cells, history.naming[:SHOWN])))
+        yield "Commits that name it"
+        yield from (INDENT + line for line in aligned(map(cells, history.naming[:SHOWN])))
     if len(history.naming) > SHOWN:
-        yield f"{INDENT * 2}and {len(history.naming) - SHOWN} older ones"
-    yield from (printable(f"{INDENT}{gap}") for gap in history.gaps)
+        yield f"{INDENT}and {len(history.naming) - SHOWN} older ones"
+    yield from history.gaps
 
 
 def past_row(step: EvidenceChange) -> tuple[str, ...]:

@@ -18,10 +18,12 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, east_asian_width
 
+from finding_tickets.ground.git import GitError, ask_bytes
 from finding_tickets.model.vocabulary import Verdict
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
+    from finding_tickets.model.ticket import Remediation
     from finding_tickets.model.verification import ClaimResult, SiteLaw, VariantResult, Verification
     from finding_tickets.register.index import Row
     from finding_tickets.register.query import Facts
@@ -76,7 +78,8 @@ _COMMENT_OR_RULE = re.compile(r"<!--.*?-->|^---$", re.DOTALL | re.MULTILINE)
 
 Styler = Callable[[str, str], str]
 """Colours a text in the style of a name, such as ``bold`` or ``red``."""
-CodeAt = Callable[[str, int], str]
+# The code of a variant at a line of a file.
+CodeAt = Callable[[str, str, int], str]
 """The text of a line of a file, without blanks around it; empty where it is not known."""
 
 
@@ -178,9 +181,7 @@ def aligned(
         left = room - sum(widths[:-1])
         widths[-1] = left if left >= LEAST_CUT else 0
         for row in table:
-            if cells(row[-1].text) > widths[-1]:
-                text = f"{wrapped(row[-1].text, widths[-1] - 1)[0]}…" if widths[-1] else ""
-                row[-1] = Styled(text, row[-1].style)
+            row[-1] = row[-1]._replace(text=fitted(row[-1].text, widths[-1]).rstrip() if widths[-1] else "")
     # The widest columns give way first: names and laws stay whole as long as they can.
     while width and sum(widths) > room and max(widths) > LEAST_ROOM:
         widths[widths.index(max(widths))] -= 1
@@ -258,13 +259,11 @@ def outcomes(claims: Sequence[ClaimResult]) -> str:
     """How many claims came out how: ``35 claims: 30 hold, 5 are false as expected``."""
     words = {True: "hold", False: "are false as expected", None: "are not checked"}
     counts = Counter("are NOT AS EXPECTED" if each.is_surprise else words[each.holds] for each in claims)
-    one = {word: word.replace("hold", "holds").replace("are ", "is ") for word in counts}
-    said = (
-        f"{counts[word]} {one[word] if counts[word] == 1 else word}"
-        for word in ("are NOT AS EXPECTED", *words.values())
-        if counts[word]
-    )
-    return f"{counted(len(claims), 'claim')}: {', '.join(said)}"
+    order = ("hold", "are false as expected", "are NOT AS EXPECTED", "are not checked")
+    said = ", ".join(f"{counts[word]} {word}" for word in order if counts[word])
+    # Of one thing one says is.
+    said = re.sub(r"(?<!\d)1 (are|hold)", lambda word: {"are": "1 is", "hold": "1 holds"}[word[1]], said)
+    return f"{counted(len(claims), 'claim')}: {said}"
 
 
 def deciding_changes(verification: Verification) -> list[LawChange]:
@@ -320,7 +319,8 @@ def brief_sections(verification: Verification, code_at: CodeAt | None = None) ->
     rows = []
     for claim in noted:
         mark, name, claimed, measured = _claim_cells(claim, at_point=True)
-        rows.append((mark, f"{name}: claimed {claimed}; measured {measured.text}"))
+        how = "not checked:" if claim.holds is None else "measured"
+        rows.append((mark, f"{name}: claimed {claimed}; {how} {measured.text}"))
     if verification.claims:
         yield TextSection(f"{outcomes(verification.claims)} (-v lists them)", _at_most(MOST_CLAIMS, rows))
 
@@ -336,7 +336,7 @@ def _lines_that_matter(verification: Verification, code_at: CodeAt | None) -> It
     }
     is_known = any(site.what in what for variant in variants.values() for site in variant.sites)
     for name, variant in variants.items():
-        rows = _site_rows(variant.sites, what if is_known else WAITING, code_at)
+        rows = _site_rows(name, variant.sites, what if is_known else WAITING, code_at)
         cells_of = [("" if place else name, line, *rest) for place, (line, _, *rest) in enumerate(rows)]
         yield from _at_most(MOST_LINES[name], cells_of)
 
@@ -346,14 +346,15 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
     # Lists print no verification, and start faster without this.
     from finding_tickets.claims.check import at_text
 
-    failures: list[tuple[str, str]] = []
-    for claim in verification.claims:
-        if claim.holds is False:
-            # A sweep of many points would push everything else off the screen.
-            points = list(claim.counterexamples[:SHOWN_POINTS])
-            left = len(claim.counterexamples) - len(points)
-            points += [f"and {left} more points"] if left else []
-            failures += [("" if number else claim.id, point) for number, point in enumerate(points)]
+    # A sweep of many points would push everything else off the screen.
+    failures = [
+        row
+        for claim in verification.claims
+        for row in _at_most(
+            SHOWN_POINTS + 1,
+            [("" if place else claim.id, point) for place, point in enumerate(claim.counterexamples)],
+        )
+    ]
     times = [
         (f"{each.variant}/{each.reference}", at_text(each.at), each.text) for each in verification.timings
     ]
@@ -364,7 +365,7 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
     header = ("line", "function", "costs", *(["code"] if code_at else []))
     lines = {
         name: TextSection(
-            f"lines of {name} that wait or copy", _site_rows(variant.sites, WAITING, code_at), header
+            f"lines of {name} that wait or copy", _site_rows(name, variant.sites, WAITING, code_at), header
         )
         for name, variant in verification.variants.items()
     }
@@ -391,14 +392,11 @@ def _claim_cells(claim: ClaimResult, *, at_point: bool = False) -> tuple[Styled,
         point, _, value = claim.counterexamples[0].partition(": ")
         more = len(claim.counterexamples) - 1
         measured = f"{value} at {point}" + (f" and at {counted(more, 'more point')}" if more else "")
-    mark = MARKS[claim.holds]
     # Only what contradicts the ticket is loud: a false claim may be expected to be false.
-    if claim.is_surprise:
-        loud, measured = "bold red", f"{measured} (NOT AS EXPECTED{why})"
-        return Styled(mark, loud), claim.id, claim.claimed, Styled(measured, loud)
-    colour = {True: "green", False: "yellow", None: "magenta"}[claim.holds]
-    expected = f" (as expected{why})" if claim.holds is False else ""
-    return Styled(mark, colour), claim.id, claim.claimed, Styled(f"{measured}{expected}")
+    loud = "bold red" if claim.is_surprise else ""
+    note = f" (NOT AS EXPECTED{why})" if loud else f" (as expected{why})" if claim.holds is False else ""
+    mark = Styled(MARKS[claim.holds], loud or {True: "green", False: "yellow", None: "magenta"}[claim.holds])
+    return mark, claim.id, claim.claimed, Styled(f"{measured}{note}", loud)
 
 
 def laws_by_line(sites: Iterable[SiteLaw]) -> dict[tuple[str, int, str], list[tuple[str, str]]]:
@@ -411,7 +409,7 @@ def laws_by_line(sites: Iterable[SiteLaw]) -> dict[tuple[str, int, str], list[tu
 
 
 def _site_rows(
-    sites: Iterable[SiteLaw], what: Collection[str], code_at: CodeAt | None
+    variant: str, sites: Iterable[SiteLaw], what: Collection[str], code_at: CodeAt | None
 ) -> list[tuple[TableCell, ...]]:
     """Each source line with one of the costs ``what``: place, function, laws, and its code if looked up."""
     rows: list[tuple[TableCell, ...]] = []
@@ -421,7 +419,7 @@ def _site_rows(
         for metric, law in laws:
             by_law.setdefault(law, []).append(metric)
         costs = "; ".join(f"{', '.join(metrics)}: {law}" for law, metrics in by_law.items())
-        code = (code_at(file, line),) if code_at else ()
+        code = (code_at(variant, file, line),) if code_at else ()
         rows.append((Styled(f"{file}:{line}", "cyan"), function, costs, *code))
     return rows
 
@@ -468,7 +466,8 @@ def summary_lines(verifications: Iterable[Verification], style: Styler, width: i
         verdict = Styled(each.verdict, COLOURS.get(each.verdict, "red"))
         expected = sum(claim.as_expected for claim in each.claims)
         look = "" if expected == len(each.claims) else "bold red"
-        change = next((f"{one.metric}: {one.text}" for one in deciding_changes(each)), brief_reason(each))
+        changes = deciding_changes(each) if each.verdict is not Verdict.INCONCLUSIVE else []
+        change = next((f"{one.metric}: {one.text}" for one in changes), brief_reason(each))
         counts = Styled(f"{expected} of {len(each.claims)}", look)
         rows.append((Styled(each.ticket, "bold"), verdict, counts, change))
     return aligned(rows, style, width, cut=True)
@@ -482,19 +481,32 @@ class Sources:
         # Sites come file by file, so few files have to be kept.
         self._lines = lru_cache(maxsize=64)(self._read)
 
-    def line(self, file: str, number: int) -> str:
-        """The line ``number`` (from 1) of a file without the blanks around it; empty where there is none."""
-        lines = self._lines(file)
+    def line(self, file: str, number: int, revision: str = "") -> str:
+        """The line ``number`` (from 1) of a file without the blanks around it; empty where there is none.
+
+        At a revision it is that of the file as it is there.
+        """
+        lines = self._lines(file, revision)
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
-    def _read(self, file: str) -> tuple[str, ...]:
+    def of(self, remediation: Remediation | None) -> CodeAt:
+        """Looks up lines of the variants, each at the revision that it is pinned to."""
+        refs = remediation.variants if remediation else {}
+        at = {name: ref.revision or "" for name, ref in refs.items()}
+        return lambda variant, file, number: self.line(file, number, at.get(variant, ""))
+
+    def _read(self, file: str, revision: str) -> tuple[str, ...]:
         try:
+            if revision:
+                # What begins like an option is no revision.
+                content = ask_bytes(self._root, "cat-file", "blob", f"{revision.lstrip('-')}:./{file}")
+                return tuple(content.decode(errors="replace").split("\n"))
             path = (self._root / file).resolve()
             # A site may name anything: a file of a library, or `<string>`.
             if not path.is_relative_to(self._root) or path.stat().st_size > LARGEST_SOURCE:
                 return ()
             return tuple(path.read_text(encoding="utf-8", errors="replace").split("\n"))
-        except (OSError, ValueError):
+        except (GitError, OSError, ValueError):
             return ()
 
 
@@ -559,9 +571,10 @@ def document_text(
     known = [list(section_lines(section, style, width)) for section in sections if section.rows]
     if done:
         # The lines that were measured are no longer there.
-        code_at = None if is_stale or not width else Sources(facts.root).line
+        code_at = None if is_stale or not width else Sources(facts.root).of(entry.document.remediation)
         known.append(list(verification_lines(done, style, width, code_at)))
-    known.append([line for each in history for line in wrapped(each, width, INDENT)])
+    if history:
+        known.append(list(section_lines(TextSection("History", [(line,) for line in history]), style, width)))
     rest = "\n\n".join("\n".join(lines) for lines in known if lines)
     between = f"\n{style('─' * width, 'dim')}\n" if width else "\n\n"
     return between.join(filter(None, ("\n".join(head), text, rest)))

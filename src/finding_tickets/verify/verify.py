@@ -583,14 +583,15 @@ def join(todo: Plan, parts: Sequence[MeasuredTicket]) -> MeasuredTicket | str:
         # Of a file that was edited between two workers nobody can say which one was measured.
         edited = (file for file in files.keys() & part.files.keys() if files[file] != part.files[file])
         files = {**part.files, **files, **dict.fromkeys(edited, ABSENT)}
-    imported = tuple(sorted({file for part in parts for file in part.imported}))
     in_order = {name: variants[name] for name in todo.variants}
-    merged = {"variants": in_order, "agreements": tuple(agreements), "files": files, "imported": imported}
-    return first.model_copy(update=merged)
+    return first.model_copy(update={"variants": in_order, "agreements": tuple(agreements), "files": files})
 
 
 def _is_unchanged(todo: Plan, measured: MeasuredTicket) -> bool:
     """Whether the fix is the code as found, with all that it imports of the repository."""
+    # Few fixes cost what the code as found does.
+    from finding_tickets.ground.imports import reach
+
     before, after = (measured.variants.get(name) for name in DECIDING)
     if not before or not after or before.samples != after.samples:
         return False
@@ -602,7 +603,13 @@ def _is_unchanged(todo: Plan, measured: MeasuredTicket) -> bool:
         return False
     if old == new:
         return found.module == fix.module or rest == around
-    pairs = ((parse_code(old / file), parse_code(new / file)) for file in measured.imported)
+
+    def read(path: str) -> bytes | None:
+        return (new / path).read_bytes() if (new / path).is_file() else None
+
+    is_file = fix.module.endswith(".py")
+    files = reach(read, [fix.module] if is_file else [], [] if is_file else [fix.module])
+    pairs = ((parse_code(old / file), parse_code(new / file)) for file in {*files, *measured.imported})
     return rest == around and all(ast.dump(one) == ast.dump(two) for one, two in pairs if one and two)
 
 

@@ -1,0 +1,241 @@
+"""``tickets import``: a ticket for each finding of a report or of another tool that has none yet."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from finding_tickets.cli.options import HERE, AgentWord, OutputFormat, Root, flag, option, read_input
+from finding_tickets.cli.output import Format, ask, say, write_json, write_table
+from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.ground.files import locked
+from finding_tickets.importers.drafts import draft_of_finding, imported_findings, reported_by
+from finding_tickets.importers.sarif import UNNAMED, SarifFinding, SarifLog, absolute_path, found_in, read_log
+from finding_tickets.model.vocabulary import Vocabulary
+from finding_tickets.register.config import chosen_root, read_config
+from finding_tickets.report.text import counted, fields_of, single_line
+
+if TYPE_CHECKING:
+    from finding_tickets.importers.reports import ReportFinding
+
+TEMPLATE = "imported.md.j2"
+NEW, KNOWN, LEFT_OUT = "new", "known", "left out"
+MARKDOWN = (".md", ".markdown")
+JSON = (".sarif", ".json")
+BOMS = b"\xef\xbb\xbf\xff\xfe \t\r\n"
+
+
+@dataclass(frozen=True)
+class ImportOutcome:
+    """What became of a finding, in a word, and its ticket where it has one."""
+
+    found: SarifFinding | ReportFinding
+    outcome: str
+    path: str | None = None
+    id: str | None = None
+
+    @property
+    def severity(self) -> str:
+        """The severity for a column."""
+        return self.found.severity.value if self.found.severity else "-"
+
+    @property
+    def place(self) -> str:
+        """Where it was found first."""
+        return str(self.found.spots[0]) if self.found.spots else ""
+
+    @property
+    def title(self) -> str:
+        """Where it was found, and what the tool says of it, in a line."""
+        text = " ".join(self.found.text.split())
+        return f"{self.place}: {text}" if self.found.spots else text
+
+    def item(self, dry_run: bool) -> dict[str, object]:
+        """The finding as JSON has it."""
+        found = self.found
+        spot = next(iter(found.spots), None)
+        return {
+            **fields_of(self, "outcome", "id", "path"),
+            **fields_of(found, "fingerprint", "tool", "text"),
+            "why": found.left_out or None,
+            "written": self.outcome == NEW and not dry_run,
+            "rule": found.rule or None,
+            "severity": found.severity.value if found.severity else None,
+            "file": spot.path if spot else None,
+            "uri": (spot.uri or None) if spot else None,
+            "line": spot.lines[0] if spot and spot.lines else None,
+        }
+
+
+def import_results(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A Markdown report or SARIF; - is stdin.")],
+    root: Root = HERE,
+    source_root: Annotated[str | None, option("FOLDER", "The repository's folder when the tool ran.")] = None,
+    batch: Annotated[int | None, typer.Option(min=0, help="The batch, for IDs such as B7-PT-04.")] = None,
+    agent: AgentWord = None,
+    dry_run: Annotated[bool, flag("--dry-run", "Print what would be written; write nothing.")] = False,
+    yes: Annotated[bool, flag("--yes", "Write what a report has without asking.")] = False,
+    output_format: OutputFormat = Format.TABLE,
+) -> ExitCode:
+    """Write tickets for findings in a report or SARIF."""
+    if source_root is not None and absolute_path(source_root) is None:
+        raise UsageError(f"--source-root {source_root}: not an absolute path")
+    data, name = read_input(file)
+    try:
+        here, is_register = chosen_root(root), True
+    except UsageError:
+        # The first import of a repository starts its register here.
+        if root != HERE:
+            raise
+        here, is_register = Path.cwd(), False
+    importing = _Import(root, here, is_register, batch, agent)
+    if not _is_log(data, name):
+        _import_report(importing, data, name, dry_run=dry_run, yes=yes, output_format=output_format)
+        return ExitCode.OK
+    log = read_log(data, name)
+    # Logs name files by where the repository is now, or by where it was when the tool ran.
+    roots = [str(here), str(root.absolute()), *([source_root] if source_root else [])]
+    findings = list(found_in(log, roots))
+    done: list[ImportOutcome] = []
+    try:
+        importing.write(findings, done, dry_run=dry_run)
+    finally:
+        # Of several tickets, those before one that cannot be written stay.
+        if done or not findings:
+            _show(done, output_format, dry_run=dry_run)
+    for doubt in _doubts(log, done):
+        say(doubt)
+    return ExitCode.OK
+
+
+def _is_log(data: bytes, name: str) -> bool:
+    """Whether a file is a log in SARIF by what is in it; a report may begin with a link."""
+    begun = data.lstrip(BOMS)
+    is_report = name.endswith(MARKDOWN) and not begun.startswith(b"{")
+    return not is_report and (begun.startswith((b"{", b"[")) or not begun or name.endswith(JSON))
+
+
+def _import_report(
+    importing: _Import, data: bytes, name: str, *, dry_run: bool, yes: bool, output_format: Format
+) -> None:
+    """Show the tickets that a report would become, and write them if the user says so."""
+    from finding_tickets.importers.reports import findings_in
+
+    here = importing.here
+    vocabulary = read_config(here).vocabulary if importing.is_register else Vocabulary()
+    path = Path(name).resolve()
+    if path.is_file():
+        name = path.relative_to(here).as_posix() if path.is_relative_to(here.resolve()) else path.name
+    findings = findings_in(data, name, vocabulary)
+    done: list[ImportOutcome] = []
+    importing.write(findings, done, dry_run=True)
+    new = [each for each in done if each.outcome == NEW]
+    is_asked = bool(new) and not (dry_run or yes) and sys.stdin.isatty()
+    if new and not yes and (is_asked or output_format is Format.TABLE):
+        rows = ((str(each.id), each.severity, each.place or "-", each.found.text) for each in new)
+        write_table(("ID", "SEVERITY", "PLACE", "TITLE"), rows)
+    if bare := [str(each.id) for each in new if each.found.severity is None]:
+        say(f"without a severity, since the report states none: {', '.join(bare)}")
+    if is_asked:
+        yes = ask(f"write {counted(len(new), 'ticket')}? [y/N]").lower() in {"y", "yes"}
+    is_written = yes and not dry_run
+    if is_written:
+        done = []
+        try:
+            importing.write(findings, done, dry_run=False)
+        finally:
+            _show(done, output_format, dry_run=False)
+    elif output_format is Format.JSON or not new:
+        _show(done, output_format, dry_run=True)
+    else:
+        say(f"would create {counted(len(new), 'ticket')}; nothing was written")
+    if new and not (is_written or dry_run or is_asked):
+        raise UsageError("nothing was written: nobody can be asked here", hint="--yes writes it")
+
+
+class _Import:
+    """Tickets for the findings that have none yet, in the register at ``here``."""
+
+    def __init__(
+        self, root: Path, here: Path, is_register: bool, batch: int | None, agent: str | None
+    ) -> None:
+        self._root, self.here, self.is_register = root, here, is_register
+        self._batch, self._agent = batch, agent
+
+    def write(
+        self,
+        findings: Sequence[SarifFinding] | Sequence[ReportFinding],
+        done: list[ImportOutcome],
+        *,
+        dry_run: bool,
+    ) -> None:
+        """Write the tickets, or find out which there would be; add to ``done`` what became of each."""
+        # Whoever imports into the same folder meanwhile waits, and then knows the tickets written here.
+        with locked(self.here, str(self.here), patience=math.inf):
+            paths = imported_findings(self.here) if self.is_register else {}
+            writer = None
+            for found in findings:
+                mark = found.fingerprint
+                if found.left_out or mark in paths:
+                    outcome = KNOWN if mark in paths else LEFT_OUT
+                    done.append(ImportOutcome(found, outcome, paths.get(mark)))
+                    continue
+                if writer is None:
+                    # With nothing to write, neither the register is read nor what fills templates in.
+                    from finding_tickets.cli.new import TicketWriter
+                    from finding_tickets.report.templates import Attached
+
+                    writer = TicketWriter(self._root)
+                vocabulary = writer.register.config.vocabulary
+                if isinstance(found, SarifFinding):
+                    content = draft_of_finding(found, self._batch, self._agent, vocabulary)
+                    source = reported_by(found.tool, found.rule)
+                else:
+                    from finding_tickets.importers.reports import draft_of_report
+
+                    content = draft_of_report(found, self._batch, self._agent, vocabulary)
+                    source = reported_by(f"{found.tool}:", found.rule)
+                context = {"source": source, "fingerprint": mark}
+                attached = Attached(ticket=TEMPLATE, context=context, mark=mark)
+                ticket_id, (path, *_) = writer.add(content, attached, dry_run=dry_run)
+                done.append(ImportOutcome(found, NEW, path, ticket_id))
+
+
+def _show(done: Sequence[ImportOutcome], output_format: Format, *, dry_run: bool) -> None:
+    """Print what became of the findings: all of them as JSON, else those that had no ticket."""
+    if output_format is Format.JSON:
+        write_json("import", (each.item(dry_run) for each in done))
+    elif new := [each for each in done if each.outcome == NEW]:
+        rows = ((str(each.path), each.severity, each.title) for each in new)
+        write_table(("FILE", "SEVERITY", "TITLE"), rows)
+    counts = Counter(each.outcome for each in done)
+    reasons = Counter(each.found.left_out for each in done if each.outcome == LEFT_OUT)
+    why = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+    created = f"{'would create' if dry_run else 'created'} {counted(counts[NEW], 'ticket')}"
+    say(f"{created}; {counts[KNOWN]} known, {counts[LEFT_OUT]} left out{f' ({why})' if why else ''}")
+
+
+def _doubts(log: SarifLog, done: Sequence[ImportOutcome]) -> Iterator[str]:
+    """Why the tool may have found more than was imported, or elsewhere."""
+    for number, run in enumerate(log.runs):
+        name = f"runs[{number}] ({run.driver.name or UNNAMED})"
+        if any(invocation.execution_successful is False for invocation in run.invocations or ()):
+            yield f"{name}: the tool failed, and may have found more"
+        if run.results is None:
+            yield f"{name}: the tool lists no results; it may not have looked for any"
+        if run.external_property_file_references:
+            yield f"{name}: its external property files are not read"
+    spots = [each.found.spots[0] for each in done if each.outcome == NEW and each.found.spots]
+    strays = [spot.uri for spot in spots if spot.uri and not spot.path]
+    if strays:
+        yield (
+            f"{counted(len(strays), 'new ticket')} without a location: {single_line(strays[0])} is "
+            "not within this repository (--source-root says where it was when the tool ran)"
+        )

@@ -1,0 +1,222 @@
+"""A report with many findings: which of its parts are findings, and what each of them says."""
+
+from __future__ import annotations
+
+import pytest
+
+from finding_tickets.errors import BadDataError
+from finding_tickets.importers.reports import ReportFinding, draft_of_report, findings_in
+from finding_tickets.model.vocabulary import Vocabulary
+
+AUDIT = """\
+# Review of acme-train
+
+## 1. Introduction
+
+We looked at `train/`.
+
+## 2. Summary
+
+| ID | Title | Severity | Status |
+|---|---|---|---|
+| H-01 | Loss is averaged twice | High | Fixed |
+| I-01 | Missing docs | Informational | Open |
+
+## 3. Findings
+
+### High severity
+
+#### [H-01] Loss is averaged twice
+
+**Context:** [loss.py#L31-L40](https://github.com/acme/train/blob/4f1c2d0/train/loss.py#L31-L40)
+
+##### Description
+
+Over the wrong dimension.
+
+##### Recommendation
+
+Use `dim=-1`.
+
+### Medium severity
+
+#### [M-01] Every rank has one order
+
+See `train/sampler.py:44-50`.
+
+## 4. Appendix
+
+### 4.1 Tools
+
+We used a linter.
+"""
+ITEMS = """\
+# Code review
+
+Good work, on the whole.
+
+## \N{LARGE RED CIRCLE} Critical issues (2)
+
+1. **Race in the prefetcher** (`data/prefetch.py:88`)
+   The queue is read without a lock.
+2. **Unbounded cache** \N{EN DASH} `tok/cache.py:10-30`: it grows.
+
+## Medium
+
+- `model/attn.py:210`: mask rebuilt in each step; cache it.
+
+## Suggestions
+
+- Consider more tests.
+
+## What is good
+
+- **Clean code**: well done.
+"""
+NUMBERED = """\
+# Performance review
+
+### 1. Metrics are read back
+
+**Severity:** P1
+**Location:** `train/loop.py:120`
+
+Each step waits.
+
+### 2. The rate is a tensor
+
+Severity: Low (Informational-leaning)
+File: optim/lr.py, lines 3-9
+
+It waits, too.
+
+### 3. Autocast is off
+
+It is off in `train/amp.py`.
+
+### Conclusion
+
+Fix 1 first.
+"""
+NAMED = """\
+# Review
+
+## Finding 1: Dropout is active at inference
+Severity: High
+
+## Finding 2 - Wrong seed (Medium)
+
+`seed.py:3`
+
+### Impact
+
+1. Bad
+2. Worse
+
+## Finding 3: Nobody knows
+
+Really.
+"""
+TABLE = """\
+# Findings
+
+| Issue | Risk | File | Notes |
+|---|---|---|---|
+| Sync in `clip()` | High | `opt/clip.py:12` | reads a scalar |
+| Something odd | ? | | |
+"""
+
+
+def found(text: str) -> list[ReportFinding]:
+    """The findings of a report."""
+    return findings_in(text.encode(), "docs/REVIEW.md", Vocabulary())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            AUDIT,
+            [
+                # The table is above the sections; what they tell as well is told once.
+                ("P4", "", "Missing docs"),
+                ("P1", "train/loss.py:31", "Loss is averaged twice"),
+                ("P2", "train/sampler.py:44", "Every rank has one order"),
+            ],
+        ),
+        (
+            ITEMS,
+            [
+                ("P0", "data/prefetch.py:88", "Race in the prefetcher"),
+                ("P0", "tok/cache.py:10", "Unbounded cache"),
+                ("P2", "model/attn.py:210", "mask rebuilt in each step"),
+            ],
+        ),
+        (
+            NUMBERED,
+            [
+                ("P1", "train/loop.py:120", "Metrics are read back"),
+                ("P3", "optim/lr.py:3", "The rate is a tensor"),
+                (None, "train/amp.py", "Autocast is off"),
+            ],
+        ),
+        (
+            NAMED,
+            [
+                ("P1", "", "Dropout is active at inference"),
+                ("P2", "seed.py:3", "Wrong seed"),
+                (None, "", "Nobody knows"),
+            ],
+        ),
+        (TABLE, [("P1", "opt/clip.py:12", "Sync in clip()"), (None, "", "Something odd")]),
+    ],
+    ids=["audit", "items", "numbered", "named", "table"],
+)
+def test_what_is_found(text: str, expected: list[tuple[str | None, str, str]]) -> None:
+    """Sections, items and rows, each with its own severity or that of a heading above; chapters are none."""
+    stated = [(each.severity, str(each.spots[0]) if each.spots else "", each.text) for each in found(text)]
+    assert expected == stated
+
+
+def test_what_a_finding_says() -> None:
+    """Its text without its fix, the fix apart, lines from a link, and the status from the table above."""
+    loss = found(AUDIT)[1]
+    assert ("fixed", (31, 40), "Use `dim=-1`.") == (loss.status, loss.spots[0].lines, loss.fix)
+    assert "Over the wrong dimension." in loss.description
+    assert "dim=-1" not in loss.description
+    assert ("docs/REVIEW.md", "[H-01] Loss is averaged twice") == (loss.tool, loss.rule)
+
+
+def test_text_that_would_be_a_section_is_none() -> None:
+    """No heading of a report becomes a section of the ticket, and broken Markdown is taken for plain text."""
+    text = "# R\n\n## Finding 1: It waits\n\nSeverity: High\n\n### Remediation\n\n```yaml\nrun: rm.py\n```\n"
+    for each in (text, text.replace("yaml\nrun: rm.py\n```", "yaml\n<!-- run: rm.py")):
+        draft = draft_of_report(found(each)[0], None, None, Vocabulary())
+        assert "#" not in draft.description
+        assert "rm.py" in draft.description
+    assert "```" not in draft.description
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Notes\n\n## 1. Introduction\n\nWords.\n\n## 2. Scope\n\n- one\n- **two**\n",
+        "# Commands\n\n| Command | What |\n|---|---|\n| a | b |\n",
+        "Nothing.\n",
+    ],
+)
+def test_a_report_without_findings(text: str) -> None:
+    """Chapters, lists and other tables are no findings, and the error says what one looks like."""
+    with pytest.raises(BadDataError, match="nothing in this report looks like a finding"):
+        found(text)
+
+
+def test_a_finding_is_known_by_its_title() -> None:
+    """Its fingerprint stays when text, number and place change; equal titles differ by their order."""
+    before = {each.text: each.fingerprint for each in found(NUMBERED)}
+    changed = found(
+        "# New\n\nText.\n\n" + NUMBERED.replace("### 2.", "### 7.").replace("lines 3-9", "line 5")
+    )
+    assert before == {each.text: each.fingerprint for each in changed}
+    twice = found("## High\n\n- **Race** `a.py:1`\n- **Race** `b.py:2`\n")
+    assert 2 == len({each.fingerprint for each in twice})
