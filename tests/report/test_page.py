@@ -15,7 +15,6 @@ from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.text import (
     MeasuredDocument,
-    Sources,
     cells,
     document_text,
     measured_documents,
@@ -173,15 +172,6 @@ def test_what_was_measured(repository: Repository) -> None:
     repository.ticket()
     lines = shown(repository, Verdict.INCONCLUSIVE, loaded=MEASURED)
     assert "B1-PT-01  inconclusive: it hung" in lines
-
-
-def test_code_of_a_revision_is_not_that_of_the_work_tree(repository: Repository) -> None:
-    """A line is looked up for a variant of the work tree, and not for one that is at a revision."""
-    variants = "  found: code.py:slow@v1\n  fix: code.py:slow\n"
-    repository.ticket(more=f"## Remediation\n\n```yaml\nvariants:\n{variants}```\n")
-    sources = Sources(repository.root, repository.load().documents[0])
-    code = [sources.line("code.py", 1, name) for name in ("found", "fix")]
-    assert ["", (repository.root / "code.py").read_text().strip()] == code
 
 
 def test_old_evidence_and_meters_that_disagree_are_said(repository: Repository) -> None:

@@ -16,8 +16,8 @@ from finding_tickets.cli.options import (
     settings_of,
     today,
 )
-from finding_tickets.cli.output import Format, say, write, write_json
-from finding_tickets.cli.verify import code_of, measurable, pack, show_verifications
+from finding_tickets.cli.output import Format, say, style, write, write_json
+from finding_tickets.cli.verify import code_of, measurable
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
 from finding_tickets.errors import ExitCode, GateError, RevisionError, UsageError
@@ -30,7 +30,7 @@ from finding_tickets.model.vocabulary import SAME_RESULT, WORKTREE
 from finding_tickets.register.actions import edit_of, extending, extending_sidecar
 from finding_tickets.register.index import row_of
 from finding_tickets.register.load import Register, load, load_named
-from finding_tickets.report.text import law_changes
+from finding_tickets.report.text import Sources, law_changes, verification_lines
 from finding_tickets.verify.judge import FIX, FOUND, check, propose, trouble
 from finding_tickets.verify.plan import Plan, plan, verifier_of
 from finding_tickets.verify.verify import verify
@@ -73,7 +73,8 @@ def fix(
         for each in law_changes(shown) if shown else ():
             say(f"{each.metric}: {each.text}")
     elif shown:
-        show_verifications([pack(shown)], [trial.document], output_format, settings)
+        code_at = Sources(settings.root).of(done.document.remediation)
+        write("\n".join(verification_lines(shown, style, code_at=code_at, is_brief=True)))
     if not change:
         say(f"{trial.id}: nothing was written")
     elif not dry_run:

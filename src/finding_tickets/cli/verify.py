@@ -142,7 +142,7 @@ def verify(
             made = matrix_of_documents(documents, tuple(by_cell), settings.root, settings.evidence, done)
             for problem in made.problems:
                 say(str(problem))
-    show_verifications(packs, documents, output_format, settings, made, verbose=verbose)
+    _show(packs, output_format, settings, made, documents, verbose=verbose)
     for each in map(unpack, packs):
         who = f"{each.ticket} ({circumstances(each)})" if matrix else each.ticket
         wrong = [
@@ -291,14 +291,14 @@ def code_of(verified: Verified) -> ExitCode:
     return ExitCode.OK if verified.verification.is_settled else ExitCode.INCONCLUSIVE
 
 
-def show_verifications(
+def _show(
     packs: Sequence[bytes],
-    documents: Iterable[Document],
     output_format: Format,
     settings: Settings,
-    made: VerdictMatrix | None = None,
+    made: VerdictMatrix | None,
+    documents: Iterable[Document],
     *,
-    verbose: bool = False,
+    verbose: bool,
 ) -> None:
     """Print the verifications as JSON or as text; then the matrix, if any.
 
@@ -310,14 +310,14 @@ def show_verifications(
         return
     on_terminal = is_terminal(sys.stdout)
     width = used_width(sys.stdout) if on_terminal else 0
-    code_at = {each.id.value: Sources(settings.root, each).line for each in documents}
+    sources, stated = Sources(settings.root), {each.id.value: each.remediation for each in documents}
     pages: Iterable[Iterable[str]] = (
         # The work tree is not what was measured at another revision.
         verification_lines(
             each,
             style,
             width,
-            None if settings.overrides or each.revision else code_at.get(each.ticket),
+            None if settings.overrides or each.revision else sources.of(stated.get(each.ticket)),
             is_brief=not verbose,
         )
         for each in map(unpack, packs)

@@ -18,10 +18,12 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, east_asian_width
 
+from finding_tickets.ground.git import GitError, ask_bytes
 from finding_tickets.model.vocabulary import Verdict
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
+    from finding_tickets.model.ticket import Remediation
     from finding_tickets.model.verification import ClaimResult, SiteLaw, VariantResult, Verification
     from finding_tickets.register.index import Row
     from finding_tickets.register.query import Facts
@@ -76,8 +78,9 @@ _COMMENT_OR_RULE = re.compile(r"<!--.*?-->|^---$", re.DOTALL | re.MULTILINE)
 
 Styler = Callable[[str, str], str]
 """Colours a text in the style of a name, such as ``bold`` or ``red``."""
-CodeAt = Callable[[str, int, str], str]
-"""The text of a line of a file for a variant, without blanks around it; empty where it is not known."""
+# The code of a variant at a line of a file.
+CodeAt = Callable[[str, str, int], str]
+"""The text of a line of a file, without blanks around it; empty where it is not known."""
 
 
 class Styled(NamedTuple):
@@ -413,7 +416,7 @@ def _site_rows(
         for metric, law in laws:
             by_law.setdefault(law, []).append(metric)
         costs = "; ".join(f"{', '.join(metrics)}: {law}" for law, metrics in by_law.items())
-        code = (code_at(file, line, variant),) if code_at else ()
+        code = (code_at(variant, file, line),) if code_at else ()
         rows.append((Styled(f"{file}:{line}", "cyan"), function, costs, *code))
     return rows
 
@@ -468,31 +471,39 @@ def summary_lines(verifications: Iterable[Verification], style: Styler, width: i
 
 
 class Sources:
-    """Lines of files below ``root``, each file read once.
+    """Lines of files below ``root``, each file read once."""
 
-    The lines of variants that the ``document`` has at a revision are not known: the files are others by now.
-    """
-
-    def __init__(self, root: Path, document: Document | None = None) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root.resolve()
-        stated = document.remediation.variants if document and document.remediation else {}
-        self._pinned = {name for name, each in stated.items() if each.revision}
         # Sites come file by file, so few files have to be kept.
         self._lines = lru_cache(maxsize=64)(self._read)
 
-    def line(self, file: str, number: int, variant: str = "") -> str:
-        """The line ``number`` (from 1) of a file without the blanks around it; empty where there is none."""
-        lines = () if variant in self._pinned else self._lines(file)
+    def line(self, file: str, number: int, revision: str = "") -> str:
+        """The line ``number`` (from 1) of a file without the blanks around it; empty where there is none.
+
+        At a revision it is that of the file as it is there.
+        """
+        lines = self._lines(file, revision)
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
-    def _read(self, file: str) -> tuple[str, ...]:
+    def of(self, remediation: Remediation | None) -> CodeAt:
+        """Looks up lines of the variants, each at the revision that it is pinned to."""
+        refs = remediation.variants if remediation else {}
+        at = {name: ref.revision or "" for name, ref in refs.items()}
+        return lambda variant, file, number: self.line(file, number, at.get(variant, ""))
+
+    def _read(self, file: str, revision: str) -> tuple[str, ...]:
         try:
+            if revision:
+                # What begins like an option is no revision.
+                content = ask_bytes(self._root, "cat-file", "blob", f"{revision.lstrip('-')}:./{file}")
+                return tuple(content.decode(errors="replace").split("\n"))
             path = (self._root / file).resolve()
             # A site may name anything: a file of a library, or `<string>`.
             if not path.is_relative_to(self._root) or path.stat().st_size > LARGEST_SOURCE:
                 return ()
             return tuple(path.read_text(encoding="utf-8", errors="replace").split("\n"))
-        except (OSError, ValueError):
+        except (GitError, OSError, ValueError):
             return ()
 
 
@@ -557,7 +568,7 @@ def document_text(
     known = [list(section_lines(section, style, width)) for section in sections if section.rows]
     if done:
         # The lines that were measured are no longer there.
-        code_at = None if is_stale or not width else Sources(facts.root, entry.document).line
+        code_at = None if is_stale or not width else Sources(facts.root).of(entry.document.remediation)
         known.append(list(verification_lines(done, style, width, code_at)))
     if history:
         known.append(list(section_lines(TextSection("History", [(line,) for line in history]), style, width)))
