@@ -18,7 +18,6 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, east_asian_width
 
-from finding_tickets.ground.git import GitError, ask_bytes
 from finding_tickets.model.vocabulary import Verdict
 
 if TYPE_CHECKING:
@@ -438,11 +437,12 @@ def verification_lines(
     """A verification for a reader; ``style`` colours a text, ``code_at`` looks up the lines that cost."""
     name = printable(verification.ticket)
     reason = printable(brief_reason(verification) if is_brief else verification.reason)
-    head = f"{name}  {verdict_text(verification.verdict, plainly, width)}"
-    title, *lines = wrapped(f"{head}: {reason}", width, INDENT)
+    verdict = verification.verdict
+    signed = f"{SIGNS.get(verdict, '?')} {verdict}" if width else str(verdict)
+    title, *lines = wrapped(f"{name}  {signed}: {reason}", width, INDENT)
     # The head is coloured where it is not broken.
-    looks = f"{style(name, 'bold')}  {verdict_text(verification.verdict, style, width)}"
-    yield title.replace(head, looks, 1)
+    looks = f"{style(name, 'bold')}  {style(signed, COLOURS.get(verdict, 'red'))}"
+    yield title.replace(f"{name}  {signed}", looks, 1)
     if verification.verdict is not Verdict.UNVERIFIED:
         facts = wrapped(printable(circumstances(verification)), width and width - len(INDENT))
         lines += [INDENT + line for line in facts]
@@ -493,17 +493,22 @@ class Sources:
         return lambda variant, file, number: self.line(file, number, at.get(variant, ""))
 
     def _read(self, file: str, revision: str) -> tuple[str, ...]:
-        try:
-            if revision:
-                # What begins like an option is no revision.
+        if revision:
+            # Few tickets have code at a revision, and only those load what asks git.
+            from finding_tickets.ground.git import GitError, ask_bytes
+
+            # What begins like an option is no revision.
+            with suppress(GitError, OSError, ValueError):
                 content = ask_bytes(self._root, "cat-file", "blob", f"{revision.lstrip('-')}:./{file}")
                 return tuple(content.decode(errors="replace").split("\n"))
+            return ()
+        try:
             path = (self._root / file).resolve()
             # A site may name anything: a file of a library, or `<string>`.
             if not path.is_relative_to(self._root) or path.stat().st_size > LARGEST_SOURCE:
                 return ()
             return tuple(path.read_text(encoding="utf-8", errors="replace").split("\n"))
-        except (GitError, OSError, ValueError):
+        except (OSError, ValueError):
             return ()
 
 
