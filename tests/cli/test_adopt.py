@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tomllib
 from collections.abc import Callable
@@ -114,10 +115,15 @@ def test_a_name_that_looks_like_a_pattern(
     for name in ("[a]", "a"):
         repository.ticket(f"A-{len(name)}", path=f"docs/{name}.md")
     repository.write("docs/[b].md", "# B\n")
+    # A name that is no text, and a word that has a control character.
+    nameless = os.fsdecode(b"docs/\xff.md")
+    (repository.root / nameless).write_text("# C\n")
+    repository.ticket("A-8", path="docs/c.md", severity="Zo\x7frk")
     repository.ticket("A-9", path="docs/b.md")
     assert 0 == tickets("init", "--yes", *options).code
-    assert {"A-1", "A-3", "A-9"} == {each.id.value for each in load(repository.root).documents}
-    assert {"not-a-document"}.isdisjoint(problem.rule for problem in load(repository.root).problems)
+    assert {"A-1", "A-3", "A-8", "A-9"} == {each.id.value for each in load(repository.root).documents}
+    notes = [each.file for each in load(repository.root).problems if each.rule == "not-a-document"]
+    assert [nameless] == notes
 
 
 def test_ids_that_collide_and_registers_below(repository: Repository, tickets: Tickets) -> None:
