@@ -79,7 +79,10 @@ def test_from_a_script_that_waits_to_a_closed_ticket(
     assert (0, ADDED) == (done.code, added(done.out)), done.err
     assert before == (pinned.root / path).read_bytes()
     assert not (pinned.root / "evidence").exists()
-    assert 0 == tickets("fix", "B1-PT-01").code
+    done = tickets("fix", "B1-PT-01")
+    assert 0 == done.code, done.err
+    # The line of the code as found is that of its commit, and not what stands there now.
+    assert "stream_syncs: 4  torch.ones(2, device='cuda').sum().item()" in done.out
     now = (pinned.root / path).read_bytes()
     assert ADDED == [
         f"+{line}" for line in now.decode().splitlines() if line not in before.decode().splitlines()

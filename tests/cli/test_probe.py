@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.report.probe import ProbedFinding, site_of
+from finding_tickets.report.probe import ProbedFinding, probe_lines, site_of
+from finding_tickets.report.text import plainly
 from finding_tickets.verify.probing import Probed, ProbedCost, ProbedSite
 
 if TYPE_CHECKING:
@@ -297,6 +298,18 @@ def test_claims_without_a_law_are_ranges(tmp_path: Path) -> None:
     probed = made_up(site())
     _, attached = draft_of(probed, tmp_path)
     assert {"allocations": "3..5", "peak_bytes": "64"} == attached.context["claims"]
+
+
+def test_long_laws_and_places() -> None:
+    """A cost that leaves no room for the code stands above it; every row stays within the columns."""
+    law = ProbedCost((3, 5), "17*layers + 12*parameters + 7")
+    long = replace(site("stream_syncs", "a/" * 40 + "b.py"), cost=law, statement="total += " + "x" * 90)
+    probed = made_up(long, replace(site("d2h", line=3), cost=ProbedCost((4, 4), "4"), statement="x.cpu()"))
+    lines = "\n".join(probe_lines(probed, plainly, 80)).split("\n")
+    assert "  2  a.py:3                      x.cpu()  copies d2h 4x" == lines[3]
+    assert lines[1].endswith("b.py:2  waits 17*layers + 12*parameters + 7 times")
+    # 80 columns, less 7 of indentation, the 9 of the beginning and the sign for what is cut.
+    assert f"       total += {'x' * 63}…" == lines[2]
 
 
 def test_a_line_of_an_installed_package(tmp_path: Path) -> None:

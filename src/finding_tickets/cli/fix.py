@@ -30,7 +30,7 @@ from finding_tickets.model.vocabulary import SAME_RESULT, WORKTREE
 from finding_tickets.register.actions import edit_of, extending, extending_sidecar
 from finding_tickets.register.index import row_of
 from finding_tickets.register.load import Register, load, load_named
-from finding_tickets.report.text import law_changes, verification_lines
+from finding_tickets.report.text import Sources, law_changes, verification_lines
 from finding_tickets.verify.judge import FIX, FOUND, check, propose, trouble
 from finding_tickets.verify.plan import Plan, plan, verifier_of
 from finding_tickets.verify.verify import verify
@@ -73,7 +73,8 @@ def fix(
         for each in law_changes(shown) if shown else ():
             say(f"{each.metric}: {each.text}")
     elif shown:
-        write("\n".join(verification_lines(shown, style)))
+        code_at = Sources(settings.root).of(done.document.remediation)
+        write("\n".join(verification_lines(shown, style, code_at=code_at, is_brief=True)))
     if not change:
         say(f"{trial.id}: nothing was written")
     elif not dry_run:

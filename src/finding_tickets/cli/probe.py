@@ -96,7 +96,7 @@ def probe(
         and not (draft or probed.errors)
         and any(not row.is_light for row in rows_of(probed))
     ):
-        say(f"next: {_command(wanted, '--draft', '1')} writes a ticket about line 1")
+        say(f"next, a ticket about line 1: {_command(wanted, '--draft', '1')}")
     drafted = _write_draft(wanted, probed, draft, given) if draft else None
     if output_format is Format.JSON:
         write_json("probe", [probe_item(probed) | {"draft": drafted}])

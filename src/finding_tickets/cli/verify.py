@@ -142,7 +142,7 @@ def verify(
             made = matrix_of_documents(documents, tuple(by_cell), settings.root, settings.evidence, done)
             for problem in made.problems:
                 say(str(problem))
-    _show(packs, output_format, settings, made, verbose=verbose)
+    _show(packs, output_format, settings, made, documents, verbose=verbose)
     for each in map(unpack, packs):
         who = f"{each.ticket} ({circumstances(each)})" if matrix else each.ticket
         wrong = [
@@ -296,6 +296,7 @@ def _show(
     output_format: Format,
     settings: Settings,
     made: VerdictMatrix | None,
+    documents: Iterable[Document],
     *,
     verbose: bool,
 ) -> None:
@@ -309,11 +310,15 @@ def _show(
         return
     on_terminal = is_terminal(sys.stdout)
     width = used_width(sys.stdout) if on_terminal else 0
-    source = Sources(settings.root).line
+    sources, stated = Sources(settings.root), {each.id.value: each.remediation for each in documents}
     pages: Iterable[Iterable[str]] = (
         # The work tree is not what was measured at another revision.
         verification_lines(
-            each, style, width, None if settings.overrides or each.revision else source, is_brief=not verbose
+            each,
+            style,
+            width,
+            None if settings.overrides or each.revision else sources.of(stated.get(each.ticket)),
+            is_brief=not verbose,
         )
         for each in map(unpack, packs)
         if verbose or len(packs) == 1 or not each.is_settled

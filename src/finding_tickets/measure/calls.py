@@ -276,11 +276,7 @@ def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> Call
 
 
 def _functions(file: Path) -> list[str]:
-    """The qualified names of all functions in a file; raises ``WrongTargetError`` if it cannot be read."""
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError) as error:
-        raise WrongTargetError(f"{file.name}: cannot be read: {error}") from None
+    """The qualified names of all functions in a file; none where it cannot be read."""
 
     def names(node: ast.AST, prefix: str) -> Iterator[str]:
         for child in ast.iter_child_nodes(node):
@@ -290,7 +286,7 @@ def _functions(file: Path) -> list[str]:
                 yield name
             yield from names(child, f"{name}." if is_function or isinstance(child, ast.ClassDef) else prefix)
 
-    return list(names(tree, ""))
+    return list(names(_parsed(str(file)), ""))
 
 
 class Callers:

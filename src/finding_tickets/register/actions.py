@@ -185,12 +185,11 @@ def _set_title(edit: DocumentEdit, given: Sequence[str]) -> None:
     if len(given) != 1 or not given[0]:
         raise UsageError("a title is one text, and not empty")
     (wanted,), title = given, edit.document.title
-    # Where the heading has markup, all of it is replaced.
-    before, found, _ = title.raw.rpartition(title.value)
-    start = title.span.start + len(before.encode())
-    end = start + len(found.encode()) if found else title.span.end
+    # The markup around a title goes with it; where there is some within it, the whole heading does.
+    found = re.fullmatch(rf"(.*?)(?:[`*]+ ?)?{re.escape(title.value)}(?: ?[`*]+)?", title.raw, re.DOTALL)
+    start = title.span.start + (len(found[1].encode()) if found else 0)
     written = spellings([wanted], "", cell=False)
-    tries: list[Splices] = [[Splice(start, end, text.encode())] for text in written]
+    tries: list[Splices] = [[Splice(start, title.span.end, text.encode())] for text in written]
     # A heading that only says what kind of document it is has its title in a row.
     if not found and row_of(edit.page, ["Title"]):
         tries = []

@@ -239,9 +239,10 @@ class DocumentSection:
         for name, variant in variants.items():
             # What was measured is not what stands there now.
             elsewhere = self.row.verdict is Verdict.STALE or revision_of(self._places.get(name, ""))
+            waiting_first = sorted(variant.sites, key=lambda site: site.what not in WAITING)
             lines = [
                 (file, number, function, "" if elsewhere else self.page.sources.line(file, number), laws)
-                for (file, number, function), laws in laws_by_line(variant.sites).items()
+                for (file, number, function), laws in laws_by_line(waiting_first).items()
             ]
             waiting = [line for line in lines if any(what in WAITING for what, _ in line[-1])]
             sites.append((name, waiting, [line for line in lines if line not in waiting]))

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
 MOST_LINES = 12
 """Lines of code that are shown unless all are."""
-LONGEST_PLACE = 26
 LEAST_ROOM = 16
-"""Characters of a place, and of a statement before it goes to a line of its own."""
+"""Characters of a statement, before it goes to a line of its own."""
 WORDS = {
     "device_syncs": "waits for the device",
     "stream_syncs": "waits",
@@ -158,8 +157,7 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
         yield from (
             INDENT + line for line in section_lines(TextSection("in all", list(totals.items())), style)
         )
-    elif totals:
-        text = ", ".join(f"{name} {totals[name]}" for name in TOTALS if name in totals)
+    elif text := ", ".join(f"{name} {totals[name]}" for name in TOTALS if name in totals):
         yield from wrap(f"in all: {text}", width, initial_indent=INDENT, subsequent_indent=INDENT * 2)
 
 
@@ -167,24 +165,29 @@ def _row_lines(rows: Sequence[ProbedRow], style: Styler, width: int, *, verbose:
     """The line or lines of each row, with columns that all have in common."""
     places = [f"{row.sites[0].file}:{row.sites[0].line}" for row in rows]
     if not verbose:
-        places = [each if len(each) <= LONGEST_PLACE else f"…{each[1 - LONGEST_PLACE :]}" for each in places]
+        places = [each if len(each) <= width // 3 else f"…{each[1 - width // 3 :]}" for each in places]
     effects = [row.effects(allocations=verbose) for row in rows]
     number, gap = max((len(str(row.number)) for row in rows), default=0), len(INDENT)
     place = max(map(len, places), default=0)
-    room = width - number - gap - place - gap - gap - max(map(len, effects), default=0)
+    room = width - number - place - 3 * gap
+    # Long effects, such as several laws, leave no room beside them and stand above the statement.
+    beside = max((len(each) for each in effects if len(each) <= room - LEAST_ROOM), default=0)
+    room -= beside
 
     def cut(text: str, columns: int) -> str:
         text = single_line(text)
         return text if verbose or len(text) <= columns else f"{text[: columns - 1]}…"
 
     indent = " " * (number + gap + gap)
-    statement = max((len(cut(row.sites[0].statement, room)) for row in rows), default=0)
+    shown = [cut(row.sites[0].statement, room) for row in rows]
+    statement = max(
+        (len(each) for each, what in zip(shown, effects, strict=True) if len(what) <= beside), default=0
+    )
     for row, where, what in zip(rows, places, effects, strict=True):
         site = row.sites[0]
         start = f"{row.number:>{number}}  {style(printable(where), 'cyan')}{' ' * (place - len(where))}"
         effect = style(what, "dim" if row.is_light else "yellow" if site.what in COPIES else "red")
-        if room < LEAST_ROOM or verbose:
-            # Long laws leave no room beside them.
+        if verbose or len(what) > beside:
             lines = [f"{start}  {effect}", f"{indent}{cut(site.statement, width - len(indent))}"]
         else:
             lines = [f"{start}  {cut(site.statement, room):<{statement}}  {effect}"]

@@ -18,10 +18,12 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, east_asian_width
 
+from finding_tickets.ground.git import GitError, ask_bytes
 from finding_tickets.model.vocabulary import Verdict
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
+    from finding_tickets.model.ticket import Remediation
     from finding_tickets.model.verification import ClaimResult, SiteLaw, VariantResult, Verification
     from finding_tickets.register.index import Row
     from finding_tickets.register.query import Facts
@@ -76,7 +78,8 @@ _COMMENT_OR_RULE = re.compile(r"<!--.*?-->|^---$", re.DOTALL | re.MULTILINE)
 
 Styler = Callable[[str, str], str]
 """Colours a text in the style of a name, such as ``bold`` or ``red``."""
-CodeAt = Callable[[str, int], str]
+# The code of a variant at a line of a file.
+CodeAt = Callable[[str, str, int], str]
 """The text of a line of a file, without blanks around it; empty where it is not known."""
 
 
@@ -333,7 +336,7 @@ def _lines_that_matter(verification: Verification, code_at: CodeAt | None) -> It
     }
     is_known = any(site.what in what for variant in variants.values() for site in variant.sites)
     for name, variant in variants.items():
-        rows = _site_rows(variant.sites, what if is_known else WAITING, code_at)
+        rows = _site_rows(name, variant.sites, what if is_known else WAITING, code_at)
         cells_of = [("" if place else name, line, *rest) for place, (line, _, *rest) in enumerate(rows)]
         yield from _at_most(MOST_LINES[name], cells_of)
 
@@ -362,7 +365,7 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
     header = ("line", "function", "costs", *(["code"] if code_at else []))
     lines = {
         name: TextSection(
-            f"lines of {name} that wait or copy", _site_rows(variant.sites, WAITING, code_at), header
+            f"lines of {name} that wait or copy", _site_rows(name, variant.sites, WAITING, code_at), header
         )
         for name, variant in verification.variants.items()
     }
@@ -406,7 +409,7 @@ def laws_by_line(sites: Iterable[SiteLaw]) -> dict[tuple[str, int, str], list[tu
 
 
 def _site_rows(
-    sites: Iterable[SiteLaw], what: Collection[str], code_at: CodeAt | None
+    variant: str, sites: Iterable[SiteLaw], what: Collection[str], code_at: CodeAt | None
 ) -> list[tuple[TableCell, ...]]:
     """Each source line with one of the costs ``what``: place, function, laws, and its code if looked up."""
     rows: list[tuple[TableCell, ...]] = []
@@ -416,7 +419,7 @@ def _site_rows(
         for metric, law in laws:
             by_law.setdefault(law, []).append(metric)
         costs = "; ".join(f"{', '.join(metrics)}: {law}" for law, metrics in by_law.items())
-        code = (code_at(file, line),) if code_at else ()
+        code = (code_at(variant, file, line),) if code_at else ()
         rows.append((Styled(f"{file}:{line}", "cyan"), function, costs, *code))
     return rows
 
@@ -478,19 +481,32 @@ class Sources:
         # Sites come file by file, so few files have to be kept.
         self._lines = lru_cache(maxsize=64)(self._read)
 
-    def line(self, file: str, number: int) -> str:
-        """The line ``number`` (from 1) of a file without the blanks around it; empty where there is none."""
-        lines = self._lines(file)
+    def line(self, file: str, number: int, revision: str = "") -> str:
+        """The line ``number`` (from 1) of a file without the blanks around it; empty where there is none.
+
+        At a revision it is that of the file as it is there.
+        """
+        lines = self._lines(file, revision)
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
-    def _read(self, file: str) -> tuple[str, ...]:
+    def of(self, remediation: Remediation | None) -> CodeAt:
+        """Looks up lines of the variants, each at the revision that it is pinned to."""
+        refs = remediation.variants if remediation else {}
+        at = {name: ref.revision or "" for name, ref in refs.items()}
+        return lambda variant, file, number: self.line(file, number, at.get(variant, ""))
+
+    def _read(self, file: str, revision: str) -> tuple[str, ...]:
         try:
+            if revision:
+                # What begins like an option is no revision.
+                content = ask_bytes(self._root, "cat-file", "blob", f"{revision.lstrip('-')}:./{file}")
+                return tuple(content.decode(errors="replace").split("\n"))
             path = (self._root / file).resolve()
             # A site may name anything: a file of a library, or `<string>`.
             if not path.is_relative_to(self._root) or path.stat().st_size > LARGEST_SOURCE:
                 return ()
             return tuple(path.read_text(encoding="utf-8", errors="replace").split("\n"))
-        except (OSError, ValueError):
+        except (GitError, OSError, ValueError):
             return ()
 
 
@@ -555,7 +571,7 @@ def document_text(
     known = [list(section_lines(section, style, width)) for section in sections if section.rows]
     if done:
         # The lines that were measured are no longer there.
-        code_at = None if is_stale or not width else Sources(facts.root).line
+        code_at = None if is_stale or not width else Sources(facts.root).of(entry.document.remediation)
         known.append(list(verification_lines(done, style, width, code_at)))
     if history:
         known.append(list(section_lines(TextSection("History", [(line,) for line in history]), style, width)))
