@@ -145,7 +145,8 @@ def _rewrite(file: Path, end: str | None) -> None:
         shell = Shell.opened(Path(folder))
         position = 0
         for command in commands(page.partition(end)[0] if end else page):
-            position = page.index(command.text, position) + len(command.text)
+            typed = command.text if command.shown is None else PROMPT + command.text
+            position = page.index(typed, position) + len(typed)
             printed = shell.said(shell.run(command.text).stdout).rstrip("\n")
             if command.shown is None or general(command.shown) == general(printed):
                 continue

@@ -22,11 +22,13 @@ from pyte.screens import Char
 from tests.terminal import show
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+REGISTER = ("tickets", "fixes", "verifiers", "evidence")
 SCREEN, PHOTOGRAPH, DIGEST = "terminal.svg", "report.png", "report.sha256"
 TICKET = "B7-PT-02"
 VIEWPORT = ViewportSize(width=1100, height=640)
 COMMAND = ("tickets", "verify", TICKET.lower())
-COLUMNS, ROWS = 112, 34
+COLUMNS, ROWS = 100, 14
 """The picture's part of the screen: its upper left."""
 CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 18, 16
 """In pixels."""
@@ -100,9 +102,11 @@ def _look(cell: Cell) -> tuple[str, bool, bool]:
 
 
 def report(folder: Path) -> Path:
-    """The page that the program makes of this repository's register."""
-    page = folder / "report.html"
-    ended = show(["tickets", "report", "--format", "html", "-o", str(page)])
+    """The page that the program makes of this repository's register, without its commit, which changes."""
+    page, register = folder / "report.html", folder / "finding-tickets"
+    for name in REGISTER:
+        shutil.copytree(ROOT / name, register / name, ignore=shutil.ignore_patterns("__pycache__"))
+    ended = show(["tickets", "report", "--root", str(register), "--format", "html", "-o", str(page)])
     if ended.code:
         raise SystemExit(f"tickets report ended with exit code {ended.code}")
     return page

@@ -125,6 +125,46 @@ TABLE = """\
 | Sync in `clip()` | High | `opt/clip.py:12` | reads a scalar |
 | Something odd | ? | | |
 """
+WORDS = """\
+# Review of a batch
+
+| Severity | Count |
+|---|---|
+| Critical | 1 |
+
+## Findings
+
+### CRITICAL-1: `.item()` for each parameter
+
+**File:** `src/debug.py`
+**Lines:** 196-208
+
+### HIGH-1: torch.cat spikes
+
+## P2 \N{EN DASH} Should fix
+
+#### 3. Slow collate
+- **File**: `c.py:8`
+
+
+
+## Positive observations
+
+- **Good batching** in `a.py:3`
+
+## Severity levels
+
+| Severity | Description |
+|---|---|
+| High | bad |
+"""
+BARE = """\
+## Issues found
+
+1. `train.py:10` \N{EM DASH} `.item()` in the hot loop. Severity: high.
+2. `train.py:55` \N{EM DASH} rate logged in each step (medium)
+3. Missing test for `amp.py`
+"""
 
 
 def found(text: str) -> list[ReportFinding]:
@@ -168,9 +208,25 @@ def found(text: str) -> list[ReportFinding]:
                 (None, "", "Nobody knows"),
             ],
         ),
+        (
+            WORDS,
+            [
+                ("P0", "src/debug.py:196", ".item() for each parameter"),
+                ("P1", "", "torch.cat spikes"),
+                ("P2", "c.py:8", "Slow collate"),
+            ],
+        ),
+        (
+            BARE,
+            [
+                ("P1", "train.py:10", ".item() in the hot loop"),
+                ("P2", "train.py:55", "rate logged in each step"),
+                (None, "amp.py", "Missing test for amp.py"),
+            ],
+        ),
         (TABLE, [("P1", "opt/clip.py:12", "Sync in clip()"), (None, "", "Something odd")]),
     ],
-    ids=["audit", "items", "numbered", "named", "table"],
+    ids=["audit", "items", "numbered", "named", "words", "bare", "table"],
 )
 def test_what_is_found(text: str, expected: list[tuple[str | None, str, str]]) -> None:
     """Sections, items and rows, each with its own severity or that of a heading above; chapters are none."""
@@ -202,6 +258,7 @@ def test_text_that_would_be_a_section_is_none() -> None:
     [
         "# Notes\n\n## 1. Introduction\n\nWords.\n\n## 2. Scope\n\n- one\n- **two**\n",
         "# Commands\n\n| Command | What |\n|---|---|\n| a | b |\n",
+        "# Tool\n\n## Set up\n\n1. **Install** `requirements.txt`\n\n## Fixed\n\n- **Bug**: `a.py:3`\n",
         "Nothing.\n",
     ],
 )

@@ -61,7 +61,10 @@ _FILLERS = frozenset(
         "concern",
         "defect",
     ]
-) | {"vulnerability", "vulnerabilitie", "and", "or", "to", "the"}
+) | {
+    *("vulnerability", "vulnerabilitie", "and", "or", "to", "the", "must", "should", "could", "fix"),
+    *("fixe", "be", "fixed", "before", "merge", "nice", "have"),
+}
 # These head other sections as well.
 _WEAK = frozenset(["note", "info", "information", "normal", "small", "important", "average", "suggestion"])
 _BOLD = re.compile(r"\*\*(?P<lead>[^*\n]+)\*\*")
@@ -87,13 +90,21 @@ _PAGE = (
     "# Finding Ticket: x\n\n## Detailed Description\n\n{}\n\n## Recommended Fix\n\n{}\n\n"
     "## Verification\n\n- [ ] x\n"
 )
-# What chapters of a report are called that find nothing.
+# What chapters of a report are called that find nothing; below the last of them nothing is found either.
 _CHAPTER = re.compile(
     r"(?:introduction|scope|background|method|conclusion|overview|appendix|reference|tool|disclaimer|about"
-    r"|executive|next steps|recommendations?$|summary|contents|limitations|goals?\b|positive|strengths"
-    r"|what (?:is|was|went) (?:good|well)).*",
+    r"|executive|summary|contents|limitations|goals?\b).*",
     re.IGNORECASE,
 )
+_ASIDE = re.compile(
+    r"\b(?:good|well|positives?|strengths?|praise|recommendations?|next steps|action items|conclusion|levels?"
+    r"|definitions?|classifications?|criteria|legend|categories)\b",
+    re.IGNORECASE,
+)
+_INLINE = re.compile(
+    r"\b(?:severity|priority|risk)\W{1,6}(?P<word>[A-Za-z]\w*)|\((?P<tag>[A-Za-z]\w*)\)", re.IGNORECASE
+)
+_BY_LETTER = {"C": Severity.P0, "H": Severity.P1, "M": Severity.P2, "L": Severity.P3}
 
 
 @dataclass(frozen=True)
@@ -191,9 +202,11 @@ class _Section:
     at: int
     level: int
     end: int
-    heading: str
-    inherited: Severity | None
-    parent: str
+    head: _Title
+    severity: Severity | None = None  # of all that is below it
+    above: _Section | None = None
+    finds: bool = False  # whether it, or what it stands in, is called findings
+    aside: bool = False  # whether it, or what it stands in, is called something that is no finding
 
 
 class _Report:
@@ -208,22 +221,20 @@ class _Report:
         """What the report finds: its sections, then items and rows that no such section has."""
         found: list[tuple[int, _Piece]] = []
         rows: list[tuple[int, _Piece]] = []
-        at = 0
+        at, here = 0, _Section(-1, 0, len(self.blocks), _title_of("", self.source.vocabulary))
         sections = {section.at: section for section in self._sections}
-        inherited, parent = None, ""
         while at < len(self.blocks):
-            section = sections.get(at)
-            if section and (piece := self._found(section)):
+            block, here = self.blocks[at], sections.get(at, here)
+            piece = self._found(here) if here.at == at else None
+            if piece:
                 found.append((at, piece))
-                at = section.end
+                at = here.end
                 continue
-            if section:
-                inherited = severity_heading(section.heading, self.source.vocabulary) or section.inherited
-                parent = section.heading
-            elif self.blocks[at].kind == "List":
-                found += ((at, each) for each in self._items(self.blocks[at], inherited, parent))
-            elif self.blocks[at].kind == "Table":
-                rows += ((at, each) for each in self._rows(self.blocks[at], inherited))
+            if block.kind in ("List", "Paragraph") and here.at != at:
+                items = (self._item(each, here) for each in block.children or [block])
+                found += [(at, each) for each in items if each]
+            elif block.kind == "Table":
+                rows += [(at, each) for each in self._rows(block, here)]
             at += 1
         # A table may sum up what is told in sections: there it adds what they leave out.
         for at, row in rows:
@@ -269,30 +280,42 @@ class _Report:
             (at, block.level or _UNDER_ALL) for at, block in enumerate(self.blocks) if self._is_heading(block)
         ]
         sections: list[_Section] = []
-        above: list[tuple[int, str, Severity | None]] = []
+        above: list[_Section] = []
         for number, (at, level) in enumerate(levels):
             end = next((other for other, its in levels[number + 1 :] if its <= level), len(self.blocks))
-            above = [each for each in above if each[0] < level]
-            heading = (
-                plain(self.source.whole(self.blocks[at]).raw.strip("# \n=-"))
-                if level == _UNDER_ALL
-                else (self.source.text(self.blocks[at].first, self.blocks[at].last).plain)
+            above = [each for each in above if each.level < level]
+            outer, block = above[-1] if above else None, self.blocks[at]
+            text = self.source.text(block.first, block.last) if block.level else self.source.whole(block)
+            heading, vocabulary = text.plain, self.source.vocabulary
+            section = _Section(
+                at,
+                level,
+                end,
+                _title_of(heading, vocabulary),
+                severity_heading(heading, vocabulary) or (outer.severity if outer else None),
+                outer,
+                bool(_FINDINGS.search(heading) or (outer and outer.finds)),
+                level > 1 and bool(_ASIDE.search(heading) or (outer and outer.aside)),
             )
-            inherited, parent = (above[-1][2], above[-1][1]) if above else (None, "")
-            sections.append(_Section(at, level, end, heading, inherited, parent))
-            above.append((level, heading, severity_heading(heading, self.source.vocabulary) or inherited))
+            sections.append(section)
+            above.append(section)
         return sections
 
     @cached_property
     def _telling(self) -> set[int]:
         """The levels of headings that name a finding, or state a severity, themselves or right below."""
-        vocabulary, found = self.source.vocabulary, set()
-        for section in self._sections:
-            head = _head_of(section.heading, vocabulary)
-            ticket = self._read(self._text(self.blocks[section.at + 1 : section.end]))
-            if head.is_named or (head.title and head.severity) or (ticket and ticket.severity):
-                found.add(section.level)
-        return found
+        return {
+            each.level
+            for each in self._sections
+            if each.head.is_named
+            or (each.head.title and each.head.severity)
+            or self._severity(self._text(self.blocks[each.at + 1 : each.end]))
+        }
+
+    def _severity(self, text: str) -> Severity | None:
+        """The severity that a text states under a label."""
+        ticket = self._read(text)
+        return severity_of(ticket.severity.raw if ticket and ticket.severity else "", self.source.vocabulary)
 
     def _is_heading(self, block: Block) -> bool:
         """Whether it is a heading, or a paragraph of bold text that begins as a finding does."""
@@ -303,112 +326,99 @@ class _Report:
 
     def _found(self, section: _Section) -> _Piece | None:
         """The finding that a section is; None where it is none, or only holds others."""
-        vocabulary = self.source.vocabulary
-        if severity_heading(section.heading, vocabulary):
+        head, start = section.head, self.blocks[section.at].start
+        if severity_heading(head.heading, self.source.vocabulary):
             return None
-        head = _head_of(section.heading, vocabulary)
         blocks = self.blocks[section.at + 1 : section.end]
         first = next((index for index, each in enumerate(blocks) if self._is_heading(each)), len(blocks))
         body, own = self._text(blocks), self._text(blocks[:first])
-        ticket = self._read(body)
-        severe = head.severity or bool(ticket and ticket.severity)
-        line = self.source.line(self.blocks[section.at].start)
-        piece = _Piece(
-            section.heading, head.title, head.names, body, head.severity or section.inherited, line
-        )
-        if severe and not (head.severity is None and section.level == 1):
+        severity = head.severity or section.severity or head.implied
+        piece = _Piece(head.heading, head.title, head.names, body, severity, self.source.line(start))
+        if head.severity or (section.level > 1 and self._severity(body)):
             return piece
-        start = self.blocks[section.at].start
         part = DocumentPart(self.source, self.blocks[section.at], start, start, ())
         is_chapter = part.kind is not None or section.level == 1 or bool(_CHAPTER.match(head.title))
-        is_chapter = is_chapter and not head.is_named
-        placed = any(spot.path for spot in self._spots(own, ticket))
+        if (is_chapter or section.aside) and not head.is_named:
+            return None
+        placed = any(spot.path for spot in self._spots(own, self._read(body)))
         # A number is that of a chapter, too: where other headings state more, those beside them count.
         among = section.level in self._telling if self._telling else placed
-        likely = head.is_named or (
-            head.is_numbered and ((placed and among) or section.inherited or _FINDINGS.search(section.parent))
-        )
-        likely = likely or (
-            section.inherited is not None and bool(severity_heading(section.parent, vocabulary))
-        )
-        if not likely or is_chapter:
+        outer = section.above
+        above = outer is not None and bool(severity_heading(outer.head.heading, self.source.vocabulary))
+        known = outer is not None and outer.level > 1 and outer.finds
+        if not (
+            head.is_named or above or (head.is_numbered and ((placed and among) or section.severity or known))
+        ):
             return None
         within = [each for each in self._sections if section.at < each.at < section.end]
         return None if any(self._found(each) for each in within) else piece
 
-    def _items(self, block: Block, inherited: Severity | None, parent: str) -> Iterator[_Piece]:
-        """The items of a list that are findings: with a bold title, or with a place below a severity."""
-        for item in block.children:
-            if item.kind != "Item":
-                continue
-            raw = self.source.raw(item.start, item.end)
-            marker = _MARKER.match(raw)
-            first, _, rest = raw[marker.end() if marker else 0 :].partition("\n")
-            text = f"{first}\n{textwrap.dedent(rest)}".strip()
-            opening = _SIGNS.sub("", text, count=1) if _SIGNS.match(text) else text
-            bold = _BOLD.match(opening)
-            if bold and bold["lead"].rstrip().endswith(":") and LABELS.fullmatch(squeeze(bold["lead"])):
-                continue
-            lead = bold["lead"].strip(" :.") if bold else ""
-            behind = opening[bold.end() :].lstrip(" :.\u2013\u2014-") if bold else opening
-            head = _head_of(lead, self.source.vocabulary)
-            if not head.title or place_of(self.source.text(0, 0), lead.strip("`")):
-                # The bold text is a severity or a place: the title is behind it.
-                tag = _TAG.match(behind)
-                sentences = _SENTENCE.split(behind[tag.end() if tag else 0 :])
-                told = (
-                    plain(each) for each in sentences if not place_of(self.source.text(0, 0), plain(each))
-                )
-                head = replace(_head_of(next(told, ""), self.source.vocabulary), severity=head.severity)
-            tag = _TAG.match(behind)
-            severity = head.severity or (severity_of(tag["word"], self.source.vocabulary) if tag else None)
-            ticket = self._read(text)
-            severity = severity or severity_of(
-                ticket.severity.raw if ticket and ticket.severity else "", self.source.vocabulary
-            )
-            placed = bool(list(self._spots(text, ticket)))
-            stated = bool(severity or inherited or placed)
-            if (lead and (stated or (_FINDINGS.search(parent) and head.title))) or (
-                stated and (inherited or severity) and placed
-            ):
-                yield _Piece(
-                    head.heading,
-                    head.title,
-                    head.names,
-                    text,
-                    severity or inherited,
-                    self.source.line(item.start),
-                )
+    def _item(self, block: Block, here: _Section) -> _Piece | None:
+        """The finding that an item of a list is, or a paragraph that begins with a severity."""
+        raw, vocabulary = self.source.raw(block.start, block.end), self.source.vocabulary
+        marker = _MARKER.match(raw) if block.kind == "Item" else None
+        first, _, rest = raw[marker.end() if marker else 0 :].partition("\n")
+        text = f"{first}\n{textwrap.dedent(rest)}".strip()
+        opening = _SIGNS.sub("", text, count=1) if _SIGNS.match(text) else text
+        bold = _BOLD.match(opening)
+        lead = bold["lead"] if bold else ""
+        behind = opening[bold.end() :].lstrip(" :.\u2013\u2014-") if bold else opening
+        head = _title_of(lead.strip(" :"), vocabulary)
+        if here.aside or (lead.endswith(":") and LABELS.fullmatch(squeeze(lead))):
+            return None
+        if block.kind != "Item" and not (lead and head.severity):
+            return None
+        tag = _TAG.match(behind)
+        if not head.title or self._is_place(lead):
+            # The bold text is a severity or a place, or there is none: the title is behind it.
+            sentences = map(plain, _SENTENCE.split(behind[tag.end() if tag else 0 :]))
+            told = next((each for each in sentences if not self._is_place(each)), "")
+            title = _title_of(told, vocabulary)
+            head = replace(title, severity=head.severity or title.severity)
+        inline = next(
+            (
+                each
+                for match in _INLINE.finditer(plain(text))
+                if (each := match["word"] or match["tag"]) and _exactly(each, vocabulary)
+            ),
+            "",
+        )
+        stated = [tag["word"] if tag else "", inline]
+        severity = head.severity or next(
+            (each for word in stated if (each := _exactly(word, vocabulary))), None
+        )
+        severity = severity or self._severity(text) or here.severity or head.implied
+        placed = any(True for _ in self._spots(text, self._read(text)))
+        if not (lead or placed) or not (severity or here.finds):
+            return None
+        return _Piece(head.heading, head.title, head.names, text, severity, self.source.line(block.start))
 
-    def _rows(self, block: Block, inherited: Severity | None) -> Iterator[_Piece]:
+    def _is_place(self, text: str) -> bool:
+        return bool(place_of(self.source.text(0, 0), text.strip("`* ")))
+
+    def _rows(self, block: Block, here: _Section) -> Iterator[_Piece]:
         """The rows of a table of findings: with a title, and a severity or a place."""
         table = table_of(self.source, block)
         named = next((t for name in _TITLE_COLUMNS for t in table.titles if name in t.split()), None)
         severe, placed = table.column(_SEVERITY_COLUMNS, named), table.column(_PLACE_COLUMNS, named)
-        if named is None or len(table.titles) < 2 or not (severe or placed or inherited):
+        if named is None or here.aside or not (severe or here.severity or (placed and here.finds)):
             return
+        labels = {severe: "Severity", placed: "Location"}
         for row in table.records:
-            head = _head_of(row[named].plain, self.source.vocabulary)
+            head = _title_of(row[named].plain, self.source.vocabulary)
             severity = severity_of(row[severe].plain, self.source.vocabulary) if severe else None
-            if not head.title or (severe and not placed and severity is None and not inherited):
+            severity = severity or head.severity or here.severity
+            if not head.title or not (severity or placed):
                 continue
-            labels = {severe: "Severity", placed: "Location"}
+            others = [(title, cell) for title, cell in row.items() if cell.raw and title != named]
             body = "\n".join(
-                f"**{labels.get(title, title.capitalize())}:** {cell.raw}"
-                for title, cell in row.items()
-                if cell.raw and title != named
+                f"**{labels.get(title, title.capitalize())}:** {cell.raw}" for title, cell in others
             )
             ids = {
-                squeeze(cell.plain) for cell in row.values() if re.fullmatch(r"\[?[A-Z]*-?\d+\]?", cell.plain)
+                squeeze(cell.plain) for _, cell in others if re.fullmatch(r"\[?[A-Z]+-?\d+\]?", cell.plain)
             }
-            names = head.names | {each for each in ids if not each.isdigit()}
             yield _Piece(
-                head.heading,
-                head.title,
-                names,
-                body,
-                severity or inherited,
-                self.source.line(row[named].start),
+                head.heading, head.title, head.names | ids, body, severity, self.source.line(row[named].start)
             )
 
     def _text(self, blocks: Sequence[Block]) -> str:
@@ -464,25 +474,28 @@ class _Report:
 
 
 @dataclass(frozen=True)
-class _Head:
+class _Title:
     """What a heading says: its text, what is left of it as a title, the severity in it."""
 
     heading: str
     title: str
     names: frozenset[str]
     severity: Severity | None
+    implied: Severity | None  # by the letter or word of its ID
     is_named: bool
     is_numbered: bool
 
 
-def _head_of(heading: str, vocabulary: Vocabulary) -> _Head:
-    rest, names, severity = heading, set[str](), None
+def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
+    rest, names, severity, implied = heading, set[str](), None, None
     is_named = is_numbered = False
     for _ in range(4):
         rest = _SIGNS.sub("", rest, count=1) if _SIGNS.match(rest) else rest
         if not is_named and (match := _NAMED.match(rest)):
             is_named = True
             names |= {squeeze(each) for each in match.groups() if each and not each.isdigit()}
+            series = re.split(r"[-\d]", match["id"] or match["plain_id"] or "")[0]
+            implied = _BY_LETTER.get(series) or _exactly(series, vocabulary)
         elif not is_numbered and (match := _NUMBERED.match(rest)):
             is_numbered = True
         elif severity is None and (match := _TAG.match(rest) or _BEFORE.match(rest)):
@@ -497,9 +510,9 @@ def _head_of(heading: str, vocabulary: Vocabulary) -> _Head:
         rest = rest[: last.start()] if severity else rest
     if severity is None and (only := _exactly(rest, vocabulary)):
         severity, rest = only, ""
-    title = rest.strip(" :.|\u2013\u2014-")
+    title = rest.strip(" :|\u2013\u2014-").rstrip(".")
     names |= {squeeze(title)} if title else set()
-    return _Head(heading, title, frozenset(names), severity, is_named, is_numbered)
+    return _Title(heading, title, frozenset(names), severity, implied, is_named, is_numbered)
 
 
 def _exactly(text: str, vocabulary: Vocabulary) -> Severity | None:
