@@ -55,7 +55,7 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
     ("relate", "A-1", "A-2", "--as", "blocks"): ["tickets/A-1.md", "tickets/A-2.md"],
     ("tick", "A-1", "1"): ["tickets/A-1.md"],
     PROBE: [],
-    (*PROBE, "--draft", "1"): ["tickets/A-4.md", "verifiers/a_4.py"],
+    (*PROBE, "--draft", "1"): ["tickets/A-4.md"],
     ("lint",): [],
     ("lint", "--fix"): ["tickets/A-2.md"],
     ("verify", "A-1"): [EVIDENCE],

@@ -105,7 +105,7 @@ def template(number: int, title: str, severity: str, status: str) -> tuple[str, 
     lines = [f"- **Title:** {title}", "- **Context:** Training (`src/a.py`)", f"- **Severity:** {severity}"]
     lines += ["- **Reproduction Steps:**", "  1. Run it.", "- **Observed Behavior:** It does."]
     lines += ["- **Fix Plan:** Do it once.", *([f"- **Status:** {status}"] if status else [])]
-    return f"BUG-{number:03}-loader-slow.md", f"# BUG-{number:03}\n\n" + "\n".join(lines) + "\n"
+    return f"BUG-{number:03}-P4-loader-slow.md", "# BUG Template\n\n" + "\n".join(lines) + "\n"
 
 
 def front_matter(number: int, title: str, severity: str, status: str) -> tuple[str, str]:
@@ -307,6 +307,7 @@ Reviewed: the plan.
 
 **Reviewer:** Kim
 **Date:** 2026-01-01
+**Verdict:** Approve
 
 ## Findings
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tomllib
 from collections.abc import Callable
@@ -85,6 +86,26 @@ def test_a_word_that_nobody_knows(repository: Repository) -> None:
     assert '# no word yet: "Zork" in 1\n' in survey(repository.root).settings()
 
 
+@pytest.mark.parametrize(("folder", "word"), [("open", "open"), ("fixed", "fixed"), ("duplicate", "closed")])
+def test_a_folder_knows_what_its_word_means(repository: Repository, folder: str, word: str) -> None:
+    """Verified may be a finding or a fix: three tickets that are filed alike tell which."""
+    for name in ("A-1", "A-2", "A-3"):
+        repository.ticket(name, status="VERIFIED", path=f"bugs/{folder}/{name}.md")
+    proposed = tomllib.loads(survey(repository.root).settings())
+    assert {word: ["VERIFIED"]} == proposed["statuses"]
+
+
+@pytest.mark.parametrize(("others", "is_taken"), [(1, True), (2, False)])
+def test_among_tickets_less_will_do(repository: Repository, others: int, is_taken: bool) -> None:
+    """What says little is one where two thirds of its folder are tickets: 4 of 6, not 4 of 7."""
+    for name in ("A-1", "A-2", "A-3", "A-4"):
+        repository.ticket(name, path=f"bugs/{name}.md")
+    repository.write("bugs/A-5.md", "# A-5: It waits\n\nIn the loader.\n")
+    for number in range(others):
+        repository.write(f"bugs/{number}.md", "# Notes\n")
+    assert ("bugs/A-5.md" in survey(repository.root).left_out) is not is_taken
+
+
 @pytest.mark.parametrize("options", [[], ["--pyproject"]])
 def test_a_name_that_looks_like_a_pattern(
     repository: Repository, tickets: Tickets, options: list[str]
@@ -94,10 +115,15 @@ def test_a_name_that_looks_like_a_pattern(
     for name in ("[a]", "a"):
         repository.ticket(f"A-{len(name)}", path=f"docs/{name}.md")
     repository.write("docs/[b].md", "# B\n")
+    # A name that is no text, and a word that has a control character.
+    nameless = os.fsdecode(b"docs/\xff.md")
+    (repository.root / nameless).write_text("# C\n")
+    repository.ticket("A-8", path="docs/c.md", severity="Zo\x7frk")
     repository.ticket("A-9", path="docs/b.md")
     assert 0 == tickets("init", "--yes", *options).code
-    assert {"A-1", "A-3", "A-9"} == {each.id.value for each in load(repository.root).documents}
-    assert {"not-a-document"}.isdisjoint(problem.rule for problem in load(repository.root).problems)
+    assert {"A-1", "A-3", "A-8", "A-9"} == {each.id.value for each in load(repository.root).documents}
+    notes = [each.file for each in load(repository.root).problems if each.rule == "not-a-document"]
+    assert [nameless] == notes
 
 
 def test_ids_that_collide_and_registers_below(repository: Repository, tickets: Tickets) -> None:

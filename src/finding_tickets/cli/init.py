@@ -69,9 +69,7 @@ def init(
         told = (each for each in shown.items() if dry_run or each[0] not in EXAMPLES)
         write("\n".join(f"--- {path}\n{text.strip()}" for path, text in told))
     if is_written:
-        steps = (
-            ["tickets list", "tickets lint --statistics counts what to improve"] if found.documents else []
-        )
+        steps = ["tickets lint --statistics counts what to improve"] if found.documents else []
         steps += ["tickets probe module:function --draft 1 writes a ticket from a measurement"]
         steps += [f"python {VERIFIER} shows how a verifier measures"] if VERIFIER in texts else []
         say(f"next: {'; '.join(steps)}")

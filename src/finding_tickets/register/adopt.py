@@ -49,12 +49,14 @@ _ID_LABELS = frozenset(["ticketid", "findingid", "bugid", "issueid"])
 _CALLED = re.compile(r"\b(?:bug|defect|finding|issue|vulnerability)s?\b", re.IGNORECASE)
 _FINDING_SERIES = frozenset(["BUG", "DEFECT", "FINDING", "ISSUE", "VULN"])
 # What a template leaves to be filled in: a choice of words, a mark, letters where an ID has digits.
-_CHOICE = re.compile(r"\w\W*\|\W*\w|\w`? ?/ ?`?\w[^/]*/ ?`?\w|<[^<>]*>|\{[^{}]*\}|\[[^\[\]]{2,}\]|\bTBD\b")
+_CHOICE = re.compile(
+    r"\w[^\w|]*\|[^\w|]*\w|\w`? ?/ ?`?\w[^/]*/ ?`?\w|<[^<>]*>|\{[^{}]*\}|\[[^\[\]]{2,}\]|\bTBD\b"
+)
 _LETTERS = re.compile(r"(?:.*[-_#])?(?:[XN?]+|0+|ID|NUMBER|TEMPLATE.*)|.*[<{\[].*", re.IGNORECASE)
 _NO_TITLE = re.compile(
     r"(?:short |finding |bug )?title(?: here)?|<[^<>]+>|\[[^\[\]]+\]|\{.+\}", re.IGNORECASE
 )
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_COMMENT = re.compile(r"<!--(?:(?!<!--|-->)[\s\S])*-->")
 _ENOUGH, _FEW_VALUES, _MANY_PEERS, _LONGEST = 4, 2, 3, 40
 
 
@@ -99,7 +101,8 @@ class Survey:
         """The configuration that fits, as TOML; ``table`` is the name of the table with a dot behind it."""
 
         def text(value: object) -> str:
-            return json.dumps(value, ensure_ascii=False)
+            # TOML has no plain DEL in a text, JSON has.
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
         lines = [f"tickets = {text(list(self.folders))}"]
         if self.exclude:
@@ -337,7 +340,8 @@ def _patterns(left_out: Iterable[str], taken: Collection[str]) -> Iterator[str]:
     """Patterns for files that are left out: those of whole folders, of usual names, and of single files."""
     has_tickets, names = _below(taken), {PurePosixPath(path).name for path in taken}
     patterns = dict[str, None]()
-    for path in left_out:
+    # A name that is no text can be written nowhere.
+    for path in filter(str.isprintable, left_out):
         name = PurePosixPath(path).name
         folders = [parent.as_posix() for parent in PurePosixPath(path).parents][::-1]
         empty = next((folder for folder in folders if not has_tickets[folder]), None)

@@ -270,7 +270,8 @@ class StatusReport:
                 tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["name"]
             )
         with suppress(GitError):
-            return re.split("[/:]", ask(root, "remote", "get-url", "origin").strip())[-1].removesuffix(".git")
+            origin = ask(root, "remote", "get-url", "origin").strip().rstrip("/")
+            return re.split("[/:]", origin)[-1].removesuffix(".git") or root.name
         return root.name
 
     @cached_property
@@ -442,7 +443,7 @@ def _next_steps(
     for each in work:
         by_step.setdefault(each.step, []).append(each.row)
     # An order must stand outside of all parentheses, and counts for nothing here.
-    chosen = re.sub(r"-?sort:\S+", "", query)
+    chosen = re.sub(r"-?sort:\S+", "", query).strip()
     chosen = f"({chosen})" if " OR " in chosen else chosen
     unsettled = f"status:{','.join(sorted(UNSETTLED))}"
     rules = {CONTRADICT: {each.rule for row in rows for each in row.contradictions}, PROVE: {UNPROVEN_RULE}}

@@ -494,13 +494,14 @@ class Sources:
 
     def _read(self, file: str, revision: str) -> tuple[str, ...]:
         if revision:
-            # Few tickets have code at a revision, and only those load what asks git.
             from finding_tickets.ground.git import GitError, ask_bytes
 
             # What begins like an option is no revision.
-            with suppress(GitError, OSError, ValueError):
-                content = ask_bytes(self._root, "cat-file", "blob", f"{revision.lstrip('-')}:./{file}")
-                return tuple(content.decode(errors="replace").split("\n"))
+            name = f"{revision.lstrip('-')}:./{file}"
+            with suppress(GitError):
+                return tuple(
+                    ask_bytes(self._root, "cat-file", "blob", name).decode(errors="replace").split("\n")
+                )
             return ()
         try:
             path = (self._root / file).resolve()
