@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -63,13 +65,16 @@ def test_a_command_imports_nothing_heavy(repository: Repository, command: str) -
     assert allowed <= set(modules)
 
 
-WITHOUT_TORCH = """
-import contextlib, io, json, sys
+NO_TORCH = """
+import sys
 class NoTorch:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] == "torch":
             raise ModuleNotFoundError("No module named 'torch'", name="torch")
 sys.meta_path.insert(0, NoTorch())
+"""
+WITHOUT_TORCH = """
+import contextlib, io, json, sys
 from finding_tickets.cli.main import run
 ends = {}
 for line in sys.argv[2:]:
@@ -81,7 +86,7 @@ print(json.dumps(ends))
 
 
 @pytest.mark.slow
-def test_only_what_measures_needs_torch(repository: Repository) -> None:
+def test_only_what_measures_needs_torch(repository: Repository, tmp_path: Path) -> None:
     """Without torch a register is read, checked and edited, and its evidence counts.
 
     What would measure says in one sentence that torch is not installed, and ends as inconclusive (3).
@@ -96,7 +101,11 @@ def test_only_what_measures_needs_torch(repository: Repository) -> None:
     writing += ["close A-1 --as not-a-bug", "init --yes"]
     measuring = ["verify A-1", "verify --all", f"probe {root}/train.py", "audit A-1"]
     line = [sys.executable, "-c", WITHOUT_TORCH, root, *reading, *measuring, *writing]
-    ends = json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout)
+    # Also in the processes that measure.
+    (tmp_path / "sitecustomize.py").write_text(NO_TORCH)
+    variables = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(line, capture_output=True, text=True, check=True, env=variables)
+    ends = json.loads(done.stdout)
     assert dict.fromkeys(reading + writing, 0) == {each: ends[each][0] for each in reading + writing}
     assert "1 of 1 document" in ends["list verdict:verified"][1]
     why = "error: nothing can be measured: torch is not installed (pip install torch)\n"

@@ -52,7 +52,8 @@ import os, sys
 
 class Watch:
     def find_spec(self, name, path=None, target=None):
-        if name == "torch":
+        # A look-up, whether it is there, loads nothing.
+        if name == "torch" and sys._getframe(2).f_code.co_name != "find_spec":
             with open(os.environ["TORCH_LOG"], "a") as log:
                 print(os.getpid(), file=log)
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import date, datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -52,17 +53,13 @@ def completes(words_of: Callable[[typer.Context], Iterable[str]]) -> Completer:
     return complete
 
 
-def complete_key(key: str) -> Completer:
-    """Completes the values that a key of queries has: the words of the register, and what documents state."""
+def register_words(key: str, context: typer.Context) -> Iterable[str]:
+    """The values that a key of queries has: the words of the register, and what documents state."""
+    from finding_tickets.register.index import list_rows
+    from finding_tickets.register.query import Facts
+    from finding_tickets.register.query.keys import words_of_key
 
-    def words_of(context: typer.Context) -> Iterable[str]:
-        from finding_tickets.register.index import list_rows
-        from finding_tickets.register.query import Facts
-        from finding_tickets.register.query.keys import words_of_key
-
-        return words_of_key(key, Facts.of_listing(list_rows(Path(context.params.get("root") or HERE))))
-
-    return completes(words_of)
+    return words_of_key(key, Facts.of_listing(list_rows(Path(context.params.get("root") or HERE))))
 
 
 def complete_pair(context: typer.Context, words: Sequence[str], sign: str, keys: Iterable[str]) -> list[str]:
@@ -77,7 +74,7 @@ def complete_pair(context: typer.Context, words: Sequence[str], sign: str, keys:
             *(f"{key}{sign}" for key in keys if key.startswith(value.lower())),
         ]
     meant = (key or words[-3]).lstrip("-").lower()
-    return [f"{key}{found}{word}" for word in complete_key(meant)(context, value)]
+    return [f"{key}{found}{word}" for word in completes(partial(register_words, meant))(context, value)]
 
 
 def complete_word(context: typer.Context, incomplete: str) -> list[str]:
@@ -102,7 +99,7 @@ def _revisions(context: typer.Context) -> list[str]:
     return ask(root, "for-each-ref", "--format=%(refname:short)").split()
 
 
-complete_id = complete_key("id")
+complete_id = completes(partial(register_words, "id"))
 BY_METAVAR = {"REV": completes(_revisions), "ID": complete_id}
 """What completes the values of options, by what help calls these."""
 
@@ -123,9 +120,9 @@ def format_option(what: str) -> Any:
     return typer.Option("--format", case_sensitive=False, help=what)
 
 
-def words_option(key: str) -> Any:
-    """An option that takes words of the register, one each time."""
-    return option("WORD", "Repeatable.", autocompletion=complete_key(key))
+def words_option(key: str, what: str = "Repeatable.") -> Any:
+    """An option that takes a word of the register."""
+    return option("WORD", what, autocompletion=completes(partial(register_words, key)))
 
 
 def ids(metavar: str) -> Any:
@@ -147,12 +144,8 @@ Query = Annotated[
         help="Which documents: IDs, text and conditions such as status:open (docs/queries.md).",
     ),
 ]
-SeverityWord = Annotated[
-    str | None, option("WORD", "How bad it is: P0 to P4.", autocompletion=complete_key("severity"))
-]
-AgentWord = Annotated[
-    str | None, option("WORD", "Who found it, for the ID.", autocompletion=complete_key("agent"))
-]
+SeverityWord = Annotated[str | None, words_option("severity", "How bad it is: P0 to P4.")]
+AgentWord = Annotated[str | None, words_option("agent", "Who found it, for the ID.")]
 DryRun = Annotated[bool, flag("--dry-run", "Print what would change as a diff; change nothing.")]
 Meter = Annotated[
     MeterName | None, typer.Option(help="What counts the costs; the configuration has the default.")

@@ -168,24 +168,19 @@ class YamlNode:
 
 def read_remediation(part: DocumentPart) -> Values | None:
     """The remediation of a ticket; what is wrong in it is reported as an error and left out."""
-    source, blocks = part.source, _yaml_blocks(part)
+    source, blocks = part.source, yaml_blocks(part)
     if len(blocks) != 1:
         message = f"the Remediation section needs exactly one yaml block; it has {len(blocks)}"
         line = source.line(blocks[1].start if blocks else part.start)
         hint = None if blocks else "its fence begins with ```yaml"
         source.report("remediation-block", (line, 1), message, hint, Level.ERROR)
         return None
-    root = yaml_of(part).root()
+    root = YamlText(source, blocks[0].code, source.line(blocks[0].first)).root()
     return _remediation(root, source, source.span(blocks[0].start, blocks[0].end))
 
 
-def yaml_of(part: DocumentPart) -> YamlText:
-    """The YAML of a Remediation section that has one block of it."""
-    block = _yaml_blocks(part)[0]
-    return YamlText(part.source, block.code, part.source.line(block.first))
-
-
-def _yaml_blocks(part: DocumentPart) -> list[Block]:
+def yaml_blocks(part: DocumentPart) -> list[Block]:
+    """The fences of a Remediation section that hold YAML; there should be one."""
     fences = [block for block in part.blocks if block.kind == "CodeBlock"]
     return [block for block in fences if block.info.lower().split()[:1] in (["yaml"], ["yml"])]
 
@@ -213,7 +208,7 @@ def _remediation(root: YamlNode | None, source: Source, span: Span) -> Values:
     if verifier and not _inside_repository(verifier):
         keys["verifier"].wrong("path", f"{verifier} leaves the repository")
         verifier = None
-    work = _run(keys)
+    work = {} if keys.keys().isdisjoint(("run", "sweep", "within")) else _run(keys)
     claims = list(_claims(keys["claims"])) if "claims" in keys else []
     for claim in claims if "run" in keys else ():
         if why := _NO_RUN.get(claim["metric"]):

@@ -246,7 +246,13 @@ class Isolation:
 
     def _start(self) -> subprocess.Popen[bytes]:
         if not self._interpreter:
-            _check_torch()
+            found = None
+            # Every other command works without torch, so that it may be missing.
+            with suppress(ImportError, ValueError):
+                found = find_spec("torch")
+            if found is None:
+                why = "nothing can be measured: torch is not installed"
+                raise UnreachableError(why, hint="pip install torch")
         variables = {**os.environ, **ENVIRONMENT, FOLDER_VARIABLE: self._folder, MARK: self._mark}
         if self._interpreter:
             from finding_tickets.measure.launch import server_path
@@ -300,14 +306,6 @@ class Isolation:
                     if mark in file.read_bytes():
                         is_left = True
                         os.kill(int(file.parent.name), signal.SIGKILL)
-
-
-def _check_torch() -> None:
-    """Raise UnreachableError where torch is not installed: every other command works without it."""
-    with suppress(ImportError, ValueError):
-        if find_spec("torch"):
-            return
-    raise UnreachableError("nothing can be measured: torch is not installed", hint="pip install torch")
 
 
 def _outcome(folder: Path, reason: str) -> TaskOutcome:

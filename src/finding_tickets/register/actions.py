@@ -17,7 +17,7 @@ from finding_tickets.documents.edit.remediation import Entries, add_entries
 from finding_tickets.documents.edit.splices import Splice, Splices, spliced
 from finding_tickets.documents.metadata import ROWS
 from finding_tickets.documents.reading import Document, read_document
-from finding_tickets.documents.remediation import YamlText, read_sidecar, yaml_of
+from finding_tickets.documents.remediation import YamlText, read_sidecar, yaml_blocks
 from finding_tickets.documents.sections import SectionKind
 from finding_tickets.documents.source import Source, plain
 from finding_tickets.errors import BadDataError, TicketsError, UsageError
@@ -296,7 +296,8 @@ def extending(edit: DocumentEdit, entries: Entries) -> None:
     parts = [part for part in edit.page.parts if part.kind is SectionKind.REMEDIATION]
     if before is None or len(parts) != 1:
         raise BadDataError("has no Remediation section of its own", file=edit.path)
-    splices = add_entries(yaml_of(parts[0]), entries)
+    (block,), source = yaml_blocks(parts[0]), parts[0].source
+    splices = add_entries(YamlText(source, block.code, source.line(block.first)), entries)
     edit.change("the fix", [splices], lambda now: _extends(before, now.remediation, entries), ["remediation"])
 
 

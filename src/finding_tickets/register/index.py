@@ -253,7 +253,6 @@ def _read(
 ) -> IndexEntry:
     # Nothing that parses is imported where nothing has changed.
     from finding_tickets.documents.reading import read_document
-    from finding_tickets.documents.suppression import ignored_rules
 
     record: Document | Remediation | None
     unread: list[FileProblem] = []
@@ -282,8 +281,12 @@ def _read(
         parsed[file.path] = record
     # What cannot be read says nothing else; no comment has lint ignore an error.
     problems = tuple(each.record for each in unread) or problems
-    ignored = ignored_rules(data or b"") if problems else ()
+    if not problems:
+        return entry
+    from finding_tickets.documents.suppression import ignored_rules
+
     met += problems
+    ignored = ignored_rules(data or b"")
     wanted = (each for each in problems if each.level is Level.ERROR or each.rule not in ignored)
     indexed = tuple(FileProblem(each.file, each.rule, each.level) for each in wanted)
     return msgspec.structs.replace(entry, problems=indexed)

@@ -18,7 +18,6 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, east_asian_width
 
-from finding_tickets.ground.git import GitError, ask_bytes
 from finding_tickets.model.vocabulary import Verdict
 
 if TYPE_CHECKING:
@@ -496,17 +495,23 @@ class Sources:
         return lambda variant, file, number: self.line(file, number, at.get(variant, ""))
 
     def _read(self, file: str, revision: str) -> tuple[str, ...]:
+        if revision:
+            from finding_tickets.ground.git import GitError, ask_bytes
+
+            # What begins like an option is no revision.
+            name = f"{revision.lstrip('-')}:./{file}"
+            with suppress(GitError):
+                return tuple(
+                    ask_bytes(self._root, "cat-file", "blob", name).decode(errors="replace").split("\n")
+                )
+            return ()
         try:
-            if revision:
-                # What begins like an option is no revision.
-                content = ask_bytes(self._root, "cat-file", "blob", f"{revision.lstrip('-')}:./{file}")
-                return tuple(content.decode(errors="replace").split("\n"))
             path = (self._root / file).resolve()
             # A site may name anything: a file of a library, or `<string>`.
             if not path.is_relative_to(self._root) or path.stat().st_size > LARGEST_SOURCE:
                 return ()
             return tuple(path.read_text(encoding="utf-8", errors="replace").split("\n"))
-        except (GitError, OSError, ValueError):
+        except (OSError, ValueError):
             return ()
 
 
