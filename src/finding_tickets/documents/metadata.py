@@ -12,7 +12,7 @@ from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
-from finding_tickets.documents.source import Block, Excerpt, Source, Values, plain, table_of
+from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Source, Values, plain, table_of
 from finding_tickets.model.vocabulary import Vocabulary, Words, squeeze, word_for
 
 # A label stands at the beginning of a line, perhaps behind a sign, or behind a bar in a line of several; bold
@@ -85,7 +85,7 @@ LABELS = re.compile("|".join([*(key for keys in _KEYS.values() for key in keys),
 # These name the document only where an ID stands beside them.
 _MAYBE_IDS = ("key", "reference", "ref", "number", "issue", "bug", "finding", "identifier", "code")
 # A section may hold nothing but one of these.
-_ALONE = frozenset(
+ALONE = frozenset(
     key
     for name in ("ID", "Severity", "Status", "Agent", "Domain", "Assignee", "Created")
     for key in _KEYS[name]
@@ -239,12 +239,9 @@ def _matches(label: re.Pattern[bytes], data: bytes) -> list[re.Match[bytes]]:
     return [match for match in lines if match]
 
 
-def _in_cells(source: Source, block: Block) -> list[LabelledValue]:
+def _in_cells(table: MarkdownTable) -> list[LabelledValue]:
     """The values of a table with labels at the head of its columns, or in its cells before the values."""
-    table = table_of(source, block)
-    titles = table.titles
-    if len(titles) == _FIELD_AND_VALUE and len(table.body) > 1 and titles[0] and ":" not in titles[0]:
-        return []
+    titles, source = table.titles, table.source
     known = [bool(LABELS.fullmatch(squeeze(title))) for title in titles]
     if len(table.body) == 1 and 1 < sum(known) >= len(titles) / 2:
         # A column for each label and a single row say the same as a row for each label.
@@ -295,7 +292,10 @@ class Metadata:
         self.entries: dict[str, LabelledValue] = {}
         held = list(blocks)
         for block, follower in zip_longest(held, held[1:]):
-            stated = _in_cells(source, block) if block.kind == "Table" else []
+            table = table_of(source, block) if block.kind == "Table" else None
+            titles = table.titles if table else []
+            usual = len(titles) == _FIELD_AND_VALUE and titles[0] and ":" not in titles[0]
+            stated = _in_cells(table) if table and not (usual and len(table.body) > 1) else []
             entries = stated or list(labelled_values(source, [block], LABELS))
             if entries and follower and follower.kind == "List" and not entries[-1].value.raw:
                 # ``**Files:**`` and a list below it.
@@ -313,7 +313,7 @@ class Metadata:
         """
         label, _, stated = headline.raw.partition(":")
         key, value = squeeze(label), None
-        if key not in _ALONE or any(key in keys and self.get(name) for name, keys in _KEYS.items()):
+        if any(key in keys and self.get(name) for name, keys in _KEYS.items()):
             return False
         if stated.strip():
             value = headline.piece(len(label) + 1)
@@ -338,9 +338,7 @@ class Metadata:
 
     @property
     def stated_id(self) -> LabelledValue | None:
-        """The row with the ID."""
-        if stated := self.get("ID"):
-            return stated
+        """A row with an ID under a label that may stand for something else: ``Key``, ``Issue``."""
         pattern = self.source.vocabulary.an_id
         maybe = (self.entries.get(key) for key in _MAYBE_IDS)
         return next((each for each in maybe if each and pattern.fullmatch(each.plain)), None)
@@ -471,7 +469,7 @@ def kind_of(title: Excerpt | None, metadata: Metadata) -> Literal["finding", "re
         name.severity,
         (name.id or leading) and metadata.get("Status"),
         leading and stem.upper().startswith(leading),
-        metadata.stated_id,
+        metadata.get("ID") or metadata.stated_id,
     )
     return "finding" if any(named) else None
 
@@ -479,7 +477,7 @@ def kind_of(title: Excerpt | None, metadata: Metadata) -> Literal["finding", "re
 def read_id(metadata: Metadata, title: Excerpt | None) -> Values:
     """The ID from the metadata, else from a title (``BUG-7: ...``, ``Task 5 ...``), else the file's name."""
     source, vocabulary = metadata.source, metadata.source.vocabulary
-    stated = metadata.stated_id
+    stated = metadata.get("ID") or metadata.stated_id
     if stated:
         match = re.match(rf"(?:{vocabulary.id_pattern})(?=$|\s|\()", stated.plain, re.IGNORECASE)
         if match is None:

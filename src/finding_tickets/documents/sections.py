@@ -9,7 +9,7 @@ from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
-from finding_tickets.documents.metadata import LabelledValue, Metadata, labelled_values
+from finding_tickets.documents.metadata import ALONE, LabelledValue, Metadata, labelled_values
 from finding_tickets.documents.source import (
     Block,
     Excerpt,
@@ -21,6 +21,7 @@ from finding_tickets.documents.source import (
     walk,
     words_of,
 )
+from finding_tickets.model.vocabulary import squeeze
 
 _PROPOSED = r"(?:recommended|suggested|proposed|possible|potential)"
 _SOLUTION = r"(?:solutions?|changes?|actions?|approach(?:es)?|mitigations?)"
@@ -254,7 +255,8 @@ def read_metadata(source: Source, parts: Sequence[DocumentPart]) -> Metadata:
     ]
     metadata = Metadata(source, (block for part in holding for block in part.blocks))
     for part in parts:
-        if part not in holding and part.kind in (None, SectionKind.RESOLUTION) and part.headline:
+        named = part.headline and squeeze(part.title.partition(":")[0]) in ALONE
+        if named and part.headline and part not in holding and part.kind in (None, SectionKind.RESOLUTION):
             blocks = [block for block in part.blocks if block.kind != "Rule"]
             if metadata.add_section(part.headline, blocks):
                 part.kind = SectionKind.METADATA
