@@ -49,7 +49,7 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
     ("import", LOG, "--dry-run"): [],
     ("set", "A-1", "severity=P1"): ["tickets/A-1.md"],
     ("set", "A-1", "severity=P1", "--dry-run"): [],
-    ("close", "A-1", "--as", "fixed"): [],
+    ("close", "A-1", "--as", "fixed"): ["tickets/A-1.md", EVIDENCE],
     ("close", "A-1", "--as", "wont-fix", "--reason", "rare"): ["tickets/A-1.md"],
     ("close", "A-2", "--as", "duplicate", "--of", "A-1"): ["tickets/A-1.md", "tickets/A-2.md"],
     ("reopen", "A-3", "--reason", "again"): ["tickets/A-3.md"],
