@@ -54,6 +54,16 @@ def test_contradictions_are_those_that_were_planted(made: Made, tickets: Tickets
     assert len(listed) == sum(each.contrary for each in survey(made.root).filed)
 
 
+def test_what_is_fixed_was_not_rejected(repository: Repository) -> None:
+    """A folder that says "invalid" is contradicted by "fixed", as one that says "not a bug" is."""
+    for folder in ("rejected", "invalid", "not-a-bug", "done"):
+        for number, word in enumerate(["Fixed", "Invalid", "Won't fix", "Closed"], 1):
+            text = f"# BUG-{number}: x\n\nSeverity: P2\nStatus: {word}\n\n## Description\n\nIn `a.py:1`.\n"
+            repository.write(f"{folder}/BUG-{number}.md", text)
+    counts = {each.folder: each.contrary for each in survey(repository.root).filed}
+    assert counts == {"rejected": 1, "invalid": 1, "not-a-bug": 1, "done": 0}
+
+
 def test_folders_say_what_tickets_do_not(made: Made, tickets: Tickets) -> None:
     """A ticket without a status stands as its folder says, and is shown so."""
     tickets("init", "--yes")

@@ -234,6 +234,17 @@ def test_what_is_found(text: str, expected: list[tuple[str | None, str, str]]) -
     assert expected == stated
 
 
+def test_rows_of_one_table_are_never_one_finding() -> None:
+    """Not by a severity that has the form of an ID, nor by their title: each row is another place."""
+    rows = [("P1", "a.py", "Leak"), ("P1", "b.py", "Race"), ("P2", "c.py", "Leak")]
+    table = "".join(f"| {level} | `{file}` | {title} |\n" for level, file, title in rows)
+    text = f"# R\n\n## Findings\n\n| Severity | File | Finding |\n|---|---|---|\n{table}"
+    # A second table with severities of the first is about other findings.
+    text += "\n## Issues of the tests\n\n| Priority | Issue |\n|---|---|\n| P1 | Slow |\n"
+    read = [(each.severity, str(each.spots[0]) if each.spots else "", each.text) for each in found(text)]
+    assert [*rows, ("P1", "", "Slow")] == read
+
+
 def test_what_a_finding_says() -> None:
     """Its text without its fix, the fix apart, lines from a link, and the status from the table above."""
     loss = found(AUDIT)[1]

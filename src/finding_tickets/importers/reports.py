@@ -236,9 +236,11 @@ class _Report:
             elif block.kind == "Table":
                 rows += [(at, each) for each in self._rows(block, here)]
             at += 1
-        # A table may sum up what is told in sections: there it adds what they leave out.
+        # A table may sum up what is told in sections: there it adds what they leave out. Each row of one
+        # table is a finding of its own.
         for at, row in rows:
-            same = next((index for index, (_, each) in enumerate(found) if each.names & row.names), None)
+            alike = (i for i, (its, each) in enumerate(found) if its != at and each.names & row.names)
+            same = next(alike, None)
             if same is None:
                 found.append((at, row))
             else:
@@ -414,8 +416,11 @@ class _Report:
             body = "\n".join(
                 f"**{labels.get(title, title.capitalize())}:** {cell.raw}" for title, cell in others
             )
+            # A severity such as P1 has the form of an ID.
             ids = {
-                squeeze(cell.plain) for _, cell in others if re.fullmatch(r"\[?[A-Z]+-?\d+\]?", cell.plain)
+                squeeze(cell.plain)
+                for title, cell in others
+                if title != severe and re.fullmatch(r"\[?[A-Z]+-?\d+\]?", cell.plain)
             }
             yield _Piece(
                 head.heading, head.title, head.names | ids, body, severity, self.source.line(row[named].start)
