@@ -51,5 +51,8 @@ def test_two_of_the_same(repository: Repository) -> None:
     repository.ticket("a-1", path="tickets/two.md")
     with pytest.raises(
         BadDataError, match=r"A-1 is the ID of several documents: tickets/one\.md, tickets/two\.md"
-    ):
+    ) as caught:
         repository.load().find("A-1")
+    # What the hint says is so.
+    assert "by its path" in (caught.value.hint or "")
+    assert "a-1" == repository.load().find("tickets/two.md").id.raw.strip("`")

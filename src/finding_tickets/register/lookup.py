@@ -33,7 +33,8 @@ def find(named: Iterable[tuple[str, str, T]], document_id: str) -> T:
     found = [each for each in known if each[0].casefold() == wanted or each[1] == path]
     if len(found) > 1:
         files = ", ".join(path for _, path, _ in found)
-        raise BadDataError(f"{found[0][0]} is the ID of several documents: {files}")
+        hint = "name one by its path, or give it another ID"
+        raise BadDataError(f"{found[0][0]} is the ID of several documents: {files}", hint=hint)
     if not found:
         hint = hint_for([name for name, _, _ in known], wanted)
         raise UsageError(f"no document has the ID {document_id!r}", hint=hint)
