@@ -37,6 +37,7 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
     ("init", "--dry-run"): [],
     ("list", "severity:P2"): [],
     ("graph",): [],
+    ("board",): [],
     ("show", "A-1", "--history"): [],
     ("new", "--title", "It waits", "--severity", "P2", "--with-verifier"): [
         "tickets/A-4.md",
@@ -48,7 +49,7 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
     ("import", LOG, "--dry-run"): [],
     ("set", "A-1", "severity=P1"): ["tickets/A-1.md"],
     ("set", "A-1", "severity=P1", "--dry-run"): [],
-    ("close", "A-1", "--as", "fixed"): [],
+    ("close", "A-1", "--as", "fixed"): ["tickets/A-1.md", EVIDENCE],
     ("close", "A-1", "--as", "wont-fix", "--reason", "rare"): ["tickets/A-1.md"],
     ("close", "A-2", "--as", "duplicate", "--of", "A-1"): ["tickets/A-1.md", "tickets/A-2.md"],
     ("reopen", "A-3", "--reason", "again"): ["tickets/A-3.md"],
@@ -58,6 +59,7 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
     (*PROBE, "--draft", "1"): ["tickets/A-4.md"],
     ("lint",): [],
     ("lint", "--fix"): ["tickets/A-2.md"],
+    ("fix", "A-1", "--dry-run"): [],
     ("verify", "A-1"): [EVIDENCE],
     ("verify", "--stale"): [EVIDENCE],
     ("verify", "A-1", "--at", "HEAD"): [],
@@ -213,7 +215,8 @@ def disorder(place: Place) -> None:
 
 def test_every_command_is_tried() -> None:
     """A command that is added is to be added here."""
-    assert set(COMMANDS) == {line[0] for line in WRITTEN}
+    # Nobody is there to edit: tests of ``edit`` have editors of their own.
+    assert set(COMMANDS) - {"edit"} == {line[0] for line in WRITTEN}
 
 
 @pytest.mark.slow

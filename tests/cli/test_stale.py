@@ -85,7 +85,7 @@ def test_an_input_of_one_ticket_makes_that_one_stale(
     """The message names the input, the other ticket is left alone, and measuring again makes all fresh."""
     verified.write(path, INPUTS[path])
     page = _squeezed(tickets("show", "A-1").out)
-    assert f" stale (changed since it was measured: {path}) " in page
+    assert f"stale (changed since it was measured: {path})" in page
     ran = tickets("verify", "--stale")
     assert [("A-1", path)] == STALE.findall(ran.err)
     assert "measuring A-1\n" in ran.err

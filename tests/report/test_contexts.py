@@ -196,6 +196,8 @@ def samples(metric: str, *values: int) -> tuple[Sample, ...]:
             (None, 5, 1000),
             "peak bytes: at most 1,200 became at most 1,000 (more at 1 of 2 points)",
         ),
+        # One point has no law, and its value is exact.
+        ("syncs", (None, 64), (None, 46), "syncs: 64 became 46"),
         ("raised", (None, 0, 1), ("0", 0, 0), "exceptions at 1 of 2 points became none"),
         ("syncs", ("n", 1, 2), ("n", 1, 2), ""),
         ("syncs", ("n", 1, 2), ("2*n", 2, 4), ""),

@@ -436,6 +436,11 @@ def test_what_is_printed_is_counted(isolation: Isolation) -> None:
     ("target", "more", "message"),
     [
         ("pkg.mod:norms", {}, "missing a required argument: 'n'; it takes --sweep n=1,2,5,9"),
+        (
+            "pkg.steps:Trainer.step",
+            {},
+            "is a method, and there is no object to call it on; probe a script or a test",
+        ),
         ("pkg.mod:norms", {"sweep": ["n=1", "k=1"]}, "got an unexpected keyword argument 'k'"),
         ("pkg.mod:nothing", {}, "pkg.mod: has no function nothing"),
         ("nomod:f", {}, "there is no module nomod"),

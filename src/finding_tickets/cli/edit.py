@@ -19,6 +19,8 @@ from finding_tickets.cli.options import (
     Id,
     OutputFormat,
     Root,
+    Sandbox,
+    Timeout,
     complete_change,
     completes,
     flag,
@@ -183,6 +185,8 @@ def close(
     of: Annotated[str | None, option("ID", "The ticket that it is a duplicate of.")] = None,
     reason: Annotated[str, option("TEXT", "Why, for the record.")] = "",
     force: Annotated[bool, flag("--force", "Close as fixed without a measurement; needs a reason.")] = False,
+    timeout: Timeout = None,
+    sandbox: Sandbox = False,
     dry_run: DryRun = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
@@ -210,7 +214,7 @@ def close(
     if needs_verdict and facts.measured(row).verdict in NOT_FRESH:
         from finding_tickets.cli.verify import verify_one
 
-        measured = verify_one(root, row.id, record=not dry_run)
+        measured = verify_one(root, row.id, timeout, sandbox=sandbox, record=not dry_run)
 
     def verdict_of(current: Document) -> Verdict:
         # The file may have changed since the index read it: the verdict is of what it says now.

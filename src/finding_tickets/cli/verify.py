@@ -157,19 +157,21 @@ def verify(
     return ExitCode.worst(chosen, measured, reached)
 
 
-def verify_one(root: Path, ticket: str, *, record: bool) -> Verification | None:
+def verify_one(
+    root: Path, ticket: str, timeout: float | None, *, sandbox: bool, record: bool
+) -> Verification | None:
     """Measure one document, and record its evidence if wanted.
 
     Raises:
         BadDataError: Its Remediation cannot be read or measured, or its evidence not be written.
     """
-    with Isolation() as isolation:
+    with Isolation(sandbox=sandbox) as isolation:
         register = load_named(root, [ticket]) or load(root)
         sound, _ = measurable(register, [register.find(ticket)])
         if not sound:
             raise BadDataError(f"{ticket} cannot be measured", hint=f"tickets lint {ticket}")
         say(f"measuring {ticket}")
-        settings = settings_of(register, None, None, record=record)
+        settings = settings_of(register, None, timeout, record=record)
         (done,) = Local(isolation).verify(sound, settings, lambda _: None)
     if done.error:
         raise done.error
@@ -323,7 +325,8 @@ def _show(
         for each in map(unpack, packs)
         if verbose or len(packs) == 1 or not each.is_settled
     )
-    if len(packs) > 1:
+    # The table of a matrix says it cell by cell.
+    if len(packs) > 1 and not made:
         pages = chain(pages, [summary_lines(map(unpack, packs), style, width)])
     shown = with_signs if on_terminal else str
     texts = (shown("\n".join(lines)) for lines in pages)

@@ -304,7 +304,10 @@ def _wrong_command(
     if shell := _SHELL.search(_QUOTED.sub("", raw)):
         return f"{shell[0]!r} has no meaning here, for no shell runs this", "quote it to pass it on as it is"
     if kind is None:
-        return f"{target!r} is nothing that Python runs", f"write {_TARGET_FORMS}, without python in front"
+        return (
+            f"{target!r} is nothing that Python runs",
+            f"write {_TARGET_FORMS}, without python or -m in front",
+        )
     if kind != "module" and not _inside_repository(target.partition(":")[0]):
         return f"{target} leaves the repository", None
     if kind == "function" and (len(words) > 1 or named):

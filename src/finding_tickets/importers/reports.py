@@ -35,7 +35,9 @@ MARK = "report:"
 
 # A heading that names a finding: ``[H-01] ...``, ``PERF-3: ...``, ``Finding 4: ...``, ``#7 - ...``.
 _NAMED = re.compile(
-    r"(?:\[(?P<id>[A-Z]{1,12}(?:-?[A-Z0-9]+)*-?\d+)\]|(?P<plain_id>[A-Z]{1,12}(?:-[A-Z0-9]+)*-?\d+)(?=\s*[:.)|\u2013\u2014]|\s-\s)"
+    r"(?:\[(?P<id>[A-Z]{1,12}(?:-?[A-Z0-9]+)*-?\d+)\]|(?P<plain_id>[A-Z]{1,12}(?:-[A-Z0-9]+)*-?\d+)(?=\s*[:.)|\u2013\u2014]|\s-\s"
+    # With nothing but a space behind it only such as F-01 is an ID, and "UTF-8" or "A100 (80GB)" are none.
+    r"|\s*[(\[](?i:critical|high|medium|moderate|low|info|major|minor)|(?<=\b[A-Z]-\d)\s|(?<=-0\d)\s|(?<=\b[A-Z]-\d\d)\s)"
     r"|(?i:finding|issue|bug|vulnerability|problem|defect)s?\s*(?:no\.?\s*)?#?(?P<word_id>[A-Z]{0,4}-?\d+(?:\.\d+)*)"
     r"|#(?P<number>\d+))\s*[:.)|\u2013\u2014-]*\s*(?=\S)"
 )
@@ -81,7 +83,7 @@ _TITLE_COLUMNS = (
     "summary",
     "description",
 )
-_SEVERITY_COLUMNS = re.compile(r"(?:severity|priority|risk|impact)\b.*", re.IGNORECASE)
+_SEVERITY_COLUMNS = re.compile(r"(?:severity|priority|risk|impact|rating|criticality)\b.*", re.IGNORECASE)
 _PLACE_COLUMNS = re.compile(
     r"(?:affected |source |code )?(?:files?|locations?|paths?|where|places?|code)(?:\(s\))?.*"
 )
@@ -236,9 +238,11 @@ class _Report:
             elif block.kind == "Table":
                 rows += [(at, each) for each in self._rows(block, here)]
             at += 1
-        # A table may sum up what is told in sections: there it adds what they leave out.
+        # A table may sum up what is told in sections: there it adds what they leave out. Each row of one
+        # table is a finding of its own.
         for at, row in rows:
-            same = next((index for index, (_, each) in enumerate(found) if each.names & row.names), None)
+            alike = (i for i, (its, each) in enumerate(found) if its != at and each.names & row.names)
+            same = next(alike, None)
             if same is None:
                 found.append((at, row))
             else:
@@ -414,8 +418,11 @@ class _Report:
             body = "\n".join(
                 f"**{labels.get(title, title.capitalize())}:** {cell.raw}" for title, cell in others
             )
+            # A severity such as P1 has the form of an ID.
             ids = {
-                squeeze(cell.plain) for _, cell in others if re.fullmatch(r"\[?[A-Z]+-?\d+\]?", cell.plain)
+                squeeze(cell.plain)
+                for title, cell in others
+                if title != severe and re.fullmatch(r"\[?[A-Z]+-?\d+\]?", cell.plain)
             }
             yield _Piece(
                 head.heading, head.title, head.names | ids, body, severity, self.source.line(row[named].start)

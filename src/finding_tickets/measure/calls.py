@@ -34,7 +34,9 @@ from simcuda.profile import Profile
 
 RUNS_IN_PIECES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 LOCAL = ".<locals>"
-LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+# Other comprehensions have frames of their own, which tell them from the rest of their line.
+INLINED = (ast.ListComp, ast.SetComp, ast.DictComp) if sys.version_info >= (3, 12) else ()
+LOOPS = (ast.For, ast.AsyncFor, ast.While, *INLINED)
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 Line = tuple[str, int, str]

@@ -266,6 +266,11 @@ def _run_function(order: ProbeOrder, root: Path, meter: Meter) -> ProbeRun:
                 signature.bind(**by_name)
         except TypeError as error:
             names = [name for name, each in signature.parameters.items() if each.default is each.empty]
+            if names[:1] == ["self"]:
+                raise WrongTargetError(
+                    f"{order.name}: is a method, and there is no object to call it on",
+                    f"probe a script or a test that calls it, with --within {order.name}",
+                ) from None
             needed = " ".join(f"--sweep {name}=1,2,5,9" for name in names) or "no --sweep"
             raise WrongTargetError(f"{order.name}: {error}", f"it takes {needed}, or a --verifier") from None
     if order.verifier:

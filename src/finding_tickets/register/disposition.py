@@ -107,7 +107,9 @@ def contradicted_folder(ticket: Ticket, vocabulary: Vocabulary) -> tuple[str, st
     name, said = filed
     if (said in UNSETTLED) != (status in UNSETTLED):
         return f"the status is {status}", name
-    if outcome and said in set(Outcome) and (outcome is Outcome.FIXED) != (said == Outcome.FIXED):
+    # "Closed" leaves the outcome open, "invalid" does not.
+    is_decided = said in {*Outcome, Status.INVALID}
+    if outcome and is_decided and (outcome is Outcome.FIXED) != (said == Outcome.FIXED):
         return f"the ticket is {outcome}", name
     return None
 

@@ -508,7 +508,9 @@ def won(row: ReportRow) -> str:
             raised, still = (sum(map(bool, each)) for each in zip(*pairs, strict=True))
             gain = f"{noun} at {raised} of {len(pairs)} points became {still or 'none'}"
         elif None in laws:
-            gain = "{}: at most {:,} became at most {:,}".format(noun, *map(max, zip(*pairs, strict=True)))
+            most = "" if len(set(pairs)) == 1 else "at most "
+            old, new = map(max, zip(*pairs, strict=True))
+            gain = f"{noun}: {most}{old:,} became {most}{new:,}"
         else:
             gain = f"{was} {noun} became {now}" if was == laws[0] else f"{noun}: {was} became {now}"
         less.append(gain + (f" (more at {worse} of {len(pairs)} points)" if worse else ""))
