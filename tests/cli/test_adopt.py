@@ -54,6 +54,21 @@ def test_contradictions_are_those_that_were_planted(made: Made, tickets: Tickets
     assert len(listed) == sum(each.contrary for each in survey(made.root).filed)
 
 
+def test_the_next_of_a_series_and_exports_of_issues(repository: Repository) -> None:
+    """Beside a ticket, a document with the next ID is one, but not a note on the same; issues are, too."""
+    repository.write(
+        "bugs/1.md", "# PERF-1: x\n\n**Importance:** Urgent\n**State:** WIP\n\n## Problem\n\nx\n"
+    )
+    repository.write("bugs/2.md", "# PERF-2: y\n\n**Ticket:** PERF-2\n\nIt is slow.\n")
+    repository.write("bugs/note.md", "# PERF-1: a note\n\n**Ticket:** PERF-1\n\nSeen.\n")
+    repository.write("bugs/plan.md", "# PLAN-2: z\n\n**Ticket:** PLAN-2\n\nLater.\n")
+    meta = "number: 7\ntitle: It breaks\nstate: OPEN\nlabels: [bug]"
+    repository.write("issues/7.md", f"---\n{meta}\n---\n\n### Bug\n\nx\n\n### Versions\n\n1\n")
+    found = survey(repository.root)
+    assert found.folders == {"bugs": 2, "issues": 1}
+    assert {path for path in found.left_out if path.startswith("bugs")} == {"bugs/note.md", "bugs/plan.md"}
+
+
 def test_what_is_fixed_was_not_rejected(repository: Repository) -> None:
     """A folder that says "invalid" is contradicted by "fixed", as one that says "not a bug" is."""
     for folder in ("rejected", "invalid", "not-a-bug", "done"):
@@ -110,10 +125,10 @@ def test_among_tickets_less_will_do(repository: Repository, others: int, is_take
     """What says little is one where two thirds of its folder are tickets: 4 of 6, not 4 of 7."""
     for name in ("A-1", "A-2", "A-3", "A-4"):
         repository.ticket(name, path=f"bugs/{name}.md")
-    repository.write("bugs/A-5.md", "# A-5: It waits\n\nIn the loader.\n")
+    repository.write("bugs/B-5.md", "# B-5: It waits\n\nIn the loader.\n")
     for number in range(others):
         repository.write(f"bugs/{number}.md", "# Notes\n")
-    assert ("bugs/A-5.md" in survey(repository.root).left_out) is not is_taken
+    assert ("bugs/B-5.md" in survey(repository.root).left_out) is not is_taken
 
 
 @pytest.mark.parametrize("options", [[], ["--pyproject"]])

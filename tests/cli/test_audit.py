@@ -56,15 +56,15 @@ def test_a_fix_that_does_not_pass_is_inconclusive(repository: Repository, ticket
 def test_an_error_keeps_a_ticket_from_being_audited_only_where_it_says_what_to_measure(
     repository: Repository, tickets: Tickets
 ) -> None:
-    """The rule is that of ``verify``: either error is said and ends in its code."""
+    """An error that keeps a ticket from it is named, another one counted; either ends in its code."""
     add(repository, "A-1", CLAIMS)
     file = repository.root / "tickets/A-1.md"
     file.write_text(f"{file.read_text()}\n<<<<<<< HEAD\n")
     add(repository, "B-1", "verifyer: x.py")
     ran = tickets("audit", "A-1", "B-1", "--cheat", "perturbed")
     assert ExitCode.BAD_DATA == ran.code
-    assert "error [merge-conflict]" in ran.err
-    assert "B-1: not measured: its Remediation section has an error on line 31\n" in ran.err
+    assert "1 error in other parts of the register; tickets lint prints them\n" in ran.err
+    assert "B-1: not measured: tickets/B-1.md:31:1: error [remediation-key]" in ran.err
     assert ["A-1  1 of 1 cheats in the place of fix caught"] == [
         line for line in ran.out.split("\n") if line.startswith(("A-1", "B-1"))
     ]

@@ -332,6 +332,20 @@ def test_labels_are_added_and_removed(tickets: Tickets, repository: Repository) 
     assert ["one"] == [each.value for each in domains.domains]
 
 
+@pytest.mark.parametrize("labels", [" [perf, cuda]", "\n  - perf\n  - cuda", " perf, cuda"])
+def test_labels_of_front_matter_and_several_signs(
+    tickets: Tickets, repository: Repository, labels: str
+) -> None:
+    """Each value has its own sign or that before it, and a list stays one."""
+    text = f"---\nid: A-1\nseverity: P2\nstatus: open\nlabels:{labels}\n---\n\n# A-1: It waits\n"
+    path = repository.write("tickets/A-1.md", text)
+    assert 0 == tickets("set", "A-1", "labels=+new,old,-perf").code
+    found = repository.load().find("A-1")
+    assert found is not None
+    assert "cuda, new, old" == found.metadata["labels"].raw.strip('[]"')
+    assert ("[cuda, new, old]" in path.read_text()) is (labels != " perf, cuda")
+
+
 @pytest.mark.parametrize(
     ("head", "kept"),
     [

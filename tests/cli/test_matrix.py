@@ -47,7 +47,7 @@ def test_every_cell_is_measured_and_compared(repository: Repository, tickets: Ti
     add(repository, "A-1")
     add(repository, "B-1", claims=BOUND, fix=BY_TORCH)
     declare(repository, v1_99_0=other)
-    ran = tickets("verify", "--all", "--matrix")
+    ran = tickets("verify", "--all", "--matrix", "-v")
     # In B-1 the claim that one read is enough is false with the other torch alone, where that is expected.
     assert ExitCode.GATE_FAILED == ran.code
     assert (
@@ -140,17 +140,17 @@ def test_what_is_stale_in_a_cell_is_measured_there(
     """Nothing where every cell is fresh, one whose evidence is gone, all where the code has changed."""
     add(repository, "A-1")
     declare(repository, v1_99_0=other)
-    first = tickets("verify", "--stale", "--matrix")
+    first = tickets("verify", "--stale", "--matrix", "-v")
     assert 2 == first.out.count("A-1  verified: ")
-    again = tickets("verify", "--stale", "--matrix")
+    again = tickets("verify", "--stale", "--matrix", "-v")
     assert (ExitCode.OK, 0) == (again.code, again.out.count("A-1  verified: "))
     # What was measured before is in the table all the same.
     assert "A-1     verified  verified\n" in again.out
     (repository.root / f"evidence/A-1/simulated-torch{OTHER}-h200-cuda13.json").unlink()
-    one = tickets("verify", "--stale", "--matrix")
+    one = tickets("verify", "--stale", "--matrix", "-v")
     assert f"measuring A-1 (torch {OTHER})\n" in one.err
     repository.write("fixes/a_1/fix.py", FOUND)
-    assert 2 == tickets("verify", "--stale", "--matrix").out.count("A-1  failed: ")
+    assert 2 == tickets("verify", "--stale", "--matrix", "-v").out.count("A-1  failed: ")
 
 
 @pytest.mark.slow

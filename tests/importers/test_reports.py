@@ -245,6 +245,16 @@ def test_rows_of_one_table_are_never_one_finding() -> None:
     assert [*rows, ("P1", "", "Slow")] == read
 
 
+def test_an_id_needs_no_colon() -> None:
+    """``F-01 Title`` and ``VULN-2 (High): title`` name a finding; "UTF-8 decoding" names none."""
+    heads = ["F-01 No seed", "VULN-2 (High): Path", "H-3 Race", "UTF-8 decoding", "A100 (80GB)"]
+    text = "# R\n\n" + "".join(f"## {head}\n\nSee `a.py:{n}`.\n\n" for n, head in enumerate(heads, 1))
+    # A table above says the same again, in another word for the severity.
+    text += "## Issues\n\n| ID | Rating | Title |\n|---|---|---|\n| F-01 | Low | No seed |\n"
+    read = [(each.severity, str(each.spots[0]), each.text) for each in found(text)]
+    assert read == [("P3", "a.py:1", "No seed"), ("P1", "a.py:2", "Path"), ("P1", "a.py:3", "Race")]
+
+
 def test_what_a_finding_says() -> None:
     """Its text without its fix, the fix apart, lines from a link, and the status from the table above."""
     loss = found(AUDIT)[1]

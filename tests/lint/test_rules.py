@@ -418,15 +418,18 @@ def test_unanswered_and_unknown_items(repository: Repository) -> None:
 
 
 def test_unknown_claim(repository: Repository) -> None:
-    """An answer may name a claim or all values of a metric, but none that the ticket does not make."""
-    problems = measured(
-        repository,
-        "claims:",
-        "  found: {syncs: [<= 9, O(params)]}",
+    """An answer may name a claim, all values of a metric, and what `fix` will claim while there is no fix."""
+    answer = [
         "checklist:",
         "  - {item: Count the waits, claims: [found.syncs, 'found.syncs[1]', fix.syncs]}",
-    )
-    assert [("unknown-claim", YAML + 3)] == problems
+    ]
+    claims = ["claims:", "  found: {syncs: [<= 9, O(params)]}"]
+    assert [] == measured(repository, *claims, *answer)
+    # There is a fix now, and nothing is claimed of its waits; of copies, nothing was claimed before.
+    fixed = measured(repository, *claims, "  fix: {d2h: 1}", *answer)
+    copies = measured(repository, *claims, *answer[:1], answer[1].replace("fix.syncs", "fix.d2h"))
+    assert ("unknown-claim", YAML + 4) in fixed
+    assert [("unknown-claim", YAML + 3)] == copies
     assert ExitCode.GATE_FAILED == exit_code(lint(repository.load()))
 
 

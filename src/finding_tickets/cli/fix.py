@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.cli.options import (
@@ -16,7 +17,7 @@ from finding_tickets.cli.options import (
     settings_of,
     today,
 )
-from finding_tickets.cli.output import Format, say, style, write, write_json
+from finding_tickets.cli.output import Format, is_terminal, say, style, used_width, write, write_json
 from finding_tickets.cli.verify import code_of, measurable
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
@@ -30,7 +31,7 @@ from finding_tickets.model.vocabulary import SAME_RESULT, WORKTREE, Verdict
 from finding_tickets.register.actions import edit_of, extending, extending_sidecar
 from finding_tickets.register.index import row_of
 from finding_tickets.register.load import Register, load, load_named
-from finding_tickets.report.text import Sources, law_changes, verification_lines
+from finding_tickets.report.text import Sources, deciding_changes, verification_lines
 from finding_tickets.verify.judge import FIX, FOUND, check, propose, trouble
 from finding_tickets.verify.plan import Plan, plan, verifier_of
 from finding_tickets.verify.verify import verify
@@ -70,11 +71,12 @@ def fix(
         write_json("fix", [{"edit": written, "verification": verification}])
     elif change and dry_run:
         write(change.diff())
-        for each in law_changes(shown) if shown else ():
+        for each in deciding_changes(shown) if shown else ():
             say(f"{each.metric}: {each.text}")
     elif shown:
         code_at = Sources(settings.root).of(done.document.remediation)
-        write("\n".join(verification_lines(shown, style, code_at=code_at, is_brief=True)))
+        width = used_width(sys.stdout) if is_terminal(sys.stdout) else 0
+        write("\n".join(verification_lines(shown, style, width, code_at, is_brief=True)))
     if not change:
         is_reproduced = shown and shown.verdict is Verdict.REPRODUCED
         then = "; change the code, then try again" if is_reproduced else ""

@@ -325,7 +325,8 @@ def _show(
         for each in map(unpack, packs)
         if verbose or len(packs) == 1 or not each.is_settled
     )
-    if len(packs) > 1:
+    # The table of a matrix says it cell by cell.
+    if len(packs) > 1 and not made:
         pages = chain(pages, [summary_lines(map(unpack, packs), style, width)])
     shown = with_signs if on_terminal else str
     texts = (shown("\n".join(lines)) for lines in pages)

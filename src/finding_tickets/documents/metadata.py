@@ -49,7 +49,7 @@ ROWS: Mapping[str, tuple[str, ...]] = {
     for name, labels in {
         "ID": "Ticket ID, ID, Review ID, Ticket, Finding ID, Bug ID, Issue ID, Issue Number, Issue Key",
         "Severity": "Severity, Priority, Severity Level, Severity Rating, Issue Severity, Bug Severity, "
-        "Finding Severity, Risk Level, Risk Rating",
+        "Finding Severity, Risk Level, Risk Rating, Criticality, Importance, Urgency",
         "Status": "Status, State, Current Status, Issue Status, Bug Status, Ticket Status, Finding Status",
         "Resolution": "Resolution, Outcome, Disposition",
         "Batch": "Batch",
@@ -463,6 +463,8 @@ def kind_of(title: Excerpt | None, metadata: Metadata) -> Literal["finding", "re
     stem, name = PurePosixPath(source.path).stem, file_name(source.path, source.vocabulary)
     leading = _leading_id(source, words)
     named = (
+        # An export of an issue.
+        "number" in metadata.entries and metadata.get("Status") and metadata.get("Title"),
         # The heading of a template that was filled in.
         _BOILERPLATE.fullmatch(words) and metadata.get("Status") and metadata.get("Title"),
         source.vocabulary.an_id.fullmatch(stem),

@@ -238,6 +238,11 @@ class Remediation(Record):
     span: Span
     digest: str
 
+    @property
+    def claim_names(self) -> frozenset[str]:
+        """What an answer may name: claims, and a metric with several values as a whole."""
+        return frozenset(name for each in self.claims for name in (each.id, f"{each.variant}.{each.metric}"))
+
     def answer_to(self, item: str) -> Answer | None:
         """The answer to an item of the checklist, compared without case, markup and punctuation."""
         wanted = squeeze(item)

@@ -143,17 +143,23 @@ def setting(edit: DocumentEdit, name: str, given: Sequence[str]) -> None:
         _set_title(edit, [one_line(f"{TITLE}=", text) for text in given])
         return
     known, key = _key_for(name, edit.document)
-    signed = [(value[:1] if key.several and value[:1] in ("+", "-") else "", value) for value in given]
-    texts = [
-        (sign, one_line(f"{known}=", text))
-        for sign, value in signed
-        for text in (_SEPARATORS.split(value.removeprefix(sign)) if key.several else [value])
-    ]
+    texts: list[tuple[str, str]] = []
+    for value in given:
+        sign = ""
+        for piece in _SEPARATORS.split(value) if key.several else [value]:
+            # What follows without a sign has that before it: ``+x,y,-z``.
+            sign = piece[:1] if key.several and piece[:1] in ("+", "-") else sign
+            texts.append((sign, one_line(f"{known}=", piece.removeprefix(sign))))
     # Without a sign the values are all that there are.
     kept: dict[str, None] = {}
+    row = row_of(edit.page, key.labels)
+    raw = row[1].raw if row else ""
+    is_list = raw.startswith(("[", "- "))
     if all(sign for sign, _ in texts):
-        row, stated = row_of(edit.page, key.labels), getattr(edit.document, key.field, ())
-        there = [each.value for each in stated] or _SEPARATORS.split(plain(row[1].raw) if row else "")
+        stated = getattr(edit.document, key.field, ())
+        # Of a list in front matter, the items.
+        pieces = _SEPARATORS.split(plain(re.sub(r"(?m)^\[|\]$|^[ \t]*- ", ",", raw) if is_list else raw))
+        there = [each.value for each in stated] or [each.strip("\"' \t\r\n") for each in pieces]
         kept = dict.fromkeys(filter(None, there))
     for sign, text in texts:
         if sign == "-" and text not in kept:
@@ -162,7 +168,7 @@ def setting(edit: DocumentEdit, name: str, given: Sequence[str]) -> None:
         if sign == "-":
             del kept[text]
     values = list(kept)
-    if key.several and not key.field:
+    if key.several and not key.field and not is_list:
         values = [", ".join(values)] if values else []
     if key.required and not values:
         raise UsageError(f"{known} must not be empty")
@@ -400,7 +406,7 @@ def _reads(document: Document, key: MetadataKey, values: Sequence[str], vocabula
         for label, text in document.metadata.items()
         if squeeze(label) in labels
     ]
-    if (values[0] if values else "") not in rows:
+    if ", ".join(values) not in rows:
         return False
     if not values or not hasattr(document, key.field):
         return stated is None

@@ -32,7 +32,7 @@ _RESOLUTION = MetadataKey(("Resolution",))
 _FIELDS = frozenset({"outcome", "resolution", "closed", "evidence", "corrections", TITLES})
 _CLOSED, _REOPENED = "Resolution", "Reopened"
 _BEFORE = (SectionKind.REMEDIATION, SectionKind.APPENDIX)
-_DECIDING = ("found", "fix")
+_DECIDING = ("found.", "fix.")
 """The variants on whose claims a verdict rests."""
 
 
@@ -156,11 +156,10 @@ def _ticket(edit: DocumentEdit) -> Ticket:
 
 def _answered(ticket: Document) -> list[int]:
     """The items, from 1, that claims answer on which the verdict rests; the others are for people."""
-    answers = [
-        ticket.remediation.answer_to(item.text) if ticket.remediation else None for item in ticket.checklist
-    ]
-    variants = [{claim.partition(".")[0] for claim in each.claims} if each else set() for each in answers]
-    return [number for number, each in enumerate(variants, 1) if each and each.issubset(_DECIDING)]
+    block = ticket.remediation
+    answers = [block.answer_to(item.text) if block else None for item in ticket.checklist]
+    known = {name for name in block.claim_names if name.startswith(_DECIDING)} if block else set()
+    return [at for at, each in enumerate(answers, 1) if each and each.claims and known >= {*each.claims}]
 
 
 def _resolutions(edit: DocumentEdit) -> list[DocumentPart]:

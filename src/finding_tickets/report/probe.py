@@ -308,6 +308,7 @@ class ProbedFinding:
         times = "once" if count == "1" else f"{count if count.isdecimal() else f'`{count}`'} times"
         if site.cost.law is None and len(set(site.cost.values)) > 1:
             times = f"{min(site.cost.values)} to {max(site.cost.values)} times"
+        when = f"in each call of `{self.within}`" if self.within else f"in a run of `{probed.target}`"
         module, _, function = probed.function.rpartition(":")
         places: tuple[Place, ...] = ()
         if (self.root / here.file).is_file():
@@ -348,12 +349,12 @@ class ProbedFinding:
         content = {
             "title": f"{subject} {effect} in {here.file}:{here.line}",
             "severity": SEVERITY,
-            "summary": f"Line {here.line} of `{here.file}` {effect} {times} in a run of `{probed.target}`.",
+            "summary": f"Line {here.line} of `{here.file}` {effect} {times} {when}.",
             "description": render("probed.md.j2", context, self.templates).strip(),
             "recommended_fix": "To be written: what to do instead, and what that costs.",
             "locations": places,
             "categories": (category,) if category in categories else (),
-            "checklist": (f"Line {here.line} {effect} less often, with the same result",),
+            "checklist": (f"Line {here.line} {effect} less often", "The result is the same"),
         }
         return draft_of({**content, **given}, "the draft"), Attached(
             remediation="probed.yaml.j2", context=context

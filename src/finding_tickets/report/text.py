@@ -255,9 +255,18 @@ def circumstances(verification: Verification) -> str:
 
 
 def deciding_changes(verification: Verification) -> list[LawChange]:
-    """The laws that tell the finding: those that the fix changed and that are not 0; else all."""
+    """What tells the finding: the laws that the fix changed and that are not 0; else all."""
     changes = list(law_changes(verification))
-    return [each for each in changes if each.before != each.after and each.text != "0"] or changes
+    deciding = [each for each in changes if each.before != each.after and each.text != "0"] or changes
+    return [_in_words(each, verification.claims) for each in deciding]
+
+
+def _in_words(change: LawChange, claims: Iterable[ClaimResult]) -> LawChange:
+    """Without a law its range alone, or of the fix a bound that is claimed of all points and holds."""
+    before, after = (law and law.removeprefix(f"{NO_LAW}, ") for law in (change.before, change.after))
+    about = [each for each in claims if (each.variant, each.metric) == (AFTER, change.metric) and each.holds]
+    bounds = (each.claimed for each in about if each.claimed[:1] == "<" and " where " not in each.claimed)
+    return LawChange(change.metric, before, after if after == change.after else next(bounds, after))
 
 
 def brief_reason(verification: Verification) -> str:
@@ -272,14 +281,15 @@ def brief_reason(verification: Verification) -> str:
     return reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}…"
 
 
-def _change_rows(verification: Verification) -> list[Sequence[TableCell]]:
-    """Before and after of the metrics that tell the finding, or else the times."""
+def _change_section(verification: Verification) -> TextSection:
+    """Before and after of the metrics that tell the finding, and times; a bound is cut, laws stay whole."""
     from finding_tickets.claims.check import at_text
 
     rows = [(each.metric, each.text) for each in deciding_changes(verification)]
     for each in verification.timings:
         rows += [(f"{each.variant}/{each.reference}", f"{each.text} at {at_text(each.at)}")]
-    return _at_most(MOST_METRICS, rows)
+    is_cut = any("-> <" in text for _, text in rows)
+    return TextSection("", _at_most(MOST_METRICS, rows), is_cut=is_cut)
 
 
 def _at_most(most: int, rows: Sequence[Sequence[TableCell]]) -> list[Sequence[TableCell]]:
@@ -292,7 +302,7 @@ def _at_most(most: int, rows: Sequence[Sequence[TableCell]]) -> list[Sequence[Ta
 
 def brief_sections(verification: Verification, code_at: CodeAt | None = None) -> Iterator[TextSection]:
     """Half a screen: what changed, the lines that cost it, how many claims hold, and those to look at."""
-    yield TextSection("", _change_rows(verification))
+    yield _change_section(verification)
     yield TextSection("", [*_lines_that_matter(verification, code_at)], is_cut=True)
     is_false = verification.verdict in {Verdict.REFUTED, Verdict.FAILED}
     noted = [
@@ -566,7 +576,7 @@ def document_text(
     head += wrapped(printable(" · ".join((*decided, row.path))), width)
     verdict = wrapped(verdict_text(entry.measured.verdict, plainly, width, said), width)
     head += [style(line, COLOURS.get(entry.measured.verdict, "red")) for line in verdict]
-    head += section_lines(TextSection("", _change_rows(done)), style, width) if done else []
+    head += section_lines(_change_section(done), style, width) if done else []
     text = ""
     with suppress(OSError):
         text = render(_to_read(entry.document, (facts.root / row.path).read_bytes()))

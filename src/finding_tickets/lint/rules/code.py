@@ -84,7 +84,9 @@ def quoted_code(document: Document, context: Context) -> Iterator[Remark]:
 def _is_about_this_code(document: Document, context: Context) -> bool:
     """Whether the code is in this repository, as far as anybody says, and was not changed by the fix."""
     settled = outcome_of(document) is Outcome.FIXED or status_of(document) is Status.FIXED
-    return context.code.has_code and document.code_repository is None and not settled
+    refs = document.remediation.variants if document.remediation else {}
+    changed = settled or ("fix" in refs and "found" in refs and refs["found"].revision)
+    return context.code.has_code and document.code_repository is None and not changed
 
 
 def _citations(document: Document) -> Iterator[Citation]:

@@ -82,9 +82,10 @@ def answers(document: Document, context: Context) -> Iterator[Remark]:
     block = document.remediation
     if block is None:
         return
-    # A metric with several values may be named as a whole.
-    wholes = (f"{claim.variant}.{claim.metric}" for claim in block.claims)
-    known = sorted({*wholes, *(claim.id for claim in block.claims)})
+    known = sorted(block.claim_names)
+    # What the fix will be claimed to cost may be named before there is a fix.
+    if "fix" not in block.variants and not any(claim.variant == "fix" for claim in block.claims):
+        known += [f"fix.{metric}" for metric in {SAME_RESULT, *(claim.metric for claim in block.claims)}]
     items = {squeeze(item.text) for item in document.checklist}
     for answer in block.checklist:
         for name in answer.claims:
