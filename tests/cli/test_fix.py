@@ -70,6 +70,7 @@ def test_from_a_script_that_waits_to_a_closed_ticket(
     # Nothing has changed yet.
     done = tickets("fix", "B1-PT-01")
     assert (3, True) == (done.code, "found and fix are the same code" in done.out), done.err
+    assert "nothing was written; change the code" in done.err
     pinned.write("train.py", f"{SLOW}# not yet\nimport math\n")
     done = tickets("fix", "B1-PT-01")
     assert (1, True) == (done.code, "costs what the code as found does" in done.err), done.err

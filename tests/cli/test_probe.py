@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.report.probe import ProbedFinding, probe_lines, site_of
+from finding_tickets.report.probe import ProbedFinding, doubts, probe_lines, site_of
 from finding_tickets.report.text import plainly
 from finding_tickets.verify.probing import Probed, ProbedCost, ProbedSite
 
@@ -291,6 +291,14 @@ def made_up(*sites: ProbedSite) -> Probed:
 def draft_of(probed: Probed, root: Path) -> tuple[Draft, Attached]:
     """The ticket about the first site."""
     return ProbedFinding(probed, probed.sites[0], root, root, "tickets probe a:f", "a:f").ticket((), {})
+
+
+def test_a_file_of_tests_is_no_test() -> None:
+    """Run as a script it defines them, and runs none: the user is told how to name one."""
+    idle = replace(
+        made_up(), kind="script", target="tests/test_it.py", metrics={"launches": ProbedCost((0, 0))}
+    )
+    assert "tests/test_it.py::test_it" in list(doubts(idle))[-1]
 
 
 def test_claims_without_a_law_are_ranges(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from finding_tickets.ground.files import FileChange, fixes_folder, rewrite
 from finding_tickets.ground.git import GitError
 from finding_tickets.measure.isolation import Isolation
 from finding_tickets.model.ticket import Claim, Remediation, VariantRef
-from finding_tickets.model.vocabulary import SAME_RESULT, WORKTREE
+from finding_tickets.model.vocabulary import SAME_RESULT, WORKTREE, Verdict
 from finding_tickets.register.actions import edit_of, extending, extending_sidecar
 from finding_tickets.register.index import row_of
 from finding_tickets.register.load import Register, load, load_named
@@ -78,7 +78,9 @@ def fix(
         width = used_width(sys.stdout) if is_terminal(sys.stdout) else 0
         write("\n".join(verification_lines(shown, style, width, code_at, is_brief=True)))
     if not change:
-        say(f"{trial.id}: nothing was written")
+        is_reproduced = shown and shown.verdict is Verdict.REPRODUCED
+        then = "; change the code, then try again" if is_reproduced else ""
+        say(f"{trial.id}: nothing was written{then}")
     elif not dry_run:
         said = "has the fix and its claims now" if change.old != change.new else "has the fix already"
         say(f"{trial.id}: {change.path} {said}")

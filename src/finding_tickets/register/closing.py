@@ -84,7 +84,9 @@ def closing(
         # Nothing is called fixed that no measurement shows to be fixed.
         if verdict is not Verdict.VERIFIED:
             message = f"{ticket.id.value} is {verdict}, not verified: it stays open"
-            hint = f"tickets verify {ticket.id.value}, or --force with a --reason"
+            # What is reproduced was measured, and a fix is what it lacks.
+            step = "fix" if verdict is Verdict.REPRODUCED else "verify"
+            hint = f"tickets {step} {ticket.id.value}, or --force with a --reason"
             raise GateError(message, hint=hint)
         if whole.remediation and whole.remediation.decision == "keep":
             message = f"what is verified of {ticket.id.value} is the decision to keep the code, not a fix"

@@ -214,6 +214,8 @@ def doubts(probed: Probed, *, verbose: bool = False) -> Iterator[str]:
         yield f"the target printed {probed.printed} bytes, which are not shown"
     if not probed.errors and not any(probed.metrics["launches"].values if probed.points else ()):
         yield "the target launched nothing on the device: does it use the device cuda?"
+        if probed.kind == "script" and PurePosixPath(probed.target).name.startswith("test_"):
+            yield f"a script runs none of its tests: name one, such as {probed.target}::test_it"
 
 
 def probe_item(probed: Probed) -> dict[str, Any]:
