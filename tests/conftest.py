@@ -24,6 +24,9 @@ from finding_tickets.report.templates import TemplateSandbox
 
 # Hundreds of tests start the tool: compiling it each time would take longer than most of them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# readline, which pytest loads, exports the width of some terminal, and COLUMNS counts in a pipe, too.
+os.environ.pop("COLUMNS", None)
+os.unsetenv("COLUMNS")
 sys.dont_write_bytecode = False
 # How long an example takes depends on the machine, and the repository keeps no examples that failed.
 settings.register_profile("quick", deadline=None, database=None, max_examples=20)
