@@ -374,6 +374,7 @@ EDITS: dict[str, tuple[str, int, str]] = {
     "another ID": ("sed -i s/B1-PT-01/B1-PT-03/", 2, "the new text is the finding B1-PT-03, not the finding"),
     "no text": ("truncate -s 0", 2, "the new text is no document: the file is empty"),
     "an error": ("sed -i s/syncs:/sinks:/", 4, "error [unknown-metric]"),
+    "a word that set refuses": ("sed -i s/P2/P77/", 4, "[unknown-word]"),
     "a failure": ("false", 2, "the editor ended with 1"),
     "no editor": ("no-such-editor", 2, "the editor 'no-such-editor' cannot be started"),
     "a quote": ("sed '", 2, "cannot be started: No closing quotation"),

@@ -293,6 +293,12 @@ def draft_of(probed: Probed, root: Path) -> tuple[Draft, Attached]:
     return ProbedFinding(probed, probed.sites[0], root, root, "tickets probe a:f", "a:f").ticket((), {})
 
 
+def test_options_of_the_script_follow_two_dashes(tickets: Tickets) -> None:
+    """Where they were typed as for Python, the message says so."""
+    ran = tickets("probe", "train.py", "--steps", "6")
+    assert (2, True) == (ran.code, "follow --: tickets probe train.py -- --steps 5" in ran.err)
+
+
 def test_a_file_of_tests_is_no_test() -> None:
     """Run as a script it defines them, and runs none: the user is told how to name one."""
     idle = replace(

@@ -113,7 +113,9 @@ def edit(ticket: Id, root: Root = HERE) -> ExitCode:
         _, reported = read_document(data, document.path, listing.config.vocabulary)
         source = Source(document.path, data, listing.config.vocabulary)
         found = examine(source, document, reported, Context(alone))
-        return [breach.problem for breach in found if breach.problem.level is Level.ERROR]
+        # A word that ``set`` refuses is an error here, too.
+        problems = [breach.problem for breach in found]
+        return [each for each in problems if each.level is Level.ERROR or each.rule == "unknown-word"]
 
     try:
         steps = [replacing(before, copy.read_bytes(), errors_of)]

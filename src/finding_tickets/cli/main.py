@@ -93,7 +93,11 @@ def run(arguments: Sequence[str]) -> int:
         is_overview = words in (["--help"], ["-h"], ["--version"])
         application(wanted or COMMANDS, load=not is_overview).main(words, prog_name="tickets")
     except SystemExit as end:
-        return int(end.code or 0)
+        code = int(end.code or 0)
+        # Who probes a script types its options where Python takes them.
+        if code == ExitCode.USAGE and words[0] == "probe" and "--" not in words:
+            say("arguments of the target follow --: tickets probe train.py -- --steps 5")
+        return code
     except TicketsError as error:
         say_error(error)
         return error.exit_code
