@@ -95,7 +95,7 @@ def run(arguments: Sequence[str]) -> int:
     except SystemExit as end:
         code = int(end.code or 0)
         # Who probes a script types its options where Python takes them.
-        if code == ExitCode.USAGE and words[0] == "probe" and "--" not in words:
+        if code == ExitCode.USAGE and words[:1] == ["probe"] and "--" not in words:
             say("arguments of the target follow --: tickets probe train.py -- --steps 5")
         return code
     except TicketsError as error:
