@@ -47,7 +47,7 @@ from finding_tickets.register.actions import Step, edit_of, one_line, relating, 
 from finding_tickets.register.closing import Closing, closing, original_of, reopening
 from finding_tickets.register.disposition import SETTLED_AS
 from finding_tickets.register.index import Listing, Row, list_rows, row_of
-from finding_tickets.register.load import Register
+from finding_tickets.register.load import Register, read_one
 from finding_tickets.register.query import Facts
 
 OUTCOMES = ", ".join(SETTLED_AS)
@@ -245,7 +245,7 @@ def _say_what_is_left(listing: Listing, row: Row) -> None:
     from finding_tickets.lint.contradictions import contradictions_in
 
     config, data = listing.config, (listing.root / row.path).read_bytes()
-    document = Facts(listing.root, config, (row,)).document(row)
+    document = read_one(listing.root, row.path, config, data)
     if document is None:
         return
     left = [str(number) for number, item in enumerate(document.checklist, 1) if not item.done]
