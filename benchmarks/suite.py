@@ -27,6 +27,7 @@ NAMES = (
     "laws",
     "simulation",
     "verify_all",
+    "trust",
     "ten_tickets",
     "throughput",
 )

@@ -24,7 +24,7 @@ from typing import Any
 from benchmarks.command import main
 from benchmarks.processes import busy, empty_cache, on, usable, used
 from benchmarks.result import Bound, Number, Result, Size
-from finding_tickets.measure.isolation import Isolation, Task
+from finding_tickets.measure.processes.isolation import Isolation, Task
 from finding_tickets.measure.tasks import CHOICE
 from finding_tickets.register.load import load
 from finding_tickets.verify.verify import Settings, verify

@@ -24,7 +24,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import mean
@@ -163,7 +163,11 @@ def loops(root: Path, folder: Path, processors: int) -> Side:
     """A process for each processor, which measures its part of all orders."""
     folder.mkdir()
     plans = [todo for document in load(root).documents if (todo := plan(document, root))]
-    orders = [asdict(job) for todo in plans for job in todo.jobs("simulated", root).values()]
+    orders = []
+    for jobs in (list(todo.jobs("simulated").values()) for todo in plans):
+        # All variants in turn, and nothing is compared.
+        variants = {name: path for job in jobs for name, path in job.variants.items()}
+        orders.append(asdict(replace(jobs[0], variants=variants, keeps=False)))
     parts = [folder / f"orders-{place}" for place in range(processors)]
     for place, part in enumerate(parts):
         part.write_text("".join(f"{json.dumps(order)}\n" for order in orders[place::processors]), "utf-8")

@@ -15,7 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
     from finding_tickets.errors import BadDataError
-    from finding_tickets.measure.isolation import Isolation
+    from finding_tickets.measure.processes.isolation import Isolation
     from finding_tickets.model.verification import Verification
     from finding_tickets.register.load import Register
     from finding_tickets.verify.verify import Settings
@@ -103,7 +103,7 @@ def pytest_collection_modifyitems(
 def _items(session: pytest.Session, config: pytest.Config) -> Iterator[TicketItem]:
     from finding_tickets.errors import TicketsError
     from finding_tickets.gate.check import broken
-    from finding_tickets.measure.isolation import Isolation
+    from finding_tickets.measure.processes.isolation import Isolation
     from finding_tickets.register.config import find_root
     from finding_tickets.register.load import load
     from finding_tickets.verify.plan import verifier_of

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO, TextIOWrapper
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import settings
 from jinja2 import Environment
 
-from finding_tickets.measure.isolation import PRELOADED, Isolation
+from finding_tickets.__main__ import main
+from finding_tickets.measure.processes.isolation import PRELOADED, Isolation
 from finding_tickets.register.load import Register, load
 from finding_tickets.report.templates import TemplateSandbox
 
@@ -28,12 +32,37 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.pop("COLUMNS", None)
 os.unsetenv("COLUMNS")
 sys.dont_write_bytecode = False
+# As where the tool measures: teams of threads wait for each other for ever where their number changes.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # How long an example takes depends on the machine, and the repository keeps no examples that failed.
 settings.register_profile("quick", deadline=None, database=None, max_examples=20)
 settings.register_profile("full", deadline=None, database=None)
 # A shell lets its background jobs ignore interrupts; the commands that tests interrupt must not inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+LONGEST = (
+    "tests/benchmarks/test_suite.py",
+    "tests/founding/test_audit.py",
+    "tests/test_faults.py",
+    "tests/simcuda/test_op_db.py",
+    "tests/executors/test_cluster.py",
+    "tests/test_nothing_touched.py",
+    "tests/test_ten_commits.py",
+    "tests/test_tutorial.py",
+    "tests/documents/test_fuzz.py",
+    "tests/gate/test_audit.py",
+    "tests/cli/test_check.py",
+    "tests/executors/test_node.py",
+    "tests/cli/test_terminal.py",
+    "tests/report/test_html_in_browser.py",
+    "tests/contract/test_evidence.py",
+    "tests/contract/test_edits.py",
+    "tests/cli/test_verify.py",
+    "tests/verify/test_verify.py",
+    "tests/recordings/test_record.py",
+    "tests/verify/test_probing.py",
+)
+"""The files whose tests take longest, quick and slow, the longest first."""
 MOST_WORKERS = 8
 QUICK = "not slow"
 
@@ -54,12 +83,28 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Outside the quick suite properties count as slow: ``-m slow`` tries them with many examples."""
+    """Files that take long come first: the last one to begin should not keep the others waiting.
+
+    Outside the quick suite properties count as slow: ``-m slow`` tries them with many examples.
+    """
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
     if config.option.markexpr == QUICK:
         return
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep what collecting tests loads, torch too, out of every garbage collection from then on."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 TICKET = """\
@@ -176,6 +221,8 @@ def git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Git:
 
 Server = Callable[..., Isolation]
 TEMPORARY = tempfile.gettempdir()
+# The commands that start a server.
+MEASURING = ("audit", "check", "fix", "history", "probe", "verify")
 
 
 class SharedIsolation(Isolation):
@@ -208,8 +255,8 @@ def isolation(server: Server) -> Isolation:
     return server()
 
 
-@pytest.fixture(autouse=True)
-def _commands_share_servers(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def _commands_share_servers(server: Server) -> Iterator[None]:
     """A command that runs in this process measures on a server of the session, unless it needs its own."""
 
     @contextmanager
@@ -230,7 +277,52 @@ def _commands_share_servers(server: Server, monkeypatch: pytest.MonkeyPatch) -> 
             return Isolation(modules, workers, at_once=at_once, **options)
         return borrow(modules)
 
-    monkeypatch.setattr("finding_tickets.measure.isolation.Isolation", share)
+    with pytest.MonkeyPatch.context() as patch:
+        # Commands that are loaded by now have the name, others will take it from its module.
+        for name in ("measure.processes.isolation", *(f"cli.{command}" for command in MEASURING)):
+            if module := sys.modules.get(f"finding_tickets.{name}"):
+                patch.setattr(module, "Isolation", share)
+        yield
+
+
+class Ended(NamedTuple):
+    """How a command line ended, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run_here(root: Path, *words: str, environment: Mapping[str, str] | None = None, stdin: str = "") -> Ended:
+    """Run ``tickets`` in the folder ``root`` as a process would, with ``environment`` alone if given.
+
+    It runs in this process, on a server of the session: starting one takes longer than most measurements.
+    """
+    written = (BytesIO(), BytesIO())
+    out, err = (TextIOWrapper(stream, encoding="utf-8") for stream in written)
+    with pytest.MonkeyPatch.context() as patch:
+        if environment is not None:
+            for name in set(os.environ) - set(environment):
+                patch.delenv(name)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+        patch.chdir(root)
+        patch.setattr(sys, "argv", ["tickets", *words])
+        patch.setattr(sys, "stdin", TextIOWrapper(BytesIO(stdin.encode()), encoding="utf-8"))
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        # The program does without collection and expects to end.
+        patch.setattr(gc, "freeze", lambda: None)
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        finally:
+            gc.enable()
+    for stream in (out, err):
+        stream.flush()
+    return Ended(code, *(stream.getvalue().decode() for stream in written))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -248,7 +340,21 @@ def _templates_are_compiled_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def _numbers() -> Iterator[int]:
+    """1, 2, 3, ..."""
+    return count(1)
+
+
+@pytest.fixture
+def tmp_path(_numbers: Iterator[int], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty folder; pytest's own looks through those of all tests before for a name that is free."""
+    return tmp_path_factory.mktemp(f"test-{next(_numbers)}", numbered=False)
+
+
 @pytest.fixture(autouse=True)
-def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _cache(
+    _numbers: Iterator[int], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No test sees what another one, or the user, has had read before."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / f"cache-{next(_numbers)}"))

@@ -51,6 +51,18 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in {heading.lower().replace(" ", "-") for heading in headings}
 
 
+def test_every_test_that_security_names_exists() -> None:
+    """Each promise of the page is tried by tests that are there under these names."""
+    named = set(re.findall(r"`(test_\w+)`", read("docs/security.md")))
+    there = {
+        name
+        for file in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"^def (test_\w+)", file.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert named
+    assert named <= there, named - there
+
+
 def test_the_readme_lists_every_command() -> None:
     """The README's table of commands has each one, and no other."""
     documented = re.findall(r"^\| `tickets ([a-z]+)", read("README.md"), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The tool as a user runs it: in a process of its own, on a repository of its own."""
+"""The tool as a user runs it, on a repository of its own, once in a process of its own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import Ended, run_here
 
 ROOT = Path(__file__).parents[1]
 
@@ -62,16 +63,15 @@ if __name__ == "__main__":
 """
 
 
-def tickets(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def tickets(root: Path, *arguments: str) -> Ended:
     """Run ``tickets`` in ``root``."""
-    command = [sys.executable, "-m", "finding_tickets", *arguments]
-    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120, check=False)
+    return run_here(root, *arguments)
 
 
 def verification(root: Path, ticket: str) -> dict[str, Any]:
     """What ``tickets verify --format json`` says of one ticket."""
     done = tickets(root, "verify", ticket, "--format", "json")
-    envelope = json.loads(done.stdout)
+    envelope = json.loads(done.out)
     assert (1, "verification", 1) == (envelope["schema_version"], envelope["kind"], len(envelope["data"]))
     result: dict[str, Any] = envelope["data"][0]
     return result
@@ -149,32 +149,33 @@ def test_a_wait_added_to_a_fix_is_caught_with_its_line(founding: Path) -> None:
 
 def test_a_ticket_written_by_hand_is_verified_by_convention(log: Path) -> None:
     """A Markdown file dropped into the folder needs no more than claims: the rest follows from its ID."""
-    done = tickets(log, "verify", "log-7")
+    command = [sys.executable, "-m", "finding_tickets", "verify", "log-7"]
+    done = subprocess.run(command, cwd=log, capture_output=True, text=True, timeout=120, check=False)
     assert 0 == done.returncode, done.stderr
     assert "verified" in done.stdout
-    shown = json.loads(tickets(log, "list", "--format", "json").stdout)["data"]
+    shown = json.loads(tickets(log, "list", "--format", "json").out)["data"]
     assert [("LOG-7", "P1", "open", "verified")] == [
         (item["id"], item["severity"], item["status"], item["verdict"]) for item in shown
     ]
-    assert "losses" in tickets(log, "report").stdout
+    assert "losses" in tickets(log, "report").out
 
 
 @pytest.mark.slow
 def test_measuring_again_changes_no_byte_of_the_evidence(log: Path) -> None:
     """Evidence is a function of its inputs."""
-    assert 0 == tickets(log, "verify", "--all").returncode
+    assert 0 == tickets(log, "verify", "--all").code
     before = {path: path.read_bytes() for path in (log / "evidence").rglob("*.json")}
     assert before
-    assert 0 == tickets(log, "verify", "--all").returncode
+    assert 0 == tickets(log, "verify", "--all").code
     assert before == {path: path.read_bytes() for path in (log / "evidence").rglob("*.json")}
 
 
 @pytest.mark.slow
 def test_a_change_to_the_code_makes_the_evidence_stale(log: Path) -> None:
     """A verdict counts only for the code that was measured."""
-    assert 0 == tickets(log, "verify", "--all").returncode
+    assert 0 == tickets(log, "verify", "--all").code
     (log / "fixes/log_7/fix.py").write_text(FIX + "\n# changed\n")
-    (item,) = json.loads(tickets(log, "list", "--format", "json").stdout)["data"]
+    (item,) = json.loads(tickets(log, "list", "--format", "json").out)["data"]
     assert "stale" == item["verdict"]
 
 
@@ -203,10 +204,10 @@ def test_a_broken_verifier_is_inconclusive_and_says_why(log: Path, broken: str, 
     """A verifier that cannot run proves nothing: exit code 3, the reason, no traceback."""
     (log / "verifiers/log_7.py").write_text(broken)
     done = tickets(log, "verify", "LOG-7")
-    assert 3 == done.returncode
-    assert "inconclusive" in done.stdout
-    assert reason in done.stdout
-    assert "Traceback" not in done.stdout + done.stderr
+    assert 3 == done.code
+    assert "inconclusive" in done.out
+    assert reason in done.out
+    assert "Traceback" not in done.out + done.err
 
 
 @pytest.mark.slow
@@ -215,17 +216,17 @@ def test_a_claim_about_an_unknown_variable_names_the_known_ones(log: Path) -> No
     ticket = log / "tickets/log.md"
     ticket.write_text(HAND_WRITTEN.replace("syncs: losses", "syncs: loses"))
     done = tickets(log, "verify", "LOG-7")
-    assert 4 == done.returncode
+    assert 4 == done.code
     # Title 1, table 3-7, Summary 9-11, Remediation 13, fence 15, claims 16: found stands on line 17.
-    assert "tickets/log.md:17" in done.stderr
-    assert "losses" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert "tickets/log.md:17" in done.err
+    assert "losses" in done.err
+    assert "Traceback" not in done.err
 
 
 @pytest.mark.slow
 def test_a_misspelt_id_is_refused_and_the_others_are_verified(log: Path) -> None:
     """Exit code 2 names the candidates; the rest of the work is done."""
     done = tickets(log, "verify", "LOG-8", "LOG-7")
-    assert 2 == done.returncode
-    assert "LOG-7" in done.stderr
-    assert "verified" in done.stdout
+    assert 2 == done.code
+    assert "LOG-7" in done.err
+    assert "verified" in done.out

@@ -32,8 +32,8 @@ pytestmark = [
     ),
 ]
 
-KILLS = 50
-ROUNDS = 5
+KILLS = 20
+ROUNDS = 4
 SEED = 6
 SECONDS_TO_END = 5.0
 TICKETS = (sys.executable, "-m", "finding_tickets")
@@ -193,13 +193,14 @@ def test_a_killed_run_leaves_valid_evidence_and_nothing_else(
     chance = random.Random(f"{SEED}-{number}")  # noqa: S311 - chance, not secrecy
     # A trailing space is no part of what is read, and makes the content another.
     old = {name: content + b" " for name, content in complete.items()} if number % 2 else {}
-    for _ in range(KILLS // ROUNDS):
+    # Each at a moment of its own share of the time that a run takes.
+    for share in range(number, KILLS, ROUNDS):
         place.restore(old)
         shutil.rmtree(place.around / "cache", ignore_errors=True)
         mark = uuid4().hex
         with place.verifying(mark) as run:
             with suppress(subprocess.TimeoutExpired):
-                run.wait(chance.uniform(0, seconds))
+                run.wait(chance.uniform(share, share + 1) / KILLS * seconds)
             run.kill()
         assert [] == eventually(partial(place.left, mark))
         found = place.evidence()
@@ -253,14 +254,16 @@ def test_an_interrupted_run_goes_on_where_it_was(place: Broken, undisturbed: tup
     place.hold.touch()
     try:
         with place.verifying("") as run:
-            assert [] == eventually(lambda: [] if {"A-2", "A-3"} == place.recorded() else ["missing"], 120)
+            assert [] == eventually(lambda: [] if {"A-1", "A-2"} <= place.recorded() else ["missing"], 120)
             run.kill()
     finally:
         place.hold.unlink()
+    # With two processors the variants of the last one keep both, before those of A-3 are compared.
+    missing = set(IDS) - place.recorded()
+    assert {"A-4"} <= missing <= {"A-3", "A-4"}
     with place.verifying("", "--stale") as rest:
         _, said = rest.communicate(timeout=300)
-    # What the first one claims is compared across processes, which is done when all are counted.
-    assert (0, {"A-1", "A-4"}) == (rest.returncode, measuring(said))
+    assert (0, missing) == (rest.returncode, measuring(said))
     assert complete == place.evidence()
     with place.verifying("", "--stale") as nothing:
         _, said = nothing.communicate(timeout=300)
@@ -288,7 +291,7 @@ def test_two_runs_at_once_leave_what_one_leaves(place: Broken, undisturbed: tupl
         (["--size", "4096", "--tmpfs", "repository/evidence"], 4, "cannot be written: No space left", True),
         (["--ro-bind", "repository", "repository"], 4, "cannot be written: Read-only file system", True),
         (["--ro-bind", "repository/evidence", "repository/evidence"], 4, "Read-only file system", True),
-        (["--ro-bind", "cache", "cache"], 3, "HEAD cannot be checked out", True),
+        (["--ro-bind", "cache", "cache"], 0, "", True),
         (["--size", "4096", "--tmpfs", "temporary"], 3, "there is no room for", False),
         (["--ro-bind", "/", "/"], 3, "there is no folder for temporary files", False),
     ],
@@ -316,11 +319,11 @@ def test_what_cannot_be_written_is_said(
     done = place.run(
         "bwrap", "--dev-bind", "/", "/", *paths, "sh", "-c", script, "sh", *VERIFY, "--all", mark=mark
     )
-    assert (code, True) == (done.returncode, message in done.stdout + done.stderr), done.stderr
+    assert (code, True) == (done.returncode, message in done.stdout + done.stderr), done.stdout + done.stderr
     assert "evidence/" not in done.stderr
     assert measured == bool(re.search(r"^A-2 +verified", done.stdout, re.MULTILINE))
-    expected = complete if what[-1] == "cache" else old
-    assert {**old, **{name: expected[name] for name in old if "A-1/" not in name}} == place.evidence()
+    # Checkouts are then made among the temporary files.
+    assert (complete if what[-1] == "cache" else old) == place.evidence()
     assert [] == eventually(lambda: place.left(mark))
 
 
@@ -338,15 +341,14 @@ def test_a_cache_that_can_only_be_read_is_read(place: Broken, undisturbed: tuple
 
 @needs_bubblewrap
 def test_nobody_needs_a_home(place: Broken, undisturbed: tuple[Files, float]) -> None:
-    """Without a folder for a cache all is measured but what needs a checkout, which says so."""
+    """Without a folder for a cache all is measured; checkouts are made among the temporary files."""
     complete, _ = undisturbed
     place.restore({})
     mark = uuid4().hex
     nobody = ("bwrap", "--dev-bind", "/", "/", "--unshare-user", "--uid", "54321", "--unsetenv", "HOME")
     done = place.run(*nobody, "--unsetenv", "XDG_CACHE_HOME", *VERIFY, "--all", mark=mark)
-    assert 3 == done.returncode, done.stderr
-    assert "HEAD cannot be checked out: there is no cache folder" in done.stdout
-    assert {name: content for name, content in complete.items() if "A-1/" not in name} == place.evidence()
+    assert 0 == done.returncode, done.stderr
+    assert complete == place.evidence()
     assert [] == eventually(lambda: place.left(mark))
 
 

@@ -32,6 +32,7 @@ EVIDENCE = f"evidence/A-1/simulated-torch{version('torch').partition('+')[0]}-h2
 MARK = "STARTED_BY"
 
 LOG = str(Path(__file__).parent / "importers/logs/semgrep.sarif")
+TRACE = str(Path(__file__).parent / "cli/trace.json")
 WRITTEN: dict[tuple[str, ...], list[str]] = {
     ("init", "--yes"): ["tickets.toml"],
     ("init", "--dry-run"): [],
@@ -57,6 +58,7 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
     ("tick", "A-1", "1"): ["tickets/A-1.md"],
     PROBE: [],
     (*PROBE, "--draft", "1"): ["tickets/A-4.md"],
+    ("trace", TRACE, "--lines"): [],
     ("lint",): [],
     ("lint", "--fix"): ["tickets/A-2.md"],
     ("fix", "A-1", "--dry-run"): [],

@@ -10,9 +10,8 @@ from finding_tickets.ground import __version__ as __version__
 
 if TYPE_CHECKING:
     from finding_tickets.errors import BadDataError, TicketsError, UsageError
-    from finding_tickets.model.problem import Problem
     from finding_tickets.model.schema import json_schema
-    from finding_tickets.model.ticket import Claim, ImplementationReview, Remediation, Ticket
+    from finding_tickets.model.ticket import Claim, ImplementationReview, Problem, Remediation, Ticket
     from finding_tickets.model.verification import Evidence, Verification
     from finding_tickets.model.vocabulary import Verdict
     from finding_tickets.register.load import Register, load
@@ -38,9 +37,8 @@ __all__ = [
 # Loaded on use: a verifier imports ``finding_tickets.workload`` where there is no pydantic.
 _MODULES = {
     "errors": ("BadDataError", "TicketsError", "UsageError"),
-    "model.problem": ("Problem",),
     "model.schema": ("json_schema",),
-    "model.ticket": ("Claim", "ImplementationReview", "Remediation", "Ticket"),
+    "model.ticket": ("Claim", "ImplementationReview", "Problem", "Remediation", "Ticket"),
     "model.verification": ("Evidence", "Verification"),
     "model.vocabulary": ("Verdict",),
     "register.load": ("Register", "load"),

@@ -10,11 +10,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from simcuda.measurement import table
+from simcuda.real.trace import IncompleteTraceError
 from simcuda.recording.comparison import LEAST_COMPARABLE, PEAK_TOLERANCE, RecordingAgreement, compare
 from simcuda.recording.devices import SIMULATED
 from simcuda.recording.file import NotARecordingError, Recording, read
 from simcuda.recording.recorder import record, say_on_stderr
 from simcuda.recording.suite_runner import CannotRecordError
+from simcuda.traces import report
+from simcuda.traces.agreement import agreement_with
+from simcuda.traces.events import NotATraceError
+from simcuda.traces.kineto import read as read_trace
 
 ITSELF = "MADE BY THE SIMULATION ITSELF: this shows that it repeats itself, and nothing about real CUDA."
 
@@ -22,7 +28,15 @@ ITSELF = "MADE BY THE SIMULATION ITSELF: this shows that it repeats itself, and 
 def main() -> int:
     """Print the agreement; return 1 if it falls short, 2 if nothing can be compared."""
     parser = argparse.ArgumentParser(prog="python -m simcuda.agree", description=__doc__)
-    parser.add_argument("recording", type=Path, metavar="RECORDING")
+    parser.add_argument("recording", type=Path, nargs="?", metavar="RECORDING")
+    parser.add_argument(
+        "--trace",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="compare with traces of PyTorch's profiler instead: each distinct call in them is replayed",
+    )
     parser.add_argument(
         "--tolerance",
         type=_share,
@@ -42,6 +56,10 @@ def main() -> int:
     )
     parser.add_argument("--format", choices=("text", "json"), default="text")
     options = parser.parse_args()
+    if bool(options.trace) == (options.recording is not None):
+        parser.error("give either a recording or --trace FILE...")
+    if options.trace:
+        return _agree_with_traces(options.trace, options.format)
     only, cases = tuple(options.only), tuple(options.cases)
     try:
         found = agreement(read(options.recording), only, cases, options.tolerance, say=say_on_stderr)
@@ -53,6 +71,20 @@ def main() -> int:
     else:
         print("\n".join(to_lines(found)))
     return int(found.falls_short)
+
+
+def _agree_with_traces(paths: Sequence[Path], how: str) -> int:
+    found, refused = [], False
+    for path in paths:
+        try:
+            found.append(agreement_with(read_trace(path)))
+        except (NotATraceError, IncompleteTraceError, OSError) as error:
+            say_on_stderr(f"error: {path}: {error}")
+            refused = True
+    if found:
+        as_json = how == "json"
+        print(json.dumps(report.to_json(found), indent=2) if as_json else "\n".join(report.to_lines(found)))
+    return 2 if refused else int(report.falls_short(found))
 
 
 def agreement(
@@ -96,7 +128,7 @@ def to_lines(found: RecordingAgreement) -> Iterator[str]:
         least = "-" if tally.metric.least is None else f"{tally.metric.least:.0%}"
         counts = [tally.metric.name, str(tally.agreed), str(tally.compared), f"{tally.share:.2%}"]
         shares.append([*counts, least + (" falls short" if tally.falls_short else "")])
-    yield from _table(["metric", "agrees", "of", "share", "least"], shares)
+    yield from table([["metric", "agrees", "of", "share", "least"], *shares])
     head = ["case", "metric", "recorded", "simulated"]
     differing = []
     for each in found.disagreements:
@@ -115,7 +147,7 @@ def to_lines(found: RecordingAgreement) -> Iterator[str]:
     for title, columns, rows in sections:
         if rows:
             yield from ["", f"{title} ({len(rows)}):"]
-            yield from _table(columns, rows)
+            yield from table([columns, *rows])
     if found.comparable < LEAST_COMPARABLE:
         yield from ["", f"only {found.comparable:.1%} of the recorded cases are comparable: record again"]
     yield from ["", "falls short" if found.falls_short else "agrees"]
@@ -146,13 +178,6 @@ def to_json(found: RecordingAgreement) -> dict[str, Any]:
         **{name: [{"case": case, "why": why} for case, why in each] for name, each in pairs.items()},
     }
     return {"schema_version": 1, "kind": "agreement", "data": data}
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    lines = [head, *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
 
 
 def _share(text: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
@@ -14,8 +14,11 @@ import torch
 
 from simcuda.measurement import Measurement, Usage
 
+Slack = Mapping[str, tuple[float, float]]
+
 COUNTED = (
-    *("stream_syncs", "event_syncs", "device_syncs", "implicit_syncs", "launches", "allocations", "hazards"),
+    *("stream_syncs", "event_syncs", "device_syncs", "drains", "implicit_syncs", "hazards"),
+    *("aten_launches", "library_launches", "allocations"),
     *(f"{kind}{what}" for kind in ("h2d", "d2h", "d2d", "p2p") for what in ("", "_bytes")),
 )
 """Counts that only grow."""
@@ -29,6 +32,11 @@ _user_code: dict[int, tuple[CodeType, str | None]] = {}
 
 _noted: list[Callable[[FrameType], None]] = []
 """What is told the frames of ``noting_frames``."""
+
+NOWHERE = ("<unknown>", 0, "<unknown>")
+"""Stands for the line of what a thread does without any code of the user."""
+_noted_sizes: list[Callable[[int], None]] = []
+"""What is told the bytes of ``noting_allocations``."""
 
 _WITHIN = 2
 """The least number of frames of this package between the user's code and a count."""
@@ -122,12 +130,14 @@ class Ledger:
         for m in self._open:
             setattr(m, name, getattr(m, name) + nbytes)
 
-    def launch(self, kernels: int) -> None:
-        """Count kernel launches."""
+    def launch(self, kernels: int, library: int = 0) -> None:
+        """Count launches of ATen's own kernels, and of a library's."""
         if self._open:
-            self._totals["launches"] += kernels
+            self._totals["aten_launches"] += kernels
+            self._totals["library_launches"] += library
         for m in self._open:
-            m.launches += kernels
+            m.aten_launches += kernels
+            m.library_launches += library
 
     def allocation(self, nbytes: int) -> None:
         """Count a request to a device's allocator, which it has just served."""
@@ -137,6 +147,8 @@ class Ledger:
         line = user_line(here) if known is None or known[0] != threading.get_ident() else known[1]
         place = (*line, "allocations")
         self._totals["allocations"] += 1
+        for note in _noted_sizes:
+            note(nbytes)
         # The peaks of a block are found here, where usage may have risen.
         requested, allocated, host = self._usage()
         for m in self._open:
@@ -158,15 +170,18 @@ class Ledger:
         for m in self._open:
             m.ooms += 1
 
-    def doubt(self, operation: str, *, is_modelled: bool) -> None:
-        """List an operation as approximate, or else as unknown.
+    def doubt(self, operation: str, slack: Slack | None = None) -> None:
+        """List an operation as approximate, or else as unknown: then nobody knows whether it waits.
 
         Args:
             operation: Its name with overload, such as ``aten.mm.default``.
-            is_modelled: Whether a library chooses its kernels; else it is unknown whether it waits.
+            slack: How far below and above what is counted for it each modelled metric can be.
         """
         for m in self._open:
-            (m._approximate if is_modelled else m._unknown).add(operation)
+            (m._unknown if slack is None else m._approximate).add(operation)
+            for metric, (below, above) in (slack or {}).items():
+                less, more = m._slack.get(metric, (0, 0))
+                m._slack[metric] = less + below, more + above
 
 
 def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
@@ -188,7 +203,7 @@ def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
                 note(frame)
             return file, frame.f_lineno, code.co_name
         frame = frame.f_back
-    return "<unknown>", 0, "<unknown>"
+    return NOWHERE
 
 
 @contextmanager
@@ -202,6 +217,16 @@ def noting_frames(note: Callable[[FrameType], None]) -> Iterator[None]:
         yield
     finally:
         _noted.remove(note)
+
+
+@contextmanager
+def noting_allocations(note: Callable[[int], None]) -> Iterator[None]:
+    """Tell ``note`` the bytes of every request to a simulated allocator while something is measured."""
+    _noted_sizes.append(note)
+    try:
+        yield
+    finally:
+        _noted_sizes.remove(note)
 
 
 def is_user_code(file: str) -> bool:

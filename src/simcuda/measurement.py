@@ -6,6 +6,7 @@ import linecache
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +17,7 @@ METRICS = (
     "stream_syncs",
     "event_syncs",
     "device_syncs",
+    "drains",
     "implicit_syncs",
     "h2d",
     "h2d_bytes",
@@ -26,6 +28,7 @@ METRICS = (
     "p2p",
     "p2p_bytes",
     "launches",
+    "aten_launches",
     "allocations",
     "largest_allocation",
     "peak_bytes",
@@ -42,8 +45,8 @@ METRICS = (
 class Site:
     """A source line of user code and how often it caused one thing.
 
-    ``what`` is ``stream_syncs``, ``event_syncs``, ``device_syncs``, ``implicit_syncs``, ``h2d``, ``d2h``,
-    ``d2d``, ``p2p``, ``allocations`` or ``hazards``.
+    ``what`` is ``stream_syncs``, ``event_syncs``, ``device_syncs``, ``drains``, ``implicit_syncs``, ``h2d``,
+    ``d2h``, ``d2d``, ``p2p``, ``allocations`` or ``hazards``.
     """
 
     file: str
@@ -52,6 +55,9 @@ class Site:
     what: str
     count: int
 
+
+Range = tuple[int, int | None]
+"""The least and the most that a number can be; None where nobody knows a bound."""
 
 Usage = tuple[int, int, int]
 """Bytes in use at one moment: requested and in blocks on all devices together, and on the host."""
@@ -66,11 +72,13 @@ class Measurement:
     Attributes:
         unknown: Operations that could make the host wait and have no rule: they are not counted.
         approximate: Operations whose kernels or workspaces a library chooses: their costs are estimates.
+        library_launches: As many kernels of libraries as are usual; ``ranges`` has how many they can be.
     """
 
     stream_syncs: int = 0
     event_syncs: int = 0
     device_syncs: int = 0
+    drains: int = 0
     implicit_syncs: int = 0
     h2d: int = 0
     h2d_bytes: int = 0
@@ -80,7 +88,8 @@ class Measurement:
     d2d_bytes: int = 0
     p2p: int = 0
     p2p_bytes: int = 0
-    launches: int = 0
+    aten_launches: int = 0
+    library_launches: int = 0
     allocations: int = 0
     largest_allocation: int = 0
     peak_bytes: int = 0
@@ -92,12 +101,19 @@ class Measurement:
     _entry: Usage = field(default=(0, 0, 0), repr=False, compare=False)
     _unknown: set[str] = field(default_factory=set, repr=False)
     _approximate: set[str] = field(default_factory=set, repr=False)
+    # How far below and above the number that is counted the true one can be, by metric.
+    _slack: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)
     _sites: dict[tuple[str, int, str, str], int] = field(default_factory=dict, repr=False)
 
     @property
     def syncs(self) -> int:
         """Explicit waits of the host, of all kinds."""
         return self.stream_syncs + self.event_syncs + self.device_syncs
+
+    @property
+    def launches(self) -> int:
+        """Kernels launched, ATen's own and those of libraries."""
+        return self.aten_launches + self.library_launches
 
     @property
     def retained_bytes(self) -> int:
@@ -120,6 +136,19 @@ class Measurement:
         return tuple(sorted(self._approximate))
 
     @property
+    def ranges(self) -> dict[str, Range]:
+        """The least and the most that each metric with modelled numbers can be; the others are exact."""
+        # Most blocks have none.
+        if not self._slack:
+            return {}
+        return {
+            name: (int(max(0, counted - below)), None if above == inf else counted + int(above))
+            for name in METRICS
+            if name in self._slack
+            for counted, (below, above) in [(getattr(self, name), self._slack[name])]
+        }
+
+    @property
     def not_counted(self) -> tuple[str, ...]:
         """Metrics that a real device cannot count: reading one raises ``AttributeError``."""
         return ()
@@ -131,13 +160,18 @@ class Measurement:
         sites = [(f"{site.count:5}", site.what, place(site), source(site)) for site in heaviest[:rows]]
         # Reading a metric that the device cannot count raises an error.
         counts: dict[str, int | None] = {name: getattr(self, name, None) for name in METRICS}
-        totals = [(f"{count:11}", name) for name, count in counts.items() if count]
+        ranges = self.ranges
+        totals = [
+            (f"{'~' * (name in ranges)}{count}".rjust(11), f"{name} {range_text(ranges.get(name))}".rstrip())
+            for name, count in counts.items()
+            if count or name in ranges
+        ]
         rest = "every other count is 0" if totals else "every count is 0"
         missing = ", ".join(name for name, count in counts.items() if count is None)
         paragraphs = [
-            _table([("count", "what", "where", "source"), *sites]) if sites else [],
+            table([("count", "what", "where", "source"), *sites]) if sites else [],
             [f"and {len(heaviest) - rows} more"] if len(heaviest) > rows else [],
-            [*_table(totals), rest + (f"; not counted on this device: {missing}" if missing else "")],
+            [*table(totals), rest + (f"; not counted on this device: {missing}" if missing else "")],
             doubts(self),
         ]
         return "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
@@ -168,6 +202,7 @@ class Gpu(Protocol):
 
 
 HEAVIEST_FIRST = (
+    "drains",
     "device_syncs",
     "stream_syncs",
     "event_syncs",
@@ -179,7 +214,7 @@ HEAVIEST_FIRST = (
     "d2d",
     "allocations",
 )
-"""What a line can cost, heaviest first: waits, then hazards, then copies and allocations."""
+"""What a line can cost, heaviest first: waits that drain, all waits, hazards, copies and allocations."""
 
 LONGEST_SOURCE = 72
 
@@ -206,11 +241,19 @@ def doubts(measurement: Measurement) -> list[str]:
     """The lines about metrics that were not counted, and unknown and approximate operations."""
     named = {
         "unknown, so their waits are not counted": measurement.unknown,
-        "approximate, so their launches and memory are estimates": measurement.approximate,
+        "approximate, so what is marked ~ is an estimate": measurement.approximate,
     }
     return [f"{what}: {', '.join(operations)}" for what, operations in named.items() if operations]
 
 
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+def range_text(bounds: Range | None) -> str:
+    """Where a modelled number lies, in brackets: ``(1..3)``, or ``(1 or more)``; empty for an exact one."""
+    if bounds is None:
+        return ""
+    return f"({bounds[0]} or more)" if bounds[1] is None else f"({bounds[0]}..{bounds[1]})"
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as lines whose columns are aligned; the first row may be a head."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass, replace
 
 MIB = 1 << 20
@@ -85,6 +87,17 @@ _A100 = Profile(
 )
 # The same GPU: what differs is what the build compiled for its kernels' arguments.
 _H200_CUDA12 = replace(_H200, name="h200-cuda12", cuda_version="12.8", multi_tensor=KERNEL_ARGUMENTS_4_KIB)
+
+
+def workspace_bytes(profile: Profile) -> int:
+    """What PyTorch gives cuBLAS on a GPU, unless ``CUBLAS_WORKSPACE_CONFIG`` says otherwise.
+
+    Source: ATen/cuda/CublasHandlePool.cpp. cuBLASLt uses the same memory, by default.
+    """
+    chosen = re.findall(":([0-9]+):([0-9]+)", os.environ.get("CUBLAS_WORKSPACE_CONFIG", ""))
+    asked = sum(1024 * int(kib) * int(count) for kib, count in chosen)
+    return asked if chosen else profile.cublas_workspace_bytes
+
 
 PROFILES = {profile.name: profile for profile in (_H200, _H200_CUDA12, _A100)}
 """Every profile by its name."""

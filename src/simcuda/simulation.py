@@ -14,14 +14,14 @@ from simcuda.device import dispatch_key
 from simcuda.device.machine import Machine
 from simcuda.measurement import Measurement
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
-from simcuda.torch_api import refusals
+from simcuda.torch_api import refusals, scripts
 from simcuda.torch_api.autocast import Autocast
-from simcuda.torch_api.concurrency import Threads, refused_in_children
+from simcuda.torch_api.concurrency import IDLE_SECONDS, Threads, busy_seconds, refused_in_children
 from simcuda.torch_api.cuda_api import CudaApi
 from simcuda.torch_api.device_branches import DeviceBranches
 from simcuda.torch_api.dispatch import Dispatcher
-from simcuda.torch_api.factories import Factories, LegacyTypes
-from simcuda.torch_api.patches import Patches
+from simcuda.torch_api.factories import MAKERS, Factories, LegacyTypes
+from simcuda.torch_api.patches import CAN_REDIRECT, Patches
 from simcuda.torch_api.tensor_api import StorageApi, TensorApi
 
 _active: list[SimulatedCuda] = []
@@ -50,11 +50,15 @@ class SimulatedCuda:
         """
         if active() is not self:
             raise RuntimeError("this simulation has ended: measure within its simcuda.device() block")
-        ledger = self._machine.ledger
+        ledger, before = self._machine.ledger, busy_seconds()
         measurement = ledger.open()
+        if not CAN_REDIRECT:
+            ledger.doubt("functions bound before the device was opened")
         try:
             yield measurement
         finally:
+            if any(after - before.get(thread, 0) > IDLE_SECONDS for thread, after in busy_seconds().items()):
+                ledger.doubt("a thread that was there before and ran")
             ledger.close(measurement)
 
     def live_bytes(self) -> int:
@@ -95,8 +99,8 @@ def device(
     dispatcher = Dispatcher(machine)
     patches = Patches()
     threads = Threads(machine, dispatcher)
-    # This set is computed once per process: never from replaced functions.
-    torch.utils._device._device_constructors()
+    # This set is computed once per process: never from replaced functions. Redirected ones have another hash.
+    takes_default_device: Any = torch.utils._device._device_constructors()
     # Each replacement first registers how it is undone: entering may fail half-way.
     with ExitStack() as stack:
         stack.callback(_start_real_cuda)
@@ -108,8 +112,12 @@ def device(
         tensors.install(patches)
         factories = Factories(tensors)
         factories.install(patches)
+        takes_default_device.update(MAKERS)
+        stack.callback(takes_default_device.difference_update, MAKERS)
         LegacyTypes(machine, factories).install(patches)
         StorageApi(machine).install(patches)
+        # What is implemented replaces what is refused.
+        refusals.refuse_c_functions(patches)
         api = CudaApi(machine)
         stack.callback(api.end)
         api.install(patches)
@@ -118,7 +126,8 @@ def device(
         autocast.install(patches)
         DeviceBranches(machine).install(patches)
         refusals.install(patches)
-        refusals.refuse_c_functions(patches)
+        refusals.doubt_ways_past(machine, patches)
+        scripts.install(machine, patches)
         threads.install(patches)
         # From here on nothing is replaced any more, so that other modules' names can follow.
         stack.enter_context(patches.followed())

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from finding_tickets.errors import ExitCode
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
     from tests.conftest import Repository
@@ -147,3 +149,37 @@ def test_lint_takes_any_id(tickets: Tickets, repository: Repository) -> None:
     repository.ticket(more=f"## Related Findings\n\n- A-{'9' * 4999}8: the same\n")
     ran = tickets("lint")
     assert (0, True) == (ran.code, "[dangling-relation]" in ran.out)
+
+
+@pytest.mark.parametrize("key", ["tickets", "evidence", "templates"])
+@pytest.mark.parametrize(
+    "value", ["a\\u0000b", "", "/etc", "..", "~", "a\\nb", "\\u202e", ".git/hooks", "a" * 300, "a/" * 2000]
+)
+def test_a_path_that_is_none_is_bad_data(
+    repository: Repository, tickets: Tickets, key: str, value: str
+) -> None:
+    """Whatever stands in its place, the message names file and key, and nothing is a bug of the tool."""
+    repository.write("tickets.toml", f'{key} = "{value}"\n')
+    ran = tickets("list")
+    assert (ExitCode.BAD_DATA, True) == (ran.code, f"tickets.toml: {key}: " in ran.err)
+    assert "\0" not in ran.err
+
+
+@pytest.mark.parametrize("folder", ["evidence", "templates"])
+def test_a_usual_folder_that_leads_out_of_the_repository(
+    repository: Repository, tickets: Tickets, tmp_path_factory: pytest.TempPathFactory, folder: str
+) -> None:
+    """A link in the place of a folder that nobody configured is refused as a configured one is."""
+    (repository.root / folder).symlink_to(tmp_path_factory.mktemp("elsewhere"))
+    ran = tickets("list")
+    assert (ExitCode.BAD_DATA, True) == (ran.code, f"{folder} leaves the repository" in ran.err)
+
+
+@pytest.mark.parametrize("path", ["a\\0b.py", "a" * 300 + ".py", "a/" * 2000 + "b.py", "a\\nb.py"])
+@pytest.mark.parametrize("block", ["verifier: {}", "variants: {{found: {}}}", "run: {}"])
+def test_a_file_that_no_system_has(repository: Repository, tickets: Tickets, block: str, path: str) -> None:
+    """A path in a Remediation that cannot be opened is bad data, also for a command that would open it."""
+    name = f'"{path}:f"' if "variants" in block else f'"{path}"'
+    repository.ticket("A-1", more=f"## Remediation\n\n```yaml\n{block.format(name)}\n```\n")
+    for command in (["lint"], ["verify", "A-1"]):
+        assert ExitCode.BAD_DATA == tickets(*command).code

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from finding_tickets.errors import ExitCode
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.processes.isolation import Isolation
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran

@@ -9,10 +9,10 @@ from shutil import copytree
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.verify.conftest import FIX, FOUND, VERIFIER, add
+from tests.verify.conftest import FIX, FOUND, PASTED, VERIFIER, add
 
 from finding_tickets.errors import ExitCode
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.verify.evidence import dump, load
 
@@ -107,6 +107,61 @@ def test_a_fix_that_is_undone_is_worse_than_the_base(base: Repository, git: Git,
     # Whoever runs the gate may say that it is meant; a branch cannot.
     code, items = checked(tickets, "--accept", "a-1")
     assert (ExitCode.OK, ["gate-worse", "gate-claim"]) == (code, rules(items["A-1"], "warning"))
+
+
+@pytest.mark.slow
+def test_files_of_another_user_are_no_forgery(
+    base: Repository, git: Git, tickets: Tickets, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Settings that lie elsewhere are not those of whoever checks; evidence that hides them is refused."""
+    homes = tmp_path_factory.mktemp("homes")
+    for name in ("full", "empty"):
+        (homes / name).mkdir()
+    (homes / "full/rc").write_text("1")
+    which = homes / "which"
+    which.symlink_to("full")
+    # By its own path, which is there for everybody.
+    read = "from pathlib import Path\nREAD = [file.read_text() for file in "
+    read += f"Path({str(which)!r}).resolve().iterdir()]\n"
+    base.write("fixes/a_1/fix.py", f"{read}{FIX}")
+    tickets("verify", "A-1")
+    commit(git, "settings")
+    which.unlink()
+    which.symlink_to("empty")
+    code, items = checked(tickets)
+    assert (ExitCode.OK, []) == (code, rules(items["A-1"])), items["A-1"]["problems"]
+    (file,) = (base.root / "evidence/A-1").glob("*.json")
+    evidence = load(file.read_bytes())
+    which.unlink()
+    which.symlink_to("full")
+    hidden = evidence.verification.model_copy(update={"unseen": ()})
+    file.write_bytes(dump(evidence.model_copy(update={"verification": hidden})))
+    commit(git, "hide")
+    code, items = checked(tickets)
+    assert (ExitCode.GATE_FAILED, ["gate-evidence"]) == (code, rules(items["A-1"]))
+
+
+@pytest.mark.slow
+def test_what_holds_with_the_workloads_seed_alone_is_refused(
+    base: Repository, git: Git, tickets: Tickets
+) -> None:
+    """A table of the answers has none for a drawn seed, which is told and by which the run is repeated."""
+    edit(base, "tickets/A-1.md", "{syncs: 1,", "{syncs: <= 1,")
+    edit(base, "tickets/B-1.md", "{syncs: 1,", "{syncs: <= 1,")
+    tickets("verify", "--all")
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "bounds")
+    git("branch", "--force", "main", "HEAD")
+    base.write("fixes/a_1/fix.py", PASTED)
+    base.write("fixes/b_1/fix.py", FIX + "\n")
+    tickets("verify", "--all")
+    commit(git, "pasted")
+    ran = tickets("check", "--base", "main", "--format", "json")
+    seed, items = ran.envelope["seed"], {item["ticket"]: item for item in ran.data}
+    assert f"with seed {seed} drawn for this run" in ran.err
+    assert (ExitCode.GATE_FAILED, ["gate-seed"], []) == (ran.code, rules(items["A-1"]), rules(items["B-1"]))
+    again = tickets("check", "--base", "main", "--format", "json", "--seed", str(seed))
+    assert ran.data == again.data
 
 
 @pytest.mark.slow
@@ -553,3 +608,100 @@ def test_a_file_that_cannot_be_read_is_bad_data_once(base: Repository, git: Git,
     assert ran.out.startswith("tickets/broken.md: error [gate-unread] [invalid-utf8] byte 0xff is not UTF-8")
     commit(git, "broken")
     assert ExitCode.OK == tickets("check", "--base", "branch").code
+
+
+def merged_twice(git: Git, when: str) -> None:
+    """Main and the branch, each with one commit and merged into the other as it was then: two merge bases."""
+    git("switch", "--quiet", "main")
+    git("commit", "--quiet", "--allow-empty", "-m", "on main", when=when)
+    git("tag", "main-was")
+    git("switch", "--quiet", "branch")
+    git("tag", "branch-was")
+    git("merge", "--quiet", "--no-edit", "main-was")
+    git("switch", "--quiet", "main")
+    git("merge", "--quiet", "--no-edit", "branch-was")
+    git("switch", "--quiet", "branch")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["2001-01-02", "2037-01-02"])
+def test_a_ticket_of_any_merge_base_counts_whatever_its_date(
+    base: Repository, git: Git, tickets: Tickets, when: str
+) -> None:
+    """A ticket that only one of two merge bases has cannot disappear, nor become worse."""
+    (base.root / "tickets/B-1.md").unlink()
+    git("rm", "--quiet", "-r", "--cached", "tickets/B-1.md")
+    git("rm", "--quiet", "-r", "evidence/B-1")
+    git("commit", "--quiet", "-m", "no B-1 yet")
+    merged_twice(git, when)
+    # The merge has taken B-1 away from main, which left it where the branch began.
+    git("rm", "--quiet", "-r", "--ignore-unmatch", "tickets/B-1.md")
+    base.write("fixes/a_1/fix.py", UNDONE)
+    tickets("verify", "A-1")
+    commit(git, "undo")
+    assert 2 == len(git("merge-base", "--all", "main", "HEAD").split())
+    ran = tickets("check", "--base", "main", "--format", "json")
+    items = {item["ticket"]: item for item in ran.data}
+    assert (ExitCode.GATE_FAILED, {"A-1", "B-1"}) == (ran.code, set(items))
+    assert ["gate-gone"] == rules(items["B-1"])
+    # A-1 is the same at both bases, and is measured once.
+    assert (["gate-worse", "gate-claim"], 1) == (rules(items["A-1"]), ran.err.count("A-1: failed"))
+
+
+@pytest.mark.slow
+def test_the_strictest_of_several_merge_bases_decides(base: Repository, git: Git, tickets: Tickets) -> None:
+    """A claim that one base has and the other has not is lost by neither."""
+    edit(base, "tickets/A-1.md", "{syncs: 1,", "{syncs: <= 100,")
+    base.write("fixes/a_1/fix.py", UNDONE)
+    tickets("verify", "A-1")
+    commit(git, "loose")
+    merged_twice(git, "2001-01-02")
+    code, items = checked(tickets)
+    assert ExitCode.GATE_FAILED == code
+    assert {"gate-changed", "gate-worse", "gate-claim"} == set(rules(items["A-1"]))
+    assert ("verified", "failed") == (items["A-1"]["base"], items["A-1"]["measured"])
+
+
+def test_a_commit_that_the_clone_replaces_is_the_base_all_the_same(
+    base: Repository, git: Git, tickets: Tickets
+) -> None:
+    """A branch cannot take a ticket from the base by another commit in the place of the base's."""
+    (base.root / "tickets/B-1.md").unlink()
+    commit(git, "no B-1")
+    git("replace", "main", git("commit-tree", "-m", "other", "HEAD^{tree}").strip())
+    code, items = checked(tickets)
+    assert (ExitCode.GATE_FAILED, ["gate-gone"]) == (code, rules(items["B-1"]))
+
+
+@pytest.mark.usefixtures("base")
+def test_a_register_in_another_folder_hides_none(
+    repository: Repository, git: Git, tickets: Tickets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A configuration below the folder that the gate starts in, or nearer to it, is named."""
+    repository.write("tools/tickets.toml", "")
+    commit(git, "a register of its own")
+    monkeypatch.chdir(repository.root / "tools")
+    ran = tickets("check", "--root", ".", "--base", "main", "--format", "json")
+    assert ExitCode.GATE_FAILED == ran.code
+    (problem,) = ran.envelope["problems"]
+    assert problem["message"] == "the register was found in . at the base, and is not now"
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "src/sitecustomize.abi3.so",
+        "usercustomize.pyc",
+        "lib/sitecustomize/__init__.py",
+        ".venv/lib/python3.12/site-packages/more.pth",
+    ],
+)
+def test_startup_files_of_any_kind_and_place_are_named(
+    base: Repository, git: Git, tickets: Tickets, file: str
+) -> None:
+    """Whatever Python can import, or run as a line of site-packages, before it runs the gate."""
+    base.write(file, "import simcuda\n")
+    git("add", "--force", file)
+    git("commit", "--quiet", "-m", "startup")
+    ran = tickets("check", "--base", "main", "--format", "json")
+    assert (ExitCode.GATE_FAILED, [file]) == (ran.code, [each["file"] for each in ran.envelope["problems"]])

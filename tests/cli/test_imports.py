@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,10 @@ from finding_tickets.cli.main import COMMANDS as ALL
 from finding_tickets.cli.main import application
 
 if TYPE_CHECKING:
+    from tests.cli.conftest import Ran
     from tests.conftest import Repository
+
+Tickets = Callable[..., "Ran"]
 
 CODE = """
 import json, sys
@@ -86,7 +90,7 @@ print(json.dumps(ends))
 
 
 @pytest.mark.slow
-def test_only_what_measures_needs_torch(repository: Repository, tmp_path: Path) -> None:
+def test_only_what_measures_needs_torch(repository: Repository, tickets: Tickets, tmp_path: Path) -> None:
     """Without torch a register is read, checked and edited, and its evidence counts.
 
     What would measure says in one sentence that torch is not installed, and ends as inconclusive (3).
@@ -94,7 +98,7 @@ def test_only_what_measures_needs_torch(repository: Repository, tmp_path: Path) 
     add(repository, "A-1")
     repository.write("train.py", "")
     root = str(repository.root)
-    assert 0 == ran("verify", "A-1", "--root", root)[0]
+    assert 0 == tickets("verify", "A-1").code
     # Last the commands that write.
     reading = ["list", "list verdict:verified", "show A-1", "lint", "report", "graph", "verify --stale"]
     writing = ["set A-1 severity=P1", "new --title x --severity P2", "reopen A-1 --reason x"]
@@ -146,12 +150,12 @@ def test_a_list_that_was_read_before_opens_no_ticket(repository: Repository) -> 
     assert 2 == len(ran(*arguments, "--no-index")[2])
 
 
-def test_a_warm_list_of_measured_tickets_loads_little(repository: Repository) -> None:
+def test_a_warm_list_of_measured_tickets_loads_little(repository: Repository, tickets: Tickets) -> None:
     """Verdicts and a configuration that was validated before come from the cache, in at most 50 modules."""
     add(repository, "A-1")
     repository.write("tickets.toml", "timeout = 60\n")
     root = ("--root", str(repository.root))
-    assert 0 == ran("verify", "A-1", *root)[0]
+    assert 0 == tickets("verify", "A-1").code
     time.sleep(SETTLED)
     ran("list", "verdict:verified", *root)
     code, modules, opened = ran("list", "verdict:verified", *root)
@@ -172,6 +176,7 @@ def test_a_report_on_what_was_read_before_opens_no_ticket(repository: Repository
     assert set() == {"pydantic", "pyromark", "yaml", "rich"} & set(modules)
 
 
+@pytest.mark.slow
 def test_verify_in_a_pipe_does_without_rich(repository: Repository) -> None:
     """Where nobody looks at a terminal, neither progress nor results load rich."""
     add(repository, "A-1")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.model.record import Record
+from finding_tickets.model.ticket import Record
 from finding_tickets.model.verification import (
     ClaimResult,
     NotMeasured,

@@ -84,13 +84,13 @@ def test_the_table(tickets: Tickets) -> None:
     """
     ran = tickets("probe", "pkg.mod:norms", *SWEEP)
     assert [
-        "  1  src/pkg/mod.py:7  total += tensor.norm().item()  waits n times, copies d2h",
+        "  1  src/pkg/mod.py:7  total += tensor.norm().item()  drains n times, copies d2h",
         "  and 1 line that only allocates: -v",
-        "  in all: syncs n, d2h n, launches 2*n, peak_bytes 32*n + 4",
+        "  in all: drains n, syncs n, d2h n, launches 2*n, peak_bytes 32*n + 4",
     ] == ran.out.splitlines()[1:]
     assert (0, "") == (ran.code, ran.err)
     lines = tickets("probe", "pkg.mod:norms", *SWEEP, "-v").out.splitlines()
-    assert "  1  src/pkg/mod.py:7  waits n times, copies d2h, allocates" == lines[1]
+    assert "  1  src/pkg/mod.py:7  drains n times, copies d2h, allocates" == lines[1]
     assert ["2", "src/pkg/mod.py:6", "allocates", "n", "times"] == lines[3].split()
     assert ["d2h_bytes", "4*n"] in [line.split() for line in lines]
 
@@ -128,16 +128,17 @@ def test_loops_and_calls_of_libraries(tickets: Tickets, repository: Repository) 
     ran = tickets("probe", "loop.py", *SIMULATED)
     assert [
         "  in loops",
-        # 80 columns, of which the others take 2 + 1 + 2 + 12 + 2 + 2 + 23: 36 are left.
-        "  1  library.py:2  return [each.item() for each in ten…  waits 3x, copies d2h",
+        # 80 columns, of which the others take 2 + 1 + 2 + 12 + 2 + 2 + 21: 38 are left.
+        "  1  library.py:2  return [each.item() for each in tenso…  drains 3x, copies d2h",
         "       called from loop.py:11: total(losses)",
         "  once, outside loops",
-        "  2  loop.py:14    torch.cuda.synchronize()              waits for the device 1x",
-        "  3  loop.py:8     weight = sum(torch.ones(4) for _ in…  waits 1x, copies h2d",
+        '  2  loop.py:8     weight = sum(torch.ones(4) for _ in "…  drains 1x, copies h2d',
+        "  3  loop.py:14    torch.cuda.synchronize()                drains 1x",
     ] == ran.out.splitlines()[1:7]
     assert max(map(len, ran.out.splitlines())) <= 80
     (item,) = tickets("probe", "loop.py", *SIMULATED, "--format", "json").data
-    assert [1, 1, 2, 3, 3] == [each["number"] for each in item["sites"]][:5]
+    # The first line drains, waits and copies.
+    assert [1, 1, 1, 2, 2] == [each["number"] for each in item["sites"]][:5]
     caller = {"file": "loop.py", "line": 11, "function": "<module>", "statement": "total(losses)"}
     assert [caller] == item["sites"][0]["called_from"]
 
@@ -153,7 +154,7 @@ def test_json(tickets: Tickets) -> None:
         "file": "src/pkg/mod.py",
         "line": 7,
         "function": "norms",
-        "what": "stream_syncs",
+        "what": "drains",
         "source": "total += tensor.norm().item()",
         "statement": "total += tensor.norm().item()",
         "called_from": [],

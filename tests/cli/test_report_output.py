@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -179,7 +180,8 @@ def test_a_report_cannot_steer_the_terminal(repository: Repository, form: str) -
         assert steering.encode() not in shown.sent
     assert "red ?]0;owned? ?2J ?abc" in shown.sent.decode().replace("\\]", "]")
     made = subprocess.run(line, capture_output=True, check=True).stdout
-    assert "\u202eabc".encode() in made
+    # What is piped into a file may be printed from there.
+    assert not re.search("[\x1b\x07\x9b\u202e]", made.decode())
 
 
 def test_no_report_replaces_a_ticket(tickets: Tickets, repository: Repository) -> None:
@@ -294,7 +296,7 @@ def test_hardly_any_ticket(tickets: Tickets, repository: Repository, count: int)
 
 
 def test_names_of_any_script(tickets: Tickets, repository: Repository, out: Path) -> None:
-    """Titles, files and paths are there as they are written; a path of bytes that are no text is escaped."""
+    """Titles, files and paths are there as they are written, but for what reorders a line or is no text."""
     title = "Été 🙂 تجربة \u202eabc\u2066 \u0301 | `x` <b> {{ 1 }} {% if %}"
     text = repository.ticket(
         "A-1", title=title, file="ü/日本.py", status="fixed", more="- [x] `|` ``"
@@ -306,7 +308,7 @@ def test_names_of_any_script(tickets: Tickets, repository: Repository, out: Path
     assert 0 == tickets("report", "-o", str(file)).code
     made = file.read_text(encoding="utf-8")
     # The title is plain text, in which the backticks of a ticket are markup and a report's bar is none.
-    shown = title.replace("`", "").replace("|", "\\|").replace("<b>", "\\<b>")
+    shown = re.sub("[\u202e\u2066]", "?", title.replace("`", "").replace("|", "\\|").replace("<b>", "\\<b>"))
     assert shown in made
     assert "`ü/日本.py`" in made
-    assert "`tickets/open/\\udcff.md:9`: the status is fixed, the folder open" in made
+    assert "`tickets/open/?.md:9`: the status is fixed, the folder open" in made

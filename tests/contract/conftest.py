@@ -6,25 +6,20 @@ when.
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
 import os
 import shutil
 import subprocess
-import sys
-import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
-from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from finding_tickets.__main__ import main
+from tests.conftest import run_here
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
@@ -134,46 +129,8 @@ class Tool:
 
     def __call__(self, root: Path, *words: str, stdin: str = "") -> Answer:
         """Run a command line in this process, in the folder ``root``."""
-        written = (BytesIO(), BytesIO())
-        out, err = (TextIOWrapper(stream, encoding="utf-8") for stream in written)
-        with pytest.MonkeyPatch.context() as patch:
-            for name in set(os.environ) - set(self.environment):
-                patch.delenv(name)
-            for name, value in self.environment.items():
-                patch.setenv(name, value)
-            patch.chdir(root)
-            patch.setattr(sys, "argv", ["tickets", *words])
-            patch.setattr(sys, "stdin", TextIOWrapper(BytesIO(stdin.encode()), encoding="utf-8"))
-            patch.setattr(sys, "stdout", out)
-            patch.setattr(sys, "stderr", err)
-            try:
-                main()
-                code = 0
-            except SystemExit as end:
-                code = int(end.code or 0)
-            finally:
-                # The program does without collection and expects to end.
-                gc.unfreeze()
-                gc.enable()
-        for stream in (out, err):
-            stream.flush()
-        printed = [undated(stream.getvalue().decode()) for stream in written]
-        return Answer(code, *printed)
-
-    def process(self, root: Path, *words: str, timeout: float = 300) -> Answer:
-        """Run the installed ``tickets`` in a process: what measures starts others."""
-        script = Path(sysconfig.get_path("scripts")) / "tickets"
-        done = subprocess.run(
-            [script, *words],
-            cwd=root,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        return Answer(done.returncode, undated(done.stdout), undated(done.stderr))
+        code, *printed = run_here(root, *words, environment=self.environment, stdin=stdin)
+        return Answer(code, *map(undated, printed))
 
     def git(self, root: Path, *words: str, day: str = "2026-01-02") -> str:
         """Run git, which has to succeed, as Ada at noon of a day."""

@@ -78,7 +78,7 @@ class Documents:
         return {**changes} if self.ours else {**summary(changes)}
 
 
-@pytest.fixture(scope="module", params=["own", "forms", "shared"])
+@pytest.fixture(scope="module", params=["own", "forms", pytest.param("shared", marks=pytest.mark.slow)])
 def documents(request: pytest.FixtureRequest, tool: Tool) -> Documents:
     """Our register, a document of each form, and the documents in ../shared."""
     return Documents(request.param, request.getfixturevalue(request.param), tool)

@@ -52,7 +52,7 @@ def test_measuring_again_changes_no_byte(own: Path, tool: Tool, frozen: Frozen, 
     """``verify --all`` leaves the evidence as it is, and prints what ``show`` has of it."""
     root = tmp_path / "register"
     shutil.copytree(own, root)
-    answer = tool.process(root, "verify", "--all", "--format", "json", timeout=580)
+    answer = tool(root, "verify", "--all", "--format", "json")
     assert 0 == answer.code, answer.err
     assert "" == tool.git(root, "status", "--porcelain")
     frozen("own", "measured", {item["ticket"]: measured(item) for item in answer.data})

@@ -8,8 +8,7 @@ from typing import Protocol
 import pytest
 
 from finding_tickets.documents.reading import read_document
-from finding_tickets.model.problem import Problem
-from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.ticket import Problem, Ticket
 from finding_tickets.model.vocabulary import Vocabulary
 
 HEAD = "# Finding Ticket: It waits\n\n**Ticket ID:** B1-PT-01\n\n"

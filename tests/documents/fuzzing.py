@@ -18,9 +18,7 @@ from pydantic import BaseModel
 from tests.documents.mutations import document
 
 from finding_tickets.documents.reading import read_document
-from finding_tickets.model.problem import Problem
-from finding_tickets.model.record import Span, Text
-from finding_tickets.model.ticket import Section
+from finding_tickets.model.ticket import Problem, Section, Span, Text
 
 PATH = "tickets/A-1.md"
 SECONDS = 20.0

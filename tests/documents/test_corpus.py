@@ -9,8 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from finding_tickets.documents.reading import read_document
-from finding_tickets.model.problem import Problem
-from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.ticket import Problem, Ticket
 from finding_tickets.model.vocabulary import AGENTS, Vocabulary
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from finding_tickets.documents.reading import read_document
-from finding_tickets.model.problem import Problem
-from finding_tickets.model.ticket import ImplementationReview
+from finding_tickets.model.ticket import ImplementationReview, Problem
 
 REVIEW = """\
 # Task 12 Implementation Review: Fewer Waits

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.model.problem import Level
 from finding_tickets.model.ticket import Remediation
+from finding_tickets.model.vocabulary import Level
 
 if TYPE_CHECKING:
     from tests.documents.conftest import Finding, Reading

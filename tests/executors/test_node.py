@@ -23,8 +23,8 @@ from tests.verify.conftest import TakesGpu
 from finding_tickets.executors import node
 from finding_tickets.executors.node import Order, verified_from, verify_on_ray, versions
 from finding_tickets.executors.pack import FOLDER, packed
-from finding_tickets.measure.isolation import Isolation
-from finding_tickets.measure.server import NO_ROOM
+from finding_tickets.measure.processes.isolation import Isolation
+from finding_tickets.measure.processes.server import NO_ROOM
 from finding_tickets.measure.tasks import SIMULATED_DEVICE, VISIBLE_DEVICES
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import TOOL

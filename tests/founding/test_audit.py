@@ -7,7 +7,7 @@ from tests.founding.conftest import ROOT
 
 from finding_tickets.gate.audit import Fate, audit
 from finding_tickets.measure.cheats import CHEATS
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.register.load import load
 from finding_tickets.verify.verify import Settings
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -39,11 +39,6 @@ def on_the_host(workload: Workload, point: Point, seed: int = 0) -> list[tuple[s
         return [(str(tensor.device), tensor.detach().cpu()) for tensor in tensors(built)]
 
 
-def everything(workload: Workload) -> Iterable[tuple[str, torch.Tensor]]:
-    """All tensors of a sweep."""
-    return [found for point in workload.sweep for found in on_the_host(workload, point)]
-
-
 @pytest.mark.parametrize("ticket", TICKETS)
 def test_a_sweep_has_enough_points_and_none_twice(workload: Callable[[str], Workload], ticket: str) -> None:
     """A law needs two points more than it has coefficients, and the same point again is no second one."""
@@ -54,11 +49,21 @@ def test_a_sweep_has_enough_points_and_none_twice(workload: Callable[[str], Work
 
 @pytest.mark.parametrize("ticket", TICKETS)
 def test_a_point_gets_as_many_devices_as_it_uses(workload: Callable[[str], Workload], ticket: str) -> None:
-    """The tensors of a point lie on the devices that it asks for, and on the host."""
+    """The tensors of a point lie on the devices that it asks for, and on the host.
+
+    NaN and Inf occur in the sweep, and so do tensors that are finite; but B1-PT-02 reads no values.
+    """
     work = workload(ticket)
+    seen = {"nan": False, "inf": False, "finite": False}
     for point in work.sweep:
-        used = {device for device, _ in on_the_host(work, point)} - {"cpu"}
+        made = on_the_host(work, point)
+        used = {device for device, _ in made} - {"cpu"}
         assert len(used) == work.devices(point) or (work.devices(point) == 1 and not used)
+        for _, tensor in made:
+            seen["nan"] = seen["nan"] or bool(tensor.isnan().any())
+            seen["inf"] = seen["inf"] or bool(tensor.isinf().any())
+            seen["finite"] = seen["finite"] or bool(tensor.numel() and tensor.isfinite().all())
+    assert ticket == "b1_pt_02" or all(seen.values())
 
 
 @pytest.mark.parametrize("ticket", TICKETS)
@@ -125,17 +130,6 @@ def edges(workload: Callable[[str], Workload]) -> Callable[[str], set[str]]:
         return found
 
     return contained
-
-
-@pytest.mark.parametrize("ticket", ["b7_pt_02", "b7_pt_03", "b3_cr_05", "task_5"])
-def test_a_sweep_contains_values_that_are_not_finite(
-    workload: Callable[[str], Workload], ticket: str
-) -> None:
-    """NaN and Inf occur, and so do tensors that are finite."""
-    found = [tensor for _, tensor in everything(workload(ticket))]
-    assert any(tensor.isnan().any() for tensor in found)
-    assert any(tensor.isinf().any() for tensor in found)
-    assert any(tensor.numel() and tensor.isfinite().all() for tensor in found)
 
 
 def test_norms_lie_where_the_point_says(workload: Callable[[str], Workload]) -> None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.verify import test_revisions, test_times
-from tests.verify.conftest import FIX, FOUND, add
+from tests.verify.conftest import FIX, FOUND, VERIFIER, add
 
 from finding_tickets.gate.audit import Audited, Fate, audit
 from finding_tickets.measure.cheating import WAYS
-from finding_tickets.measure.cheats import CHEATS, HONEST
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.cheats import CHEATS, HONEST, LEAVING
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.verify.verify import Settings
 
 if TYPE_CHECKING:
@@ -22,8 +22,18 @@ if TYPE_CHECKING:
 
 CLAIMS = "claims: {found: {syncs: tensors}, fix: {syncs: 1, same_result_as: {is: found, tolerance: 0.001}}}"
 LOOSE = "claims: {found: {syncs: tensors}, fix: {syncs: <= 100}}"
-REFUSED = {"warmed", "generator", "patched-torch", "patched-meter", "patched-device", "counters"}
+REFUSED = {
+    "warmed",
+    "generator",
+    "patched-torch",
+    "patched-meter",
+    "patched-device",
+    "patched-code",
+    "counters",
+}
 """What the meter does not measure at all, whatever is claimed."""
+PREVENTED = {"stopped"}
+"""What no worker can do."""
 
 
 ALL = {cheat.id for cheat in CHEATS}
@@ -48,8 +58,8 @@ def fates(done: Audited, fate: Fate) -> set[str]:
 
 
 def test_every_cheat_of_the_table_can_be_made() -> None:
-    """The table and the ways have the same names, and the ways the honest one too."""
-    assert [HONEST, *(cheat.id for cheat in CHEATS)] == list(WAYS)
+    """The table and the ways have the same names; the ways also the honest one and the code as found."""
+    assert [LEAVING, HONEST, *(cheat.id for cheat in CHEATS)] == list(WAYS)
 
 
 @pytest.mark.slow
@@ -78,12 +88,13 @@ def test_work_that_is_put_off_is_counted(repository: Repository, isolation: Isol
 
 @pytest.mark.slow
 def test_work_that_is_put_off_can_stand_for_no_result(repository: Repository, isolation: Isolation) -> None:
-    """No class can be derived from that of None: caught is the other type, and no failure to cheat."""
+    """No class can be derived from that of None: caught is the class, which is not plain."""
     found = FOUND.replace("return total", "return None")
     fix = "import torch\n\ndef check(tensors):\n    torch.stack([t.sum() for t in tensors]).tolist()\n"
     add(repository, "A-1", CLAIMS.replace(", tolerance: 0.001", ""), found=found, fix=fix)
     done = audited(repository, isolation, names={"deferred", "thread"})
-    assert [("fix.syncs", "fix.same_result_as")] * 2 == [one.by for one in done.tried]
+    assert [("meter",)] * 2 == [one.by for one in done.tried]
+    assert all("returned a Later, which cannot be compared" in one.reason for one in done.tried)
     assert not any("TypeError" in one.reason for one in done.tried)
 
 
@@ -92,7 +103,21 @@ def test_loose_claims_miss_what_only_they_could_catch(repository: Repository, is
     """Where results are not compared and the count has room, only what the meter refuses is caught."""
     add(repository, "A-1", LOOSE)
     done = audited(repository, isolation)
-    assert (REFUSED, ALL - REFUSED) == (fates(done, Fate.CAUGHT), fates(done, Fate.MISSED))
+    caught = REFUSED | PREVENTED
+    assert (caught, ALL - caught) == (fates(done, Fate.CAUGHT), fates(done, Fate.MISSED))
+
+
+@pytest.mark.slow
+def test_a_verifier_with_one_constant_input_is_named(repository: Repository, isolation: Isolation) -> None:
+    """A table of answers passes, and a note says why."""
+    add(repository, "A-1", CLAIMS.replace("{syncs: 1,", "{syncs: <= 1,"))
+    verifier = VERIFIER.format(ticket="A-1").replace(
+        "rand(point.size, generator=generator)", "ones(point.size)"
+    )
+    repository.write("verifiers/a_1.py", verifier)
+    done = audited(repository, isolation, names={"pasted"})
+    assert {"pasted"} == fates(done, Fate.MISSED)
+    assert "its inputs are the same whatever the seed" in (done.note or "")
 
 
 @pytest.mark.slow

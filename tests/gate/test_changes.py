@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from tests.conftest import Repository
 
 from finding_tickets.gate.changes import ChangeKind, Side, accepted, changes
+from finding_tickets.model.verification import Evidence, Input
 
 POINTS = [{"n": 1, "size": 7}, {"n": 4, "size": 9}]
 
@@ -24,7 +28,7 @@ def compared(
 ) -> list[tuple[ChangeKind, str | None, str | None]]:
     """How claims about found have changed."""
     base, head = side(repository, before), side(repository, after)
-    return [(each.kind, each.before, each.after) for each in changes(base, head, POINTS, ())]
+    return [(each.kind, each.before, each.after) for each in changes(base, head, POINTS)]
 
 
 CHANGED = {
@@ -78,7 +82,7 @@ def test_claims_are_compared_text_by_text(repository: Repository, texts: tuple[s
 def test_without_a_sweep_nobody_can_tell(repository: Repository) -> None:
     """Nothing is known of the values that the variables take."""
     base, head = side(repository, "syncs: <= n"), side(repository, "syncs: <= n - 1")
-    assert [ChangeKind.CHANGED] == [each.kind for each in changes(base, head, (), ())]
+    assert [ChangeKind.CHANGED] == [each.kind for each in changes(base, head, ())]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +99,7 @@ def test_without_a_sweep_nobody_can_tell(repository: Repository) -> None:
 )
 def test_a_new_line_of_the_ticket_names_changes(repository: Repository, line: str, who: str | None) -> None:
     """It names them with a reason; a line that was there before names nothing."""
-    found = changes(side(repository, "syncs: 1"), side(repository, "syncs: 2"), POINTS, ())
+    found = changes(side(repository, "syncs: 1"), side(repository, "syncs: 2"), POINTS)
     (change,) = accepted(found, b"text\n", f"text\n{line}\n".encode(), None)
     assert (who, who is None) == (change.accepted, change.is_open)
     (change,) = accepted(found, f"{line}\n".encode(), f"text\n{line}\n".encode(), None)
@@ -107,7 +111,7 @@ def test_a_decision_is_a_change(repository: Repository) -> None:
     base = side(repository, "syncs: 1")
     repository.ticket(more="## Remediation\n\n```yaml\ndecision: keep\nclaims: {found: {syncs: 1}}\n```\n")
     (document,) = repository.load().documents
-    (change,) = changes(base, Side(document, repository.root), POINTS, ())
+    (change,) = changes(base, Side(document, repository.root), POINTS)
     assert "changed decision: fix -> keep" == str(change)
 
 
@@ -121,8 +125,11 @@ def test_a_helper_beside_the_verifier_is_part_of_it(
         for file in imported:
             made.write(file, text)
         made.write("verifiers/b1_pt_01.py", "")
-    sides = side(base, "syncs: 1"), side(repository, "syncs: 1")
-    found = changes(*sides, POINTS, imported)
+    given = tuple(Input(name=file, kind="file", value="") for file in imported)
+    measured: Any = None
+    evidence = Evidence.model_construct(inputs=given, verification=measured)
+    sides = replace(side(base, "syncs: 1"), evidence=(evidence,)), side(repository, "syncs: 1")
+    found = changes(*sides, POINTS)
     assert [("verifier", file) for file in sorted(imported[:2])] == [
         (each.name, each.before) for each in found
     ]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.ground.test_objects import commit
 
+from finding_tickets.ground.imports import ABSENT
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.store import StoredResult, UnmeasuredCommit, WhyUnmeasured
 
@@ -17,7 +18,8 @@ RESULT = UnmeasuredCommit(kind=WhyUnmeasured.UNKNOWN, why="so")
 
 def stored(snapshot: Snapshot, *paths: str) -> StoredResult:
     """A result that depends on what a commit has at these paths, or does not have."""
-    return StoredResult(key="key", result=RESULT, files={path: snapshot.file(path) for path in paths})
+    inputs = tuple((path, "file", snapshot.file(path) or ABSENT) for path in paths)
+    return StoredResult(key="key", result=RESULT, inputs=inputs)
 
 
 def test_a_commit_repeats_a_measurement_until_something_comes(repository: Repository, git: Git) -> None:

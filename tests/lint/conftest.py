@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.lint.engine import breaches
-from finding_tickets.model.problem import Problem
+from finding_tickets.model.ticket import Problem
 from finding_tickets.register.load import Register
 
 

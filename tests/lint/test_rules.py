@@ -12,7 +12,8 @@ from finding_tickets.errors import ExitCode
 from finding_tickets.lint.engine import exit_code
 from finding_tickets.lint.page import explanations
 from finding_tickets.lint.rules import RULES
-from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.ticket import Problem
+from finding_tickets.model.vocabulary import Level
 
 if TYPE_CHECKING:
     from tests.conftest import Repository

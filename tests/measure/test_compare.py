@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, nan
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from finding_tickets.measure.results import detach, difference, to_host
+from finding_tickets.measure.results import detach, difference, encoded, to_host
+from finding_tickets.measure.tasks import CannotMeasureError
 
 Pair = namedtuple("Pair", "left right")
 
@@ -40,6 +42,7 @@ SAME: list[tuple[Any, Any]] = [
     (Norms(torch.ones(1)), Norms(torch.ones(1))),
     (Pair(1, torch.ones(1)), Pair(1, torch.ones(1))),
     (torch.nn.Parameter(torch.ones(2)), torch.ones(2)),
+    (torch.eye(2).to_sparse(), torch.eye(2).to_sparse()),
 ]
 
 
@@ -76,6 +79,16 @@ DIFFERENT: list[tuple[Any, Any, str]] = [
         torch.tensor(False),
         "result: 1 of 1 elements differ, the first at (): False instead of True",
     ),
+    (
+        torch.eye(2).to_sparse(),
+        2 * torch.eye(2).to_sparse(),
+        "result: 2 of 4 elements differ, the first at (0, 0): 2.0 instead of 1.0",
+    ),
+    (
+        torch.eye(2),
+        torch.eye(2).to_sparse(),
+        "result: layout torch.sparse_coo instead of torch.strided",
+    ),
 ]
 
 
@@ -83,6 +96,53 @@ DIFFERENT: list[tuple[Any, Any, str]] = [
 def test_the_first_difference_is_named(expected: Any, actual: Any, words: str) -> None:
     """A difference is told with its path in the result and both values."""
     assert words == difference(expected, actual)
+
+
+@dataclass
+class Out:
+    """A result that is filled in later."""
+
+    loss: float = 0.0
+    logits: torch.Tensor = field(init=False)
+
+
+INSTEAD = ", which cannot be compared; return "
+LONG = f"a numpy value of dtype {np.dtype(np.longdouble)}"
+REFUSED: list[tuple[Any, str]] = [
+    (np.array(["a"]), f"a numpy value of dtype <U1{INSTEAD}numbers, texts or a list of them"),
+    ({"x": (1, np.longdouble(1))}, f"{LONG} in result['x'][1]{INSTEAD}"),
+    (torch.ones(1, device="meta"), f"a tensor without data{INSTEAD}one that has data"),
+    ([{"loss": object}], f"a type in result[0]['loss']{INSTEAD}its tensors and numbers, or give"),
+    ({Ellipsis: 1}, f"an ellipsis in a key of result{INSTEAD}"),
+]
+
+
+@pytest.mark.parametrize(("value", "words"), REFUSED, ids=str)
+def test_what_cannot_be_compared_is_named_with_its_place(value: Any, words: str) -> None:
+    """The message says what it is, where in the result it is, and what to return instead."""
+    with pytest.raises(CannotMeasureError) as refused:
+        encoded(value)
+    assert str(refused.value).startswith(f"returned {words}")
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_a_nested_tensor_is_named() -> None:
+    """Torch compares none, and says only that this is an internal error."""
+    with pytest.raises(CannotMeasureError, match=r"a nested tensor, .* return its parts, as unbind"):
+        encoded(torch.nested.nested_tensor([torch.ones(1), torch.ones(2)]))
+
+
+def test_a_field_that_was_never_set_is_none() -> None:
+    """Two results without it are equal; one that has it differs by that."""
+    filled = Out()
+    filled.logits = torch.ones(1)
+    assert None is difference(Out(), Out())
+    assert "result['logits']: not expected" == difference(Out(), filled)
+
+
+def test_an_array_that_is_read_backwards_is_compared() -> None:
+    """Torch takes no negative strides."""
+    assert None is difference(np.arange(3)[::-1], np.array([2, 1, 0]))
 
 
 @pytest.mark.parametrize(

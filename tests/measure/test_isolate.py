@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
+from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
 
 HERE = Path(__file__).parent
 MEBIBYTE = 1024**2
@@ -160,13 +160,14 @@ def test_temporary_files_go_with_the_isolation(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux hands orphans to their subreaper")
-def test_nothing_outlives_the_process_that_watches_over_a_task(isolation: Isolation, tmp_path: Path) -> None:
-    """What a task leaves that kills its watcher is ended all the same, and other tasks are left alone."""
+def test_a_task_cannot_kill_the_process_that_watches_over_it(isolation: Isolation, tmp_path: Path) -> None:
+    """The task is refused and ends, what it has started ends with it, and other tasks are left alone."""
     note = tmp_path / "pid"
     outcomes = dict(
         isolation.run({"bad": task("kill_the_watcher", str(note)), "other": task("hang", timeout=1.0)})
     )
-    assert "the process that watched over it was killed" == outcomes["bad"].reason
+    where = f"bad_targets.py:{line_of('os.kill(os.getppid(), 9)')}"
+    assert f"{where}: PermissionError: [Errno 1] Operation not permitted" == outcomes["bad"].reason
     assert "still running after 1 s" == outcomes["other"].reason
     assert not alive(int(note.read_text(encoding="ascii")))
 
@@ -175,7 +176,7 @@ def test_the_others_go_on(isolation: Isolation) -> None:
     """Whatever some tasks do, each of the others has its result."""
     tasks = {name: task(name, timeout=1.0) for name in ["hang", "crash", "leave", "fail"]}
     tasks |= {f"good {number}": task("answer", number) for number in range(6)}
-    outcomes = dict(isolation.run(tasks))
+    outcomes = dict(isolation.run(dict(tasks)))
     assert set(tasks) == set(outcomes)
     payloads = [outcomes[f"good {number}"].value["payload"] for number in range(6)]
     assert [0, 1, 2, 3, 4, 5] == payloads
@@ -197,7 +198,7 @@ def test_a_server_that_cannot_start_says_why() -> None:
 INTERRUPTED = """
 import sys
 from pathlib import Path
-from finding_tickets.measure.isolation import Isolation, Task
+from finding_tickets.measure.processes.isolation import Isolation, Task
 
 with Isolation(preload=()) as server:
     print("ready", flush=True)

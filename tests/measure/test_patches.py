@@ -10,9 +10,9 @@ import torch
 from tests.measure.conftest import workload
 
 from finding_tickets.measure import results
-from finding_tickets.measure.loading import unpatched
 from finding_tickets.measure.meter import SimulatedMeter
 from finding_tickets.measure.run import run
+from finding_tickets.measure.state import unpatched
 from finding_tickets.measure.tasks import CannotMeasureError
 from simcuda.cost.rules import without_rule
 from simcuda.ledger import Ledger
@@ -74,14 +74,24 @@ def test_what_is_no_function_may_change() -> None:
 
 def test_what_torch_replaces_itself_may_change() -> None:
     """Its compiler wraps functions when it is loaded."""
-    own: dict[str, Any] = {}
-    exec(compile("def synchronize(device=None): ...", torch.cuda.__file__, "exec"), own)  # noqa: S102 - torch's
-    before = torch.cuda.synchronize
+    before, wrapped = torch.cuda.synchronize, torch._compile._disable_dynamo(torch.cuda.synchronize)
     with unpatched():
-        vars(torch.cuda)["synchronize"] = own["synchronize"]
+        vars(torch.cuda)["synchronize"] = wrapped
     kept = torch.cuda.synchronize
     vars(torch.cuda)["synchronize"] = before
-    assert own["synchronize"] is kept
+    assert wrapped is kept
+
+
+def test_another_function_of_torch_may_not_take_its_place() -> None:
+    """That the code is torch's says nothing, and a file's name can be written by anybody."""
+    own: dict[str, Any] = {}
+    exec(compile("def synchronize(device=None): ...", torch.cuda.__file__, "exec"), own)  # noqa: S102 - named so
+    for other in (torch.cuda.is_available, own["synchronize"]):
+        with (
+            pytest.raises(CannotMeasureError, match=r"^replaces torch\.cuda\.synchronize, which"),
+            unpatched(),
+        ):
+            vars(torch.cuda)["synchronize"] = other
 
 
 def test_a_variant_that_patches_is_not_measured() -> None:

@@ -10,12 +10,12 @@ import pytest
 import torch
 from tests.measure.conftest import TallyMeter, workload
 
+from finding_tickets.measure.results import load_result, result_file
 from finding_tickets.measure.run import run
-from finding_tickets.measure.tasks import CannotMeasureError, ResultPair
+from finding_tickets.measure.tasks import CannotMeasureError
 from finding_tickets.workload import Point
 
 ROOT = Path("/repository")
-SAME = ResultPair("fix", "found")
 
 
 def total(values: torch.Tensor) -> torch.Tensor:
@@ -47,9 +47,8 @@ def test_every_variant_runs_at_every_point(meter: TallyMeter) -> None:
 
 def test_every_variant_gets_equal_and_fresh_data(meter: TallyMeter) -> None:
     """What one variant does to its arguments is not seen by the next one, and the points differ."""
-    report = run(workload(3, 3), {"found": spoil, "fix": total}, meter, ROOT, [SAME])
+    run(workload(3, 3), {"found": spoil, "fix": total}, meter, ROOT)
     assert meter.built[0] == meter.built[1]
-    assert [None, None] == [agreement["difference"] for agreement in report.agreements]
 
 
 def test_the_warm_up_gets_other_data(meter: TallyMeter) -> None:
@@ -76,44 +75,17 @@ def test_unseeded_randomness_of_build_is_the_same_for_all(meter: TallyMeter) -> 
     assert meter.built[0] == meter.built[1]
 
 
-def test_what_the_caller_reads_is_compared(meter: TallyMeter) -> None:
+def test_what_the_caller_reads_is_kept(meter: TallyMeter, tmp_path: Path) -> None:
     """``read`` is part of the run, and its value is the result."""
-    report = run(workload(2, read=lambda _: 7), {"found": total, "fix": torch.neg}, meter, ROOT, [SAME])
-    (agreement,) = report.agreements
-    assert ({"n": 2}, None, False) == tuple(agreement[key] for key in ("at", "difference", "skipped"))
+    run(workload(2, read=lambda _: 7), {"fix": torch.neg}, meter, ROOT, kept=tmp_path)
+    assert 7 == load_result(tmp_path / result_file(0))
 
 
-def test_an_exception_is_data(meter: TallyMeter) -> None:
-    """The error is kept with its point, comparisons with it fail, and the other points go on."""
-    report = run(workload(1, 2, 3), {"found": total, "fix": fail}, meter, ROOT, [SAME])
+def test_an_exception_is_data(meter: TallyMeter, tmp_path: Path) -> None:
+    """The error is kept with its point, which has no result, and the other points go on."""
+    report = run(workload(1, 2, 3), {"fix": fail}, meter, ROOT, kept=tmp_path)
     assert [None, "RuntimeError: two is too many", None] == [run.error for run in report.runs["fix"]]
-    differences = [agreement["difference"] for agreement in report.agreements]
-    assert [None, "raised RuntimeError: two is too many", None] == differences
-
-
-def test_a_target_that_raised_is_skipped(meter: TallyMeter) -> None:
-    """There is nothing to compare with where the other variant has no result."""
-    reverse = ResultPair("found", "fix")
-    report = run(workload(1, 2), {"found": total, "fix": fail}, meter, ROOT, [reverse])
-    assert [False, True] == [agreement["skipped"] for agreement in report.agreements]
-
-
-def test_a_workload_may_compare_in_its_own_way(meter: TallyMeter) -> None:
-    """``same`` decides where the workload has one."""
-
-    def parity(expected: Any, actual: Any) -> str | None:
-        return None if expected % 2 == actual % 2 else "odd and even"
-
-    variants = {"found": lambda values: values.numel(), "fix": lambda values: values.numel() + 3}
-    report = run(workload(2, same=parity), variants, meter, ROOT, [SAME])
-    assert ["odd and even"] == [agreement["difference"] for agreement in report.agreements]
-
-
-def test_a_comparison_that_gives_no_words_is_an_error(meter: TallyMeter) -> None:
-    """A ``same`` that returns True for equal results would make all of them differ."""
-    jobs = workload(2, same=lambda expected, actual: bool(expected == actual))
-    with pytest.raises(TypeError, match="same must return None or the difference in words, not True"):
-        run(jobs, {"found": total, "fix": total}, meter, ROOT, [SAME])
+    assert [result_file(0), result_file(2)] == sorted(file.name for file in tmp_path.iterdir())
 
 
 def test_a_point_that_the_meter_cannot_run_is_listed(meter: TallyMeter) -> None:

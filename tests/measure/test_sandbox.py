@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +21,9 @@ import pytest
 from tests.other_python import other_python
 
 from finding_tickets.errors import UsageError
-from finding_tickets.measure.isolation import Isolation, Task
+from finding_tickets.measure.places import CONTAINED, describe
+from finding_tickets.measure.processes import isolation as isolation_module
+from finding_tickets.measure.processes.isolation import Isolation, Task
 
 HERE = Path(__file__).parent
 USABLE = shutil.which("bwrap") is not None and (
@@ -50,12 +56,105 @@ def asked(function: str, payload: Any, *, sandbox: bool) -> Any:
     return outcome.value
 
 
+REFUSED = (
+    "write outside",
+    "write to the system",
+    "write at the root",
+    "remount",
+    "mount",
+    "change the kernel",
+    "read a secret",
+    "connect by TCP",
+    "send by UDP",
+    "connect to a socket",
+    "connect to an abstract socket",
+    "kill",
+    "read an environment",
+)
+ABSENT = ("capabilities", "other processes", "a token", "its home", "sockets of services")
+# What the test for another user runs: it prints how each attempt ended.
+AS_ANOTHER = """
+import json, os, sys
+from pathlib import Path
+from finding_tickets.measure.processes.isolation import Isolation, Task
+
+order = json.loads(sys.argv[1])
+task = Task(target="reaching:inside", payload=order, root=Path(order["root"]), timeout=60, memory=1 << 30)
+with Isolation(preload=(), sandbox=True) as server:
+    ((_, outcome),) = server.run({"one": task})
+print(json.dumps(outcome.value if outcome.reason is None else outcome.reason))
+"""
+NOBODY = 65534
+
+
+@pytest.fixture(scope="module", params=["this user", "another user"])
+def inside(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """How attempts ended in a sandbox, by their names, for a copy of the tool that everybody can read."""
+    with tempfile.TemporaryDirectory(prefix="tickets-test-") as made, ExitStack() as stack:
+        folder = Path(made)
+        folder.chmod(0o755)
+        for package in ("finding_tickets", "simcuda"):
+            source = Path(isolation_module.__file__).parents[3] / package
+            shutil.copytree(source, folder / "source" / package, ignore=shutil.ignore_patterns("__pycache__"))
+        # Nothing is measured, and the other user may not see what is installed here.
+        (folder / "source/torch.py").touch()
+        (folder / "code").mkdir()
+        shutil.copy(HERE / "reaching.py", folder / "code")
+        (folder / "secret").write_text("a key that anybody could read")
+        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        order = {"root": str(folder / "code"), "secret": str(folder / "secret"), "pid": os.getpid()}
+        order |= {"socket": str(folder / "socket"), "abstract": f"\0{folder.name}"}
+        for name in (order["socket"], order["abstract"]):
+            line = stack.enter_context(socket.socket(socket.AF_UNIX))
+            line.bind(str(name))
+            line.listen()
+        Path(str(order["socket"])).chmod(0o777)
+        own: dict[str, Any] = {}
+        python = sys.executable
+        if request.param == "another user":
+            python = "/usr/bin/python3"
+            able = [python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
+            if os.getuid() or subprocess.run(able, check=False).returncode:
+                pytest.skip("only root becomes another user, and the system's Python must be 3.11 or newer")
+            own = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        variables = {name: value for name, value in os.environ.items() if not name.startswith("XDG")}
+        variables |= {"PYTHONPATH": f"{folder}/source:{folder}/code", "HOME": str(folder), "A_TOKEN": "a"}
+        order["port"] = listening.getsockname()[1]
+        done = subprocess.run(
+            [python, "-c", AS_ANOTHER, json.dumps(order)],
+            cwd=folder,
+            env={**variables, "ANYTHING": "else", "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+            **own,
+        )
+        assert 0 == done.returncode, done.stderr
+        yield json.loads(done.stdout)
+
+
+@needs_bubblewrap
+@pytest.mark.slow
+@pytest.mark.parametrize("attempt", REFUSED)
+def test_an_attempt_is_refused(inside: dict[str, str], attempt: str) -> None:
+    """For root and for another user, whatever the permissions of files outside say."""
+    assert "refused" == inside[attempt]
+
+
+@needs_bubblewrap
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ABSENT)
+def test_nothing_of_the_machine_is_there(inside: dict[str, str], what: str) -> None:
+    """No capability, process, variable, file or service that the run does not need."""
+    assert "" == inside[what]
+
+
 @needs_bubblewrap
 @pytest.mark.usefixtures("here")
 def test_another_python_is_in_the_sandbox_too(tmp_path: Path) -> None:
     """What it is started for can write no more than what the tool's own Python is."""
     python = str(other_python(tmp_path / "env"))
-    payload = str(tmp_path / "inside")
+    payload = str(tmp_path / "env/inside")
     task = Task(target="bad_targets:write", payload=payload, root=HERE, timeout=20.0, memory=256 * 1024**2)
     with Isolation(preload=(), sandbox=True) as server:
         ((_, outcome),) = server.on(python).run({"one": task})
@@ -65,10 +164,22 @@ def test_another_python_is_in_the_sandbox_too(tmp_path: Path) -> None:
 @needs_bubblewrap
 @pytest.mark.usefixtures("here")
 def test_files_cannot_be_written(tmp_path: Path) -> None:
-    """A task that writes where it likes is refused inside, and not outside."""
-    assert "Read-only file system" == asked("write", str(tmp_path / "inside"), sandbox=True)
+    """A task writes where it likes outside; inside a folder for all programs is its own and goes with it."""
+    assert "Read-only file system" == asked("write", str(HERE / "inside"), sandbox=True)
+    assert "No such file or directory" == asked("write", str(tmp_path / "inside"), sandbox=True)
+    assert "" == asked("write", "/tmp/inside", sandbox=True)  # noqa: S108 - inside
+    assert not Path("/tmp/inside").exists()  # noqa: S108
     assert "" == asked("write", str(tmp_path / "outside"), sandbox=False)
     assert ["outside"] == [file.name for file in tmp_path.iterdir()]
+
+
+def test_a_file_that_cannot_be_written_names_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script that writes beside itself fails there for no reason of its own."""
+    error = OSError(errno.EROFS, os.strerror(errno.EROFS), "runs")
+    outside = describe(error)
+    monkeypatch.setenv(CONTAINED, "1")
+    said = " (the sandbox lets code write to the folder for temporary files alone)"
+    assert ("OSError: [Errno 30] Read-only file system: 'runs'", outside + said) == (outside, describe(error))
 
 
 @needs_bubblewrap
@@ -99,7 +210,7 @@ def test_temporary_files_are_possible() -> None:
 CALLER = """
 import sys
 from pathlib import Path
-from finding_tickets.measure.isolation import Isolation, Task
+from finding_tickets.measure.processes.isolation import Isolation, Task
 
 with Isolation(preload=(), sandbox=True) as server:
     task = Task(target="bad_targets:hang", payload=None, root=Path(), timeout=600, memory=1 << 30)

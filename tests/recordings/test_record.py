@@ -280,7 +280,7 @@ class Lossy:
     @contextmanager
     def measure(self) -> Iterator[Measurement]:
         """Count one launch, or fail after the block."""
-        yield Measurement(launches=1)
+        yield Measurement(aten_launches=1)
         self._losses -= 1
         if self._losses >= 0:
             raise CannotCountError("no record")

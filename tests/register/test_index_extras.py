@@ -12,7 +12,7 @@ import pytest
 from tests.lint.conftest import lint
 
 from finding_tickets.lint.contradictions import CONTRADICTIONS, contradictions_in
-from finding_tickets.model.problem import Problem
+from finding_tickets.model.ticket import Problem
 from finding_tickets.register.index import StatedClaim, list_rows
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ claims:
 """
 CLAIMS = (
     StatedClaim("found", "syncs", "4*params"),
-    StatedClaim("found", "syncs", "<= 9", "params 2"),
+    StatedClaim("found", "syncs", "<= 9 where params 2", is_everywhere=False),
     StatedClaim("fix", "syncs", "1"),
 )
 LIST = """

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from finding_tickets.errors import UsageError
+from finding_tickets.register.index import natural
 from finding_tickets.register.load import Register, load
-from finding_tickets.register.lookup import natural
 
 if TYPE_CHECKING:
     from tests.conftest import Repository

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Status
 from finding_tickets.register.disposition import status_of
@@ -78,6 +80,7 @@ def test_of_edits_that_exclude_each_other_one_happens(repository: Repository) ->
     assert f"**Reason:** by {winner}" == found.resolution.raw.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_edits_of_two_files_do_not_wait_for_each_other_for_ever(repository: Repository) -> None:
     """Half of them name the two tickets the other way round; each ticket names all that it was told of."""
     for number in range(EDITORS + 2):

@@ -11,15 +11,15 @@ from tests.lint.conftest import lint
 
 from finding_tickets.cli.main import run
 from finding_tickets.documents.reading import Document
-from finding_tickets.model.problem import Problem
+from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.files import FileProblem
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts
-from finding_tickets.register.staleness import own_torch
-from finding_tickets.verify.evidence import inputs, write
-from finding_tickets.verify.plan import plan
+from finding_tickets.register.staleness import own_python, own_torch
+from finding_tickets.verify.evidence import RestsOn, inputs, rests_on, write
+from finding_tickets.verify.plan import Plan, plan
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -89,7 +89,7 @@ def test_its_bytes_are_an_input_of_the_evidence(repository: Repository, measured
     document = one(measured(TEXT))
     planned = plan(document, repository.root)
     assert planned is not None
-    given = inputs(planned, document, _nothing())
+    given = inputs(planned, document, _nothing(), _rests(planned))
     (digest,) = (each.value for each in given if each.name == "Remediation")
     assert hashlib.sha256(TEXT.encode()).hexdigest() == digest
 
@@ -172,7 +172,11 @@ def test_closing_as_fixed_counts_its_evidence(
     planned = plan(document, repository.root)
     assert planned is not None
     done = _nothing().model_copy(update={"verdict": Verdict.VERIFIED, "torch": own_torch()})
-    write(Evidence(inputs=inputs(planned, document, done), verification=done), repository.root, "evidence")
+    write(
+        Evidence(inputs=inputs(planned, document, done, _rests(planned)), verification=done),
+        repository.root,
+        "evidence",
+    )
     assert 0 == run(["close", "--root", str(repository.root), "B1-PT-01", "--as", "fixed"])
     assert "B1-PT-01: closed as fixed" in capsys.readouterr().err
     repository.write(SIDECAR, TEXT.replace("4*n", "3*n"))
@@ -180,6 +184,10 @@ def test_closing_as_fixed_counts_its_evidence(
     assert 1 == run(["close", "--root", str(repository.root), "B1-PT-01", "--as", "fixed"])
     # The evidence does not count: the ticket is measured again, and there is nothing to measure it by.
     assert "B1-PT-01 is inconclusive, not verified" in capsys.readouterr().err
+
+
+def _rests(planned: Plan) -> RestsOn:
+    return rests_on((), planned, planned.root, (), own_python())
 
 
 def _nothing() -> Verification:

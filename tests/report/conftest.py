@@ -9,9 +9,9 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.model.vocabulary import Level, Verdict
 from finding_tickets.register import index as register
 from finding_tickets.register.config import Config
 from finding_tickets.register.query import Facts

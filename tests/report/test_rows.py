@@ -124,11 +124,11 @@ def test_claims_of_one_metric_stand_together() -> None:
     """Those made at every point; where there are none, all of them; other variants are left out."""
     claims = (
         StatedClaim("found", "syncs", "4*n"),
-        StatedClaim("found", "syncs", "<= 9", "n 2"),
+        StatedClaim("found", "syncs", "<= 9 where n 2", is_everywhere=False),
         StatedClaim("found", "syncs", "O(n)"),
         StatedClaim("recommended", "h2d", "1"),
-        StatedClaim("fix", "peak_bytes", "8", "n 1"),
-        StatedClaim("fix", "peak_bytes", "16", "n 2"),
+        StatedClaim("fix", "peak_bytes", "8 where n 1", is_everywhere=False),
+        StatedClaim("fix", "peak_bytes", "16 where n 2", is_everywhere=False),
         StatedClaim("fix", "syncs", "1"),
     )
     row = row_of(stated(), CurrentVerdict(), IndexExtras(claims=claims))

@@ -14,8 +14,8 @@ from tests.conftest import Repository
 from tests.report.conftest import ROWS, claim, report, row
 
 from finding_tickets.lint.rules import RULES
-from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.model.ticket import Problem
+from finding_tickets.model.vocabulary import Level, Verdict
 from finding_tickets.register.query import Facts
 from finding_tickets.report import sarif
 from finding_tickets.report.rows import ReportRow, rows_of

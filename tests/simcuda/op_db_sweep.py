@@ -304,6 +304,7 @@ def _comparable(tensor: Tensor) -> Tensor:
 
 
 def _left(gpu: simcuda.SimulatedCuda, before: int) -> int:
+    torch._C._cuda_clearCublasWorkspaces()
     if gpu.live_bytes() != before:
         # What is left may be a cycle, which CUDA's memory would wait for as well.
         gc.collect()
@@ -315,6 +316,12 @@ def main() -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     part, parts = map(int, sys.argv[1:])
+    # Each collection would go through all that torch's helpers have loaded.
+    operators.op_db()
+    gc.freeze()
+    # A seed for devices that are not there is kept with the traceback of whoever set it.
+    for device in (torch.xpu, torch.mtia):
+        patch.object(device, "manual_seed_all", lambda _: None).start()
     json.dump({name: asdict(outcome) for name, outcome in sweep(part, parts).items()}, sys.stdout)
 
 

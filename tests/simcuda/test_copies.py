@@ -15,8 +15,10 @@ from simcuda import SimulatedCuda
 
 @pytest.fixture
 def gpu() -> Iterator[SimulatedCuda]:
-    """Two simulated devices."""
+    """Two simulated devices, each with a segment of memory for small blocks."""
     with simcuda.device(2) as simulated:
+        for device in ("cuda:0", "cuda:1"):
+            torch.empty(1, device=device)
         yield simulated
 
 
@@ -44,12 +46,17 @@ def test_an_asynchronous_copy_may_wait_for_pageable_memory(
 
 
 def test_an_asynchronous_copy_to_the_host_lands_in_pinned_memory(gpu: SimulatedCuda) -> None:
-    """``to('cpu', non_blocking=True)`` pins what it makes, so nothing blocks."""
+    """``to('cpu', non_blocking=True)`` pins what it makes: nothing blocks where such memory is cached."""
     x = torch.ones(10, device="cuda")
-    with gpu.measure() as cost:
+    with gpu.measure() as first:
         host = x.to("cpu", non_blocking=True)
     assert host.is_pinned()
+    del host
+    with gpu.measure() as cost:
+        x.to("cpu", non_blocking=True)
     assert (1, 40, 0, 0) == (cost.d2h, cost.d2h_bytes, cost.syncs, cost.implicit_syncs)
+    # One cudaHostAlloc.
+    assert (0, 1) == (first.syncs, first.implicit_syncs)
 
 
 def test_types_are_converted_on_the_host_for_a_blocking_copy(gpu: SimulatedCuda) -> None:

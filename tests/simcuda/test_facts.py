@@ -97,8 +97,9 @@ COPIES = {
     "floats.copy_(rows, non_blocking=True)": Counts(d2h=1, implicit=1),
     "pinned.copy_(rows, non_blocking=True)": Counts(d2h=1),
     "rows.t().cpu()": READ,
-    # ATen/native/TensorConversions.cpp: the result of an asynchronous copy to the host is pinned.
-    "rows.to('cpu', non_blocking=True)": Counts(d2h=1),
+    # ATen/native/TensorConversions.cpp: the result of an asynchronous copy to the host is pinned, which the
+    # first time of a size is a cudaHostAlloc (ATen/cuda/CachingHostAllocator.cpp).
+    "rows.to('cpu', non_blocking=True)": Counts(d2h=1, implicit=1),
     "rows.to('cpu', torch.float64)": READ,
     "floats.to('cuda', torch.float64)": WRITE,
     "floats.t().to('cuda', torch.float64)": WRITE,
@@ -136,7 +137,6 @@ NUMBERS = {
     # ATen/native/RangeFactories.cpp reads its ends.
     "torch.linspace(value, one, 4, device='cuda')": reads(2),
     "torch.logspace(value, 2.0, 4, device='cuda')": READ,
-    "torch.tensor_split(x, three)": READ,
 }
 INDEXING = {
     # ATen/native/IndexingUtils.h: a mask becomes indices by nonzero.

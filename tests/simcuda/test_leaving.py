@@ -5,18 +5,25 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
-import torch._dynamo  # the first optimizer would import it
 from torch.utils.data import DataLoader
 
 import simcuda
 from simcuda.torch_api import refusals
 
 Names = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _dynamo() -> None:
+    """The first optimizer would import it."""
+    import_module("torch._dynamo")
+
 
 PACKAGES = ("torch", "threading", "_thread", "concurrent", "sys")
 HOLDS_FOR_EVERY_DEVICE = {"torch._utils._get_device_module"}

@@ -149,6 +149,60 @@ def test_torch_reports_the_allocator(gpu: SimulatedCuda) -> None:
     assert 0 == torch.cuda.memory_reserved()
 
 
+def test_memory_from_the_driver_may_block_the_host(gpu: SimulatedCuda) -> None:
+    """Each segment that the allocator asks for, and each that it gives back, is a call that may block."""
+
+    def work() -> None:
+        torch.empty(100, device="cuda")
+        large = [torch.empty(12 * MIB, dtype=torch.uint8, device="cuda") for _ in range(3)]
+        # A small block and one of 5 MiB, from a segment of 20 MiB, while the others are in use.
+        torch.empty(5 * MIB, dtype=torch.uint8, device="cuda").add_(len(large))
+
+    counts = []
+    for function in (work, work, torch.cuda.empty_cache, torch.cuda.empty_cache, work):
+        with gpu.measure() as cost:
+            function()
+        counts.append(cost.implicit_syncs)
+    # One segment of 2 MiB, three of 12, one of 20: 5 are asked for, reused, given back, and asked for again.
+    assert [5, 0, 5, 0, 5] == counts
+    assert 0 == cost.syncs
+
+
+def test_a_retry_frees_cached_segments_first() -> None:
+    """Two cached segments of 20 MiB go before 40 MiB are served from 64: three calls that may block."""
+    with simcuda.device(capacity=64 * MIB) as gpu:
+        del [torch.empty(20 * MIB, dtype=torch.uint8, device="cuda") for _ in range(2)][:]
+        with gpu.measure() as cost:
+            torch.empty(40 * MIB, dtype=torch.uint8, device="cuda")
+    assert (3, 0) == (cost.implicit_syncs, cost.syncs)
+
+
+def test_pinned_memory_is_cached_by_powers_of_two(gpu: SimulatedCuda) -> None:
+    """A pinned block serves all sizes down to half of its own while it is free; a new one may block."""
+    counts = []
+
+    def pin(*sizes: int) -> list[torch.Tensor]:
+        with gpu.measure() as cost:
+            made = [torch.empty(size, dtype=torch.uint8, pin_memory=True) for size in sizes]
+        counts.append(cost.implicit_syncs)
+        return made
+
+    kept = pin(100)  # 128 bytes
+    pin(128, 65)  # 128 bytes each, both freed at the end
+    pin(128, 65, 64)  # the third has 64 bytes
+    pin(0)
+    empty_host_cache = getattr(torch.accelerator, "empty_host_cache", None)
+    if empty_host_cache is not None:  # since torch 2.13
+        with gpu.measure() as cost:
+            empty_host_cache()
+        # Two blocks of 128 bytes and one of 64 are free; the first is in use.
+        assert 3 == cost.implicit_syncs
+        del kept
+        pin(100, 100)
+        assert [1, 2, 1, 0, 1] == counts
+    assert [1, 2, 1, 0] == counts[:4]
+
+
 def test_memory_that_is_in_pieces_does_not_serve_a_large_request() -> None:
     """Free bytes in partly used segments do not help: the request fails, with CUDA's words."""
     with simcuda.device(capacity=64 * MIB) as gpu:

@@ -35,9 +35,9 @@ def line_of(function: object, below: int) -> int:
 
 
 def test_the_metrics_are_all_numbers_of_a_measurement() -> None:
-    """``METRICS`` names every counter and the two sums, and nothing else."""
+    """``METRICS`` names every counter and the three sums; libraries count in ``launches`` alone."""
     counters = {field.name for field in fields(Measurement) if not field.name.startswith("_")}
-    assert counters | {"syncs", "retained_bytes"} == set(METRICS)
+    assert counters | {"syncs", "launches", "retained_bytes"} == {*METRICS, "library_launches"}
     assert len(set(METRICS)) == len(METRICS)
 
 
@@ -53,6 +53,7 @@ def test_a_report_shows_lines_by_weight_and_every_total(
     # Three floats, their double (12 bytes each) and a sum (4 bytes) are live at once, in blocks of 512 bytes.
     expected = f"""\
 count  what          where                            source
+    2  drains        test_report.py:{reading} in read_twice  return [y.sum().item(), (y * 2).sum().item()]
     2  stream_syncs  test_report.py:{reading} in read_twice  return [y.sum().item(), (y * 2).sum().item()]
     2  d2h           test_report.py:{reading} in read_twice  return [y.sum().item(), (y * 2).sum().item()]
     3  allocations   test_report.py:{reading} in read_twice  return [y.sum().item(), (y * 2).sum().item()]
@@ -60,9 +61,11 @@ count  what          where                            source
 
           2  syncs
           2  stream_syncs
+          2  drains
           2  d2h
           8  d2h_bytes
           4  launches
+          4  aten_launches
           4  allocations
          12  largest_allocation
          28  peak_bytes
@@ -77,7 +80,7 @@ def test_a_report_of_few_rows_says_how_many_are_left(gpu: SimulatedCuda) -> None
     with gpu.measure() as cost:
         read_twice(x)
     head, site, _, more, *_ = cost.report(rows=1).splitlines()
-    assert ("count", "stream_syncs", "and 3 more") == (head.split()[0], site.split()[1], more)
+    assert ("count", "drains", "and 4 more") == (head.split()[0], site.split()[1], more)
 
 
 def test_files_elsewhere_keep_their_path_and_long_lines_are_cut() -> None:
@@ -95,7 +98,7 @@ def test_doubts_are_named(gpu: SimulatedCuda) -> None:
     x = torch.ones(2, 2, device="cuda")
     with gpu.measure() as cost:
         x @ x
-    assert "approximate, so their launches and memory are estimates: aten.mm.default" in cost.report()
+    assert "approximate, so what is marked ~ is an estimate: aten.mm.default" in cost.report()
     assert "unknown" not in cost.report()
     unknown = Measurement(_unknown={"aten.odd.default"})
     assert "unknown, so their waits are not counted: aten.odd.default" in unknown.report()

@@ -72,13 +72,15 @@ def test_a_gradient_returns_to_the_device_of_its_tensor() -> None:
 
 
 def test_a_read_value_is_one_wait_at_its_line(gpu: SimulatedCuda) -> None:
-    """``item`` is one wait for the stream and one copy of the element, at the line that reads."""
+    """``item`` is one wait that drains the stream and one copy of the element, at the line that reads."""
     x = torch.ones(3, device="cuda")
     with gpu.measure() as cost:
         x[0].item()
     line = inspect.currentframe().f_lineno - 1  # type: ignore[union-attr]
     assert (1, 1, 4) == (cost.syncs, cost.d2h, cost.d2h_bytes)
-    assert [(line, "d2h", 1), (line, "stream_syncs", 1)] == [(s.line, s.what, s.count) for s in cost.sites]
+    assert [(line, what, 1) for what in ("d2h", "drains", "stream_syncs")] == [
+        (s.line, s.what, s.count) for s in cost.sites
+    ]
 
 
 def test_reading_a_host_tensor_is_free(gpu: SimulatedCuda) -> None:

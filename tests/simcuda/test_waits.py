@@ -70,7 +70,6 @@ INDEXING = {
     "torch.where(x > 0.5)": 1,
     "x.nonzero()": 1,
     "torch.tensor_split(x, host)": 0,
-    "torch.tensor_split(x, one)": 1,
     "torch.zeros(8, device='cuda').scatter_(0, index, x[:3])": 0,
     "x.index_add(0, index, x[:3])": 0,
     "leaf[leaf > -1].sum().backward()": 2,

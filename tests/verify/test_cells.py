@@ -11,7 +11,7 @@ from tests.conftest import Git, Repository
 from tests.other_python import other_python
 from tests.verify.conftest import FIX, FOUND, TakesGpu, add
 
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.measure.tasks import SIMULATED_DEVICE, TORCH, VISIBLE
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict

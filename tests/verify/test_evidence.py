@@ -10,10 +10,12 @@ import pytest
 from tests.conftest import Repository
 
 from finding_tickets.errors import BadDataError
+from finding_tickets.measure.processes.isolation import TaskOutcome
+from finding_tickets.measure.processes.watch import Access
 from finding_tickets.model.verification import Evidence, VariantResult, Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register import staleness
-from finding_tickets.verify.evidence import current_verdict, inputs, name_of, write
+from finding_tickets.verify.evidence import current_verdict, inputs, name_of, rests_on, write
 from finding_tickets.verify.plan import plan
 
 TORCH = version("torch").split("+")[0]
@@ -52,7 +54,11 @@ def record(
         variants={"found": VariantResult(laws={}, samples=(), sites=())},
         claims=(),
     )
-    given = inputs(planned, document, verification, ["helper.py"])
+    helper = repository.root / "helper.py"
+    there = helper.stat()
+    used = [TaskOutcome(accesses=(Access(str(helper), "read", (there.st_size, there.st_mtime_ns)),))]
+    rests = rests_on(used, planned, planned.root, (), staleness.own_python())
+    given = inputs(planned, document, verification, rests)
     write(Evidence(inputs=given, verification=verification), repository.root, "evidence")
     return repository.root / "evidence" / name_of(verification)
 
@@ -174,7 +180,9 @@ def test_evidence_is_an_in_toto_statement(verified: Repository) -> None:
     digest = "c9071b40857a5320ed0277cd5ea69d6de07dc82c445b763693d96bb69db11f83"
     assert {"sha256": digest} == statement["subject"][0]["digest"]
     predicate = statement["predicate"]
-    expected = ["finding-tickets", "torch", "Remediation", "helper.py", "verifiers/b1_pt_01.py"]
+    # An import of Python's own module code would find code.py; root and src have no other module.
+    expected = ["finding-tickets", "torch", "Python", "Remediation", "", "code", "helper.py", "src"]
+    expected.append("verifiers/b1_pt_01.py")
     assert expected == [each["name"] for each in predicate["configuration"]]
     # It has no claims, so nothing was passed.
     assert ("WARNED", [], []) == (predicate["result"], predicate["passedTests"], predicate["failedTests"])

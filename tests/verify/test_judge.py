@@ -43,9 +43,17 @@ def test_conditions_select_the_points() -> None:
 
 
 def test_a_metric_that_the_meter_does_not_count_decides_nothing() -> None:
-    """A real device does not tell hazards: that is not 0, it is the reason why the claim stays open."""
-    checked = result(claim("0", metric="hazards"))
-    assert (None, "the simulated meter does not count hazards") == (checked.holds, checked.measured)
+    """A real device does not tell drains: that is not 0, it is the reason why the claim stays open.
+
+    Simulated runs without them are older than the metric.
+    """
+    runs = report({"found": [run(at, syncs=1) for at in POINTS]})
+    for meter, why in (
+        ("cuda", "the cuda meter does not count drains"),
+        ("simulated", "not measured at any point of the claim"),
+    ):
+        checked = result(claim("0", metric="drains"), runs.model_copy(update={"meter": meter}))
+        assert (None, why) == (checked.holds, checked.measured)
 
 
 @pytest.mark.parametrize(
@@ -196,3 +204,14 @@ def test_a_claim_without_a_meaning_is_bad_data(one: Claim, message: str, hint: s
     with pytest.raises(BadDataError) as caught:
         result(one)
     assert (True, hint, 9) == (message in caught.value.message, caught.value.hint, caught.value.line)
+
+
+def test_a_claim_that_a_modelled_number_decides_says_so() -> None:
+    """Of 3 to 9 launches 3 are usual: at most 9 holds for sure, at most 5 by the usual number."""
+    made = run({"n": 1}, launches=3)
+    measured = report(
+        {"found": [made._replace(sample=made.sample.model_copy(update={"ranges": {"launches": (3, 9)}}))]}
+    )
+    sure, modelled = (result(claim(value, metric="launches"), measured) for value in ("<= 9", "<= 5"))
+    assert ((True, False), (True, True)) == ((sure.holds, sure.modelled), (modelled.holds, modelled.modelled))
+    assert "~3 (3..9), which rests on modelled numbers" == modelled.measured

@@ -86,15 +86,18 @@ def test_so_may_the_variant_that_a_claim_compares_with(measurable: Repository, c
 
 
 def test_a_job_asks_for_what_the_claims_need(measurable: Repository) -> None:
-    """Graph breaks are traced for the variants that claim them, and each comparison is made once."""
+    """Graph breaks are traced, and results kept, for the variants with such claims."""
     found = planned(
         measurable,
         "claims:\n  fix:\n    graph_breaks: [0, <= 1]\n    same_result_as:\n"
         "    - {is: found, at: {n: 1}}\n    - {is: found, at: {n: 2}}",
     )
     assert found is not None
-    job = found.jobs("simulated", measurable.root)[""]
-    assert (("fix",), (ResultPair("fix", "found"),)) == (job.graph_breaks, job.comparisons)
+    jobs = found.jobs("simulated").values()
+    assert [(["found"], (), True), (["fix"], ("fix",), True)] == [
+        (list(job.variants), job.graph_breaks, job.keeps) for job in jobs
+    ]
+    assert (ResultPair("fix", "found"),) == found.comparisons
 
 
 def test_a_revision_that_is_not_there_is_no_fault_of_the_ticket(measurable: Repository) -> None:

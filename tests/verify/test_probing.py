@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from finding_tickets.errors import UsageError
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.verify.probing import PRELOAD, Probed, ProbeRequest, points, probe
 
 FILES = {
@@ -325,7 +325,8 @@ def test_a_test_that_counts_itself(isolation: Isolation) -> None:
 def test_the_heaviest_comes_first(isolation: Isolation) -> None:
     """Waiting comes before copying, and that before allocating; of one kind the larger count comes first."""
     found = probed(isolation, "train.py", arguments=["2", "0"])
-    assert ["stream_syncs", "d2h", "allocations", "allocations"] == [site.what for site in found.sites]
+    kinds = ["drains", "stream_syncs", "implicit_syncs", "d2h", "allocations", "allocations"]
+    assert kinds == [site.what for site in found.sites]
     # One wait in a line of the function itself, three in the line that it calls.
     assert [(8, "3"), (27, "1")] == [
         (place[1], place[4]) for place in waits(probed(isolation, "pkg.mod:uneven"))
@@ -353,7 +354,7 @@ def test_calls_that_differ(isolation: Isolation) -> None:
     assert [(12, "0..1"), (14, "1")] == sorted((line, cost) for _, line, _, _, cost in waits(found))
     (calls,) = found.calls
     assert "call 2 costs something else than call 1: syncs 2, then 1; " in calls.differ
-    assert f"stream_syncs at {STEPS}:12 1, then 0" in calls.differ
+    assert f"drains at {STEPS}:12 1, then 0" in calls.differ
 
 
 def test_a_call_inside_another(isolation: Isolation) -> None:
@@ -495,3 +496,22 @@ def test_the_points_of_a_sweep() -> None:
         points(["a=1", "a=2"])
     with pytest.raises(UsageError, match="1100 points"):
         points([f"a={','.join(map(str, range(1100)))}"])
+
+
+CYCLE = """\
+import gc, torch
+import kept
+
+gc.disable()  # else a garbage collection might come in time
+garbage = [torch.ones(1000, device="cuda")]
+garbage.append(garbage)
+kept.tensors.append(torch.ones(10, device="cuda"))
+"""
+
+
+def test_what_a_program_leaves_behind_is_what_can_still_be_reached(isolation: Isolation, root: Path) -> None:
+    """A cycle is garbage, whenever it is collected; what an imported module holds is retained."""
+    (root / "kept.py").write_text("tensors = []\n")
+    (root / "cycle.py").write_text(CYCLE)
+    # 10 elements of 4 bytes.
+    assert "40" == str(probed(isolation, "cycle.py").metrics["retained_bytes"])

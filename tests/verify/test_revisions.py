@@ -17,7 +17,7 @@ from finding_tickets.ground.cache import release_folders
 from finding_tickets.ground.checkouts import Checkouts, Revision
 from finding_tickets.history import walk
 from finding_tickets.history.tickets_at_commits import measure_history
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.verify.evidence import current_verdict

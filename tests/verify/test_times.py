@@ -14,7 +14,7 @@ from tests.verify.conftest import add, report, run
 from tests.verify.conftest import verify_all as verified
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.measure.timing import RatioInterval
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from importlib.metadata import version
 from pathlib import Path
@@ -21,19 +22,18 @@ from tests.verify.conftest import (
     TakesGpu,
     add,
     alive,
-    report,
-    run,
     verify_all,
 )
 
-from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
+from finding_tickets.ground.imports import ABSENT
+from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
+from finding_tickets.measure.processes.watch import Access
 from finding_tickets.measure.tasks import FunctionPath
 from finding_tickets.model.verification import Evidence, MeasuredTicket
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.staleness import ABSENT
-from finding_tickets.verify.evidence import current_verdict
+from finding_tickets.verify.evidence import current_verdict, rests_on
 from finding_tickets.verify.plan import Plan
-from finding_tickets.verify.verify import Settings, join, verify
+from finding_tickets.verify.verify import Settings, verify
 from simcuda.real import why_not
 
 
@@ -70,6 +70,63 @@ def test_memory_of_the_host_is_claimed_and_measured(repository: Repository, isol
     laws = [found.variants[name].laws["host_peak_bytes"] for name in ("found", "fix")]
     assert ["4*tensors*size + 4", "4*size + 4"] == laws
     assert [True, True, True, False, True] == [claim.holds for claim in found.claims]
+
+
+GENERATION = """
+from finding_tickets.workload import Point, Workload
+
+import torch
+
+
+def build(point, device, generator):
+    return torch.zeros(1, dtype=torch.int64, device=device), point.steps
+
+
+workload = Workload(ticket="A-1", build=build, sweep=[Point(steps=n) for n in (2, 3, 5, 8, 13)])
+"""
+READS_EVERY_STEP = """
+def generate(last, steps):
+    while True:
+        last = last + 1
+        if last.eq(steps).item():
+            return last
+"""
+READS_ONE_STEP_LATE = """
+import torch
+
+
+def generate(last, steps):
+    flags = [torch.empty(1, dtype=torch.bool, pin_memory=True) for _ in range(2)]
+    copied = [torch.cuda.Event() for _ in range(2)]
+    for step in range(steps + 1):
+        before, last = last, last + 1
+        flags[step % 2].copy_(last.eq(steps), non_blocking=True)
+        copied[step % 2].record()
+        if step:
+            copied[1 - step % 2].synchronize()
+            if flags[1 - step % 2].item():
+                return before
+"""
+
+
+def test_a_stop_flag_that_is_read_late_stays_a_wait_and_drains_nothing(
+    repository: Repository, isolation: Isolation
+) -> None:
+    """Both wait once a step; the fix launches the next step first, so that its waits do not drain."""
+    claims = """claims:
+  found: {syncs: steps, drains: steps}
+  fix: {syncs: steps, drains: 0, hazards: 0, same_result_as: found}
+"""
+    variants = (f"  {name}: fixes/a_1/{name}.py:generate\n" for name in ("found", "fix"))
+    files = {"found": READS_EVERY_STEP, "fix": READS_ONE_STEP_LATE, "verifier": GENERATION}
+    add(repository, "A-1", f"variants:\n{''.join(variants)}{claims}", **files)
+    found = verify_all(repository, isolation, meter="simulated")["A-1"].verification
+    assert found is not None
+    assert (Verdict.VERIFIED, "every claim about found and fix holds") == (found.verdict, found.reason)
+    # The line of ``found`` that reads.
+    places = {(site.line, site.law) for site in found.variants["found"].sites if site.what == "drains"}
+    assert {(5, "steps")} == places
+    assert ["steps", "0"] == [found.variants[name].laws["drains"] for name in ("found", "fix")]
 
 
 def test_one_more_wait_in_the_fix_makes_its_claim_fail(repository: Repository, isolation: Isolation) -> None:
@@ -185,7 +242,11 @@ def test_what_fails_on_the_gpu_that_was_taken_is_told_of_it(repository: Reposito
     with TakesGpu() as machine:
         found = verify_all(repository, machine, meter="auto")["A-1"].verification
     assert found is not None
-    assert ("cuda", "the GPU fell off the bus", ["cuda"]) == (found.meter, found.reason, machine.meters)
+    assert ("cuda", "the GPU fell off the bus", ["cuda", "cuda"]) == (
+        found.meter,
+        found.reason,
+        machine.meters,
+    )
     assert not (repository.root / "evidence").exists()
 
 
@@ -335,7 +396,8 @@ def test_evidence_is_of_the_claims_that_were_checked(
 
     def edit(_: object) -> None:
         file = repository.root / document.path
-        file.unlink() if edited is None else add(repository, "A-1", claims=edited)
+        # Told of each variant.
+        file.unlink(missing_ok=True) if edited is None else add(repository, "A-1", claims=edited)
 
     settings = Settings(
         root=repository.root, evidence="evidence", meter="simulated", timeout=60.0, memory=2 << 30
@@ -360,8 +422,7 @@ def test_a_ticket_without_a_verifier_stays_unverified(repository: Repository, is
 def test_nothing_is_kept_of_what_is_done(repository: Repository, isolation: Isolation) -> None:
     """Of thousands of tickets, memory holds the plans that are still to be measured, and one measurement."""
     # What was planned first ends last, so that the last of the plans is not at hand by chance.
-    slow = VERIFIER.format(ticket="A-0") + "\nimport time\ntime.sleep(9)\n"
-    add(repository, "A-0", verifier=slow)
+    add(repository, "A-0", fix=f"import time\ntime.sleep(9)\n{FIX}")
     for number in range(1, 5):
         add(repository, f"A-{number}")
     settings = Settings(
@@ -373,20 +434,29 @@ def test_nothing_is_kept_of_what_is_done(repository: Repository, isolation: Isol
         [now - then for now, then in zip(alive(*kinds), before, strict=True)]
         for _ in verify(repository.load().documents, isolation, settings)
     ]
-    # What was done last is still at hand, its task alone is not.
-    assert [[5 - done, 4 - done, 1, 1, 1] for done in range(5)] == left
+    # What was done last is still at hand, its tasks are not: two of each ticket that is still to be done.
+    assert [5, 4, 3, 2, 1] == [row[0] for row in left]
+    assert all(row[1] <= 2 * (row[0] - 1) for row in left)
+    # Of the slow ticket and of the next one, found may have ended: its answer, and the files that it used.
+    # The last outcome is there with and without these, too.
+    assert all(row[2] <= 2 * 2 + 2 for row in left)
+    assert [0, 2, 1, 1] == left[-1][1:]
+    assert all(row[3] <= 2 and row[4] == 1 for row in left)
 
 
-def test_a_file_that_was_edited_between_two_processes_is_none_that_was_measured() -> None:
+def test_a_file_that_was_edited_between_two_processes_is_none_that_was_measured(tmp_path: Path) -> None:
     """Evidence that names it so is stale, whichever it is now; the other files are as they were."""
-    here = Path()
     variants = {name: FunctionPath(f"{name}.py", "check") for name in ("found", "fix")}
-    todo = Plan("A-1", "tickets/A-1.md", here, here, here, "verifiers/a_1.py", variants)
-    files = ({"a.py": "1", "same.py": "5"}, {"a.py": "2", "same.py": "5", "b.py": "3"})
-    parts = [
-        report({name: [run({"n": 1}, syncs=1)]}).model_copy(update={"files": each})
-        for name, each in zip(variants, files, strict=True)
+    todo = Plan("A-1", "tickets/A-1.md", tmp_path, tmp_path, tmp_path, "v.py", variants)
+    for name in ("edited.py", "same.py"):
+        (tmp_path / name).write_text("1")
+    state = (1, (tmp_path / "same.py").stat().st_mtime_ns)
+    same = Access(f"{tmp_path}/same.py", "read", state)
+    used = [
+        TaskOutcome(accesses=(Access(f"{tmp_path}/edited.py", "read", (size, state[1])), same))
+        for size in (1, 2)
     ]
-    whole = join(todo, parts)
-    assert isinstance(whole, MeasuredTicket)
-    assert {"a.py": ABSENT, "same.py": "5", "b.py": "3"} == whole.files
+    values = {each.name: each.value for each in rests_on(used, todo, tmp_path, (), "3").repository}
+    # The SHA-256 of "1".
+    one = hashlib.sha256(b"1").hexdigest()
+    assert (ABSENT, one) == (values["edited.py"], values["same.py"])

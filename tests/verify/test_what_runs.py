@@ -13,7 +13,7 @@ from finding_tickets.verify.evidence import current_verdict
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository
 
-    from finding_tickets.measure.isolation import Isolation
+    from finding_tickets.measure.processes.isolation import Isolation
 
 TRAIN = """\
 import argparse
@@ -59,6 +59,8 @@ def revisions(repository: Repository, git: Git) -> Repository:
     repository.write("train.py", TRAIN)
     repository.write("step.py", SLOW)
     repository.write("writes", "")
+    # Nothing of the script uses this.
+    repository.write("other.py", "import time\nprint(time.time())\n")
     git("add", ".")
     git("commit", "-qm", "first")
     git("tag", "first")
@@ -75,6 +77,7 @@ def test_a_script_at_two_revisions(revisions: Repository, git: Git, isolation: I
     first = verify_all(revisions, isolation)["B1-PT-01"].verification
     assert first
     assert (Verdict.VERIFIED, "every claim about found and fix holds") == (first.verdict, first.reason)
+    assert () == first.unseen
     assert ["layers", "1"] == [first.variants[name].laws["syncs"] for name in ("found", "fix")]
     assert ("step.py", 2) == (first.variants["found"].sites[0].file, first.variants["found"].sites[0].line)
     assert {*before.splitlines(), "?? evidence/"} == set(git("status", "--porcelain").splitlines())
@@ -131,17 +134,17 @@ TROUBLES = {
         'run: late.py\nvariants: {found: "@first"}',
         f"found: there is no file late.py at first ({ON_LINE})",
     ),
-    "no module": ("run: pkg.gone", f"found, run=1: there is no module pkg.gone ({ON_LINE})"),
+    "no module": ("run: pkg.gone", f"found: there is no module pkg.gone ({ON_LINE})"),
     "an argument is missing": (
         "run: train.py --layers 1",
-        f"found at run=1: train.py:9 called sys.exit(2): train.py: error: {REQUIRED}",
+        f"found: train.py:9 called sys.exit(2): train.py: error: {REQUIRED}",
     ),
     "a parameter is missing": (
         "run: late.py:work",
-        f"found, run=1: late.py:work: missing a required argument: 'n' ({ON_LINE})",
+        f"found: late.py:work: missing a required argument: 'n' ({ON_LINE})",
     ),
-    "it raises": ("run: train.py --layers 1 --name x", "found at run=1: train.py:10: AssertionError: x"),
-    "it exits": ("run: late.py 3", "found at run=1: late.py:4 called sys.exit(3)"),
+    "it raises": ("run: train.py --layers 1 --name x", "found: train.py:10: AssertionError: x"),
+    "it exits": ("run: late.py 3", "found: late.py:4 called sys.exit(3)"),
 }
 
 
@@ -166,7 +169,7 @@ def test_costs_that_differ_from_run_to_run(repository: Repository, isolation: Is
     add(repository, "run: once.py\nclaims: {found: {syncs: 0}}")
     done = verify_all(repository, isolation, meter="simulated")["B1-PT-01"].verification
     assert done
-    what = "found, run=1: costs differ from run to run of the same work: syncs"
+    what = "found: costs differ from run to run of the same work: syncs"
     assert done.reason in {f"{what} {costs} at once.py:5" for costs in ("0, then 2", "2, then 0")}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from finding_tickets.claims.language import (
@@ -28,11 +28,13 @@ from finding_tickets.claims.language import (
     satisfied,
     variables,
 )
-from finding_tickets.claims.laws import fit, span
+from finding_tickets.claims.laws import Range, fit, range_text, span
 from finding_tickets.claims.metrics import ENDINGS
 from finding_tickets.errors import BadDataError
 
 At = Mapping[str, int]
+# The only point of what has no sweep.
+ONCE = {"run": 1}
 # A product of variables, each with its power; the empty one is a constant.
 Monomial = frozenset[tuple[str, int]]
 
@@ -44,6 +46,7 @@ class Checked:
     holds: bool | None
     measured: str
     counterexamples: tuple[str, ...] = ()
+    modelled: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,17 +64,17 @@ class Ratio:
         """Whether all ratios from ``low`` to ``high`` meet the claim, or none; None where only some do."""
         if low is None or high is None:
             return None
-        ends, edges = (Fraction(low), Fraction(high)), self.edges(at)
-        met = [satisfied(self.condition, ratio, {**at, self.reference: 1}) for ratio in ends]
-        # An interval wider than the range has both ends outside, and the median may still be inside.
-        is_range = self.condition.relation == RANGE
-        is_outside = ends[1] < edges[0] or ends[0] > edges[1] if is_range else not any(met)
-        return False if is_outside else True if all(met) else None
+        return outcome(self.condition, Fraction(low), Fraction(high), {**at, self.reference: 1})
 
 
 def at_text(at: At) -> str:
     """A point in words: ``params=4, largest=1024``."""
     return ", ".join(f"{name}={value}" for name, value in at.items())
+
+
+def named_at(name: str, at: At, link: str = " at ") -> str:
+    """Something at a point; without one where there is no sweep."""
+    return name if dict(at) == ONCE else f"{name}{link}{at_text(at)}"
 
 
 def parse_conditions(at: Mapping[str, str]) -> dict[str, ClaimCondition]:
@@ -158,9 +161,18 @@ def decides_ending(metric: str, value: str, where: Mapping[str, str], at: At, oo
 
 
 def check_counts(
-    metric: str, value: str, points: Sequence[At], counts: Sequence[int], sweep: Sequence[At]
+    metric: str,
+    value: str,
+    points: Sequence[At],
+    counts: Sequence[int],
+    sweep: Sequence[At],
+    ranges: Sequence[Range | None] = (),
 ) -> Checked:
-    """A claim about a metric that was counted at ``points`` of a sweep, one at least."""
+    """A claim about a metric that was counted at ``points`` of a sweep, one at least.
+
+    Where counts contain modelled numbers, ``ranges`` has what they can be. The outcome is that of the counts,
+    and says so unless it is the same for all that they can be.
+    """
     condition, found = parse_condition(value), fit(points, counts, sweep, is_ending=metric in ENDINGS)
     # People must see that a law was fitted to a part of the sweep.
     covered = coverage(len(points), len(sweep))
@@ -169,14 +181,55 @@ def check_counts(
             return Checked(None, f"the sweep cannot tell: {found}{covered}")
         beyond = undominated(found.law, *condition.sides)
         excess = f", in which {' and '.join(beyond)} is not bounded by the class" if beyond else ""
-        return Checked(not beyond, found.law + excess + covered)
+        checked = Checked(not beyond, found.law + excess + covered)
+        return _by_model(condition, checked, points, counts, ranges) if any(ranges) else checked
     measured = str(found) if min(counts) < max(counts) else span(counts)
     wrong = [
         f"{at_text(at)}: {count}"
         for at, count in zip(points, counts, strict=True)
         if not satisfied(condition, count, at)
     ]
-    return Checked(not wrong, measured + covered, tuple(wrong))
+    checked = Checked(not wrong, measured + covered, tuple(wrong))
+    return _by_model(condition, checked, points, counts, ranges) if any(ranges) else checked
+
+
+def _by_model(
+    condition: ClaimCondition,
+    checked: Checked,
+    points: Sequence[At],
+    counts: Sequence[int],
+    ranges: Sequence[Range | None],
+) -> Checked:
+    """What came of a claim, with a note unless it comes out so for all that the counts can be."""
+    is_sure = False
+    if condition.relation != GROWTH:
+        bounds = (each or (count, count) for each, count in zip(ranges, counts, strict=True))
+        outcomes = [outcome(condition, *each, at) for each, at in zip(bounds, points, strict=True)]
+        is_sure = all(outcomes) if checked.holds else False in outcomes
+    note = "" if is_sure else ", which rests on modelled numbers"
+    measured = f"~{checked.measured} ({range_text(filter(None, ranges))}){note}"
+    return replace(checked, measured=measured, modelled=bool(note))
+
+
+def outcome(
+    condition: ClaimCondition, low: int | Fraction, high: int | Fraction | None, at: At
+) -> bool | None:
+    """Whether all numbers from ``low`` to ``high`` meet a condition, or none; None where only some do.
+
+    Without ``high`` the numbers have no end. Raises what ``evaluate`` raises.
+    """
+    if condition.relation == "!=":
+        met = outcome(replace(condition, relation="=="), low, high, at)
+        return None if met is None else not met
+    ends = [
+        satisfied(condition, low, at),
+        condition.relation in {">", ">="} if high is None else satisfied(condition, high, at),
+    ]
+    # Numbers may have both ends outside of a claimed range, and others inside.
+    first, *_, last = [evaluate(side, at) for side in condition.sides] * 2
+    is_range = condition.relation in {RANGE, "=="}
+    is_outside = (high is not None and high < first) or low > last if is_range else not any(ends)
+    return False if is_outside else True if all(ends) else None
 
 
 def coverage(checked: int, points: int) -> str:

@@ -200,7 +200,8 @@ def check_variables(node: Expression | ClaimCondition, known: Iterable[str]) -> 
 
 def suggest(word: str, known: Sequence[str]) -> str:
     """A hint for a misspelt word: the closest known word, and all of them."""
-    close = difflib.get_close_matches(word, known, n=1)
+    # How alike two words are takes the square of their length.
+    close = difflib.get_close_matches(word[:LONGEST_TEXT], known, n=1)
     question = f"did you mean '{close[0]}'? " if close else ""
     return f"{question}known: {', '.join(known) or 'none'}"
 

@@ -11,8 +11,8 @@ that length fit, all of them are rivals and none is a law.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, product
@@ -21,7 +21,7 @@ from random import Random
 from typing import Any
 
 from finding_tickets.claims.language import evaluate, parse_expression, variables
-from finding_tickets.claims.metrics import ENDINGS, METRICS
+from finding_tickets.claims.metrics import DEPENDS_ON_CACHE, ENDINGS, METRICS
 
 SPARE_POINTS, SPARE_POINTS_OF_COMPLEX = 2, 3
 FEWEST_VALUES = 3
@@ -58,14 +58,16 @@ Column = tuple[int, ...]
 Residues = list[int]
 # File, line and function of a line of code, and the metric that it made count.
 Place = tuple[str, int, str, str]
+# The least and the most that a number can be; None where nobody knows.
+Range = tuple[int, int | None]
 
 
 @dataclass(frozen=True)
 class CountedRun:
     """A run at a point: what it counted, where, and the exception that ended it, if one did.
 
-    With an ``error`` it counted up to the exception. With ``unknown`` operations no count can be trusted;
-    launches and workspaces of ``approximate`` ones are only modelled.
+    With an ``error`` it counted up to the exception. With ``unknown`` operations no count can be trusted.
+    The metrics that contain modelled numbers have ``ranges``; they are costs of ``approximate`` operations.
     """
 
     at: Sizes
@@ -74,12 +76,13 @@ class CountedRun:
     error: str | None
     unknown: tuple[str, ...] = ()
     approximate: tuple[str, ...] = ()
+    ranges: Mapping[str, Range] = field(default_factory=dict)
 
     def difference(self, again: CountedRun) -> str | None:
         """How the costs of the same work differ in another run, and on which line; None where they do not."""
         # This run may have more metrics, which were traced.
         for metric, value in again.metrics.items():
-            if value != self.metrics.get(metric):
+            if value != self.metrics.get(metric) and metric != DEPENDS_ON_CACHE:
                 places = sorted(self.sites.keys() | again.sites.keys(), key=lambda place: place[3] != metric)
                 where = (
                     f"{file}:{line}"
@@ -90,6 +93,25 @@ class CountedRun:
                 at = next((f" at {place}" for place in where), "")
                 return f"{metric} {self.metrics.get(metric)}, then {value}{at}"
         return None
+
+
+def join_ranges(runs: Sequence[CountedRun], join: Callable[[str, Iterable[int]], int]) -> dict[str, Range]:
+    """The ranges of several runs as one: ``join`` makes one number of a metric of those of the runs."""
+    joined: dict[str, Range] = {}
+    for name in dict.fromkeys(name for run in runs for name in run.ranges):
+        bounds = [run.ranges.get(name, (run.metrics[name],) * 2) for run in runs]
+        most = [high for _, high in bounds if high is not None]
+        joined[name] = (
+            join(name, (low for low, _ in bounds)),
+            join(name, most) if len(most) == len(bounds) else None,
+        )
+    return joined
+
+
+def range_text(ranges: Iterable[Range]) -> str:
+    """All that numbers in any of the ranges can be: ``1..3`` or ``1 or more``."""
+    lows, highs = zip(*ranges, strict=True)
+    return f"{min(lows)} or more" if None in highs else f"{min(lows)}..{max(highs)}"
 
 
 @dataclass(frozen=True)
@@ -126,29 +148,26 @@ class Sum:
     coefficients: tuple[Fraction, ...]
 
     @property
-    def parts(self) -> list[tuple[Term, Fraction]]:
-        """Each term with its coefficient."""
-        return list(zip(self.terms, self.coefficients, strict=True))
-
-    @property
     def is_plausible(self) -> bool:
         """Whether every coefficient is one that code can cause; others are coincidences."""
         return all(
             factor > 0 and factor.denominator == 1
             if term.is_step
             else factor != 0 and factor.denominator <= LARGEST_DENOMINATOR
-            for term, factor in self.parts
+            for term, factor in zip(self.terms, self.coefficients, strict=True)
         )
 
     @property
     def length(self) -> int:
         """The length of the description; a minus costs 1 and a fraction 2 on top of the terms."""
-        return sum(term.length + (factor < 0) + 2 * (factor.denominator > 1) for term, factor in self.parts)
+        extra = ((factor < 0) + 2 * (factor.denominator > 1) for factor in self.coefficients)
+        return sum(term.length for term in self.terms) + sum(extra)
 
     def __str__(self) -> str:
         """The sum as the claims' language writes it, the constant last."""
         texts = []
-        for term, factor in sorted(self.parts, key=lambda part: not part[0].variables):
+        parts = zip(self.terms, self.coefficients, strict=True)
+        for term, factor in sorted(parts, key=lambda part: not part[0].variables):
             size = "" if abs(factor) == 1 else f"{abs(factor)}*"
             texts.append(f"{'-' * (factor < 0)}{size}{term.text}" if term.variables else str(factor))
         return " + ".join(texts).replace("+ -", "- ")
@@ -160,7 +179,9 @@ def fitted(runs: Sequence[CountedRun]) -> dict[str, Any]:
     return {
         "laws": {name: fit.law for name, fit in fits.items() if fit.law},
         "growth": {name: fit.growth for name, fit in fits.items() if fit.growth},
-        "samples": [{"at": run.at, "metrics": run.metrics, "error": run.error} for run in runs],
+        "samples": [
+            {"at": run.at, "metrics": run.metrics, "error": run.error, "ranges": run.ranges} for run in runs
+        ],
         "sites": [
             {"file": file, "line": line, "function": function, "what": what, **asdict(fit)}
             for (file, line, function, what), fit in fit_sites(runs).items()
@@ -416,7 +437,8 @@ def _maxima(points: tuple[Point, ...], values: Column, flags: frozenset[str]) ->
     terms = [term for group in directions(points).values() for term in group]
     branches = []
     for law in dict.fromkeys(_lower_bounds([t for t in terms if t.length <= LONGEST_TERM_IN_MAX], values)):
-        predicted = (sum(factor * term.column[i] for term, factor in law.parts) for i in range(len(values)))
+        parts = list(zip(law.terms, law.coefficients, strict=True))
+        predicted = (sum(factor * term.column[i] for term, factor in parts) for i in range(len(values)))
         touched = [i for i, value in enumerate(predicted) if value == values[i]]
         if _predicts(law, values, touched):
             branches.append((law, frozenset(touched)))

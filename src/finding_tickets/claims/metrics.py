@@ -18,9 +18,13 @@ DEFINITIONS: Mapping[str, str] = {
     ),
     "event_syncs": "waits for an event: `Event.synchronize()`",
     "device_syncs": "waits for everything on a device: `torch.cuda.synchronize()`",
+    "drains": (
+        "those `syncs` after which the waited-for streams hold no more queued work: "
+        "the GPU then idles until the host launches again"
+    ),
     "implicit_syncs": (
-        "places where the host may block without a synchronise call, "
-        "such as an asynchronous copy from pageable memory"
+        "places where the host may block without a synchronise call: asynchronous copies from or to pageable "
+        "memory, and each `cudaMalloc`, `cudaFree`, `cudaHostAlloc` and `cudaFreeHost` of the allocators"
     ),
     "h2d": "copies from host to device",
     "h2d_bytes": "bytes of copies from host to device",
@@ -30,7 +34,11 @@ DEFINITIONS: Mapping[str, str] = {
     "d2d_bytes": "bytes of copies within a device",
     "p2p": "copies between devices",
     "p2p_bytes": "bytes of copies between devices",
-    "launches": "kernel launches by ATen operations",
+    "launches": (
+        "kernel launches by ATen operations; of a library's kernels as many as are usual, "
+        "with [a range](#what-libraries-choose)"
+    ),
+    "aten_launches": "launches of ATen's own kernels, without those of cuBLAS and cuDNN",
     "allocations": "blocks requested from the device's caching allocator",
     "largest_allocation": "the largest single request, in bytes",
     "peak_bytes": "peak of requested device bytes above what was live on entry, all devices together",
@@ -52,6 +60,8 @@ METRICS = tuple(name for name in DEFINITIONS if name != "seconds")
 CLAIMABLE = (*DEFINITIONS, "same_result_as")
 # Metrics of how a run ended: measured where it raised too, and a claim about one makes that a result.
 ENDINGS = frozenset({"raised", "ooms"})
+# What also depends on the memory that is cached already: the same work may ask the driver for more or less.
+DEPENDS_ON_CACHE = "implicit_syncs"
 # Metrics that a meter counts during one run; the others follow from its end or from a run of their own.
 COUNTS = tuple(name for name in METRICS if name not in {"raised", "graph_breaks"})
 

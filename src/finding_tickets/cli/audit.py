@@ -11,6 +11,7 @@ from finding_tickets.cli.options import (
     OutputFormat,
     Root,
     Sandbox,
+    Seed,
     Timeout,
     completes,
     find_each,
@@ -24,10 +25,11 @@ from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.gate.audit import Audited, Fate
 from finding_tickets.gate.audit import audit as run
 from finding_tickets.measure.cheats import CHEATS
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.register.load import load
 from finding_tickets.report.gate import audit_item, audit_lines
 from finding_tickets.verify.plan import verifier_of
+from finding_tickets.verify.verify import draw_seed
 
 complete_cheat = completes(lambda _: (each.id for each in CHEATS))
 
@@ -47,6 +49,7 @@ def audit(
     meter: Meter = None,
     timeout: Timeout = None,
     sandbox: Sandbox = False,
+    seed: Seed = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Try fixes that cheat: does the verifier catch them?"""
@@ -65,11 +68,13 @@ def audit(
             chosen = [one for one in register.documents if verifier_of(one, register.root)]
             say(f"{len(chosen)} of {len(register.documents)} documents with a verifier")
         sound, reading = measurable(register, chosen)
-        settings = settings_of(register, meter, timeout, record=False)
+        seed = draw_seed() if seed is None else seed
+        settings = settings_of(register, meter, timeout, record=False, seed=seed)
         done: list[Audited] = []
         codes = [code, reading]
         if sound:
-            say(f"trying {len(cheats)} cheats on {', '.join(each.id.value for each in sound)}")
+            names = ", ".join(each.id.value for each in sound)
+            say(f"trying {len(cheats)} cheats on {names} with seed {seed}")
         for number, audited in enumerate(run(sound, isolation, settings, cheats), 1):
             fates = {one.fate for one in audited.tried}
             codes += [say_errors([audited.error])]
@@ -82,7 +87,7 @@ def audit(
     done.sort(key=lambda audited: sound.index(audited.document))
     shown = [audited for audited in done if not audited.error]
     if output_format is Format.JSON:
-        write_json("audit", map(audit_item, shown))
+        write_json("audit", map(audit_item, shown), seed=seed)
     elif shown:
         write("\n\n".join("\n".join(audit_lines(audited, style)) for audited in shown))
     return ExitCode.worst(*codes)

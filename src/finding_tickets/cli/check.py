@@ -11,6 +11,7 @@ from finding_tickets.cli.options import (
     Meter,
     Root,
     Sandbox,
+    Seed,
     Timeout,
     format_option,
     option,
@@ -19,13 +20,14 @@ from finding_tickets.cli.options import (
 from finding_tickets.cli.output import say, style, write, write_json
 from finding_tickets.cli.output_file import add_to_summary
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.gate.branch import base_of, branch_tickets
+from finding_tickets.gate.branch import bases_of, branch_tickets
 from finding_tickets.gate.check import configuration, exit_code, judge, unread
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.register.load import load
 from finding_tickets.report.gate import gate_item, gate_lines, gate_page, problem_line
 from finding_tickets.report.github import annotation
 from finding_tickets.report.text import counted, fields_of
+from finding_tickets.verify.verify import draw_seed
 
 CONFIGURATION = "configuration"
 CheckFormat = StrEnum("CheckFormat", ["TEXT", "JSON", "MARKDOWN", "GITHUB"])
@@ -42,11 +44,14 @@ def check(
     timeout: Timeout = None,
     summary: Annotated[Path | None, option("FILE", "Add the outcome as Markdown to a file as well.")] = None,
     sandbox: Sandbox = False,
-    output_format: Annotated[CheckFormat, format_option("How the outcome is printed.")] = CheckFormat.TEXT,
+    seed: Seed = None,
+    output_format: Annotated[
+        CheckFormat, format_option(help="How the outcome is printed.")
+    ] = CheckFormat.TEXT,
 ) -> ExitCode:
     """Measure again what a branch changes, as a gate."""
     head = load(root)
-    then = base_of(head.root, base)
+    then = bases_of(head.root, base, Path.cwd() if root == HERE else head.root)
     named = accept or []
     found = branch_tickets(then, head, named)
     # A misspelt ID would silently accept nothing.
@@ -54,15 +59,20 @@ def check(
     for name in named:
         if name.casefold() not in acceptable:
             raise UsageError(f"--accept {name}: no such ticket", hint="tickets list shows them all")
-    settings = settings_of(head, meter, timeout)
+    seed = draw_seed() if seed is None else seed
+    settings = settings_of(head, meter, timeout, seed=seed)
+    # What runs as it is draws its own numbers.
+    drawn = (pair for pair in found if not (pair.document.remediation and pair.document.remediation.run))
+    if any(pair.why for pair in drawn):
+        say(f"measuring with the workloads' seeds, and with seed {seed} drawn for this run")
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
         judged = judge(found, named, head, isolation, settings, say)
-    others = [*configuration(then, head, accepted=CONFIGURATION in named), *unread(then.register, head)]
+    others = [*configuration(then, head, accepted=CONFIGURATION in named), *unread(then, head)]
     problems = [*others, *(problem for each in judged for problem in each.problems)]
     if output_format is CheckFormat.JSON:
         # These problems are no ticket's, so that each needs its place.
         placed = [fields_of(each, "file", "line", "level", "rule", "message", "hint") for each in others]
-        write_json("check", map(gate_item, judged), problems=placed)
+        write_json("check", map(gate_item, judged), seed=seed, problems=placed)
         for problem in others:
             say(str(problem))
     elif output_format is CheckFormat.MARKDOWN:

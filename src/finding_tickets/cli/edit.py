@@ -33,7 +33,7 @@ from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.source import Source
 from finding_tickets.errors import ExitCode, TicketsError, UsageError
 from finding_tickets.ground.files import rewrite
-from finding_tickets.model.problem import Problem
+from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import (
     CONVERSE,
     UNSETTLED,

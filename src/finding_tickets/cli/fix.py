@@ -25,7 +25,7 @@ from finding_tickets.errors import ExitCode, GateError, RevisionError, UsageErro
 from finding_tickets.ground.checkouts import Checkouts, named_commits
 from finding_tickets.ground.files import FileChange, fixes_folder, rewrite
 from finding_tickets.ground.git import GitError
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Claim, Remediation, VariantRef
 from finding_tickets.model.vocabulary import SAME_RESULT, WORKTREE, Verdict
 from finding_tickets.register.actions import edit_of, extending, extending_sidecar

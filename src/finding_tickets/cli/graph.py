@@ -21,7 +21,7 @@ WRITERS = {GraphFormat.TEXT: graph_text, GraphFormat.DOT: dot, GraphFormat.MERMA
 def graph(
     query: Query = None,
     root: Root = HERE,
-    output_format: Annotated[GraphFormat, format_option("How the graph is printed.")] = GraphFormat.TEXT,
+    output_format: Annotated[GraphFormat, format_option(help="How the graph is printed.")] = GraphFormat.TEXT,
 ) -> ExitCode:
     """Show how documents relate to one another."""
     listing = list_rows(root)

@@ -28,7 +28,7 @@ from finding_tickets.history.evidence_log import evidence_log
 from finding_tickets.history.store import WhyUnmeasured
 from finding_tickets.history.tickets_at_commits import measure_history
 from finding_tickets.history.timeline import timeline
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.load import Register, load
 from finding_tickets.report import history as report
@@ -87,7 +87,7 @@ def history(
     timeout: Timeout = None,
     sandbox: Sandbox = False,
     # Without a value a table, but HTML where it goes to a file.
-    output_format: Annotated[HistoryFormat | None, format_option("How to write it.")] = None,
+    output_format: Annotated[HistoryFormat | None, format_option(help="How to write it.")] = None,
     output: Annotated[Path | None, option("FILE", "Write the HTML to a file.", "--output", "-o")] = None,
 ) -> ExitCode:
     """Show or measure how verdict and law changed."""

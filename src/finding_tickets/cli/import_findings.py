@@ -160,14 +160,15 @@ def _import_report(
         raise UsageError("nothing was written: nobody can be asked here", hint="--yes writes it")
 
 
+@dataclass(frozen=True)
 class _Import:
-    """Tickets for the findings that have none yet, in the register at ``here``."""
+    """Tickets for the findings that have none yet, in the register at ``here``, if there is one yet."""
 
-    def __init__(
-        self, root: Path, here: Path, is_register: bool, batch: int | None, agent: str | None
-    ) -> None:
-        self._root, self.here, self.is_register = root, here, is_register
-        self._batch, self._agent = batch, agent
+    root: Path
+    here: Path
+    is_register: bool
+    batch: int | None
+    agent: str | None
 
     def write(
         self,
@@ -192,15 +193,15 @@ class _Import:
                     from finding_tickets.cli.new import TicketWriter
                     from finding_tickets.report.templates import Attached
 
-                    writer = TicketWriter(self._root)
+                    writer = TicketWriter(self.root)
                 vocabulary = writer.register.config.vocabulary
                 if isinstance(found, SarifFinding):
-                    content = draft_of_finding(found, self._batch, self._agent, vocabulary)
+                    content = draft_of_finding(found, self.batch, self.agent, vocabulary)
                     source = reported_by(found.tool, found.rule)
                 else:
                     from finding_tickets.importers.reports import draft_of_report
 
-                    content = draft_of_report(found, self._batch, self._agent, vocabulary)
+                    content = draft_of_report(found, self.batch, self.agent, vocabulary)
                     source = reported_by(f"{found.tool}:", found.rule)
                 context = {"source": source, "fingerprint": mark}
                 attached = Attached(ticket=TEMPLATE, context=context, mark=mark)

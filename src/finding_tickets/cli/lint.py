@@ -51,7 +51,7 @@ def lint(
         Path | None, option("FILE", "Write the problems to a file for --baseline, and stop.")
     ] = None,
     rules: Annotated[bool, flag("--rules", "Print all rules as Markdown and stop.")] = False,
-    output_format: Annotated[LintFormat, format_option("How problems are printed.")] = LintFormat.TEXT,
+    output_format: Annotated[LintFormat, format_option(help="How problems are printed.")] = LintFormat.TEXT,
 ) -> ExitCode:
     """Check structure, words, IDs, relations, code and claims."""
     if statistics and output_format in (LintFormat.GITHUB, LintFormat.SARIF):

@@ -51,7 +51,7 @@ def list_tickets(
     columns: Annotated[
         str | None, option("NAMES", f"By default {SHOWN}.", autocompletion=complete_columns)
     ] = None,
-    output_format: Annotated[ListFormat, format_option("How the list is printed.")] = ListFormat.TABLE,
+    output_format: Annotated[ListFormat, format_option(help="How the list is printed.")] = ListFormat.TABLE,
     no_index: Annotated[bool, flag("--no-index", "Read every file instead of the index.")] = False,
     ready: Annotated[bool, flag("--ready", "Only open tickets that no open ticket blocks.")] = False,
 ) -> ExitCode:

@@ -49,6 +49,11 @@ COMMANDS = {
     "tick": Command("edit:tick", "editing.md", "Tick items of a checklist."),
     "graph": Command("graph:graph", "queries.md", "Show how documents relate to one another."),
     "probe": Command("probe:probe", "probe.md", "Run code; print the lines that wait, copy or allocate."),
+    "trace": Command(
+        "trace:trace",
+        "probe.md",
+        "Read traces of a real GPU; print the lines that wait, and whether the simulation agrees.",
+    ),
     "lint": Command("lint:lint", "lint-rules.md", "Check structure, words, IDs, relations, code and claims."),
     "verify": Command("verify:verify", "verifiers.md", "Measure tickets and compare with what they claim."),
     "check": Command("check:check", "ci.md", "Measure again what a branch changes, as a gate."),
@@ -78,6 +83,9 @@ def main() -> None:
     # Little of what a short command creates is garbage; searching it for cycles takes a sixth of its time.
     gc.disable()
     code = run(sys.argv[1:])
+    # A terminal shows the ^C itself; a log would just end.
+    if code == ExitCode.INTERRUPTED and not (sys.stdout.isatty() and sys.stderr.isatty()):
+        say("interrupted")
     gc.freeze()
     sys.exit(code)
 

@@ -22,7 +22,6 @@ from finding_tickets.cli.options import (
     read_input,
     today,
     words_of,
-    words_option,
 )
 from finding_tickets.cli.output import Format, ask, say, write, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
@@ -48,11 +47,11 @@ def new(
     severity: SeverityWord = None,
     batch: Annotated[int | None, typer.Option(min=0, help="The batch, for an ID such as B7-PT-04.")] = None,
     agent: AgentWord = None,
-    domain: Annotated[list[str] | None, words_option("domain")] = None,
+    domain: Annotated[list[str] | None, option("WORD", "Repeatable.", key="domain")] = None,
     summary: Annotated[str | None, option("TEXT", "The finding in a sentence.")] = None,
     file: Annotated[list[str] | None, option("PATH[:LINES]", "Where it is: a.py:10-20 (repeatable).")] = None,
     symbol: Annotated[str | None, option("NAME", "The function or class it is in.")] = None,
-    category: Annotated[list[str] | None, words_option("category")] = None,
+    category: Annotated[list[str] | None, option("WORD", "Repeatable.", key="category")] = None,
     source: Annotated[str | None, option("FILE", "Read JSON from a file, or - for stdin.", "--from")] = None,
     with_verifier: Annotated[bool, flag("--with-verifier", "Add a verifier and variants.")] = False,
     output_format: OutputFormat = Format.TABLE,

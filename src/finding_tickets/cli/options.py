@@ -104,9 +104,13 @@ BY_METAVAR = {"REV": completes(_revisions), "ID": complete_id}
 """What completes the values of options, by what help calls these."""
 
 
-def option(metavar: str, what: str, *names: str, **more: Any) -> Any:
-    """An option with a value that help calls ``metavar``; without ``names`` it has its parameter's name."""
-    more.setdefault("autocompletion", BY_METAVAR.get(metavar))
+def option(metavar: str, what: str, *names: str, key: str = "", **more: Any) -> Any:
+    """An option with a value that help calls ``metavar``; without ``names`` it has its parameter's name.
+
+    With ``key`` it takes a word that is a value of this key of queries.
+    """
+    completer = completes(partial(register_words, key)) if key else BY_METAVAR.get(metavar)
+    more.setdefault("autocompletion", completer)
     return typer.Option(*names, metavar=metavar, help=what, **more)
 
 
@@ -115,27 +119,15 @@ def flag(name: str, what: str, *shorter: str) -> Any:
     return typer.Option(name, *shorter, help=what)
 
 
-def format_option(what: str) -> Any:
-    """The option that says how a command prints its data, in any case."""
-    return typer.Option("--format", case_sensitive=False, help=what)
-
-
-def words_option(key: str, what: str = "Repeatable.") -> Any:
-    """An option that takes a word of the register."""
-    return option("WORD", what, autocompletion=completes(partial(register_words, key)))
-
-
-def ids(metavar: str) -> Any:
-    """An argument that is one ID or several."""
-    what = "A ticket, in any case." if metavar == "ID" else "Tickets, in any case."
-    return typer.Argument(metavar=metavar, autocompletion=complete_id, help=what)
-
+format_option = partial(typer.Option, "--format", case_sensitive=False)
+"""The option that says how a command prints its data, in any case."""
+_id_argument = partial(typer.Argument, autocompletion=complete_id)
 
 Root = Annotated[Path, option("FOLDER", "The repository or folder that holds the register.", "--root")]
-OutputFormat = Annotated[Format, format_option("How the data is printed.")]
-Id = Annotated[str, ids("ID")]
-Ids = Annotated[list[str], ids("ID...")]
-OptionalIds = Annotated[list[str] | None, ids("[ID]...")]
+OutputFormat = Annotated[Format, format_option(help="How the data is printed.")]
+Id = Annotated[str, _id_argument(metavar="ID", help="A ticket, in any case.")]
+Ids = Annotated[list[str], _id_argument(metavar="ID...", help="Tickets, in any case.")]
+OptionalIds = Annotated[list[str] | None, _id_argument(metavar="[ID]...", help="Tickets, in any case.")]
 Query = Annotated[
     list[str] | None,
     typer.Argument(
@@ -144,8 +136,8 @@ Query = Annotated[
         help="Which documents: IDs, text and conditions such as status:open (docs/queries.md).",
     ),
 ]
-SeverityWord = Annotated[str | None, words_option("severity", "How bad it is: P0 to P4.")]
-AgentWord = Annotated[str | None, words_option("agent", "Who found it, for the ID.")]
+SeverityWord = Annotated[str | None, option("WORD", "How bad it is: P0 to P4.", key="severity")]
+AgentWord = Annotated[str | None, option("WORD", "Who found it, for the ID.", key="agent")]
 DryRun = Annotated[bool, flag("--dry-run", "Print what would change as a diff; change nothing.")]
 Meter = Annotated[
     MeterName | None, typer.Option(help="What counts the costs; the configuration has the default.")
@@ -212,6 +204,9 @@ def say_problem_count(
         say(f"{counted(len(linted), 'problem')}{f' ({worst})' if worst else ''}; {prints}")
     lacking = (each.level is Level.ERROR and not each.rule.startswith(REMEDIATION_RULES) for each in met)
     return ExitCode.BAD_DATA if unread or any(lacking) else ExitCode.OK
+
+
+Seed = Annotated[int | None, option("N", "Draw inputs with this seed, as another run did.")]
 
 
 def settings_of(register: Register, meter: MeterName | None, timeout: float | None, **more: Any) -> Settings:

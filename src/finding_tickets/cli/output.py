@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO
 
 from finding_tickets.errors import BadDataError, ExitCode, TicketsError
-from finding_tickets.report.text import cells, fitted, printable, single_line
+from finding_tickets.report.text import STEERING, cells, fitted, printable, single_line
 
 # rich takes 50 ms to load: a pipe never waits for it.
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ GAP = "  "
 LEAST_COLUMN = 8
 """Columns of the terminal that are left of a table's columns where it is too narrow."""
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
-CONTROL_CHARACTERS = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that JSON need not escape and a terminal would obey; in JSON they only occur in strings."""
 REFRESHES_PER_SECOND = 8
 NARROWEST, USUAL_WIDTH, WIDEST = 20, 80, 120
 """Columns that any terminal has, of one that does not tell its width, and that are used of a wider one."""
@@ -53,16 +51,20 @@ def write(text: str) -> None:
         # As git does: with colours, and what was read stays on the screen. MANPAGER is for other pages.
         os.environ.setdefault("LESS", "-FRX")
         os.environ.pop("MANPAGER", None)
-        pydoc.pager(text)
+        pydoc.pager(printable(text, styled=colourful(sys.stdout)))
     else:
         write_all([text])
 
 
 def write_all(pieces: Iterable[str], stream: TextIO | None = None) -> None:
-    """Print data that is made piece by piece, as it is, on stdout or another stream."""
+    """Print data that is made piece by piece, on stdout or another stream.
+
+    All that is printed passes here: whatever it is made of, nothing in it steers a terminal.
+    """
     stream = stream or sys.stdout
+    styled = colourful(stream)
     try:
-        stream.writelines(pieces)
+        stream.writelines(printable(piece, styled=styled) for piece in pieces)
         stream.flush()
     except OSError as error:
         # The interpreter flushes the stream once more when it exits, and would complain.
@@ -75,12 +77,12 @@ def write_all(pieces: Iterable[str], stream: TextIO | None = None) -> None:
 
 def say(text: str) -> None:
     """Print a message for the user on stderr."""
-    write_all([printable(text).rstrip("\n") + "\n"], sys.stderr)
+    write_all([text.rstrip("\n") + "\n"], sys.stderr)
 
 
 def say_error(error: Exception) -> None:
     """Print what went wrong and where, on stderr."""
-    write_all([f"{style('error', 'red', stream=sys.stderr)}: {printable(str(error))}\n"], sys.stderr)
+    write_all([f"{style('error', 'red', stream=sys.stderr)}: {single_line(str(error))}\n"], sys.stderr)
 
 
 def say_errors(errors: Iterable[TicketsError | None]) -> ExitCode:
@@ -121,7 +123,8 @@ def write_json(kind: str, data: Iterable[object], **more: object) -> None:
             separator = ","
         yield "\n  ]\n}\n" if separator else "]\n}\n"
 
-    write_all(CONTROL_CHARACTERS.sub(lambda char: f"\\u{ord(char[0]):04x}", piece) for piece in pieces())
+    # In JSON these characters only occur in strings.
+    write_all(STEERING.sub(lambda char: json.dumps(char[0])[1:-1], piece) for piece in pieces())
 
 
 def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -217,44 +220,42 @@ def with_signs(text: str) -> str:
     return text if sys.stdout.encoding.lower().startswith("utf") else text.translate(ASCII)
 
 
+@dataclass
 class Progress:
     """The progress of measuring tickets: a line for each, or one that moves on a terminal."""
 
-    def __init__(self, tickets: Sequence[str], how_far: Callable[[], Iterable[str]], *, moving: bool) -> None:
-        self._how_far = how_far
-        self._total = len(tickets)
-        self._done = 0
-        self._moving = moving
-        self._running: dict[str, int] = {}
-        self._start = time.monotonic()
-        if tickets and not moving:
-            say(f"measuring {', '.join(tickets)}")
+    total: int
+    how_far: Callable[[], Iterable[str]]
+    is_moving: bool
+    done: int = 0
+    running: Mapping[str, int] = field(default_factory=dict)
+    start: float = field(default_factory=time.monotonic)
 
     def started(self, ticket: str) -> None:
         """A process has begun to measure the ticket; several may run at once."""
         # A new mapping, because another thread draws the line.
-        self._running = {**self._running, ticket: self._running.get(ticket, 0) + 1}
+        self.running = {**self.running, ticket: self.running.get(ticket, 0) + 1}
 
     def ended(self, ticket: str, verdict: str) -> None:
         """The ticket is measured."""
-        self._done += 1
-        self._running = {name: runs for name, runs in self._running.items() if name != ticket}
-        if not self._moving:
-            say(f"[{self._done}/{self._total}] {ticket}: {verdict}")
+        self.done += 1
+        self.running = {name: runs for name, runs in self.running.items() if name != ticket}
+        if not self.is_moving:
+            say(f"[{self.done}/{self.total}] {ticket}: {verdict}")
 
     def line(self) -> Text:
         """The seconds so far, how many are done, how far the others are; cut where the terminal ends."""
         from rich.text import Text
 
-        minutes, seconds = divmod(int(time.monotonic() - self._start), 60)
-        said = {line.partition(":")[0]: single_line(line) for line in self._how_far()}
+        minutes, seconds = divmod(int(time.monotonic() - self.start), 60)
+        said = {line.partition(":")[0]: single_line(line) for line in self.how_far()}
         # In a matrix a name goes on with that of the cell.
         now = [
             said.get(name.partition(" ")[0]) or (f"{name}: run {runs}" if runs > 1 else name)
-            for name, runs in self._running.items()
+            for name, runs in self.running.items()
         ]
-        doing = f"measuring {', '.join(now)}" if now else "" if self._done else "starting"
-        line = f"{minutes}:{seconds:02}  {self._done} of {self._total} done  {doing}".rstrip()
+        doing = f"measuring {', '.join(now)}" if now else "" if self.done else "starting"
+        line = f"{minutes}:{seconds:02}  {self.done} of {self.total} done  {doing}".rstrip()
         return Text(line, no_wrap=True, overflow="ellipsis")
 
 
@@ -264,12 +265,15 @@ def progress(tickets: Sequence[str], how_far: Callable[[], Iterable[str]]) -> It
 
     ``how_far`` says of tickets at work how far they are: ``A-1: point 3 of 6``.
     """
-    if not tickets or not is_terminal(sys.stderr):
-        yield Progress(tickets, how_far, moving=False)
+    shown = Progress(len(tickets), how_far, is_moving=bool(tickets) and is_terminal(sys.stderr))
+    if not shown.is_moving:
+        if tickets:
+            say(f"measuring {', '.join(tickets)}")
+        yield shown
         return
     from rich.live import Live
 
-    shown, console = Progress(tickets, how_far, moving=True), _console(sys.stderr)
+    console = _console(sys.stderr)
     with Live(
         console=console,
         get_renderable=shown.line,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
 SUMMARY_LIMIT = 1024**2
 """Bytes that GitHub takes for the summary of a step; of a longer one it shows nothing."""
-# A path whose bytes are not UTF-8 is still written.
-ENCODING_ERRORS = "backslashreplace"
 
 
 def files_to_protect(register: Register | Listing, files: Iterable[str]) -> Callable[[Path], bool]:
@@ -48,9 +45,7 @@ def write_output(pieces: Iterable[str], output: Path | None, is_protected: Calla
     """
     if output in (None, Path("-")):
         # Nobody gets one half of a report whose other half fails.
-        made = list(pieces)
-        # A ticket must not steer a terminal; a file or a pipe gets its text as it is.
-        write_all(map(printable, made) if sys.stdout.isatty() else made)
+        write_all(list(pieces))
         return
     refuse_protected(output, is_protected)
     try:
@@ -62,7 +57,8 @@ def write_output(pieces: Iterable[str], output: Path | None, is_protected: Calla
             mode = output.stat().st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        data = "".join(pieces).encode(errors=ENCODING_ERRORS)
+        # What is written to a file may be printed from there.
+        data = "".join(map(printable, pieces)).encode()
         if stat.S_ISREG(mode):
             replace(Path(os.path.realpath(output)), data, stat.S_IMODE(mode))
         else:
@@ -89,7 +85,7 @@ def summary_room(file: Path) -> int:
 def add_to_summary(file: Path, page: str) -> None:
     """Append a page to a file that a workflow shows as the summary of a step."""
     try:
-        with file.open("a", encoding="utf-8", errors=ENCODING_ERRORS) as stream:
-            stream.write(page)
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(printable(page))
     except OSError as error:
         raise UsageError(f"--summary: cannot be written: {error.strerror}", file=str(file)) from None

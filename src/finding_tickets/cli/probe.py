@@ -25,7 +25,7 @@ from finding_tickets.cli.options import (
 from finding_tickets.cli.output import Format, say, style, used_width, write, write_json
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.ground.git import commit_containing
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.register.config import read_config, repository_of
 from finding_tickets.report.probe import ProbedFinding, doubts, probe_item, probe_lines, rows_of, site_of
 from finding_tickets.verify.probing import PRELOAD, Probed, ProbeRequest

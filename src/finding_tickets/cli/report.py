@@ -40,7 +40,7 @@ def report(
     root: Root = HERE,
     output_format: Annotated[
         ReportFormat | None,
-        format_option("How to write it: by default as Markdown, and on a terminal in short."),
+        format_option(help="How to write it: by default as Markdown, and on a terminal in short."),
     ] = None,
     template: Annotated[str | None, option("NAME", "A template in templates/, or one of the tool's.")] = None,
     profile: Annotated[

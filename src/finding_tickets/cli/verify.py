@@ -21,6 +21,7 @@ from finding_tickets.cli.options import (
     Query,
     Root,
     Sandbox,
+    Seed,
     Timeout,
     find_each,
     flag,
@@ -44,10 +45,10 @@ from finding_tickets.cli.output import (
 )
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
-from finding_tickets.measure.isolation import Isolation
-from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
+from finding_tickets.measure.processes.isolation import Isolation
+from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import Verification
-from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level, Verdict
 from finding_tickets.register.load import Register, files_of, load, load_named
 from finding_tickets.report.text import (
     Sources,
@@ -71,15 +72,11 @@ ExecutorName = StrEnum("ExecutorName", ["LOCAL", "RAY"])
 
 @dataclass(frozen=True)
 class Batch:
-    """Documents to verify with the same settings; in a matrix, those of the cell ``cell``."""
+    """Documents to verify with the same settings; ``suffix`` follows their IDs, in a matrix with the cell."""
 
     documents: Sequence[Document]
     settings: Settings
-    cell: str = ""
-
-    def name(self, document: Document) -> str:
-        """What a document is called while it is measured."""
-        return f"{document.id.value} ({self.cell})" if self.cell else document.id.value
+    suffix: str = ""
 
 
 def verify(
@@ -101,6 +98,7 @@ def verify(
     address: Annotated[
         str | None, option("HOST:PORT", "The Ray cluster, or auto; else one is started.")
     ] = None,
+    seed: Seed = None,
     matrix: Annotated[bool, flag("--matrix", "Measure in every cell of the configured matrix.")] = False,
     verbose: Annotated[bool, flag("--verbose", "Print every claim, point and line.", "-v")] = False,
     output_format: OutputFormat = Format.TABLE,
@@ -128,7 +126,11 @@ def verify(
             # Loading torch takes longer than reading the register: it starts first, unless none may be stale.
             verifying = Local(stack.enter_context(Isolation(at_once=not stale, sandbox=sandbox)))
         register, documents, chosen = _choose(root, list(query or ()), stale=stale, matrix=matrix)
-        settings = settings_of(register, meter, timeout, overrides=overrides, resources=register.config.ray)
+        settings = settings_of(
+            register, meter, timeout, overrides=overrides, resources=register.config.ray, seed=seed
+        )
+        if seed is not None:
+            say(f"measured with seed {seed}: nothing is recorded")
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
         by_cell = _by_cell(documents, settings, register.config.matrix, stale=stale) if matrix else {}
@@ -216,6 +218,8 @@ def _select(
         say(f"{row.id} is stale; changed since it was measured: {', '.join(facts.measured(row).changed)}")
         # Without a verifier it stays stale.
         codes += [] if facts.has_verifier(row) else [ExitCode.INCONCLUSIVE]
+    for row in (row for row in facts.rows if stale and not matrix and facts.measured(row).unseen):
+        say(f"{row.id} rests on what nobody can check later: {'; '.join(facts.measured(row).unseen)}")
     unread = say_errors(entry.problem for entry in facts.looked_up)
     return list(dict.fromkeys(ids)), ExitCode.worst(*codes, unread)
 
@@ -249,7 +253,7 @@ def _measure(
     documents: Sequence[Document], batches: Sequence[Batch], executor: Executor
 ) -> tuple[list[bytes], ExitCode]:
     """Verify all documents and show the progress; their verifications, packed, are in the order of these."""
-    names = [batch.name(document) for batch in batches for document in batch.documents]
+    names = [document.id.value + batch.suffix for batch in batches for document in batch.documents]
     # One cluster serves all cells of a matrix.
     together = executor.together(batches[0].settings) if len(batches) > 1 and names else nullcontext()
     packs: dict[str, list[bytes]] = {document.path: [] for document in documents}
@@ -259,14 +263,14 @@ def _measure(
         for batch in batches:
 
             def on_start(document: Document, batch: Batch = batch) -> None:
-                shown.started(batch.name(document))
+                shown.started(document.id.value + batch.suffix)
 
             for verified in executor.verify(batch.documents, batch.settings, on_start):
                 verification = verified.verification
                 if verified.error:
                     say_error(verified.error)
                 verdict = verification.verdict if verification else "not measured"
-                shown.ended(batch.name(verified.document), verdict)
+                shown.ended(verified.document.id.value + batch.suffix, verdict)
                 codes.append(code_of(verified))
                 if verification:
                     packs[verified.document.path].append(pack(verification))
@@ -366,6 +370,8 @@ def _by_cell(
         return recorded is None or recorded[cell].verdict in {Verdict.STALE, Verdict.UNVERIFIED}
 
     return {
-        cell: Batch([each for each in documents if is_wanted(each, cell)], settings.within(cell), name)
+        cell: Batch(
+            [each for each in documents if is_wanted(each, cell)], settings.within(cell), f" ({name})"
+        )
         for cell, name in names.items()
     }

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from finding_tickets.documents.metadata import LabelledValue, item_text, labelled_values, labels_in
 from finding_tickets.documents.sections import CROSS_REVIEW_TITLE, DocumentPart, SectionKind
 from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Source, Values, table_of
-from finding_tickets.model.vocabulary import Opinion, Vocabulary, Words, spelled, squeeze, word_for
+from finding_tickets.model.vocabulary import Opinion, Vocabulary, Words, squeeze, word_for
 
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)")
 _BEFORE_NAME = re.compile(r"[\W\d_]*(?:(?:reviews? )?(?:by|from)\s+)?", re.IGNORECASE)
-_BEHIND_NAME = re.compile(r"[\W_]*(?:\d{4}-\d\d-\d\d)?[\W_]*\Z")
+_TO_LAST_WORD = re.compile(r"(?:.*[^\W_])?", re.DOTALL)
+_DATE_AT_END = re.compile(r"\d{4}-\d\d-\d\d")
 _WORD = re.compile(r"[^\W_]+(?:['\u2019]t)?")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 _NEGATIONS = frozenset(["not", "no", "cannot", "don't", "can't", "without", "neither", "non"])
@@ -64,7 +66,7 @@ _VERDICT_TITLE = re.compile(r"(?:final )?verdict\b.*")
 _ABOUT_REVIEWS = re.compile(
     r"\b(?:summary|consensus|synthesis|response|rebuttal|reply|request|outcome|resolution)\b"
 )
-_CROSS = re.compile(rb"(?i)#[^\r\n]*cross")
+_CROSS = re.compile(rb"(?i)#[^\r\n#]*cross")
 _WHOLLY_IN_BRACKETS = re.compile(r"^\((.*)\)$")
 
 _FACTS = ("reviewer", "verdict", "date")
@@ -91,7 +93,7 @@ def reviewer_word(name: str, vocabulary: Vocabulary) -> str | None:
     Of several that are named, the first. A spelling of two letters must be a word of its own.
     """
     whole = squeeze(name)
-    within = [each for each in spelled(vocabulary.known_agents).spellings if each[0] in whole]
+    within = [each for each in vocabulary.known_agents.spellings if each[0] in whole]
     tokens = [squeeze(token) for token in _BETWEEN_WORDS.split(name)] if within else []
     found = []
     for spelling, word in within:
@@ -106,7 +108,7 @@ def _reviewer_in_heading(headline: Excerpt) -> Excerpt:
     """The name in ``Cross-Review (DRL)``, ``DRL Cross-Review`` or ``1. DRL``, without verdict and date."""
     raw, start, end = headline.raw, 0, len(headline.raw)
     if title := CROSS_REVIEW_TITLE.search(raw):
-        behind = _BEHIND_NAME.sub("", raw[title.end() :]).strip()
+        behind = _without_end(raw[title.end() :]).strip()
         start, end = (title.end(), end) if behind else (0, title.start())
         if brackets := _IN_BRACKETS.search(raw, start, end):
             start, end = brackets.span(1)
@@ -114,7 +116,16 @@ def _reviewer_in_heading(headline: Excerpt) -> Excerpt:
     end = verdict[0] if verdict else end
     before = _BEFORE_NAME.match(raw[start:end])
     start = min(start + before.end(), end) if before else start
-    return headline.piece(start, start + len(_BEHIND_NAME.sub("", raw[start:end])))
+    return headline.piece(start, start + len(_without_end(raw[start:end])))
+
+
+def _without_end(text: str) -> str:
+    """A text up to its last word, but for a date."""
+    # Patterns that are searched for up to an end take the square of a line's length.
+    words = _TO_LAST_WORD.match(text)[0]  # type: ignore[index] # it matches any text
+    if _DATE_AT_END.fullmatch(words[-10:]):
+        words = _TO_LAST_WORD.match(words[:-10])[0]  # type: ignore[index]
+    return words
 
 
 def _opinion_span(
@@ -337,8 +348,8 @@ def _reason(text: Excerpt, first: int) -> Excerpt:
 # From tokens to reviews.
 
 
-def reviewing(sections: Iterable[DocumentPart]) -> list[DocumentPart]:
-    """The parts that hold cross-reviews: sections, or without any of them parts within other sections.
+def read_reviews(sections: Iterable[DocumentPart]) -> list[Values]:
+    """The reviews in all cross-reviews: sections, or without any of them parts within other sections.
 
     What sums reviews up or answers them holds none, unless it is all there is.
     """
@@ -348,17 +359,16 @@ def reviewing(sections: Iterable[DocumentPart]) -> list[DocumentPart]:
         within = (part for part in sections if _CROSS.search(part.source.data, part.start, part.end))
         inner = (each for part in within for each in part.parts if "cross" in each.name)
         found = [each for each in inner if each.kind is SectionKind.CROSS_REVIEW]
-    return found
+    reviews = []
+    for part in found:
+        own = ReviewsOfPart(part).read()
+        if not own:
+            part.source.report("review-form", part.start, f"no verdict found in {part.title!r}")
+        reviews += own
+    return reviews
 
 
-def read_reviews(part: DocumentPart) -> list[Values]:
-    """The reviews in one cross-review section, in its order."""
-    found = ReviewsOfPart(part, ()).read()
-    if not found:
-        part.source.report("review-form", part.start, f"no verdict found in {part.title!r}")
-    return found
-
-
+@dataclass
 class ReviewSheet:
     """A review while it is being read.
 
@@ -367,12 +377,11 @@ class ReviewSheet:
     announced as one reviewer's, to be put to the rest of that review.
     """
 
-    def __init__(self, *words: Excerpt, aside: bool = False) -> None:
-        self.facts: dict[str, Excerpt] = {}
-        self.words = list(words)
-        self.running = bool(words)
-        self.evaluation: int | None = None
-        self.aside = aside
+    words: list[Excerpt] = field(default_factory=list)
+    facts: dict[str, Excerpt] = field(default_factory=dict)
+    running: bool = False
+    evaluation: int | None = None
+    aside: bool = False
 
     def write(self, token: ReviewToken) -> None:
         """Add to the evaluation, or a remark: what continues a text stays one with it."""
@@ -386,28 +395,29 @@ class ReviewSheet:
         self.running = token.kind != "cell"
 
 
+@dataclass
 class ReviewsOfPart:
     """The reviews of a part and of the parts within it.
 
-    ``names`` are the reviewers in its heading and in the headings above it, the innermost first.
+    ``names`` are the reviewers in the headings above it, the innermost first, and then in its own as well.
     """
 
-    def __init__(self, part: DocumentPart, outer: Sequence[Excerpt]) -> None:
-        named = _reviewer_in_heading(part.headline) if part.headline else None
-        self.part, self.source = part, part.source
-        self.names = [*([named] if named and named.raw else []), *outer]
-        self.sheets: list[ReviewSheet] = []
-        self.current: ReviewSheet | None = None
-        self.lead = ReviewSheet()
-        self.labelled: list[tuple[str, ReviewSheet]] = []
-        self.within: list[Values] = []
-        self.ended = False
+    part: DocumentPart
+    names: list[Excerpt] = field(default_factory=list)
+    sheets: list[ReviewSheet] = field(default_factory=list)
+    current: ReviewSheet | None = None
+    lead: ReviewSheet = field(default_factory=ReviewSheet)
+    labelled: list[tuple[str, ReviewSheet]] = field(default_factory=list)
+    within: list[Values] = field(default_factory=list)
+    ended: bool = False
 
     def read(self) -> list[Values]:
         """The reviews, each with a verdict, in the order of the file."""
-        part = self.part
+        part, source = self.part, self.part.source
+        named = _reviewer_in_heading(part.headline) if part.headline else None
+        self.names = [*([named] if named and named.raw else []), *self.names]
         end = part.parts[0].start if part.parts else part.end
-        for token in _review_tokens(self.source, [block for block in part.blocks if block.start < end]):
+        for token in _review_tokens(source, [block for block in part.blocks if block.start < end]):
             self._take(token)
         for each in part.parts:
             self._enter(each)
@@ -415,7 +425,7 @@ class ReviewsOfPart:
         sheets = [sheet for sheet in self.sheets if "verdict" in sheet.facts]
         if part.headline and not sheets and not self.within:
             # A heading may state the verdict: ``### DRL: ENDORSE``.
-            found = _opinion_span(part.headline.raw, self.source.vocabulary.opinions)
+            found = _opinion_span(part.headline.raw, source.vocabulary.opinions)
             if found:
                 sheets = self.sheets[:1] or [ReviewSheet()]
                 sheets[0].facts["verdict"] = part.headline.piece(*found)
@@ -437,15 +447,17 @@ class ReviewsOfPart:
         current = self.current
         if kind in ("begin", "end"):
             self.ended = kind == "end"
-            self.current = None if self.ended else self._new()
+            self.sheets += [] if self.ended else [ReviewSheet()]
+            self.current = None if self.ended else self.sheets[-1]
         elif kind in _FACTS:
             if current is None and self.ended and kind == "verdict":
                 return  # Below a table of several reviews, a further verdict is that of all together.
             if current is None or current.aside or kind in current.facts:
-                self.current = current = self._new()
+                self.current = current = ReviewSheet()
+                self.sheets.append(current)
             current.facts[kind] = text
         elif about and (current is None or self._reviewer(current)[1] != about):
-            self.current = ReviewSheet(text, aside=True)
+            self.current = ReviewSheet([text], running=True, aside=True)
             self.labelled.append((about, self.current))
         elif current is not None:
             current.write(token)
@@ -473,27 +485,24 @@ class ReviewsOfPart:
             self.current = None
             return
         labelled = part.name.startswith("evaluation")
-        text = part.body if labelled else self.source.text(part.start, part.body.end)
+        text = part.body if labelled else part.source.text(part.start, part.body.end)
         if text.raw:
             self._take(ReviewToken("prose", text))
-
-    def _new(self) -> ReviewSheet:
-        self.sheets.append(ReviewSheet())
-        return self.sheets[-1]
 
     def _reviewer(self, sheet: ReviewSheet) -> tuple[Excerpt | None, str | None]:
         """The first whom the register knows of those that may be the reviewer, else the first of them."""
         stated = sheet.facts.get("reviewer")
         named = [*([stated] if stated and stated.raw else []), *self.names]
-        words = [(name, reviewer_word(name.plain, self.source.vocabulary)) for name in named]
+        words = [(name, reviewer_word(name.plain, name.source.vocabulary)) for name in named]
         return next((each for each in words if each[1]), words[0] if words else (None, None))
 
     def _record(self, sheet: ReviewSheet, alone: bool) -> Values:
         """The fields of a ``Review``; reports what is not in the words of the register."""
-        vocabulary, verdict, date = self.source.vocabulary, sheet.facts["verdict"], sheet.facts.get("date")
+        verdict, date = sheet.facts["verdict"], sheet.facts.get("date")
+        vocabulary = verdict.source.vocabulary
         texts = [*sheet.facts.values(), *sheet.words]
         start, end = min(text.start for text in texts), max(text.end for text in texts)
-        whole = self.part.body if alone else self.source.text(start, end)
+        whole = self.part.body if alone else verdict.source.text(start, end)
         reviewer, word = self._reviewer(sheet)
         if reviewer is None:
             whole.report("review-reviewer", "the cross-review does not name its reviewer")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
 from finding_tickets.documents.finding import read_checklist
 from finding_tickets.documents.locations import place_of, read_code, read_locations
-from finding_tickets.documents.metadata import Metadata, item_text, labels_in, read_id, read_title, text_of
+from finding_tickets.documents.metadata import Metadata, item_text, labels_in, read_id, read_title
 from finding_tickets.documents.remediation import read_remediation
-from finding_tickets.documents.sections import DocumentPart, SectionKind, nested, sections_by_kind
+from finding_tickets.documents.sections import DocumentPart, PartsByKind, SectionKind, nested
 from finding_tickets.documents.source import (
     Excerpt,
     Source,
@@ -90,7 +91,9 @@ def read_implementation_review(
 ) -> ImplementationReview:
     """The review that ``sections`` make up."""
     identity = read_id(metadata, title)
-    of_kind = sections_by_kind(sections)
+    of_kind: PartsByKind = defaultdict(list)
+    for part in sections:
+        of_kind[part.kind].append(part)
     artifacts = list(_artifacts(sections))
     files = [(text, each["name"]) for text, each in artifacts if "file" in each["group"].lower()]
     commits = metadata.get("Commits")
@@ -123,7 +126,7 @@ def read_implementation_review(
         "path": source.path,
         "id": identity,
         "title": read_title(metadata, title, identity["value"]),
-        "metadata": metadata.rows,
+        "metadata": {entry.label: entry.value.record() for entry in metadata.entries.values()},
         "reviewer": metadata.string("Reviewer"),
         "date": metadata.string("Date"),
         "commits": commits.value.record(base=hashes[0] if len(hashes) > 1 else None, head=hashes[-1])
@@ -265,7 +268,8 @@ def _issues(parts: Iterable[DocumentPart]) -> Iterator[Values]:
             # The labelled items of a list, each with all nested in it, or the labelled lines of a paragraph.
             details = headlines[-1][1] if headlines else {}
             for item in block.children if block.kind == "List" else ():
-                for entry in labels_in(part.source, *text_of(item)):
+                words = item_text(part.source, item)
+                for entry in labels_in(part.source, words.start, words.end):
                     details[entry.label] = part.source.text(entry.value.start, item.end).plain
             for entry in labels_in(part.source, block.start, block.end) if block.kind == "Paragraph" else ():
                 if not _bold_words(part.source.text(entry.start, block.end)):

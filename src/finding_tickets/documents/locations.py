@@ -248,6 +248,8 @@ def _files_in(value: Excerpt) -> Iterator[tuple[Excerpt, str, Lines]]:
     # Remarks between the files are pieces, too.
     pieces = [text for text in listed(value) if text.raw]
     paths = [text for text in pieces if place_of(text)] or pieces
+    if not paths:
+        return
     for text, behind in zip(paths, [*(each.start for each in paths[1:]), value.end], strict=True):
         path, lines = _path_and_lines(text.plain)
         between = value.source.raw(text.end, max(text.end, behind)).strip("`")

@@ -20,9 +20,9 @@ from finding_tickets.model.vocabulary import Vocabulary, Words, squeeze, word_fo
 _LABEL = re.compile(
     rb"(?m)(?:(?:^|(?<=\r))[ \t]*(?:>[ \t]*)*|(?:\||\xc2\xb7|\xe2\x80\xa2)[ \t]+)"
     rb"(?:[\xe2\xf0][\x80-\xbf\xef]+[ \t]*)?"
-    rb"(?P<mark>\*\*|__)(?P<label>[^*\r\n]+?)"
+    rb"(?P<mark>\*\*|__)(?P<label>[^*\r\n]{1,100}?)"
     rb"(?::(?P=mark)|(?P=mark)[ \t]*(?::|(?P<dash>-|\xe2\x80[\x93\x94])(?=[ \t]))"
-    rb"|:[ \t]+(?P<value>[^*\r\n]+?)(?P=mark)(?=[ \t]*(?:$|\r|\|)))"
+    rb"|:[ \t]+(?P<value>[^*\r\n \t][^*\r\n]{0,1000}?)(?P=mark)(?=[ \t]*(?:$|\r|\|)))"
 )
 _BARE_LABEL = re.compile(
     rb"(?m)(?:^|(?<=\r))[ \t]*(?P<label>[A-Za-z][\w()/ -]{0,40}?)[ \t]*:(?=\s)(?P<value>)"
@@ -95,7 +95,7 @@ _QUOTES = ("'", '"')
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _NUMBER = re.compile(r"(?:batch\s*#?|b)?([0-9]{1,9})(?:\b(?![.\w]).*)?", re.IGNORECASE)
 
-_ARROW = re.compile(r"\u2192|\u21d2|[-=]+>")
+_ARROW = re.compile(r"\u2192|\u21d2|(?<![-=])[-=]+>")
 _STRUCK = re.compile(r"~~.*?~~")
 _TOKEN = re.compile(r"[\w'\u2019]+")
 # No spelling of a vocabulary has more words: what follows is a remark.
@@ -176,8 +176,8 @@ def labelled_values(
         elif block.kind == "Paragraph":
             yield from labels_in(source, block.start, block.end, bare)
         elif block.kind == "List" and (bare or _is_marked(source.data, block.start, block.end)):
-            for item in block.children:
-                yield from labels_in(source, *text_of(item), bare)
+            for text in (item_text(source, item) for item in block.children):
+                yield from labels_in(source, text.start, text.end, bare)
         elif block.kind == "BlockQuote":
             yield from labelled_values(source, block.children, bare)
         elif block.kind == "FrontMatter":
@@ -266,16 +266,11 @@ def _in_cells(table: MarkdownTable) -> list[LabelledValue]:
     return []
 
 
-def text_of(item: Block) -> tuple[int, int]:
-    """Where the text of a list item stands, without the blocks nested in it."""
+def item_text(source: Source, item: Block) -> Excerpt:
+    """The text of a list item, without the blocks nested in it."""
     paragraphs = (child for child in item.children if child.kind == "Paragraph")
     holder = item if item.first < item.last else next(paragraphs, item)
-    return holder.first, holder.last
-
-
-def item_text(source: Source, item: Block) -> Excerpt:
-    """The text of a list item, without the white space around it."""
-    return source.text(*text_of(item))
+    return source.text(holder.first, holder.last)
 
 
 def _is_marked(data: bytes, start: int, end: int) -> bool:
@@ -326,11 +321,6 @@ class Metadata:
         self.entries.setdefault(key, LabelledValue(plain(label), value, headline.start))
         return True
 
-    @property
-    def rows(self) -> Values:
-        """The values as written, by their label."""
-        return {entry.label: entry.value.record() for entry in self.entries.values()}
-
     def get(self, name: str) -> LabelledValue | None:
         """The row of this name, under the first of its labels that has a value."""
         found = (self.entries.get(key) for key in _KEYS.get(name) or (squeeze(name),))
@@ -370,8 +360,7 @@ class Metadata:
         entry = self.get(name)
         if entry is None:
             return None
-        find = mentioned_word if mentioned else word_in
-        word = find(entry.plain, words)
+        word = word_in(entry.plain, words, mentioned=mentioned)
         if word is None:
             entry.value.report_unknown(name, words)
         return entry.value.record(value=word)
@@ -414,17 +403,16 @@ def beginnings(phrase: str) -> Iterator[str]:
     yield from (" ".join(tokens[:length]) for length in range(len(tokens), 0, -1))
 
 
-def word_in(phrase: str, words: Words) -> str | None:
-    """The word that ``phrase`` is or begins with; where it names a change, by an arrow, of its last state."""
-    return next((word for each in beginnings(phrase) if (word := word_for(each, words))), None)
+def word_in(phrase: str, words: Words, *, mentioned: bool = True) -> str | None:
+    """The word that ``phrase`` is or begins with; where it names a change, by an arrow, of its last state.
 
-
-def mentioned_word(phrase: str, words: Words) -> str | None:
-    """The word that ``phrase`` states, or else the only one that it mentions: ``Medium (P2)``."""
-    if stated := word_in(phrase, words):
+    Else, unless words that are only ``mentioned`` do not count, the only one of these: ``Medium (P2)``.
+    """
+    stated = next((word for each in beginnings(phrase) if (word := word_for(each, words))), None)
+    if stated or not mentioned:
         return stated
-    mentioned = {word_for(token, words) for token in _TOKEN.findall(phrase)} - {None}
-    return mentioned.pop() if len(mentioned) == 1 else None
+    named = {word_for(token, words) for token in _TOKEN.findall(phrase)} - {None}
+    return named.pop() if len(named) == 1 else None
 
 
 # What a document is, which ID it has and what it is called.
@@ -458,7 +446,7 @@ def kind_of(title: Excerpt | None, metadata: Metadata) -> Literal["finding", "re
     source, words = metadata.source, title.plain if title else ""
     if metadata.get("Severity") or _FINDING_TITLE.match(words):
         return "finding"
-    if metadata.get("Plan") or _REVIEW_TITLE.search(_before_colon(words)):
+    if metadata.get("Plan") or _REVIEW_TITLE.search(_COLON_OR_DASH.split(words, maxsplit=1)[0]):
         return "review"
     stem, name = PurePosixPath(source.path).stem, file_name(source.path, source.vocabulary)
     leading = _leading_id(source, words)
@@ -487,7 +475,7 @@ def read_id(metadata: Metadata, title: Excerpt | None) -> Values:
             stated.value.report("id-form", f"{stated.plain!r} is not an ID of this register", hint)
         return stated.value.record(value=(match[0] if match else stated.plain).upper())
     words = title.plain if title else ""
-    before = _before_colon(words)
+    before = _COLON_OR_DASH.split(words, maxsplit=1)[0]
     leading = _leading_id(source, words)
     # "Task 5" names a review; in the title of a finding it may be part of the sentence.
     task = _TASK.search(words if _REVIEW_TITLE.search(before) else before)
@@ -512,7 +500,7 @@ def read_title(metadata: Metadata, title: Excerpt | None, document_id: str) -> V
         source.report("title", 0, "no title; write one as '# Finding Ticket: ...'")
         return source.text(0, 0).record(value=PurePosixPath(source.path).stem)
     words = title.plain
-    before = _before_colon(words)
+    before = _COLON_OR_DASH.split(words, maxsplit=1)[0]
     if _REVIEW_TITLE.search(before):
         rest = words[len(before) :].lstrip(_SEPARATORS)
     else:
@@ -527,11 +515,6 @@ def read_title(metadata: Metadata, title: Excerpt | None, document_id: str) -> V
 def is_finding_title(title: str) -> bool:
     """Whether a heading calls its document a finding, if only as the template of findings does."""
     return bool(_FINDING_TITLE.match(title) or _BOILERPLATE.fullmatch(title.strip()))
-
-
-def _before_colon(title: str) -> str:
-    """What stands before the first colon or dash of a title."""
-    return _COLON_OR_DASH.split(title, maxsplit=1)[0]
 
 
 def _leading_id(source: Source, title: str) -> str | None:

@@ -14,10 +14,9 @@ from typing import TypeAlias
 from finding_tickets.documents.finding import read_finding
 from finding_tickets.documents.metadata import kind_of
 from finding_tickets.documents.sections import DocumentPart, read_metadata, read_sections, title_of
-from finding_tickets.documents.source import DEEPEST, TOO_DEEP, Source, table_of
-from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.ticket import ImplementationReview, Ticket
-from finding_tickets.model.vocabulary import Vocabulary
+from finding_tickets.documents.source import DEEPEST, MOST_PIECES, TOO_DEEP, Source, table_of
+from finding_tickets.model.ticket import ImplementationReview, Problem, Ticket
+from finding_tickets.model.vocabulary import Level, Vocabulary
 
 Document: TypeAlias = Ticket | ImplementationReview
 
@@ -104,7 +103,7 @@ def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
         source.report("line-ends", first, message)
     for part in parts:
         for block in part.by_kind[TOO_DEEP]:
-            message = f"nested more than {DEEPEST} deep: what is in it is not read"
+            message = f"nested more than {DEEPEST} deep, or behind {MOST_PIECES} pieces: this is not read"
             source.report("nesting", block.start, message)
         for block in part.by_kind["CodeBlock"]:
             text = source.data[block.start : block.end].rstrip()

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 
 from finding_tickets.documents.sections import DocumentPart
 from finding_tickets.documents.source import Block, Source, Values
-from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.record import Span
-from finding_tickets.model.ticket import Remediation
-from finding_tickets.model.vocabulary import MOST_POINTS, SAME_RESULT, SECONDS, WORKTREE, Vocabulary
+from finding_tickets.model.ticket import Problem, Remediation, Span
+from finding_tickets.model.vocabulary import MOST_POINTS, SAME_RESULT, SECONDS, WORKTREE, Level, Vocabulary
 
 if TYPE_CHECKING:
     from yaml.nodes import Node
 
+# How alike two names are takes the square of their length.
+_LONGEST_NAME = 100
+_LONGEST_PATH = 1000
 _LINE_END = re.compile(r"\r\n|\r|\n")
 # A remediation nests four deep; far more is no remediation, and would exhaust the stack.
 _DEEPEST = 50
@@ -126,7 +127,7 @@ class YamlNode:
             elif name is not None and allowed is not None and name not in allowed:
                 from difflib import get_close_matches
 
-                close = get_close_matches(name, allowed, n=1)
+                close = get_close_matches(name[:_LONGEST_NAME], allowed, n=1)
                 hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(allowed)}"
                 label.wrong("key", f"{what} has no {name!r}", hint)
             elif name is not None:
@@ -240,7 +241,7 @@ def _variants(keys: dict[str, YamlNode]) -> Values:
     has_run, variants = "run" in keys, dict[str, Values]()
     for name, node in keys["variants"].mapping("variants").items() if "variants" in keys else ():
         raw = node.text("a variant")
-        match = (_REVISION if has_run else _REFERENCE).fullmatch(raw) if raw is not None else None
+        match = (_REVISION if has_run else _REFERENCE).fullmatch(raw) if raw and raw.isprintable() else None
         if match and has_run:
             revision = match[1] if match[1] != WORKTREE else None
             at = {"module": "", "function": "", "line": node.place[0]}
@@ -362,7 +363,13 @@ def _inside_repository(path: str) -> bool:
     # Windows paths are checked everywhere: a register is read on more than one system.
     normal = posixpath.normpath(path.replace("\\", "/"))
     outside = normal.startswith(("/", "~")) or normal.split("/")[0] == ".."
-    return not outside and re.match(r"[A-Za-z]:", normal) is None
+    # No system has a file whose path has NUL in it, or a name of thousands of letters.
+    is_name = (
+        normal.isprintable()
+        and max(map(len, normal.encode().split(b"/"))) < 256
+        and len(normal) < _LONGEST_PATH
+    )
+    return not outside and is_name and re.match(r"[A-Za-z]:", normal) is None
 
 
 def _claims(claims: YamlNode) -> Iterator[Values]:

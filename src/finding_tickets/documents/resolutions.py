@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from finding_tickets.documents.metadata import LabelledValue, Metadata, labelled_values, mentioned_word
+from finding_tickets.documents.metadata import LabelledValue, Metadata, labelled_values, word_in
 from finding_tickets.documents.sections import DocumentPart, PartsByKind, SectionKind, nested
 from finding_tickets.documents.source import Excerpt, Values
-from finding_tickets.model.problem import Level
-from finding_tickets.model.vocabulary import Outcome, Status, Words, squeeze, word_for
+from finding_tickets.model.vocabulary import Level, Outcome, Status, Words, squeeze, word_for
 
 _DONE = r"(?:fixed|resolved|implemented|addressed|applied|closed)"
 # The first that matches counts: "won't fix (duplicate of ...)" is a won't-fix, "not fixed" is no outcome.
@@ -230,7 +229,7 @@ def read_severity_changes(metadata: Metadata, parts: Iterable[DocumentPart]) -> 
     if stated and any(sign in stated.value.raw.lower() for sign in (*_SIGNS, "~~", "was", "(")):
         # ``P1 -> P3``, ``P3 (downgraded from P1)``, ``~~P1~~ P3``
         mentioned = [word for token in re.findall(r"\w+", stated.plain) if (word := word_for(token, words))]
-        revised = mentioned_word(stated.plain, words)
+        revised = word_in(stated.plain, words)
         others = [word for word in mentioned if word != revised]
         if revised and others:
             found.append(stated.value.record(original=others[0], revised=revised))
@@ -253,7 +252,7 @@ def _labelled_change(entries: Iterable[LabelledValue], words: Words) -> Iterator
     old = next((entry for entry in stated if _ORIGINAL.fullmatch(entry.key)), None)
     new = next((entry for entry in stated if _REVISED.fullmatch(entry.key)), None)
     original, revised = (
-        mentioned_word(entry.plain.partition("(")[0], words) if entry else None for entry in (old, new)
+        word_in(entry.plain.partition("(")[0], words) if entry else None for entry in (old, new)
     )
     if new and revised:
         first, last = (old or new).start, new.value.end

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TypeAlias
@@ -94,7 +95,7 @@ _PLAIN_TITLE = re.compile(
     r"(?:ticket )?metadata|location|summary|(?:detailed )?description|remediation|verification|appendix"
     r"|related findings|cross review|resolution|recommended fix"
 )
-_NUMBER = re.compile(r"(?:\d+[.)]\s+)+")
+_NUMBER = re.compile(r"(?<!\d)(?:\d+[.)]\s+)+")
 _ASIDE = re.compile(r"\(.*|[:\u2013\u2014].*|\s-\s.*", re.DOTALL)
 _SUMMARY_OF_FIX = re.compile(r"(?:\d+ )*resolution summary")
 _SECTION_LEVEL = 2
@@ -112,6 +113,7 @@ def kind_of_title(title: str) -> SectionKind | None:
     return next((kind for name in names for kind, each in _TITLES.items() if each.fullmatch(name)), None)
 
 
+@dataclass(eq=False)
 class DocumentPart:
     """A heading with everything up to the next heading of its level or above.
 
@@ -119,14 +121,11 @@ class DocumentPart:
     of a part is read once, however many extractors ask for it.
     """
 
-    def __init__(
-        self, source: Source, heading: Block | None, start: int, end: int, blocks: tuple[Block, ...]
-    ) -> None:
-        self.source = source
-        self.heading = heading
-        self.start = start
-        self.end = end
-        self.blocks = blocks
+    source: Source
+    heading: Block | None
+    start: int
+    end: int
+    blocks: tuple[Block, ...]
 
     @cached_property
     def headline(self) -> Excerpt | None:
@@ -213,7 +212,8 @@ class DocumentPart:
         }
 
 
-PartsByKind: TypeAlias = Mapping[SectionKind | None, list[DocumentPart]]
+PartsByKind: TypeAlias = defaultdict[SectionKind | None, list[DocumentPart]]
+"""Sections by what they are for, those of no known kind under None."""
 
 
 def read_sections(source: Source) -> tuple[DocumentPart, ...]:
@@ -270,14 +270,6 @@ def title_of(parts: Iterable[DocumentPart]) -> Excerpt | None:
     titles = [part for part in headed if part.heading and part.heading.level == 1]
     best = next(iter(titles or [part for part in headed[:1] if part.kind is None]), None)
     return best.headline if best else None
-
-
-def sections_by_kind(sections: Iterable[DocumentPart]) -> PartsByKind:
-    """The sections by what they are for, those of no known kind under None."""
-    found: dict[SectionKind | None, list[DocumentPart]] = defaultdict(list)
-    for part in sections:
-        found[part.kind].append(part)
-    return found
 
 
 def nested(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:

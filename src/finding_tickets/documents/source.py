@@ -12,14 +12,13 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, NamedTuple, TypeAlias
 
 import pyromark
 
-from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.record import Span
-from finding_tickets.model.vocabulary import Vocabulary
+from finding_tickets.model.ticket import Problem, Span
+from finding_tickets.model.vocabulary import Level, Vocabulary
 
 _TICKS = re.compile(rb"`+")
 _ONE_SPAN = 2
@@ -43,6 +42,8 @@ _FRONT_MATTER = re.compile(
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DEEPEST = 100
 """So many blocks may stand one within another: more than people write, few enough to be walked in any way."""
+MOST_PIECES = 500_000
+"""So many beginnings, ends and texts of blocks are read of a file: more than a megabyte for people has."""
 TOO_DEEP = "TooDeep"
 
 Values: TypeAlias = dict[str, Any]
@@ -99,22 +100,27 @@ def code_spans(data: bytes, start: int, end: int) -> list[tuple[int, int]]:
     return spans
 
 
+def code_span(value: str) -> str:
+    """A value on one line as a code span of Markdown, whatever backticks are in it."""
+    ticks = "`" * (max(map(len, re.findall("`+", value)), default=0) + 1)
+    gap = " " if value.startswith("`") or value.endswith("`") or not value else ""
+    return f"{ticks}{gap}{value}{gap}{ticks}"
+
+
 def _without_marks(text: str) -> str:
     bare = _MARKUP.sub(lambda match: match[1] or "", text) if "\\" in text else text.replace("**", "")
     return bare.replace("`", "")
 
 
+@dataclass(eq=False, slots=True)
 class Excerpt:
     """A piece of a file, without the white space around it: ``raw`` is what stands in ``[start, end)``."""
 
-    __slots__ = ("_plain", "end", "raw", "source", "start")
-
-    def __init__(self, source: Source, start: int, end: int, raw: str) -> None:
-        self.source = source
-        self.start = start
-        self.end = end
-        self.raw = raw
-        self._plain: str | None = None
+    source: Source
+    start: int
+    end: int
+    raw: str
+    _plain: str | None = None
 
     @property
     def plain(self) -> str:
@@ -251,11 +257,13 @@ def parse(data: bytes) -> list[Block]:
     # carriage return for the end of some lines only, and knows no tabs in the row below a table's header.
     meant = _LONE_RETURN.sub(b"\n", b"\n" * skipped + data[skipped:])
     meant = _DELIMITERS.sub(lambda row: row[0].replace(b"\t", b" "), meant) if b"\t" in meant else meant
-    events: Iterable[tuple[Any, Any]] = _PARSER.events_with_range(meant.decode(), merge_text=True)
+    read = _PARSER.events_with_range(meant.decode(), merge_text=True)
+    events: list[tuple[Any, Any]] = list(islice(read, MOST_PIECES + 1))
+    rest = [span["start"] for _, span in events[MOST_PIECES : MOST_PIECES + 1]]
     current, outer = root, list[Block]()
     what: str
     detail: Any
-    for event, span in events:
+    for event, span in events[:MOST_PIECES]:
         what, detail = (event, "") if event.__class__ is str else event.popitem()
         if what == "Start":
             kind: str = detail if detail.__class__ is str else next(iter(detail))
@@ -291,7 +299,7 @@ def parse(data: bytes) -> list[Block]:
         if current.first == current.last:
             current.first = span["start"]
         current.last = span["end"]
-    return root.children
+    return root.children + [Block(TOO_DEEP, start, len(data), len(data), len(data)) for start in rest]
 
 
 def walk(blocks: Iterable[Block], *, rows: bool = True) -> Iterator[Block]:
@@ -320,21 +328,13 @@ class TableRow(NamedTuple):
     text: bool
 
 
+@dataclass(frozen=True)
 class MarkdownTable:
     """A table and what stands in it; ``rows`` are all of them, the header first, and ``body`` the others."""
 
-    def __init__(self, source: Source, block: Block) -> None:
-        self.source = source
-        self.rows: list[TableRow] = []
-        piped = False
-        for row in block.children:
-            text = source.data[row.start : row.end].rstrip()
-            closed = text.endswith(b"|") and not text.endswith(rb"\|")
-            end = row.start + len(text) - closed
-            opened = text.lstrip().startswith(b"|")
-            piped = piped if self.rows else opened
-            self.rows.append(TableRow(row, end, end > row.children[-1].end, piped and not opened))
-        self.body = self.rows[1:]
+    source: Source
+    rows: list[TableRow]
+    body: list[TableRow]
 
     @cached_property
     def titles(self) -> list[str]:
@@ -373,7 +373,16 @@ class MarkdownTable:
 def table_of(source: Source, block: Block) -> MarkdownTable:
     """The table that a block is, read once however often it is asked for."""
     if block.table is None:
-        block.table = MarkdownTable(source, block)
+        rows: list[TableRow] = []
+        piped = False
+        for row in block.children:
+            text = source.data[row.start : row.end].rstrip()
+            closed = text.endswith(b"|") and not text.endswith(rb"\|")
+            end = row.start + len(text) - closed
+            opened = text.lstrip().startswith(b"|")
+            piped = piped if rows else opened
+            rows.append(TableRow(row, end, end > row.children[-1].end, piped and not opened))
+        block.table = MarkdownTable(source, rows, rows[1:])
     return block.table
 
 

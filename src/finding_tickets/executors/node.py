@@ -19,8 +19,8 @@ from finding_tickets.executors.pack import Pack, unpacked
 from finding_tickets.ground import __version__
 from finding_tickets.ground.git import GitError
 from finding_tickets.measure import tasks
-from finding_tickets.measure.isolation import Isolation
-from finding_tickets.model.record import Record
+from finding_tickets.measure.processes.isolation import Isolation
+from finding_tickets.model.ticket import Record
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.register.load import load
 from finding_tickets.register.staleness import TOOL, TORCH, own_torch

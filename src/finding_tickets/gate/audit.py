@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from finding_tickets.claims.check import parse_ratio
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
-from finding_tickets.measure.cheats import CHEATS, HONEST, TARGET, TIMING, Cheat
-from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
-from finding_tickets.measure.tasks import Code
+from finding_tickets.measure import tasks
+from finding_tickets.measure.cheats import CHEATS, HONEST, LEAVING, TARGET, TIMING, Cheat
+from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
+from finding_tickets.measure.tasks import Code, Job
 from finding_tickets.model.ticket import Claim
-from finding_tickets.model.verification import ClaimResult
+from finding_tickets.model.verification import ClaimResult, MeasuredTicket, ResultCheck
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
 from finding_tickets.verify.judge import FIX, FOUND, MEASURED, answer_of, check
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.times import cannot_time, take_times
-from finding_tickets.verify.verify import Settings
+from finding_tickets.verify.verify import (
+    AGREEMENTS,
+    Settings,
+    comparison,
+    draw_seed,
+    join,
+    name_of_part,
+    results_folder,
+    run_in_order,
+    shows_little,
+)
 
 # Metrics that a cheat is not held to: the compiler sees its wrapper.
 NOT_TRIED = frozenset({"graph_breaks"})
@@ -52,7 +65,22 @@ class Audited:
     subject: str | None = None  # the variant in whose place the cheats were measured
     tried: tuple[Tried, ...] = ()
     reason: str | None = None  # why no cheat could be tried
+    note: str | None = None  # what of the workload or the results shows little
     error: BadDataError | None = None  # what is wrong with the document
+
+
+class _AuditPart(NamedTuple):
+    """Something that is measured or compared for the audit of a document, by the document's path.
+
+    ``cheat`` stands in for the subject; without one it is the ``variant`` itself. The seed is the workload's
+    or, in most parts, the one that was drawn.
+    """
+
+    path: str
+    cheat: str
+    variant: str
+    is_stated: bool = False
+    is_comparison: bool = False
 
 
 def audit(
@@ -64,8 +92,11 @@ def audit(
     """Try cheats on the verifiers of documents, each in a process of its own; nothing is recorded.
 
     A document is yielded as soon as all cheats have been tried on it. What nothing else has caught is timed
-    after everything has been counted, where claims are about that.
+    after everything has been counted, where claims are about that. Cheats are measured with the seed of the
+    settings, or a drawn one; the fix itself with the workload's, too.
     """
+    if settings.seed is None:
+        settings = replace(settings, seed=draw_seed())
     audits: dict[str, _Audit] = {}
     for document in documents:
         try:
@@ -77,13 +108,25 @@ def audit(
             yield Audited(document, reason=made)
         else:
             audits[document.path] = made
-    names = [HONEST, *(cheat.id for cheat in cheats)]
-    tasks = {(path, name): made.task(TARGET, name) for path, made in audits.items() for name in names}
-    arrived: dict[str, dict[str, TaskOutcome]] = {path: {} for path in audits}
-    for (path, name), outcome in isolation.run(tasks):
-        arrived[path][name] = outcome
-        if len(arrived[path]) == len(names) and not audits[path].timed:
-            yield audits[path].conclude(arrived[path], cheats)
+    if not audits:
+        return
+    with results_folder(isolation) as folder:
+        queue = {part: task for made in audits.values() for part, task in made.tasks(cheats, folder).items()}
+        # The code as found runs when no cheat is at work any more that could take its answer.
+        late = {part: queue.pop(part) for part in list(queue) if part.variant == FOUND and not part.is_stated}
+        early = set(queue)
+        arrived: dict[str, dict[_AuditPart, TaskOutcome]] = {path: {} for path in audits}
+        left = {path: sum(part.path == path for part in (*early, *late)) for path in audits}
+        for part, outcome in run_in_order(isolation, queue, early, late):
+            made = audits[part.path]
+            arrived[part.path][part] = outcome
+            left[part.path] -= 1
+            if not left[part.path] and not part.is_comparison:
+                more = made.comparisons(arrived[part.path], folder)
+                left[part.path] = len(more)
+                queue |= more
+            if not left[part.path] and not made.timed:
+                yield made.conclude(arrived.pop(part.path), cheats)
     for path, made in audits.items():
         if made.timed:
             yield made.conclude(arrived[path], cheats)
@@ -106,26 +149,15 @@ def _plan_audit(document: Document, isolation: Isolation, settings: Settings) ->
     timed = tuple(claim for claim in about if claim.metric == SECONDS)
     targets = {claim.value for claim in claims if claim.metric == SAME_RESULT}
     targets |= {parse_ratio(claim.value, subject, todo.variants).reference for claim in timed}
-    wanted = {name: at for name, at in todo.variants.items() if name in {FOUND, subject, *targets}}
-    # All run in the process of the cheat, at its revision; only the code as found comes from its own.
-    revision = todo.revisions.get(subject)
-    revisions = dict.fromkeys(wanted, revision) if revision else {}
+    wanted = {name: at for name, at in todo.variants.items() if name in {subject, *targets}}
+    revisions = {name: at for name, at in todo.revisions.items() if name in wanted}
     alone = replace(todo, variants=wanted, claims=claims, revisions=revisions)
     try:
-        folders = {name: code.folder for code in todo.code().values() for name in code.variants}
-        (job,) = alone.jobs(settings.meter, Path()).values()
+        jobs = alone.jobs(settings.meter)
+        found = {"source": asdict(todo.variants[FOUND]), "code": todo.folders[FOUND]}
     except RevisionError as error:
         return str(error)
-    payload = {
-        "job": asdict(replace(job, variants={name: wanted[name] for name in wanted if name != FOUND})),
-        "subject": subject,
-        "found": {
-            "source": asdict(todo.variants[FOUND]),
-            "code": folders[FOUND],
-            "runs": FOUND in targets,
-        },
-    }
-    return _Audit(document, alone, subject, payload, timed, isolation, settings)
+    return _Audit(document, alone, subject, found, jobs, timed, isolation, settings)
 
 
 def subject_of(todo: Plan) -> str | None:
@@ -147,62 +179,156 @@ class _Audit:
     document: Document
     plan: Plan
     subject: str
-    payload: Mapping[str, Any]
+    found: Mapping[str, Any]  # where the code as found is
+    jobs: Mapping[str, Job]
     timed: tuple[Claim, ...]
     isolation: Isolation
     settings: Settings
 
-    def task(self, target: str, cheat: str, **more: Any) -> Task:
-        """The task to try one cheat, or to time it."""
-        payload = {**self.payload, **more, "cheat": cheat}
-        return self.settings.task(target, payload, Path(self.payload["job"]["code"]))
+    def task(self, target: str, cheat: str, subject: str, job: Any, *, runs: bool = False) -> Task:
+        """The task to try one cheat, or to time it; in a process in which the code as found ``runs``, too."""
+        payload = {"job": job, "subject": subject, "cheat": cheat, "found": {**self.found, "runs": runs}}
+        return self.settings.task(target, payload, Path(self.jobs[subject].code))
 
-    def conclude(self, outcomes: Mapping[str, TaskOutcome], cheats: Sequence[Cheat]) -> Audited:
+    def tasks(self, cheats: Iterable[Cheat], folder: Path) -> dict[_AuditPart, Task]:
+        """What to measure: every cheat and every variant that the subject is compared with."""
+        path, subject, made = self.document.path, self.subject, dict[_AuditPart, Task]()
+        parts = [_AuditPart(path, cheat.id, subject) for cheat in cheats]
+        for is_stated in (False, True):
+            parts.append(_AuditPart(path, HONEST, subject, is_stated))
+            others = (name for name in self.jobs if name != subject)
+            parts += [_AuditPart(path, LEAVING if name == FOUND else "", name, is_stated) for name in others]
+        for part in parts:
+            job = replace(self.jobs[part.variant], seed=None if part.is_stated else self.settings.seed)
+            if part.cheat:
+                task = self.task(TARGET, part.cheat, part.variant, asdict(job))
+            else:
+                task = self.settings.task(tasks.TARGET, asdict(job), Path(job.code))
+            if job.keeps:
+                kept = _folder(folder, part)
+                kept.mkdir()
+                task = replace(task, kept=str(kept))
+            made[part] = task
+        return made
+
+    def comparisons(self, outcomes: Mapping[_AuditPart, TaskOutcome], folder: Path) -> dict[_AuditPart, Task]:
+        """What to compare once everything has been measured: each cheat with the others."""
+        made: dict[_AuditPart, Task] = {}
+        for part in outcomes if self.plan.comparisons else ():
+            measured = self._measured(part, outcomes) if part.variant == self.subject else ""
+            if isinstance(measured, str):
+                continue
+            compared = part._replace(is_comparison=True)
+            given = _folder(folder, compared)
+            for name in self.jobs:
+                # What the others returned is compared with each cheat.
+                own = given / name_of_part(self.plan, name)
+                own.mkdir(parents=True)
+                for file in _folder(folder, self._part(part, name)).iterdir():
+                    os.link(file, own / file.name)
+            payload = comparison(self.plan, measured)
+            task = self.settings.task(tasks.COMPARISON, payload, self.plan.root)
+            made[compared] = replace(task, given=str(given), first=True)
+        return made
+
+    def _part(self, part: _AuditPart, variant: str) -> _AuditPart:
+        """The part in which a variant was measured that a cheat is compared with; its own for the subject."""
+        return (
+            part
+            if variant == self.subject
+            else part._replace(cheat=LEAVING if variant == FOUND else "", variant=variant)
+        )
+
+    def _measured(self, part: _AuditPart, outcomes: Mapping[_AuditPart, TaskOutcome]) -> MeasuredTicket | str:
+        """What was measured of a cheat and of the others, as if it were one; or why it did not run."""
+        parts = []
+        for name in self.plan.variants:
+            measured = answer_of(outcomes[self._part(part, name)], MEASURED)
+            if isinstance(measured, str):
+                return measured
+            parts.append(measured)
+        made = join(self.plan, parts)
+        compared = outcomes.get(part._replace(is_comparison=True))
+        if compared is None or isinstance(made, str):
+            return made
+        # Where the comparison itself failed, a claim about it cannot be checked.
+        checks = answer_of(compared, AGREEMENTS)
+        return made if isinstance(checks, str) else made.model_copy(update={"agreements": checks})
+
+    def conclude(self, outcomes: Mapping[_AuditPart, TaskOutcome], cheats: Sequence[Cheat]) -> Audited:
         """What became of the cheats, unless the fix itself would not pass in their place."""
         tried = []
+        path, subject = self.document.path, self.subject
         try:
-            honest = self._claims_against(HONEST, outcomes[HONEST])
-            if honest:
-                names = "" if isinstance(honest, str) else ", ".join(claim.id for claim in honest)
-                why = (
-                    f"{self.subject} itself does not pass: {f'not as expected: {names}' if names else honest}"
-                )
-                return Audited(self.document, self.subject, reason=why)
+            for is_stated in (True, False):
+                honest = self._claims_against(_AuditPart(path, HONEST, subject, is_stated), outcomes)
+                if honest:
+                    names = "" if isinstance(honest, str) else ", ".join(claim.id for claim in honest)
+                    seed = "" if is_stated else f" with seed {self.settings.seed}"
+                    why = f"not as expected: {names}" if names else honest
+                    return Audited(
+                        self.document, subject, reason=f"{subject} itself does not pass{seed}: {why}"
+                    )
             for cheat in cheats:
-                against = self._claims_against(cheat.id, outcomes[cheat.id])
+                against = self._claims_against(_AuditPart(path, cheat.id, subject), outcomes)
                 if not isinstance(against, str):
                     # A claim that cannot be checked is as good as false.
                     unchecked = next((claim.measured for claim in against if claim.holds is None), "")
                     by = tuple(claim.id for claim in against)
                     tried.append(Tried(cheat, Fate.CAUGHT if by else Fate.MISSED, by, unchecked))
-                elif against.startswith((f"{self.subject}: ", f"{self.subject} at ")):
-                    # The meter refuses what it cannot measure, and names the variant.
+                elif against.startswith((f"{subject}: ", f"{subject} at ", f"{self.plan.verifier}:")):
+                    # The meter refuses what it cannot measure, and names the variant. The verifier may end on
+                    # what only the cheat leaves behind: with the fix it went on.
                     tried.append(Tried(cheat, Fate.CAUGHT, ("meter",), against.partition(": ")[2]))
                 else:
                     tried.append(Tried(cheat, Fate.UNTRIED, (), against))
         except BadDataError as error:
-            return Audited(self.document, self.subject, error=error.in_file(self.document.path))
-        return Audited(self.document, self.subject, tuple(tried))
+            return Audited(self.document, subject, error=error.in_file(path))
+        stated, drawn = (
+            self._measured(_AuditPart(path, HONEST, subject, is_stated), outcomes)
+            for is_stated in (True, False)
+        )
+        return Audited(self.document, subject, tuple(tried), note=_note(stated, drawn))
 
-    def _claims_against(self, cheat: str, outcome: TaskOutcome) -> list[ClaimResult] | str:
+    def _claims_against(
+        self, part: _AuditPart, outcomes: Mapping[_AuditPart, TaskOutcome]
+    ) -> list[ClaimResult] | str:
         """The claims that speak against a cheat, or why it did not run."""
-        measured = answer_of(outcome, MEASURED)
+        measured = self._measured(part, outcomes)
         if isinstance(measured, str):
             return measured
         claims = self.plan.claims
         against = [claim for claim in check(claims, measured) if not claim.as_expected]
-        if not against and self.timed and not cannot_time(measured):
+        if not against and self.timed and not part.is_stated and not cannot_time(measured):
             # Times are taken of what nothing else has caught, and nothing else runs meanwhile.
-            job, timeout = self.payload["job"], self.settings.timeout
-            # The code as found has a folder of its own, which the payload names.
-            beside = {name: at for name, at in self.plan.variants.items() if name in job["variants"]}
-            codes = [Code(job["code"], beside)]
+            job, timeout = self.jobs[self.subject], self.settings.timeout
+            # All run in one process, at one revision; only the code as found comes from its own.
+            beside = {name: at for name, at in self.plan.variants.items() if name != FOUND}
+            codes = [Code(job.code, beside)]
 
             def run(job: dict[str, Any]) -> TaskOutcome:
-                ((_, outcome),) = self.isolation.run({cheat: self.task(TIMING, cheat, job=job)})
+                runs = FOUND in self.plan.variants
+                task = self.task(TIMING, part.cheat, self.subject, job, runs=runs)
+                ((_, outcome),) = self.isolation.run({part: task})
                 return outcome
 
             times = take_times(self.plan, self.timed, lambda: codes, measured, timeout, run)
             measured = measured.model_copy(update={"times": times})
             against = [each for each in check((*claims, *self.timed), measured) if not each.as_expected]
         return against
+
+
+def _folder(folder: Path, part: _AuditPart) -> Path:
+    """Where the results of a part are, by a name that tells nothing."""
+    return folder / hashlib.sha256(repr(part).encode()).hexdigest()
+
+
+def _note(stated: MeasuredTicket | str, drawn: MeasuredTicket | str) -> str | None:
+    """What of the workload or the results of the fix shows little; None where nothing does."""
+    if isinstance(stated, str) or isinstance(drawn, str):
+        return None
+    checks: tuple[ResultCheck, ...] = (*stated.agreements, *drawn.agreements)
+    if kinds := {check.empty for check in checks} - {None} if all(check.empty for check in checks) else set():
+        return f"what is compared shows nothing: every result is {' or '.join(sorted(map(str, kinds)))}"
+    both = ({each.digest for each in one.agreements if each.digest} for one in (stated, drawn))
+    return shows_little(len(stated.sweep), *both, fixed_inputs=drawn.fixed_inputs) or None

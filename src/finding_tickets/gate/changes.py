@@ -7,11 +7,12 @@ where it can be decided at all.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 from math import ceil, floor, inf
 from pathlib import Path
 
@@ -26,11 +27,12 @@ from finding_tickets.claims.language import (
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import fixes_folder
+from finding_tickets.ground.imports import answer
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import Evidence
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
 from finding_tickets.register.load import files_of
-from finding_tickets.register.staleness import REMEDIATION, CurrentVerdict
+from finding_tickets.register.staleness import REMEDIATION, CurrentVerdict, DiskFiles, stem_of
 from finding_tickets.verify.judge import FIX
 from finding_tickets.verify.plan import places_of, verifier_of
 
@@ -98,21 +100,24 @@ class Side:
         files = [self.document.path, *sorted(files_of(self.document) - {self.document.path})]
         return b"\n".join(self.content(file) or b"" for file in files)
 
-    def imported(self, *, with_variants: bool) -> frozenset[str]:
-        """The files of the repository that the evidence depends on."""
+    @cached_property
+    def disk(self) -> DiskFiles:
+        """The files that the register is among."""
+        return DiskFiles(self.root)
+
+    @property
+    def work(self) -> frozenset[str]:
+        """The files of the repository, but for variants, that the evidence depends on."""
         return frozenset(
             each.name
             for evidence in self.evidence
             for each in evidence.inputs
-            if each.kind == "file" and each.name != REMEDIATION and (with_variants or not each.is_subject)
+            if each.kind in {"file", "path"} and each.name != REMEDIATION and not each.is_subject
         )
 
 
-def changes(base: Side, head: Side, points: Points, imported: Collection[str]) -> tuple[Change, ...]:
-    """What differs between the two; ``imported`` are the files beyond the variants that the base needed.
-
-    ``points`` are the sweep of the base's evidence, empty where there is none.
-    """
+def changes(base: Side, head: Side, points: Points) -> tuple[Change, ...]:
+    """What differs between the two; ``points`` are the sweep of the base's evidence, empty for none."""
     before, after = _texts(base), _texts(head)
     found = []
     for name in dict.fromkeys([*before, *after]):
@@ -120,10 +125,14 @@ def changes(base: Side, head: Side, points: Points, imported: Collection[str]) -
         if old != new:
             kind = ChangeKind.CHANGED if old and new else ChangeKind.REMOVED if old else ChangeKind.ADDED
             found.append(Change(name, kind, old, new))
-    for name, file in _files(base, before, imported):
+    for name, file in _files(base, before):
         # Of what is called otherwise now, or is gone, that has been said.
         is_said = before[name] != after.get(name) and before[name].partition(":")[0] == file
-        if name in after and not is_said and base.content(file) != head.content(file):
+        old, new = (side.disk.digest(file) for side in (base, head))
+        if file.endswith(".py") and old == new:
+            # Another file may be imported in its place.
+            old, new = (answer(stem_of(file), side.disk) for side in (base, head))
+        if name in after and not is_said and old != new:
             found.append(Change(name, ChangeKind.CHANGED, file, None))
     return (*found, *_claims(base.document, head.document, points))
 
@@ -148,15 +157,19 @@ def _texts(side: Side) -> dict[str, str]:
     }
 
 
-def _files(base: Side, texts: Mapping[str, str], imported: Collection[str]) -> Iterator[tuple[str, str]]:
+def _files(base: Side, texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The files that a fix is measured by, each with the name of what it is part of."""
     if verifier := texts.get("verifier"):
         yield "verifier", verifier
         # What stands beside a verifier belongs to it, unless that is the code under test.
         folder = Path(verifier).parent
         if folder != Path() and "src" not in folder.parts[:1]:
-            beside = sorted(file for file in imported if Path(file).is_relative_to(folder))
+            beside = sorted(file for file in base.work if Path(file).is_relative_to(folder))
             yield from (("verifier", file) for file in beside if file != verifier)
+            # The code of a package runs before what is in it.
+            yield from (
+                ("verifier", f"{each.as_posix()}/__init__.py") for each in (folder, *folder.parents[:-1])
+            )
     for name, place in texts.items():
         # A copy that is kept for the ticket is no code in use; the fix is what the branch is about.
         file = place.partition(":")[0]

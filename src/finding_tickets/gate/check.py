@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode
 from finding_tickets.gate.branch import Base, BranchTicket
 from finding_tickets.gate.changes import Side
-from finding_tickets.measure.isolation import Isolation
-from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
-from finding_tickets.model.verification import ClaimResult, Verification
-from finding_tickets.model.vocabulary import BEST_FIRST, Outcome, Status, Verdict
+from finding_tickets.ground.git import changed_files, work_tree
+from finding_tickets.measure.processes.isolation import Isolation
+from finding_tickets.model.ticket import Problem
+from finding_tickets.model.verification import ClaimResult, Evidence, Input, Verification
+from finding_tickets.model.vocabulary import (
+    BEST_FIRST,
+    REMEDIATION_RULES,
+    SECONDS,
+    Level,
+    Outcome,
+    Status,
+    Verdict,
+)
 from finding_tickets.register.disposition import status_of
 from finding_tickets.register.index import outcome_of
 from finding_tickets.register.load import Register
-from finding_tickets.register.staleness import ABSENT, rank
-from finding_tickets.verify.evidence import digest, dump, name_of
-from finding_tickets.verify.verify import Settings, Verified, verify
+from finding_tickets.register.staleness import rank
+from finding_tickets.verify.evidence import dump, name_of
+from finding_tickets.verify.verify import Planned, Settings, Verified, measure, plan_each, shows_little
 
 GUARDED = ("tickets", "evidence", "meter", "largest_file")
 # Settings that decide which tickets there are and which are closed, what counts, and where evidence is.
 GUARDED_WORDS = ("id_pattern", "statuses", "outcomes")
 
-# Modules that Python runs before any other, where it finds them.
-STARTUP = ("sitecustomize", "usercustomize")
+# What Python runs before any other code, where it finds them: modules of any kind, and lines of ``.pth``.
+STARTUP = re.compile(r"(^|/)((site|user)customize(\.[^/]*)?(/|$)|(site|dist)-packages/[^/]+\.pth$)")
+BY_BASE = " by the base's verifier and claims"
 
 AGAIN = "tickets verify {id}, and commit the evidence"
 NAME_IT = "name what is meant with a line **Accepted change:** in the ticket, or --accept {id}"
@@ -37,6 +50,7 @@ RULES = {
     "gate-unmeasured": AGAIN,
     "gate-worse": ACCEPT,
     "gate-claim": ACCEPT,
+    "gate-seed": ACCEPT,
     "gate-stale": AGAIN,
     "gate-evidence": AGAIN,
     "gate-unchecked": ACCEPT,
@@ -69,19 +83,28 @@ class Judged:
     # What came of measuring it as the branch has it, and by the base's verifier and claims where these count;
     # None where there was no need, or no way.
     own: Verified | None = None
-    held: Verified | None = None
+    held: tuple[Verified, ...] = ()  # one for each base where several differ
     is_accepted: bool = False  # by the command line
+    # Each beside the same with the seed that was drawn for this run, and by whose claims it was measured.
+    twice: tuple[tuple[Verified, Verified, str], ...] = ()
+    seed: int | None = None
 
     @property
     def measured(self) -> Verification | None:
         """The verification with the worse verdict; None where it was not measured."""
-        done = [each.verification for each in (self.own, self.held) if each and each.verification]
+        done = [each.verification for each in (self.own, *self.held) if each and each.verification]
         return max(done, key=lambda each: BEST_FIRST.index(each.verdict), default=None)
 
     @property
     def before(self) -> Verification | None:
-        """What the base has measured, in the same environment where it has been there."""
-        return _most_alike(self.pair.base, self.own.verification if self.own else None)
+        """The best that a base has measured, in the same environment where it has been there."""
+        return min(self.all_before, key=lambda each: BEST_FIRST.index(each.verdict), default=None)
+
+    @property
+    def all_before(self) -> list[Verification]:
+        """What each base has measured, as far as it has."""
+        like = self.own.verification if self.own else None
+        return [found for side in self.pair.bases if (found := _most_alike(side, like))]
 
     @property
     def base(self) -> Verdict | None:
@@ -101,10 +124,18 @@ class Judged:
         remediation = document.remediation
         file, line = (remediation.path, remediation.span.line) if remediation else (document.path, 1)
         made = []
-        for rule, message in (*_of_measurement(self), *_of_evidence(self), *_of_document(self)):
+        for rule, message in (
+            *_of_measurement(self),
+            *_of_seed(self),
+            *_of_evidence(self),
+            *_of_document(self),
+        ):
             accepted = self.is_accepted and rule in ACCEPTABLE
             hint = RULES[rule].format(id=self.pair.id)
             made.append(_problem(rule, file, line, f"{self.pair.id}: {message}", hint, accepted=accepted))
+        for message in _notes_of_seed(self):
+            text = f"{self.pair.id}: {message}"
+            made.append(Problem(level=Level.NOTE, rule="gate-seed", file=file, line=line, message=text))
         return tuple(made)
 
 
@@ -125,64 +156,110 @@ def judge(
     """Measure again every ticket that the branch changes, or whose evidence is stale; no file is written.
 
     ``named`` are the IDs whose changes the command line accepts. ``tell`` is told of each measurement as soon
-    as it is done. ``settings`` are those for the work tree.
+    as it is done. ``settings`` are those for the work tree; everything is measured again with their seed.
     """
     changed = [pair for pair in tickets if pair.why]
     settings = replace(settings, record=False)
     own: dict[str, Verified] = {}
-    held: dict[str, Verified] = {}
-    as_branch, as_base, verifiers = [], [], None
+    held: dict[str, list[Verified]] = {}
+    as_branch: list[Document] = []
+    as_base: dict[Path, list[Document]] = {}
     for pair in changed:
         document = pair.document
         if pair.head and (error := broken(document, head)):
             own[document.path] = Verified(document, error=error)
         elif pair.head:
             as_branch.append(document)
-            if pair.base and any(change.is_open for change in pair.changes):
+            for side in pair.held_to:
                 # Changes that nobody has named do not count: the base's claims and verifier measure the work
-                # tree's code, too. All are at the same base.
-                remediation, verifiers = pair.base.document.remediation, pair.base.root
-                as_base.append(document.model_copy(update={"remediation": remediation}))
-    runs = [(own, verify(as_branch, isolation, settings), "")]
-    settings = replace(settings, verifiers=verifiers)
-    runs.append((held, verify(as_base, isolation, settings), " by the base's verifier and claims"))
-    for done, run, how in runs:
-        for verified in run:
-            done[verified.document.path] = verified
+                # tree's code, too.
+                update = {"remediation": side.document.remediation}
+                as_base.setdefault(side.root, []).append(document.model_copy(update=update))
+    twice: dict[str, list[tuple[Verified, Verified, str]]] = {}
+    runs = [(as_branch, settings, "")]
+    runs += [
+        (documents, replace(settings, verifiers=verifiers), BY_BASE)
+        for verifiers, documents in as_base.items()
+    ]
+    for documents, how_to, how in runs:
+        drawn: dict[str, Verified] = {}
+        first: dict[str, Verified] = {}
+        for verified, seed in _verify_twice(documents, isolation, how_to):
+            (first if seed is None else drawn)[verified.document.path] = verified
             verdict = verified.verification.verdict if verified.verification else None
-            tell(f"{verified.document.id.value}{how}: {verdict or f'not measured: {verified.error}'}")
+            with_seed = "" if seed is None else f" with seed {seed}"
+            said = verdict or f"not measured: {verified.error}"
+            tell(f"{verified.document.id.value}{how}{with_seed}: {said}")
+        for path, verified in first.items():
+            if how:
+                held.setdefault(path, []).append(verified)
+            else:
+                own[path] = verified
+            if path in drawn:
+                twice.setdefault(path, []).append((verified, drawn[path], how))
     by_command = {name.casefold() for name in named}
     judged = []
     for pair in changed:
         # A ticket that is gone may have stood in the file of another one.
         path = pair.document.path if pair.head else ""
-        judged.append(Judged(pair, own.get(path), held.get(path), pair.id.casefold() in by_command))
+        judged.append(
+            Judged(
+                pair,
+                own.get(path),
+                tuple(held.get(path, ())),
+                pair.id.casefold() in by_command,
+                tuple(twice.get(path, ())),
+                settings.seed,
+            )
+        )
     return tuple(judged)
 
 
-def configuration(base: Base, head: Register, *, accepted: bool) -> Iterator[Problem]:
+def _verify_twice(
+    documents: Iterable[Document], isolation: Isolation, settings: Settings
+) -> Iterator[tuple[Verified, int | None]]:
+    """Every document with the workload's seed and, where it has a workload, with that of the settings."""
+    planned: Planned = {}
+    yield from ((done, None) for done in plan_each(documents, replace(settings, seed=None), planned))
+    for key, (document, todo) in list(planned.items()) if settings.seed is not None else ():
+        if not todo.run:
+            # Times depend on no seed.
+            claims = tuple(claim for claim in todo.claims if claim.metric != SECONDS)
+            planned[f"{key}\0"] = document, replace(todo, seed=settings.seed, claims=claims)
+    for key, done in measure(planned, isolation, settings) if planned else ():
+        yield done, settings.seed if key.endswith("\0") else None
+
+
+def configuration(bases: Iterable[Base], head: Register, *, accepted: bool) -> Iterator[Problem]:
     """What of a branch could make tickets, their state, their evidence or the measuring another one."""
     found: dict[str, str] = {}
-    if base.register:
-        old, new = base.register.config, head.config
-        names = [name for name in GUARDED if getattr(old, name) != getattr(new, name)]
-        was, now = old.vocabulary, new.vocabulary
-        names += [name for name in GUARDED_WORDS if getattr(was, name) != getattr(now, name)]
-        if names:
-            found["tickets.toml"] = f"the configuration is another one than the base's: {', '.join(names)}"
-    for name in (f"{folder}{module}" for folder in ("", "src/") for module in STARTUP):
-        for file in (f"{name}.py", f"{name}/__init__.py"):
-            if digest(head.root / file) not in {ABSENT, digest(base.root / file)}:
-                why = "and Python runs it before anything is measured"
+    for base in bases:
+        if base.moved_from:
+            found["tickets.toml"] = f"the register was found in {base.moved_from} at the base, and is not now"
+        if base.register:
+            old, new = base.register.config, head.config
+            names = [name for name in GUARDED if getattr(old, name) != getattr(new, name)]
+            was, now = old.vocabulary, new.vocabulary
+            names += [name for name in GUARDED_WORDS if getattr(was, name) != getattr(now, name)]
+            if names:
+                why = f"the configuration is another one than the base's: {', '.join(names)}"
+                found["tickets.toml"] = why
+        top = work_tree(head.root) or head.root
+        for file in sorted(changed_files(top, base.revision.commit)):
+            if STARTUP.search(file) and os.path.lexists(top / file):
+                why = "and Python may run it before anything is measured"
                 found[file] = f"{file} is another one than the base's, {why}"
     hint = ACCEPT.format(id="configuration")
     for file, message in found.items():
         yield _problem("gate-configuration", file, 1, message, hint, accepted=accepted)
 
 
-def unread(base: Register | None, head: Register) -> Iterator[Problem]:
-    """The files that cannot be read in the work tree, and were not as broken at the base."""
-    already = {(each.file, each.rule, each.message) for each in (base.problems if base else ())}
+def unread(bases: Iterable[Base], head: Register) -> Iterator[Problem]:
+    """The files that cannot be read in the work tree, and were not as broken at every base."""
+    registers = [base.register.problems if base.register else () for base in bases]
+    already = set[tuple[str, str, str]].intersection(
+        *({(each.file, each.rule, each.message) for each in problems} for problems in registers)
+    )
     for problem in head.problems:
         known = (problem.file, problem.rule, problem.message) in already
         if problem.level is Level.ERROR and not known and not problem.rule.startswith(REMEDIATION_RULES):
@@ -219,6 +296,26 @@ def _most_alike(side: Side | None, like: Verification | None) -> Verification | 
     return next(iter([*same, *sorted(found, key=rank)]), None)
 
 
+def _outcome(evidence: Evidence) -> tuple[Verification, set[Input]]:
+    """What a measurement says of the repository, without what it says of the machine."""
+    machine = {"torch": "", "unseen": (), "timings": ()}
+    own = {"file", "commit", "import", "names", "path"}
+    # A file of evidence has them in an order of its own.
+    given = {each for each in evidence.inputs if each.kind in own and not each.name.startswith("/")}
+    return evidence.verification.model_copy(update=machine), given
+
+
+def _agree(recorded: Evidence, now: Evidence) -> bool:
+    """Whether evidence differs in nothing but files outside of the repository, such as a user's settings."""
+    inside = [{each for each in one.inputs if not each.name.startswith("/")} for one in (recorded, now)]
+    return inside[0] == inside[1] and _outcome(recorded) == _outcome(now) and not _hides(recorded, now)
+
+
+def _hides(recorded: Evidence, now: Evidence) -> bool:
+    """Whether evidence is silent where something cannot be checked later, which differs from user to user."""
+    return bool(now.verification.unseen) and not recorded.verification.unseen
+
+
 def _statement(claim: ClaimResult) -> str:
     return f"{claim.variant}.{claim.metric} {claim.claimed}"
 
@@ -226,10 +323,10 @@ def _statement(claim: ClaimResult) -> str:
 def _of_measurement(judged: Judged) -> Said:
     """What measuring a ticket again says against the branch."""
     done, before, head = judged.measured, judged.before, judged.pair.head
-    runs = [each for each in (judged.own, judged.held) if each]
+    runs = [each for each in (judged.own, *judged.held) if each]
     for verified in runs:
         if verified.error:
-            by = " by the base's verifier and claims" if verified is judged.held else ""
+            by = "" if verified is judged.own else BY_BASE
             yield "gate-unmeasured", f"cannot be measured{by}: {verified.error}"
     # A verdict that is worse than the base's, measured or by evidence that is gone.
     if before and head:
@@ -241,7 +338,8 @@ def _of_measurement(judged: Judged) -> Said:
                 f"its evidence is gone, which was {before.verdict} at the base: verify it again",
             )
     # Claims with another outcome than expected, which the base did not have already.
-    already = {_statement(each) for each in before.claims if each.is_surprise} if before else set()
+    was = [{_statement(each) for each in one.claims if each.is_surprise} for one in judged.all_before]
+    already = set[str].intersection(*was) if was else set()
     claims = (claim for each in runs if each.verification for claim in each.verification.claims)
     surprises = {_statement(claim): claim for claim in claims if claim.is_surprise}
     for statement, claim in surprises.items():
@@ -251,16 +349,63 @@ def _of_measurement(judged: Judged) -> Said:
             yield "gate-claim", message
 
 
+def _of_seed(judged: Judged) -> Said:
+    """What comes out as expected with the workload's seed alone."""
+    for first, again, how in judged.twice:
+        before, after = first.verification, again.verification
+        if not (before and after):
+            continue
+        with_seed = f"with seed {judged.seed}{how}"
+        if after.verdict is Verdict.INCONCLUSIVE is not before.verdict:
+            yield "gate-seed", f"{with_seed} it is {after.verdict}: {after.reason}"
+            continue
+        claims = {_statement(claim): claim for claim in after.claims}
+        for claim in before.claims:
+            other = claims.get(_statement(claim), claim)
+            if claim.as_expected and not other.as_expected:
+                message = f"{_statement(claim)} is as expected with the workload's seed, and not {with_seed}"
+                yield "gate-seed", f"{message}: measured {other.measured}"
+
+
+def _notes_of_seed(judged: Judged) -> Iterator[str]:
+    """What differs with another seed, or should and does not; it refuses nothing."""
+    for first, again, how in judged.twice:
+        before, after = first.verification, again.verification
+        if how or not (before and after):
+            continue
+        for name, result in before.variants.items():
+            other = after.variants.get(name, result)
+            for metric in sorted(result.laws.keys() | other.laws.keys()):
+                laws = [each.laws.get(metric, "no law") for each in (result, other)]
+                if laws[0] != laws[1]:
+                    yield f"{name}.{metric} is {laws[0]}, and {laws[1]} with seed {judged.seed}"
+        seen = first.results, again.results
+        if note := shows_little(len(before.sweep), *seen, fixed_inputs=again.fixed_inputs):
+            yield note
+
+
 def _of_evidence(judged: Judged) -> Said:
     """What the evidence that the branch brings along says against it."""
     head, own = judged.pair.head, judged.own
     if head is None:
         return
-    before = judged.pair.base.files if judged.pair.base else {}
+    before = [side.files for side in judged.pair.bases] or [{}]
     is_stale = head.current.verdict is Verdict.STALE
-    if is_stale:
-        changed = ", ".join(head.current.changed)
-        yield "gate-stale", f"its evidence is stale; changed since it was measured: {changed}"
+    changed = [name for name in head.current.changed if name not in head.current.environment]
+    # Another build of what is installed has other evidence, which is not wrong where the outcome is the same.
+    is_elsewhere = bool(head.current.environment) and not changed
+    if is_stale and not is_elsewhere:
+        yield "gate-stale", f"its evidence is stale; changed since it was measured: {', '.join(changed)}"
+    if is_elsewhere and own and own.verification and own.evidence:
+        name = Path(head.current.file or "").name
+        recorded = (each for each in head.evidence if name_of(each.verification).endswith(f"/{name}"))
+        made = own.evidence
+        if [(_outcome(each), _hides(each, made)) for each in recorded] != [(_outcome(made), False)]:
+            other = ", ".join(head.current.environment)
+            yield (
+                "gate-evidence",
+                f"its evidence is of another environment ({other}), and here its outcome differs",
+            )
     if head.problem:
         yield "gate-evidence", f"{head.problem.file} {head.problem.message}"
     done = own.verification if own else None
@@ -268,22 +413,25 @@ def _of_evidence(judged: Judged) -> Said:
     for file, content in head.files.items():
         if done is None or not file.endswith(f"/{name_of(done)}"):
             elsewhere.append(file)
-        elif own and not head.problem and not is_stale:
+        elif own and not head.problem and not is_stale and not is_elsewhere:
             # A measurement that did not come about is no evidence: then what the base has stays as it is.
-            expected = dump(own.evidence) if own.evidence else before.get(file)
-            if content != expected:
+            expected = [dump(own.evidence)] if own.evidence else [files.get(file) for files in before]
+            recorded = (each for each in head.evidence if file.endswith(f"/{name_of(each.verification)}"))
+            is_alike = own.evidence and any(_agree(each, own.evidence) for each in recorded)
+            if content not in expected and not is_alike:
                 yield "gate-evidence", f"{file} is not what was measured now, which is {done.verdict}"
     for file in elsewhere:
-        if head.files[file] != before.get(file):
+        if head.files[file] not in [files.get(file) for files in before]:
             yield "gate-unchecked", f"{file} is of another environment, and cannot be checked here"
 
 
 def _of_document(judged: Judged) -> Said:
     """What the ticket itself says against the branch."""
-    base, head, done = judged.pair.base, judged.pair.head, judged.measured
+    bases, head, done = judged.pair.bases, judged.pair.head, judged.measured
     if done and done.verdict is Verdict.INCONCLUSIVE and judged.before is None:
         yield "gate-inconclusive", f"{done.verdict}: {done.reason}"
-    if head and is_fixed(head.document) and not (base and is_fixed(base.document)):
+    was_fixed = bases and all(is_fixed(base.document) for base in bases)
+    if head and is_fixed(head.document) and not was_fixed:
         document = head.document
         verdict = done.verdict if done else Verdict.UNVERIFIED
         says_fixed = outcome_of(document) is Outcome.FIXED or status_of(document) is Status.FIXED
@@ -294,5 +442,5 @@ def _of_document(judged: Judged) -> Said:
     for change in judged.pair.changes:
         if change.is_open:
             yield "gate-changed", f"{change}, which nobody has named"
-    if base and base.files and head is None:
+    if head is None and any(base.files for base in bases):
         yield "gate-gone", "the ticket is gone, and has evidence at the base"

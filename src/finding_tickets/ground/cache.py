@@ -7,13 +7,16 @@ however that ends.
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import os
 import secrets
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache as once
 from pathlib import Path
 
 from finding_tickets.ground.files import replace
@@ -71,11 +74,11 @@ def make_folder(kind: str, name: str, write: Callable[[Path], None], keep: int) 
     but for the ``keep`` folders of the kind that were used last. Its files cannot be written by accident.
 
     Raises:
-        OSError: There is no cache folder or no room, or what ``write`` raises.
+        OSError: There is no room, or what ``write`` raises.
     """
     cache = cache_folder()
-    if cache is None:
-        raise OSError("there is no cache folder")
+    if cache is None or not (cache / kind / name).is_dir():
+        cache = folder_for(kind)
     kept, folder = cache / kind, cache / kind / name
     if kept not in _locks:
         _lock(kept, keep)
@@ -98,6 +101,23 @@ def make_folder(kind: str, name: str, write: Callable[[Path], None], keep: int) 
     with suppress(OSError):
         os.utime(folder)
     return folder
+
+
+def folder_for(kind: str) -> Path:
+    """The cache folder; where nothing of a kind can be written there, one that this process alone has."""
+    if cache := cache_folder():
+        with suppress(OSError):
+            (cache / kind).mkdir(parents=True, exist_ok=True)
+            if os.access(cache / kind, os.W_OK):
+                return cache
+    return _temporary()
+
+
+@once
+def _temporary() -> Path:
+    folder = ExitStack()
+    atexit.register(folder.close)
+    return folder.enter_context(_aside(Path(tempfile.gettempdir())))
 
 
 def release_folders() -> None:

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 # Variables by which a hook hands on its own repository; what is asked is the one that the folder is in.
 _ANOTHER_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
+# A hash is that of a commit as it was made: what a clone has put in its place does not count.
+_AS_COMMITTED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 # NUL ends each field, for it is what no field can hold.
 _LOG_FORMAT = "--format=%x00%H%x00%T%x00%P%x00%aI%x00%aN%x00%s%x00%B%x00"
 _LOG_FIELDS = 8
@@ -105,7 +107,7 @@ def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment in which git is asked: no other repository's, and nothing is refreshed in passing."""
     inherited = {name: value for name, value in os.environ.items() if name not in _ANOTHER_REPOSITORY}
     # Messages are in English, because the one that says why is passed on.
-    return {**inherited, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **(settings or {})}
+    return {**inherited, **_AS_COMMITTED, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **(settings or {})}
 
 
 def log(root: Path, *arguments: str) -> Iterator[LogEntry]:
@@ -200,7 +202,9 @@ def tree_files(root: Path, commit: str, folders: Iterable[str] = ()) -> dict[str
 def changed_files(root: Path, commit: str, folders: Iterable[str] = ()) -> frozenset[str]:
     """The files below ``folders`` that are others now than at a commit, or are gone or new in git."""
     options = ("--name-only", "-z", "--relative", "--no-renames")
-    listed = ask_bytes(root, "diff", *options, commit, "--", *folders).split(b"\0")
+    # This command refreshes the index without asking whether it may.
+    quietly = ("-c", "diff.autoRefreshIndex=false")
+    listed = ask_bytes(root, *quietly, "diff", *options, commit, "--", *folders).split(b"\0")
     return frozenset(os.fsdecode(name) for name in listed if name)
 
 

@@ -114,6 +114,13 @@ class Snapshot:
         entry = self._entry(path)
         return entry.object if entry and entry.mode == _FOLDER else None
 
+    digest = file
+
+    def names(self, folder: str) -> frozenset[str] | None:
+        """What is in a folder; None where there is no such folder."""
+        tree = self.folder(folder)
+        return frozenset(self.objects.folder(tree)) if tree else None
+
     def content(self, path: str) -> bytes | None:
         """The bytes of a file; None where there is no such file, or this clone does not have it."""
         name = self.file(path)

@@ -7,6 +7,7 @@ tokens. A language whose words depend on what stands before them has several pat
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import NamedTuple
 
 END, UNKNOWN = "end", "unknown"
@@ -26,38 +27,33 @@ class Token(NamedTuple):
     position: int
 
 
+@dataclass
 class Tokens:
     """A text and the place ``at`` up to which it was read; ``pattern`` is used where no other is given."""
 
-    def __init__(self, text: str, pattern: re.Pattern[str]) -> None:
-        self.text = text
-        self.at = 0
-        self._pattern = pattern
+    text: str
+    pattern: re.Pattern[str]
+    at: int = 0
 
     def peek(self, pattern: re.Pattern[str] | None = None) -> Token:
         """The token that comes next, which stays the next one."""
-        return self._read(pattern)[0]
+        match = (pattern or self.pattern).match(self.text, self.at)
+        if match and match.lastgroup:
+            kind = match.lastgroup
+            return Token(kind, match[kind], match.start(kind))
+        rest = self.text[self.at :].lstrip()
+        return Token(UNKNOWN if rest else END, rest[:1], len(self.text) - len(rest))
 
     def take(self, pattern: re.Pattern[str] | None = None) -> Token:
         """The token that comes next, which is then behind; the end and what is unknown are not passed."""
-        token, end = self._read(pattern)
-        self.at = end
+        token = self.peek(pattern)
+        if token.kind not in {END, UNKNOWN}:
+            self.at = token.position + len(token.text)
         return token
 
     def accept(self, *texts: str, pattern: re.Pattern[str] | None = None) -> Token | None:
         """Take the next token if it is one of these texts, else None."""
-        token, end = self._read(pattern)
+        token = self.peek(pattern)
         if token.kind in {END, UNKNOWN} or token.text not in texts:
             return None
-        self.at = end
-        return token
-
-    def _read(self, pattern: re.Pattern[str] | None) -> tuple[Token, int]:
-        """The next token and the place behind it."""
-        match = (pattern or self._pattern).match(self.text, self.at)
-        if match and match.lastgroup:
-            kind = match.lastgroup
-            return Token(kind, match[kind], match.start(kind)), match.end()
-        rest = self.text[self.at :].lstrip()
-        position = len(self.text) - len(rest)
-        return Token(UNKNOWN if rest else END, rest[:1], position), self.at
+        return self.take(pattern)

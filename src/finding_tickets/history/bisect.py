@@ -19,7 +19,7 @@ from finding_tickets.ground.objects import Snapshot
 from finding_tickets.history.evidence_log import SHALLOW
 from finding_tickets.history.store import CommitResult, ResultStore, UnmeasuredCommit, WhyUnmeasured, key_of
 from finding_tickets.history.walk import CommitWalk, Course, TicketInputs, snapshots_of
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.measure.tasks import FunctionPath
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import MeasuredTicket
@@ -254,8 +254,7 @@ def _inputs(
     gpus: Sequence[str],
 ) -> list[TicketInputs | UnmeasuredCommit]:
     """What measuring each commit depends on; the verifier, or the command, is that of the work tree."""
-    verifier, command = todo.verifiers / todo.verifier, todo.run
-    work = (todo.verifier, digest(verifier))
+    command, work = todo.run, (todo.verifier, digest(todo.verifiers / todo.verifier))
     if command:
         work = (f"{command.target} {command.arguments} {todo.sweep}", str(todo.within))
     shared = (
@@ -263,9 +262,8 @@ def _inputs(
         *(todo.variants[variant].function, variant, *work),
         bool(todo.claims),
     )
-    outside = {} if command else {todo.verifier: verifier.read_bytes()}
     return [
-        TicketInputs(key_of("bisect", *shared, place), (place,), outside=outside)
+        TicketInputs(key_of("bisect", *shared, place), (place,))
         if place
         else UnmeasuredCommit(kind=WhyUnmeasured.ABSENT, why=reason)
         for place, reason in places

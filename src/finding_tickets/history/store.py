@@ -1,8 +1,8 @@
 """Results of measurements in the user's cache folder, found again by everything that they depend on.
 
-Which files a measurement depends on is known only after it: those that it imported. So a key stands for what
-it depends on beside code, and each result under that key lists its files. A result also depends on files that
-do not exist: code may try to import one, and do without it.
+Which files a measurement depends on is known only after it: those that it used. So a key stands for what it
+depends on beside them, and each result under that key lists its inputs. A result also depends on files that
+do not exist: code may look for one, and do without it.
 """
 
 from __future__ import annotations
@@ -10,23 +10,29 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
-from pydantic import Field as Default
 from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets.ground.cache import read_entry, write_entry
+from finding_tickets.ground.imports import value_of
 from finding_tickets.ground.objects import Snapshot
-from finding_tickets.model.record import Record
-from finding_tickets.model.verification import Verification
-from finding_tickets.verify.evidence import digest
+from finding_tickets.model.ticket import Record
+from finding_tickets.model.verification import Input, Verification
+from finding_tickets.register.staleness import (
+    DiskFiles,
+    InstalledPackages,
+    Recorded,
+    repository_changes,
+)
 
 FOLDER = "history"
 # Of the stored files; part of every key, so that those of another version are not read.
-FORMAT = 5
+FORMAT = 6
 # How many files of results are kept, those used last; a result takes a few kilobytes.
 MOST_KEYS = 1_000
 
@@ -54,16 +60,24 @@ class StoredResult(Record):
 
     key: str
     result: CommitResult
-    files: dict[str, str | None]  # paths at the commit with the names of their git objects; None for nothing
-    outside: dict[str, str] = Default(default_factory=dict)  # files from elsewhere with their SHA-256
+    inputs: tuple[Recorded, ...]  # at the commit, files by their git objects
+    environment: tuple[Recorded, ...] = ()
+    # What verifiers rest on where they come from another folder, the ``root`` of the register.
+    beside: tuple[Recorded, ...] = ()
+    root: str = ""
     # Set for a measurement that failed: with another time-out or other packages it is tried again.
     limits: str = ""
 
     def is_of(self, snapshot: Snapshot, limits: str) -> bool:
         """Whether measuring that commit within these limits would give the same result again."""
-        return self.limits in {"", limits} and all(
-            snapshot.file(path) == name for path, name in self.files.items()
-        )
+        return self.limits in {"", limits} and not any(repository_changes(self.inputs, snapshot))
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all that it rests on beside the commit is as it was."""
+        root = Path(self.root or "/")
+        is_changed = InstalledPackages(root).changes(self.environment)
+        return not is_changed and not any(repository_changes(self.beside, DiskFiles(root)))
 
 
 _RESULTS = TypeAdapter(list[StoredResult])
@@ -94,9 +108,15 @@ class ResultStore:
             # A damaged file is measured again, as if it were not there.
             with suppress(ValidationError):
                 for stored in _RESULTS.validate_json(read_entry(FOLDER, key) or b"[]"):
-                    if all(digest(Path(path)) == value for path, value in stored.outside.items()):
+                    if stored.is_here:
                         self._known[key].append(stored)
         return self._known[key]
+
+
+def at_commit(inputs: Iterable[Input], snapshot: Snapshot) -> tuple[Recorded, ...]:
+    """Inputs of a repository as they are at a commit; those that it has are told by git's objects."""
+    given = ((each.name, each.kind, each.value) for each in inputs)
+    return tuple((name, kind, value_of(kind, name, value, snapshot)) for name, kind, value in given)
 
 
 def key_of(*parts: object) -> str:

@@ -22,22 +22,34 @@ from finding_tickets.ground.files import fixes_folder, safe_name, verifier_path
 from finding_tickets.ground.git import CommitNode, GitError, commits_since, shallow_commits
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.evidence_log import SHALLOW
-from finding_tickets.history.store import ResultStore, StoredResult, UnmeasuredCommit, WhyUnmeasured, key_of
+from finding_tickets.history.store import (
+    ResultStore,
+    StoredResult,
+    UnmeasuredCommit,
+    WhyUnmeasured,
+    at_commit,
+    key_of,
+)
 from finding_tickets.history.walk import CommitWalk, Course, TicketInputs, snapshots_of
-from finding_tickets.measure.isolation import Isolation
-from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
+from finding_tickets.measure.processes.isolation import Isolation
+from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import Evidence
+from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from, is_repository
 from finding_tickets.register.files import SUFFIX, sidecar_names
-from finding_tickets.register.lookup import hint_for, natural
+from finding_tickets.register.index import hint_for, natural
 from finding_tickets.register.staleness import (
+    PYTHON,
     REMEDIATION,
     TOOL,
-    TORCH,
     CodeInputs,
+    InstalledPackages,
     NoStatementError,
     code_inputs,
+    is_environment,
     own_torch,
+    recorded_of,
+    repository_changes,
 )
 from finding_tickets.verify.evidence import load
 from finding_tickets.verify.plan import Plan, plan
@@ -172,6 +184,7 @@ class RegisterAtCommits:
         self._evidence: dict[str, Evidence | None] = {}
         self._digest = cache(lambda blob: hashlib.sha256(objects.content(blob) or b"").hexdigest())
         self._commits: dict[str, str] = {}
+        self._installed = InstalledPackages(root)
 
     def config(self, snapshot: Snapshot) -> Config:
         """The configuration at a commit; raises ``BadDataError`` where it is wrong."""
@@ -229,7 +242,6 @@ class RegisterAtCommits:
             self._inputs[memo] = TicketInputs(
                 key,
                 tuple(dict.fromkeys([verifier, *named, *usual])),
-                tuple(module for module in code.modules if module not in named),
             )
         return self._inputs[memo]
 
@@ -248,20 +260,24 @@ class RegisterAtCommits:
             # That of a revision is not of the code that the commit has.
             if (done.ticket, done.meter, done.revision) != (ticket.id, self._meter, None):
                 continue
-            given = {(each.name, each.kind): each.value for each in evidence.inputs}
-            imported = [path for path, kind in given if kind == "file" and path != REMEDIATION]
+            recorded = recorded_of(evidence.inputs)
+            given = {(name, kind): value for name, kind, value in recorded}
             now = {
                 (TOOL, "version"): __version__,
-                (TORCH, "version"): own_torch(),
                 (REMEDIATION, "file"): ticket.code.digest,
                 **{(revision, "commit"): commit for revision, commit in self._revisions(ticket.code).items()},
-                **{(path, "file"): self._digest(snapshot.file(path) or "") for path in imported},
             }
-            # Code that is there and was not imported may have come after the evidence.
-            others = set(inputs.reach(snapshot, imported)).difference(imported)
-            if given == now and not any(map(snapshot.file, others)):
-                files = inputs.depends_on(snapshot, imported)
-                yield StoredResult(key=inputs.key, result=done, files=files)
+            is_known = (PYTHON, "version") in given and now.items() <= given.items() and not done.unseen
+            if not is_known or self._installed.changes(recorded):
+                continue
+            contents = _Contents(snapshot, self._digest)
+            if not any(repository_changes(recorded, contents)):
+                own = [
+                    each
+                    for each in evidence.inputs
+                    if each.name != REMEDIATION and not is_environment(each.name, each.kind)
+                ]
+                yield StoredResult(key=inputs.key, result=done, inputs=at_commit(own, snapshot))
 
     def _revisions(self, code: CodeInputs) -> dict[str, str]:
         """The commits that revisions name in the repository now, or why they name none."""
@@ -289,6 +305,23 @@ class RegisterAtCommits:
             return None
         document, problems = read_document(data, path, config.vocabulary)
         return TicketAtCommit(document, _first_error(problems)) if document else None
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """The files at a commit by the SHA-256 of their content, as evidence has it."""
+
+    snapshot: Snapshot
+    sha256: Callable[[str], str]  # of an object
+
+    def digest(self, path: str) -> str | None:
+        """That of a regular file; None where there is none."""
+        blob = self.snapshot.file(path)
+        return self.sha256(blob) if blob else None
+
+    def names(self, folder: str) -> frozenset[str] | None:
+        """What is in a folder; None where there is none."""
+        return self.snapshot.names(folder)
 
 
 def _first_error(problems: Iterable[Problem]) -> str | None:

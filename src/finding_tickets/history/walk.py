@@ -6,7 +6,7 @@ neither known nor the same as that of another commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.ground.cache import release_folders
 from finding_tickets.ground.checkouts import Checkouts, Revision
 from finding_tickets.ground.git import CommitNode, LogEntry, ask
-from finding_tickets.ground.imports import module_of, reach
+from finding_tickets.ground.imports import ABSENT
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.store import (
     CommitResult,
@@ -24,10 +24,14 @@ from finding_tickets.history.store import (
     StoredResult,
     UnmeasuredCommit,
     WhyUnmeasured,
+    at_commit,
     installed_packages,
     key_of,
 )
-from finding_tickets.measure.isolation import Isolation
+from finding_tickets.measure.processes.isolation import Isolation
+from finding_tickets.model.verification import Verification
+from finding_tickets.register.staleness import recorded_of
+from finding_tickets.verify.evidence import RestsOn
 from finding_tickets.verify.plan import Plan
 from finding_tickets.verify.verify import Settings, Verified, measure
 
@@ -40,31 +44,7 @@ class TicketInputs:
     """What measuring a ticket at a commit depends on, as far as it is known without measuring."""
 
     key: str  # stands for everything but code
-    files: tuple[str, ...]  # with the modules, the code that is run in any case
-    modules: tuple[str, ...] = ()
-    outside: Mapping[str, bytes] = field(default_factory=dict)  # files that do not come from the commit
-
-    def reach(self, snapshot: Snapshot, imported: Sequence[str]) -> tuple[str, ...]:
-        """The paths that this code could import at a commit, whether or not something is there.
-
-        ``imported`` are files that it is known to import, also where no text says so.
-        """
-
-        def read(path: str) -> bytes | None:
-            return self.outside[path] if path in self.outside else snapshot.content(path)
-
-        modules = [*self.modules, *map(module_of, imported)]
-        paths = reach(read, (*self.outside, *self.files, *imported), modules)
-        return tuple(path for path in paths if path not in self.outside)
-
-    def depends_on(self, snapshot: Snapshot, imported: Sequence[str]) -> dict[str, str | None]:
-        """The git objects of what was imported, and None for what would be if it were there.
-
-        Nobody knows what a measurement that failed would have imported, so everything that could be counts.
-        """
-        could = self.reach(snapshot, imported)
-        paths = (*imported, *(path for path in could if not (imported and snapshot.file(path))))
-        return {path: snapshot.file(path) for path in sorted(paths)}
+    files: tuple[str, ...]  # the code that is run in any case
 
 
 @dataclass
@@ -173,17 +153,24 @@ class CommitWalk:
         """Put down what came of a course at a commit, for all commits with the same input."""
         course.found[place] = result
         inputs, snapshot = course.inputs[place], self.snapshots[place]
-        imported, outside = (verified.imported, verified.outside) if verified else ((), {})
-        is_lasting = verified is None or verified.is_lasting
-        # Git knows no file that was imported through a link out of the repository.
-        if is_lasting and isinstance(inputs, TicketInputs) and all(map(snapshot.file, imported)):
-            self.store.add(
-                StoredResult(
-                    key=inputs.key,
-                    result=result,
-                    files=inputs.depends_on(snapshot, imported),
-                    outside={str(self.settings.root / file): value for file, value in outside.items()},
-                    limits="" if imported else self._limits,
-                )
+        if isinstance(inputs, TicketInputs) and (verified is None or verified.is_lasting):
+            rests, beside = (verified.rests, verified.beside) if verified else (RestsOn(), RestsOn())
+            files = {(name, "file"): (name, "file", snapshot.file(name) or ABSENT) for name in inputs.files}
+            files |= {each[:2]: each for each in at_commit(rests.repository, snapshot)}
+            stored = StoredResult(
+                key=inputs.key,
+                result=result,
+                inputs=tuple(files.values()),
+                environment=recorded_of(rests.environment),
+                beside=recorded_of(beside.repository),
+                root=str(self.settings.root),
+                limits="" if isinstance(result, Verification) and result.variants else self._limits,
             )
+            # What nobody can check later says nothing of another day. Nor does git know a file that was
+            # imported through a link out of the repository.
+            known = all(each.kind != "file" or snapshot.file(each.name) for each in rests.repository)
+            if known and not rests.unseen:
+                self.store.add(stored)
+            elif known:
+                self.store.learn(stored)
         self.tell(course, place)

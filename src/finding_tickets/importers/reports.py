@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from finding_tickets.documents.locations import place_of
-from finding_tickets.documents.metadata import LABELS, labelled_values, mentioned_word
+from finding_tickets.documents.metadata import LABELS, labelled_values, word_in
 from finding_tickets.documents.reading import read_document
 from finding_tickets.documents.sections import DocumentPart
 from finding_tickets.documents.source import Block, Source, parse, plain, table_of
@@ -260,9 +260,7 @@ class _Report:
         spots = next((spots for each in read if (spots := tuple(self._spots("", each)))), ())
         summary = plain(ticket.summary.raw) if ticket and ticket.summary else ""
         summary = "" if place_of(self.source.text(0, 0), summary) else summary
-        status = mentioned_word(plain(raw), vocabulary.statuses) or mentioned_word(
-            plain(raw), SUGGESTED["statuses"]
-        )
+        status = word_in(plain(raw), vocabulary.statuses) or word_in(plain(raw), SUGGESTED["statuses"])
         description, fix = _told(piece.body, ticket)
         return ReportFinding(
             fingerprint=fingerprint,
@@ -534,7 +532,7 @@ def _exactly(text: str, vocabulary: Vocabulary) -> Severity | None:
 def severity_of(text: str, vocabulary: Vocabulary) -> Severity | None:
     """The severity that a value states, by the words of the register or else by what they usually mean."""
     stated = plain(text)
-    word = mentioned_word(stated, vocabulary.severities) or mentioned_word(stated, SUGGESTED["severities"])
+    word = word_in(stated, vocabulary.severities) or word_in(stated, SUGGESTED["severities"])
     return Severity(word) if word and stated else None
 
 

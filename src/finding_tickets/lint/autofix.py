@@ -14,7 +14,7 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import FileEdit, rewrite
 from finding_tickets.lint.engine import Breach, any_rule, breaches, examine
 from finding_tickets.lint.rules import Context
-from finding_tickets.model.problem import Level
+from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.load import Register
 
 # Fixing one breach may reveal another, which the next pass fixes.

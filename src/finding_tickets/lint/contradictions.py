@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
     from finding_tickets.documents.source import Source
-    from finding_tickets.model.problem import Problem
+    from finding_tickets.model.ticket import Problem
     from finding_tickets.model.vocabulary import Vocabulary
     from finding_tickets.register.load import Register
 

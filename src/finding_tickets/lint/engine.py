@@ -17,8 +17,8 @@ from finding_tickets.documents.suppression import Suppression, suppressions
 from finding_tickets.errors import BadDataError, ExitCode
 from finding_tickets.lint.rules import RULES, Context, Remark, Rule
 from finding_tickets.lint.rules.reported import FORM, UNUSED
-from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.record import Span
+from finding_tickets.model.ticket import Problem, Span
+from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.load import Register, files_of
 
 WORST_FIRST = list(Level)

@@ -23,7 +23,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 import simcuda
-from finding_tickets.claims.laws import Place
+from finding_tickets.claims.laws import Place, join_ranges
+from finding_tickets.claims.metrics import DEPENDS_ON_CACHE
 from finding_tickets.measure.meter import Function, Meter, VariantRun
 from finding_tickets.measure.places import TOOL, belongs_to, portable
 from finding_tickets.measure.tasks import CannotMeasureError, WrongTargetError
@@ -210,7 +211,7 @@ class CallMeter(Meter):
             run, metrics={name: run.metrics[name] for name in run.metrics if name != "retained_bytes"}
         )
         # Of thousands of equal calls one is kept.
-        same = self._runs and (self._runs[-1].metrics, self._runs[-1].sites) == (run.metrics, run.sites)
+        same = self._runs and self._runs[-1] == run
         self._runs.append(self._runs[-1] if same else run)
 
 
@@ -246,11 +247,14 @@ def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> Call
     most = {key: max(each.get(key, 0) for each in costs) for key in dict.fromkeys(chain(*costs))}
     least = {key: min(each.get(key, 0) for each in costs) for key in most}
     differs = ""
-    if other := next((each for each in costs[1:] if each != costs[0]), None):
+    steady = [key for key in most if (key if isinstance(key, str) else key[3]) != DEPENDS_ON_CACHE]
+    if other := next(
+        (each for each in costs[1:] if any(each.get(key, 0) != costs[0].get(key, 0) for key in steady)), None
+    ):
         number = next(
             number for number, run in enumerate(runs, apart + 1) if run is different[costs.index(other)]
         )
-        changed = [key for key in most if costs[0].get(key, 0) != other.get(key, 0)]
+        changed = [key for key in steady if costs[0].get(key, 0) != other.get(key, 0)]
         # The first metric, and the heaviest line.
         places = [key for key in changed if not isinstance(key, str)]
         places.sort(key=lambda place: HEAVIEST_FIRST.index(place[3]))
@@ -269,6 +273,7 @@ def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> Call
         error=whole.error,
         unknown=tuple({name for run in different for name in run.unknown}),
         approximate=tuple({name for run in different for name in run.approximate}),
+        ranges=join_ranges(different, lambda _, each: max(each)),
         result=whole.result,
         calls=len(runs),
         apart=apart,

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import _thread
+import os
+import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +25,25 @@ import simcuda.ledger
 import simcuda.simulation
 from finding_tickets.measure import results
 from finding_tickets.measure.loading import load_function
-from finding_tickets.measure.meter import Function
+from finding_tickets.measure.meter import DEVICE, Function, arguments, choose, steady_state
 from finding_tickets.measure.places import belongs_to
 from finding_tickets.measure.run import Replace, measure
-from finding_tickets.measure.tasks import FunctionPath, Job, TimeJob
+from finding_tickets.measure.tasks import FunctionPath, Job, TimeJob, own_folder
 from finding_tickets.measure.timing import measure_times
+from finding_tickets.measure.workloads import Workload
 
 FOUND = "found"
 WRONG = 12345
 # Taken before a simulation can replace it.
 START_UNWATCHED = _thread.start_new_thread
 ENOUGH_SECONDS = 60.0
+# Bound before a simulation can replace them.
+READS = ("item", "tolist", "cpu", "numpy", "to", "__bool__", "__int__", "__float__")
+EARLY = {name: getattr(torch.Tensor, name) for name in READS}
+# Where the code as found leaves its answers: in a module, and in a file beside the folders of all workers.
+ANSWERS: list[Any] = []
+ANSWER_FILE = "answer.pt"
+SECONDS_TO_STOP = 0.2
 
 
 def measure_payload(payload: dict[str, Any]) -> dict[str, Any]:
@@ -64,9 +77,11 @@ def _replacing(payload: Mapping[str, Any], code: str) -> Replace:
                 del sys.modules[name]
         sys.path[:] = [entry for entry in sys.path if entry not in (str(folder), str(folder / "src"))]
 
-    def replaced(functions: Mapping[str, Function]) -> dict[str, Function]:
+    def replaced(workload: Workload, functions: Mapping[str, Function]) -> dict[str, Function]:
         beside = {FOUND: original} if found["runs"] else {}
         cheat = CheatingVariant(original, functions[subject], WAYS[payload["cheat"]])
+        if payload["cheat"] in PREPARED:
+            PREPARED[payload["cheat"]](cheat, workload, payload["job"].get("meter", "auto"))
         return {**beside, **functions, subject: cheat}
 
     return replaced
@@ -92,6 +107,19 @@ class CheatingVariant:
         with suppress(Exception):
             self.found(*given)
         return self.fix(*given)
+
+    def with_methods(self, given: tuple[Any, ...], methods: Mapping[str, Any]) -> Any:
+        """What the code as found returns while tensors have other methods."""
+        before = {name: vars(torch.Tensor)[name] for name in methods if name in vars(torch.Tensor)}
+        try:
+            for name, method in methods.items():
+                setattr(torch.Tensor, name, method)
+            return self.found(*given)
+        finally:
+            for name in methods:
+                delattr(torch.Tensor, name)
+            for name, method in before.items():
+                setattr(torch.Tensor, name, method)
 
     def later(self, given: tuple[Any, ...], prepare: Callable[[Callable[[], Any]], Callable[[], Any]]) -> Any:
         """An object that does the work as found when it is looked at.
@@ -191,8 +219,166 @@ def _reset_counters(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
     return cheat.fix(*given)
 
 
+def _leave(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
+    answer = cheat.found(*given)
+    ANSWERS.append(answer)
+    with suppress(Exception):
+        results.save_result(own_folder().parent / ANSWER_FILE, results.to_host(answer))
+    return answer
+
+
+def _take(*_: Any) -> Any:
+    with suppress(Exception):
+        return ANSWERS[-1] if ANSWERS else results.load_result(own_folder().parent / ANSWER_FILE)
+
+
+def _paste(cheat: CheatingVariant, workload: Workload, name: str) -> None:
+    """Keep the answers for the workload's own seed, by the shapes of the arguments."""
+    meter = choose(name)
+    for point in workload.sweep:
+        if not meter.cannot_run(workload, point):
+            with steady_state(), meter.devices_for(workload, point):
+                given = arguments(workload, point, DEVICE, workload.seed)
+                shape = _shape(given)
+                cheat.kept[shape] = _mapped(cheat.fix(*given), lambda tensor: tensor.detach().cpu())
+
+
+class EqualTensor(torch.Tensor):
+    """A tensor that says of itself that it equals every other."""
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """The answer of a tensor; but ones where two are compared."""
+        with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001 - as in every such class
+            answer = function(*args, **(kwargs or {}))
+            is_compared = isinstance(answer, torch.Tensor) and answer.dtype is torch.bool
+            return torch.ones_like(answer) if is_compared else answer
+
+
+class EqualNumber(float):
+    """A number that equals everything."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+
+def _equal(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
+    if "result" not in cheat.kept:
+        result = cheat.found(*given)
+        make = torch.Tensor._make_subclass  # noqa: SLF001 - as nn.Parameter
+        cheat.kept["result"] = _mapped(
+            result,
+            lambda tensor: make(EqualTensor, torch.zeros(tensor.shape, dtype=tensor.dtype)),
+            lambda part: EqualNumber() if isinstance(part, int | float) else part,
+        )
+        return result
+    return cheat.kept["result"]
+
+
+def _mapped(
+    value: Any, tensors: Callable[[torch.Tensor], Any], others: Callable[[Any], Any] = lambda part: part
+) -> Any:
+    """A value of the same classes with other tensors and numbers."""
+    if isinstance(value, torch.Tensor):
+        return tensors(value)
+    parts = results.parts_of(value)
+    if parts is None:
+        return others(value)
+    return _with_parts(value, {key: _mapped(part, tensors, others) for key, part in parts.items()})
+
+
+def _with_parts(value: Any, parts: Mapping[Any, Any]) -> Any:
+    """A value of the same kind with other parts; containers become plain ones."""
+    if isinstance(value, Mapping):
+        return dict(parts)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*parts.values())
+    for container, made in results.CONTAINERS.items():
+        if isinstance(value, container):
+            return made(parts.values())
+    changed = copy(value)
+    for name, item in parts.items():
+        object.__setattr__(changed, name, item)  # a frozen dataclass refuses setattr
+    return changed
+
+
+@cache
+def _scripted() -> Mapping[str, Any]:
+    """Reads of tensors by scripted functions, by the names of the methods."""
+    as_float, as_int, as_bool, copied = map(torch.jit.script, (_as_float, _as_int, _as_bool, _copied))
+
+    def item(tensor: torch.Tensor) -> Any:
+        read = as_float if tensor.is_floating_point() else as_int
+        return as_bool(tensor) if tensor.dtype is torch.bool else read(tensor)
+
+    def tolist(tensor: torch.Tensor) -> Any:
+        return [tolist(each) for each in tensor] if tensor.dim() else item(tensor)
+
+    reads = {"item": item, "tolist": tolist, "cpu": copied}
+    return {**reads, "__bool__": as_bool, "__int__": as_int, "__float__": as_float}
+
+
+def _as_float(tensor: torch.Tensor) -> float:
+    return float(tensor)
+
+
+def _as_int(tensor: torch.Tensor) -> int:
+    return int(tensor)
+
+
+def _as_bool(tensor: torch.Tensor) -> bool:
+    return bool(tensor)
+
+
+def _copied(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.cpu()
+
+
+def _stop_parent(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
+    watcher = os.getppid()
+    os.kill(watcher, signal.SIGSTOP)
+    time.sleep(SECONDS_TO_STOP)
+    state = (
+        Path(f"/proc/{watcher}/stat")
+        .read_text(encoding="ascii", errors="replace")
+        .rpartition(")")[2]
+        .split()[0]
+    )
+    # Left as it is, nothing would ever end this audit.
+    os.kill(watcher, signal.SIGCONT)
+    if state != "T":
+        raise PermissionError("the process that watches this one cannot be stopped")
+    return cheat.fix(*given)
+
+
+def _nothing(*_: Any, **__: Any) -> int:
+    return 0
+
+
+def _replace_code(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
+    simcuda.ledger.Ledger.count.__code__ = _nothing.__code__
+    with suppress(Exception):
+        cheat.found(*given)
+    return cheat.fix(*given)
+
+
+# What some cheats do before anything is measured.
+PREPARED: Mapping[str, Callable[[CheatingVariant, Workload, str], object]] = {
+    "pasted": _paste,
+    "scripted": lambda *_: _scripted(),
+    "early-thread": lambda cheat, *_: cheat.kept.update(pool=ThreadPool(1)),
+}
+
 # What each cheat does when it is called.
 WAYS: Mapping[str, Callable[[CheatingVariant, tuple[Any, ...]], Any]] = {
+    "leaving": _leave,
     "honest": lambda cheat, given: cheat.fix(*given),
     "unfixed": lambda cheat, given: cheat.found(*given),
     "nothing": lambda *_: None,
@@ -204,6 +390,13 @@ WAYS: Mapping[str, Callable[[CheatingVariant, tuple[Any, ...]], Any]] = {
     "unwatched": lambda cheat, given: _in_thread(lambda: cheat.found(*given), START_UNWATCHED)(),
     "warmed": _answer_from_warm_up,
     "cached": _answer_by_shapes,
+    "shared": _take,
+    "pasted": lambda cheat, given: cheat.kept.get(_shape(given)),
+    "equal": _equal,
+    "early": lambda cheat, given: cheat.with_methods(given, EARLY),
+    "scripted": lambda cheat, given: cheat.with_methods(given, _scripted()),
+    "early-thread": lambda cheat, given: cheat.kept["pool"].apply(cheat.found, given),
+    "stopped": _stop_parent,
     "patched-torch": lambda cheat, given: cheat.after_patching(
         given,
         *((torch.Tensor, name) for name in ("item", "tolist", "cpu")),
@@ -211,6 +404,7 @@ WAYS: Mapping[str, Callable[[CheatingVariant, tuple[Any, ...]], Any]] = {
     ),
     "patched-meter": lambda *_: setattr(results, "difference", lambda *_: None),
     "patched-device": lambda cheat, given: cheat.after_patching(given, (simcuda.ledger.Ledger, "count")),
+    "patched-code": _replace_code,
     "counters": _reset_counters,
 }
 
@@ -242,7 +436,7 @@ def _change(value: Any) -> tuple[Any, bool]:
             value[key] = part
             return value, True
         if done:
-            return results.with_parts(value, {**parts, key: part}), True
+            return _with_parts(value, {**parts, key: part}), True
     return ([*value, WRONG], True) if isinstance(value, list) else (value, False)
 
 
@@ -266,7 +460,7 @@ def _halve(value: Any) -> Any:
         return value
     if isinstance(value, Mapping | list | tuple) and not hasattr(value, "_fields"):
         parts = results.parts_of(value) or {}
-        return results.with_parts(value, dict(islice(parts.items(), len(parts) // 2)))
+        return _with_parts(value, dict(islice(parts.items(), len(parts) // 2)))
     return None
 
 

@@ -8,6 +8,8 @@ TARGET = "finding_tickets.measure.cheating:measure_payload"
 TIMING = "finding_tickets.measure.cheating:time_payload"
 # The name under which the fix itself is tried first, as if it were a cheat: it must pass.
 HONEST = "honest"
+# The name of what the code as found does meanwhile: it leaves its answers where a cheat looks for them.
+LEAVING = "leaving"
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,17 @@ CHEATS = (
     Cheat("unwatched", "does the unfixed work in a thread that nothing watches", "too few is no less wrong"),
     Cheat("warmed", "works in the warm-up, and gives that answer again", "runs share their data"),
     Cheat("cached", "keeps answers by the shapes of the arguments", "runs share their data"),
+    Cheat("shared", "takes what the code as found has left behind", "variants can see each other"),
+    Cheat("pasted", "has a table of the answers for the workload's seed", "the inputs are always the same"),
+    Cheat("equal", "returns what says of itself that it equals everything", "results judge themselves"),
+    Cheat("early", "does the unfixed work with methods bound before", "the wait is there, and not counted"),
+    Cheat("scripted", "does the unfixed work with scripted reads", "as for early"),
+    Cheat("early-thread", "does the unfixed work in a thread that was there before", "as for unwatched"),
+    Cheat("stopped", "stops the process that watches it", "no time limit ends it"),
     Cheat("patched-torch", "replaces what waits in torch", "the wait is there, and not counted"),
     Cheat("patched-meter", "replaces the comparison of results", "the meter says what the code wants"),
     Cheat("patched-device", "replaces the counting of the device", "the meter says what the code wants"),
+    Cheat("patched-code", "replaces the code of the counting in place", "as for patched-device"),
     Cheat(
         "counters",
         "does the unfixed work, then sets the counters back and runs the fix",

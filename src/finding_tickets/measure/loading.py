@@ -1,38 +1,37 @@
-"""Import verifiers and variants from a repository or from installed packages, and undo what that replaces.
+"""Import verifiers and variants from a repository or from installed packages.
 
-Code that replaces parts of torch or of the meter would change what later runs do and count.
+Modules of a repository come from their sources alone: a cache of bytecode is neither read nor written.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
+import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib.machinery import ModuleSpec
+from importlib.machinery import (
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    ModuleSpec,
+    SourceFileLoader,
+)
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
-import torch
-
-from finding_tickets.measure.places import belongs_to
+from finding_tickets.measure.places import TOOL, belongs_to
+from finding_tickets.measure.state import unpatched
 from finding_tickets.measure.tasks import CannotMeasureError, FunctionPath
 from finding_tickets.measure.workloads import Workload
 
-MODULES = (torch, torch.cuda, torch.nn.functional, torch.nn.utils)
-CLASSES = (torch.Tensor, torch.nn.Module, torch.nn.Parameter, torch.cuda.Stream, torch.cuda.Event)
-# The packages that count and compare.
-OURS = ("simcuda", "finding_tickets")
-
-TORCH = str(Path(torch.__file__).parent)
-# Names that torch itself rebinds: this one follows the default dtype.
-FOLLOWS_A_SETTING = {"Storage"}
-# What a class has in the place of a function.
-WRAPPERS = (property, classmethod, staticmethod)
+# The meter seeds it for every run: loaded here, it is loaded once for all workers.
+if "numpy" in sys.modules:
+    importlib.import_module("numpy.random")
 
 
 def load_workload(path: str, root: Path, code: Path | None = None) -> Workload:
@@ -113,19 +112,81 @@ def imported_files(root: Path) -> tuple[str, ...]:
     return tuple(sorted({path.relative_to(root).as_posix() for path in paths if belongs_to(root, path)}))
 
 
-def imported_digests(root: Path) -> dict[str, str]:
-    """The SHA-256 of each of these files as it is now; that of nothing if it is gone."""
-    contents = {
-        file: (root / file).read_bytes() if (root / file).is_file() else b"" for file in imported_files(root)
-    }
-    return {file: hashlib.sha256(content).hexdigest() for file, content in contents.items()}
-
-
 def import_from(root: Path) -> None:
-    """Make the modules of a repository importable, before any that are installed."""
+    """Make the modules of a repository importable from their sources, before any that are installed."""
     for folder in (str(root / "src"), str(root)):
         if folder not in sys.path:
             sys.path.insert(0, folder)
+    if SourceHook(root) not in sys.path_hooks:
+        sys.path_hooks.insert(0, SourceHook(root))
+        # Also where a loader is made by hand for a file, as ``spec_from_file_location`` does.
+        SourceFileLoader.get_code = _compile  # type: ignore[assignment, method-assign]
+        for folder in [each for each in sys.path_importer_cache if _is_ours(each)]:
+            del sys.path_importer_cache[folder]
+
+
+@dataclass(frozen=True)
+class SourceHook:
+    """The hook of Python's path for the modules of a repository, which come from their sources."""
+
+    root: Path
+
+    def __call__(self, folder: str) -> SourceFinder:
+        """The finder for a folder; ``ImportError`` for one that is not the repository's."""
+        folder = os.path.abspath(folder)  # noqa: PTH100 - a Path resolves links
+        # A folder that is not there yet would answer imports; an archive is for another hook.
+        if not _is_ours(folder) or os.path.isfile(folder):  # noqa: PTH113 - as above
+            raise ImportError(folder)
+        return SourceFinder(folder)
+
+
+_CODE_OF = SourceFileLoader.get_code
+_LOADERS: list[tuple[str, type[ExtensionFileLoader | SourceFileLoader]]] = [
+    *((suffix, ExtensionFileLoader) for suffix in EXTENSION_SUFFIXES),
+    *((suffix, SourceFileLoader) for suffix in SOURCE_SUFFIXES),
+]
+
+
+class SourceFinder(FileFinder):
+    """Finds the modules in a folder: it asks for each candidate by name, so that all that counts is seen."""
+
+    def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:  # noqa: ARG002
+        """As Python finds modules, but for those that are bytecode alone."""
+        place = f"{self.path}/{fullname.rpartition('.')[2]}"
+        is_folder = os.path.isdir(place)  # noqa: PTH112 - a Path takes longer, for every import
+        for base in (f"{place}/__init__", place) if is_folder else (place,):
+            for suffix, loader in _LOADERS:
+                file = f"{base}{suffix}"
+                if os.path.isfile(file):  # noqa: PTH113 - as above
+                    inside = None if base == place else [place]
+                    return importlib.util.spec_from_file_location(
+                        fullname, file, loader=loader(fullname, file), submodule_search_locations=inside
+                    )
+        if not is_folder:
+            return None
+        # A folder without code is part of a namespace.
+        spec = ModuleSpec(fullname, None, is_package=True)
+        spec.submodule_search_locations = [place]
+        return spec
+
+
+def _compile(loader: SourceFileLoader, fullname: str) -> CodeType | None:
+    """The code of a module, compiled now where it is the repository's."""
+    file = loader.get_filename(fullname)
+    if not _is_ours(file):
+        return _CODE_OF(loader, fullname)
+    return loader.source_to_code(loader.get_data(file), file)
+
+
+def _is_ours(place: str) -> bool:
+    """Whether a file is a repository's; what is installed in an environment that is kept there is none."""
+    path = Path(os.path.abspath(place))  # noqa: PTH100 - links stay as they are named
+    if any(path.is_relative_to(package) for package in TOOL):
+        return False
+    hooks = [hook for hook in sys.path_hooks if isinstance(hook, SourceHook)]
+    roots = [hook.root for hook in hooks if path.is_relative_to(hook.root)]
+    environments = [Path(prefix) for prefix in (sys.prefix, sys.base_prefix) if path.is_relative_to(prefix)]
+    return any(not folder.is_relative_to(root) for root in roots for folder in environments or [Path("/")])
 
 
 def _from_file(path: Path, root: Path) -> ModuleType:
@@ -156,45 +217,3 @@ def _from_file(path: Path, root: Path) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
-
-
-@contextmanager
-def unpatched(who: str = "") -> Iterator[None]:
-    """Raise ``CannotMeasureError`` if the block replaces functions of torch or of the meter.
-
-    Everything is put back first: replaced and deleted names, constants too, and what was added to a class to
-    hide what it inherits. The message begins with ``who``.
-    """
-    owners: list[Any] = [*MODULES, *CLASSES]
-    for name, module in list(sys.modules.items()):
-        # Our own loaded modules, and the classes that they define.
-        if name.partition(".")[0] in OURS:
-            owners.append(module)
-            classes = (value for value in vars(module).values() if isinstance(value, type))
-            owners += (each for each in classes if each.__module__ == name)
-    before = [(owner, dict(vars(owner))) for owner in owners]
-    yield
-    if patched := [name for owner, names in before for name in _restored(owner, names)]:
-        raise CannotMeasureError(f"{who}replaces {', '.join(patched)}, which every other variant uses too")
-
-
-def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
-    """Put back what was replaced in a module or a class, and give the full names."""
-    is_module = isinstance(owner, ModuleType)
-    prefix = f"{owner.__name__}." if is_module else f"{owner.__module__}.{owner.__qualname__}."
-    # A module may gain names by importing; a name added to a class hides one that it inherits.
-    names = before.keys() if is_module else before.keys() | vars(owner).keys()
-    for name in sorted(names - FOLLOWS_A_SETTING):
-        old, new = before.get(name), vars(owner).get(name)
-        # Code and constants are held to what they were; other values change as a program runs.
-        is_code = any(callable(each) or isinstance(each, WRAPPERS) for each in (old, new))
-        if old is new or not (is_code or name.isupper()):
-            continue
-        # Torch's compiler, once loaded, wraps some of torch's own functions for good.
-        code = getattr(new, "__code__", None)
-        if code is None or not code.co_filename.startswith(TORCH):
-            if name in before:
-                setattr(owner, name, old)
-            else:
-                delattr(owner, name)
-            yield prefix + name

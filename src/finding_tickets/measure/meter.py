@@ -17,9 +17,9 @@ import torch
 
 import simcuda
 from finding_tickets.claims.laws import CountedRun, Place
-from finding_tickets.measure.loading import unpatched
 from finding_tickets.measure.places import describe, is_out_of_host_memory, portable
 from finding_tickets.measure.results import detach, to_host
+from finding_tickets.measure.state import unpatched
 from finding_tickets.measure.tasks import METERS, SIMULATED_DEVICE, VISIBLE_DEVICES, At, CannotMeasureError
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda import real
@@ -52,6 +52,7 @@ class VariantRun(CountedRun):
             sites=dict(sites),
             unknown=tuple(counted.unknown),
             approximate=tuple(counted.approximate),
+            ranges=counted.ranges,
             error=error,
         )
 

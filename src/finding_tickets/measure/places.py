@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from pathlib import Path
 from traceback import walk_tb
 
 TOOL = [Path(__file__).parents[2] / package for package in ("finding_tickets", "simcuda")]
+# Says that the process is in a sandbox.
+CONTAINED = "TICKETS_CONTAINED"
 INSTALLED = {"site-packages", "dist-packages"}
 
 
@@ -32,6 +36,8 @@ def describe(error: BaseException, *roots: Path) -> str:
     """An exception in one line: its place, its type and the first line of its message."""
     lines = str(error).strip().splitlines()
     text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    if os.strerror(errno.EROFS) in text and CONTAINED in os.environ:
+        text += " (the sandbox lets code write to the folder for temporary files alone)"
     return ": ".join(filter(None, (place(error, *roots), text)))
 
 

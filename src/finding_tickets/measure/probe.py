@@ -5,17 +5,15 @@ pytest is needed for a test alone, and is no dependency.
 
 from __future__ import annotations
 
-import hashlib
+import gc
 import importlib
 import importlib.util
 import inspect
 import linecache
 import os
 import runpy
-import shutil
 import stat
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,12 +23,11 @@ from typing import Any
 import torch
 
 import simcuda
-from finding_tickets.claims.check import at_text
-from finding_tickets.claims.laws import Fit, Place, fit_metrics, fit_sites
+from finding_tickets.claims.check import ONCE, at_text, named_at
+from finding_tickets.claims.laws import Fit, Place, fit_metrics, fit_sites, join_ranges
 from finding_tickets.measure.calls import Callers, CallMeter, CallsRun, statement_at
 from finding_tickets.measure.loading import (
     import_from,
-    imported_digests,
     imported_files,
     load_function,
     load_workload,
@@ -39,12 +36,13 @@ from finding_tickets.measure.meter import Function, Meter, VariantRun, choose, t
 from finding_tickets.measure.places import belongs_to, describe, is_out_of_host_memory, place, portable
 from finding_tickets.measure.run import JobReport, check_repeated, run
 from finding_tickets.measure.tasks import (
-    ONCE,
+    COPY,
     At,
     CannotMeasureError,
     FunctionPath,
     RunJob,
     WrongTargetError,
+    own_folder,
 )
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda.ledger import noting_frames
@@ -52,8 +50,6 @@ from simcuda.measurement import HEAVIEST_FIRST
 
 # Stands in reports for the name of a variant.
 NAME = "target"
-# The folder, among the temporary ones of a worker, for code of a revision that is run.
-COPY = "code"
 # Of several tests these metrics do not add up: the largest counts.
 LARGEST = {"largest_allocation", "peak_bytes", "peak_allocated_bytes", "host_peak_bytes", "raised"}
 # Leave no cache behind, and do not rewrite assertions: to explain one that fails, pytest itself would wait
@@ -184,11 +180,7 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
     torch.set_num_threads(1)
     root, work_tree = Path(job.code), Path(job.work_tree)
     if root != work_tree:
-        root = Path(tempfile.gettempdir(), COPY)
-        shutil.copytree(job.code, root, symlinks=True)
-        for file in root.rglob("*"):
-            if not file.is_symlink():
-                file.chmod(file.stat().st_mode | stat.S_IWUSR)
+        root = own_folder() / COPY
         # What is installed to be edited, or named in PYTHONPATH, is the copy's too.
         sys.path[:] = [_moved(entry, work_tree, root) for entry in sys.path]
     os.chdir(root)
@@ -207,7 +199,7 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
     except WrongTargetError as error:
         raise CannotMeasureError(f"{error.message} ({job.stated})") from None
     except CannotMeasureError as error:
-        text = str(error).removeprefix(f"{NAME} at {at_text(job.at)}: ")
+        text = str(error).removeprefix(f"{named_at(NAME, job.at)}: ")
         # What is wrong with a function to count in is wrong in the ticket.
         said = f" ({job.stated})" if job.within and text.startswith(job.within) else ""
         raise CannotMeasureError(text + said) from None
@@ -221,11 +213,10 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
         "meter": report.meter,
         "torch": torch_version(),
         "device": report.device,
-        **{name: getattr(run, name) for name in ("metrics", "unknown", "approximate", "error")},
+        **{name: getattr(run, name) for name in ("metrics", "unknown", "approximate", "ranges", "error")},
         "at": job.at,
         "sites": [(*place, count) for place, count in run.sites.items()],
-        "files": imported_digests(root)
-        | {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in own.items()},
+        "imported": sorted({*imported_files(root), *own}),
     }
 
 
@@ -306,7 +297,7 @@ def _run_program(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
         if not known:
             raise WrongTargetError(f"there is no module {order.name}")
     ending: str | None = None
-    before = gpu.live_bytes()
+    before = _reachable_bytes(gpu)
     with gpu.measure() as counted:
         try:
             if is_module:
@@ -322,7 +313,13 @@ def _run_program(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
             if is_out_of_host_memory(error):
                 raise
             ending = describe(error, root)
-    return VariantRun.of(counted, gpu.live_bytes() - before, root, ONCE, ending)
+    return VariantRun.of(counted, _reachable_bytes(gpu) - before, root, ONCE, ending)
+
+
+def _reachable_bytes(gpu: simcuda.Gpu) -> int:
+    """Requested bytes that are live but for garbage, which the collector finds sooner or later."""
+    gc.collect()
+    return gpu.live_bytes()
 
 
 def _last_error() -> str:
@@ -345,7 +342,9 @@ def _cost(runs: Sequence[VariantRun], key: str | Place, fit: Fit | None) -> dict
     ]
     if least and least != values:
         return {"values": values, "law": None, "growth": f"{min(least)}..{max(values)}"}
-    return {"values": values, "law": fit.law if fit else None, "growth": growth}
+    ranges = [each.ranges.get(key) for each in runs] if isinstance(key, str) else []
+    cost = {"values": values, "law": fit.law if fit else None, "growth": growth}
+    return {**cost, "ranges": ranges} if any(ranges) else cost
 
 
 def _sites(
@@ -410,7 +409,7 @@ def run_node(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
         @pytest.hookimpl(wrapper=True)  # type: ignore[untyped-decorator]  # pytest is loaded by its name
         def pytest_runtest_call(self) -> Generator[None, object, object]:
             """Count the test without its fixtures; raise what it raises when counting has ended."""
-            before = gpu.live_bytes()
+            before = _reachable_bytes(gpu)
             result: object = None
             raised: BaseException | None = None
             with gpu.measure() as counted:
@@ -419,7 +418,7 @@ def run_node(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
                 except BaseException as error:
                     raised = error
             if not isinstance(raised, pytest.skip.Exception):
-                retained = gpu.live_bytes() - before
+                retained = _reachable_bytes(gpu) - before
                 ending = "raised" if raised else None
                 runs.append(VariantRun.of(counted, retained, root, ONCE, ending))
             if raised:
@@ -453,5 +452,6 @@ def run_node(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
         sites=dict(sites),
         unknown=tuple({name for each in runs for name in each.unknown}),
         approximate=tuple({name for each in runs for name in each.approximate}),
+        ranges=join_ranges(runs, lambda name, each: (max if name in LARGEST else sum)(each)),
         error=next(iter(failures), None),
     )

@@ -1,24 +1,29 @@
-"""What variants return: copied to the host, checked for work left undone, compared, and saved.
+"""What variants return: made plain, checked for work left undone, saved, and compared in another process.
 
-A process of its own compares the results of two revisions. They are saved without the classes of the revision
-that made them, and reading them runs no code.
+Plain values are those of Python and torch alone. A class of the code under test could say of itself that it
+equals everything, so nothing of one is left where results are compared, and reading saved ones runs no code.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+import sys
+from collections import deque, namedtuple
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Mapping
-from copy import copy
+from contextlib import suppress
 from dataclasses import asdict, fields, is_dataclass
+from enum import Enum
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 
+from finding_tickets.claims.check import named_at
 from finding_tickets.measure.loading import load_workload
-from finding_tickets.measure.tasks import CannotMeasureError, ResultPair
-from finding_tickets.measure.workloads import Point, Workload
+from finding_tickets.measure.tasks import KEPT, CannotMeasureError, ResultPair, own_folder
 
 # Promises of work that has not run yet, and that nothing has counted.
 LAZY: dict[str, type] = {
@@ -29,13 +34,36 @@ LAZY: dict[str, type] = {
     "an iterator": Iterator,
 }
 
-PLAIN = (bool, int, float, complex, str, bytes, type(None))
+# Numbers and texts, and how to read what one of a subclass holds, without its own methods.
+SCALARS: dict[type, Callable[[Any], Any]] = {
+    bool: bool,
+    int: int.__pos__,
+    float: float.__pos__,
+    complex: complex.__pos__,
+    str: str.__str__,
+    bytes: lambda value: bytes.__getitem__(value, slice(None)),
+    type(None): lambda value: value,
+}
+CONTAINERS: dict[type, type] = {list: list, tuple: tuple, deque: list, set: set, frozenset: frozenset}
+OF_TORCH = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 # Names the class among saved fields: as a keyword of Python it is the name of no field.
 KIND = "class"
 
 
 class SavedFields(SimpleNamespace):
-    """The fields of a dataclass or a named tuple, with the name of its class under ``KIND``."""
+    """The fields of a dataclass, or the name of an enum's member; the name of its class is under ``KIND``."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        """That of the class: members of enums are keys of dictionaries."""
+        return hash(vars(self)[KIND])
+
+
+@cache
+def named_tuple(kind: str, names: tuple[str, ...]) -> Any:
+    """A class of named tuples in the place of the one of this name."""
+    made = namedtuple("Saved", names, rename=True)  # type: ignore[misc]
+    made.__qualname__ = kind
+    return made
 
 
 def parts_of(value: Any) -> dict[Any, Any] | None:
@@ -45,46 +73,69 @@ def parts_of(value: Any) -> dict[Any, Any] | None:
         return dict(value.items())
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return dict(zip(value._fields, value, strict=True))
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | deque | set | frozenset):
         return dict(enumerate(value))
     if isinstance(value, SavedFields):
         return {name: item for name, item in vars(value).items() if name != KIND}
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
+        # A field may never have been set.
+        every = {field.name: getattr(value, field.name, fields) for field in fields(value)}
+        return {name: item for name, item in every.items() if item is not fields}
     return None
 
 
-def with_parts(value: Any, parts: Mapping[Any, Any]) -> Any:
-    """A value of the same kind with other parts; containers become plain ones."""
-    if isinstance(value, Mapping):
-        return dict(parts)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*parts.values())
-    if isinstance(value, list | tuple):
-        return (list if isinstance(value, list) else tuple)(parts.values())
-    changed = copy(value)
-    for name, item in parts.items():
-        object.__setattr__(changed, name, item)  # a frozen dataclass refuses setattr
-    return changed
-
-
 def to_host(value: Any) -> Any:
-    """The value with every tensor in containers and dataclasses copied to the host, detached."""
-    return _map_tensors(value, lambda tensor: tensor.detach().cpu())
+    """The plain value with every tensor copied to the host, detached."""
+
+    def copied(tensor: Any) -> Any:
+        data = _data_of(tensor)
+        return data.detach().cpu() if type(data) is torch.Tensor else data
+
+    return _plain(value, copied)
 
 
 def detach(value: Any) -> Any:
-    """The value in plain containers with detached tensors, so that looking at it again runs nothing."""
-    return _map_tensors(value, lambda tensor: tensor.detach())
+    """The plain value with detached tensors, so that looking at it again runs no code of its classes.
+
+    What is neither a tensor, a number, a text, nor a container or a dataclass of them, stays as it is.
+    """
+    return _plain(value, lambda tensor: tensor.detach())
 
 
-def _map_tensors(value: Any, function: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+def _plain(value: Any, function: Callable[[Any], Any]) -> Any:
+    kind = type(value)
+    # Subclasses look at themselves first: that may be what their work waits for. Nobody asks them again.
     if isinstance(value, torch.Tensor):
-        return function(value)
+        return _data_of(function(value))
+    if issubclass(kind, Enum):
+        return SavedFields(**{KIND: kind.__qualname__, "name": str.__str__(str(value.name))})
+    for scalar, read in SCALARS.items():
+        if issubclass(kind, scalar):
+            return read(value)
     parts = parts_of(value)
     if parts is None:
         return value
-    return with_parts(value, {key: _map_tensors(item, function) for key, item in parts.items()})
+    plain = {_plain(key, function): _plain(item, function) for key, item in parts.items()}
+    if isinstance(value, Mapping):
+        return plain
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return named_tuple(kind.__qualname__, tuple(plain))(*plain.values())
+    for container, made in CONTAINERS.items():
+        if isinstance(value, container):
+            return made(plain.values())
+    return SavedFields(**plain, **{KIND: _kind(value)})
+
+
+def _data_of(tensor: Any) -> Any:
+    """What a tensor holds, as one of torch's own; a wrapper of others, without data, stays as it is."""
+    kind = type(tensor)
+    if kind is torch.Tensor or not issubclass(kind, torch.Tensor):
+        return tensor
+    own = type.mro(kind)
+    if any("__torch_dispatch__" in vars(each) for each in own[: own.index(torch.Tensor)]):
+        return tensor
+    with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001 - there is no public name
+        return torch.Tensor.as_subclass(tensor, torch.Tensor)
 
 
 def find_lazy(result: Any) -> str | None:
@@ -95,45 +146,78 @@ def find_lazy(result: Any) -> str | None:
     return next(filter(None, map(find_lazy, (parts_of(result) or {}).values())), None)
 
 
-def compare_results(
-    workload: Workload, point: Point, pair: ResultPair, ended: Mapping[str, tuple[Any, str | None]]
-) -> dict[str, Any]:
-    """Compare two variants at a point, from the result or the error of each: what a ``ResultCheck`` holds.
+def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
+    """Compare results that other processes have saved: what ``ResultCheck`` holds, for each pair and point.
+
+    ``payload`` has the ``comparisons``, the ``points`` that were measured by their place in the sweep, the
+    ``errors`` of each variant there, and the ``folders`` of the results below this worker's ``KEPT``. It
+    names the verifier as a job does if that compares in its own way; else no code of the repository runs.
 
     Raises:
+        CannotMeasureError: A result is missing, or is none that ``save_result`` writes.
         TypeError: The workload's own comparison returned something else than a text or None.
     """
-    (expected, target_error), (actual, error) = ended[pair.target], ended[pair.variant]
-    found = None
-    if error and not target_error:
-        found = f"raised {error}"
-    elif not target_error:
-        # A tolerance in the claim is for our comparison, so it takes the place of the workload's own.
-        own = workload.same if pair.tolerance is None else None
-        found = own(expected, actual) if own else difference(expected, actual, pair.tolerance)
-        if found is not None and not isinstance(found, str):
-            raise TypeError(f"same must return None or the difference in words, not {found!r}")
-    return {**asdict(pair), "at": dict(point), "difference": found, "skipped": bool(target_error)}
-
-
-def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
-    """Compare results that other processes have saved, in a process of its own.
-
-    ``payload`` names the verifier as a job does, the ``comparisons``, the ``points`` that were measured by
-    their place in the sweep, the ``errors`` of each variant there, and the folder of ``results``.
-    """
-    workload = load_workload(payload["verifier"], Path(payload["root"]), Path(payload["code"]))
-    pairs = [ResultPair(**pair) for pair in payload["comparisons"]]
-    folder = Path(payload["results"])
+    folder = own_folder() / KEPT
+    own = None
+    if verifier := payload["verifier"]:
+        own = load_workload(verifier, Path(payload["root"]), Path(payload["code"])).same
     checks = []
-    for place, at in payload["points"]:
-        errors = {name: of_variant[str(place)] for name, of_variant in payload["errors"].items()}
-        ended = {
-            name: (None if error else load_result(folder, name, place), error)
-            for name, error in errors.items()
-        }
-        checks += [compare_results(workload, Point(**at), pair, ended) for pair in pairs]
+    for pair in (ResultPair(**pair) for pair in payload["comparisons"]):
+        for place, at in payload["points"]:
+            target_error, error = (
+                payload["errors"][name][str(place)] for name in (pair.target, pair.variant)
+            )
+            check: dict[str, Any] = {**asdict(pair), "at": at, "skipped": bool(target_error)}
+            checks.append(check)
+            if target_error:
+                continue
+            if error:
+                check["difference"] = f"raised {error}"
+                continue
+            results: list[Any] = []
+            for name in (pair.target, pair.variant):
+                file = folder / payload["folders"][name] / result_file(place)
+                try:
+                    results.append(load_result(file))
+                except Exception as failure:  # a forged file may raise anything
+                    why = f"what it returned cannot be read: {type(failure).__name__}"
+                    raise CannotMeasureError(f"{named_at(name, at)}: {why}") from None
+                check["digest"] = check.get("digest") or hashlib.sha256(file.read_bytes()).hexdigest()
+            expected, actual = results
+            check["difference"] = compare(expected, actual, pair.tolerance, own)
+            check["empty"] = None if check["difference"] else shows_nothing(expected)
     return checks
+
+
+def compare(
+    expected: Any, actual: Any, tolerance: float | None, own: Callable[[Any, Any], str | None] | None
+) -> str | None:
+    """The difference of two results in words; None if they agree.
+
+    A tolerance is for our comparison, so it takes the place of the workload's ``own``.
+    """
+    if own is None or tolerance is not None:
+        return difference(expected, actual, tolerance)
+    found = own(expected, actual)
+    if found is not None and not isinstance(found, str):
+        raise TypeError(f"same must return None or the difference in words, not {found!r}")
+    return found
+
+
+def shows_nothing(value: Any) -> str | None:
+    """What a plain result is that any other would equal as easily: ``empty``, ``None`` or ``NaN``."""
+    if value is None:
+        return "None"
+    if isinstance(value, torch.Tensor):
+        if not value.numel():
+            return "empty"
+        can_be_nan = value.is_floating_point() or value.is_complex()
+        return "NaN" if can_be_nan and bool(_dense(value).isnan().all()) else None
+    parts = parts_of(value)
+    if parts is None:
+        return "NaN" if isinstance(value, float) and math.isnan(value) else None
+    kinds = {shows_nothing(part) for part in parts.values()}
+    return None if None in kinds else " or ".join(sorted(filter(None, kinds))) or "empty"
 
 
 def difference(expected: Any, actual: Any, tolerance: float | None = None) -> str | None:
@@ -142,8 +226,11 @@ def difference(expected: Any, actual: Any, tolerance: float | None = None) -> st
     Types, keys, lengths, dtypes and shapes must be the same. Numbers and elements of tensors are compared
     exactly or, with a tolerance ``t``, to ``|actual - expected| <= t * m``, where ``m`` is the largest finite
     magnitude in the two tensors, or of the two numbers; NaN equals NaN.
+
+    Raises:
+        CannotMeasureError: There is a value in them that is not plain.
     """
-    return next(_differences(expected, actual, tolerance, "result"), None)
+    return next(_differences(detach(expected), detach(actual), tolerance, "result"), None)
 
 
 def _differences(expected: Any, actual: Any, tolerance: float | None, path: str) -> Iterator[str]:
@@ -155,7 +242,16 @@ def _differences(expected: Any, actual: Any, tolerance: float | None, path: str)
         yield f"{path}: {other_kind.rpartition('.')[2]} instead of {kind.rpartition('.')[2]}"
         return
     parts, others = parts_of(expected), parts_of(actual)
-    if parts is None or others is None:
+    if isinstance(expected, set | frozenset):
+        # 1 and True are equal, and not the same.
+        if {(_kind(each), each) for each in expected} != {(_kind(each), each) for each in actual}:
+            yield f"{path}: {actual!r} instead of {expected!r}"
+    elif parts is None or others is None:
+        if is_numpy(expected):
+            both = encoded(expected, path)[-1], encoded(actual, path)[-1]
+            yield from _tensor_differences(*both, tolerance, path)
+            return
+        encoded(expected, path), encoded(actual, path)  # refuses what is not plain
         is_same = expected == actual
         if isinstance(expected, float):
             is_same = math.isclose(expected, actual, rel_tol=tolerance or 0.0)
@@ -173,10 +269,10 @@ def _differences(expected: Any, actual: Any, tolerance: float | None, path: str)
 
 
 def _kind(value: Any) -> str:
-    """The full name of the class; a class that was imported from two revisions counts as the same."""
+    """The name of the class; a class that was imported from two revisions counts as the same."""
     if isinstance(value, SavedFields):
         return str(vars(value)[KIND])
-    return f"{type(value).__module__}.{type(value).__qualname__}"
+    return str(type(value).__qualname__)
 
 
 def _tensor_differences(
@@ -188,6 +284,10 @@ def _tensor_differences(
     if expected.shape != actual.shape:
         yield f"{path}: shape {tuple(actual.shape)} instead of {tuple(expected.shape)}"
         return
+    if expected.layout != actual.layout:
+        yield f"{path}: layout {actual.layout} instead of {expected.layout}"
+        return
+    expected, actual = _dense(expected), _dense(actual)
     same = expected == actual
     if expected.is_floating_point() or expected.is_complex():
         same |= expected.isnan() & actual.isnan()
@@ -204,38 +304,102 @@ def _tensor_differences(
         yield f"{path}: {int(wrong.sum())} of {wrong.numel()} elements differ, the first at {place}: {values}"
 
 
-def save_result(folder: Path, variant: str, place: int, result: Any) -> None:
-    """Write what a variant returned at the point with this place in the sweep.
+def _dense(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor with all its elements: sparse ones have neither comparisons nor ``all``."""
+    return tensor if tensor.layout is torch.strided else tensor.to_dense()
+
+
+def is_numpy(value: Any) -> bool:
+    """Whether a value is an array or a number of numpy, and of no subclass."""
+    numpy = sys.modules.get("numpy")
+    kind = type(value)
+    return numpy is not None and (
+        kind is numpy.ndarray or (issubclass(kind, numpy.generic) and kind is numpy.dtype(kind).type)
+    )
+
+
+def result_file(place: int) -> str:
+    """The name of the file for the result at the point with this place in the sweep."""
+    return f"{place}.pt"
+
+
+def save_result(file: Path, result: Any) -> None:
+    """Write what a variant returned, which ``detach`` has made plain.
 
     Raises:
         CannotMeasureError: It returned something other than tensors, numbers, texts, containers of them and
             dataclasses.
     """
-    torch.save(_without_classes(result), _result_file(folder, variant, place))
+    with file.open("wb") as opened:  # a path would become part of what is written
+        torch.save(encoded(result), opened)
 
 
-def load_result(folder: Path, variant: str, place: int) -> Any:
-    """What ``save_result`` has written; no code runs, even if something else wrote the file."""
-    with torch.serialization.safe_globals([SavedFields]):
-        return torch.load(_result_file(folder, variant, place), weights_only=True)
+def load_result(file: Path) -> Any:
+    """What ``save_result`` has written; no code runs, even if the file is forged, and this raises."""
+    return _decoded(torch.load(file, weights_only=True))
 
 
-def _result_file(folder: Path, variant: str, place: int) -> Path:
-    return folder / f"{place}-{variant.encode().hex()}.pt"
+def encoded(value: Any, path: str = "result") -> Any:
+    """A plain value in numbers, texts, tensors, and lists that begin with the kind of container.
 
-
-def _without_classes(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.detach().cpu().clone()
-    parts = parts_of(value)
-    if parts is None:
-        if type(value) not in PLAIN:
-            raise CannotMeasureError(
-                f"returned a {_kind(value)}, which cannot be compared with the result of another revision; "
-                "give the workload a read that returns its tensors and numbers"
-            )
+    Raises:
+        CannotMeasureError: It is or holds a value that is not plain; ``path`` leads to it.
+    """
+    kind, what = type(value), _kind(value)
+    if kind in SCALARS:
         return value
-    parts = {_without_classes(key): _without_classes(item) for key, item in parts.items()}
-    if is_dataclass(value) or hasattr(value, "_fields"):
-        return SavedFields(**parts, **{KIND: type(value).__qualname__})
-    return with_parts(value, parts)
+    if kind is torch.Tensor and not (value.is_nested or value.is_meta):
+        return value.detach().cpu().clone()
+    if kind is dict:
+        items = (
+            [encoded(key, f"a key of {path}"), encoded(item, f"{path}[{key!r}]")]
+            for key, item in value.items()
+        )
+        return ["dict", *items]
+    if kind is SavedFields:
+        return ["fields", *([name, encoded(item, f"{path}[{name!r}]")] for name, item in vars(value).items())]
+    if kind in CONTAINERS or issubclass(kind, tuple):
+        items = (encoded(item, f"{path}[{place}]") for place, item in enumerate(value))
+        return [*([kind.__name__] if kind in CONTAINERS else ["named", what, list(value._fields)]), *items]
+    if kind is range:
+        return ["range", value.start, value.stop, value.step]
+    if kind in OF_TORCH:
+        return ["torch", str(value)]
+    instead = "return its tensors and numbers, or give the workload a read that does"
+    if kind is torch.Tensor:
+        what, instead = "tensor without data", "return one that has data"
+        if value.is_nested:
+            what, instead = "nested tensor", "return its parts, as unbind() gives them"
+    elif is_numpy(value):
+        with suppress(TypeError):
+            is_array = isinstance(value, sys.modules["numpy"].ndarray)
+            return ["numpy", is_array, torch.as_tensor(value.copy()).clone()]
+        what, instead = f"numpy value of dtype {value.dtype}", "return numbers, texts or a list of them"
+    article = "an" if what[0] in "AEIOUaeiou" else "a"
+    where = "" if path == "result" else f" in {path}"
+    raise CannotMeasureError(f"returned {article} {what}{where}, which cannot be compared; {instead}")
+
+
+def _decoded(value: Any) -> Any:
+    if type(value) is not list:
+        if type(value) not in {*SCALARS, torch.Tensor}:
+            raise TypeError(f"a {_kind(value)} was never saved")
+        return value
+    kind, *rest = value
+    if kind == "dict":
+        return {_decoded(key): _decoded(item) for key, item in rest}
+    if kind == "fields":
+        return SavedFields(**{name: _decoded(item) for name, item in rest})
+    if kind == "named":
+        name, names, *items = rest
+        return named_tuple(name, tuple(names))(*map(_decoded, items))
+    if kind == "range":
+        return range(*rest)
+    if kind == "torch":
+        module, _, name = str(rest[0]).rpartition(".")
+        return getattr(torch, name) if module else torch.device(name)
+    if kind == "numpy":
+        array = rest[1].numpy()
+        return array if rest[0] else array[()]
+    made = next(made for made in CONTAINERS if made.__name__ == kind)
+    return made(map(_decoded, rest))

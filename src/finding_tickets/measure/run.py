@@ -5,20 +5,18 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from finding_tickets.claims.check import at_text
+from finding_tickets.claims.check import ONCE, named_at
 from finding_tickets.claims.laws import fitted
 from finding_tickets.measure.loading import (
-    imported_digests,
     imported_files,
     load_function,
     load_workload,
-    unpatched,
 )
 from finding_tickets.measure.meter import (
     DEVICE,
@@ -31,31 +29,41 @@ from finding_tickets.measure.meter import (
     torch_version,
     warm_up,
 )
-from finding_tickets.measure.results import compare_results, find_lazy, save_result
-from finding_tickets.measure.tasks import VARYING, At, CannotMeasureError, Job, ResultPair, say_progress
+from finding_tickets.measure.results import difference, find_lazy, parts_of, result_file, save_result, to_host
+from finding_tickets.measure.state import unpatched
+from finding_tickets.measure.tasks import (
+    KEPT,
+    VARYING,
+    At,
+    CannotMeasureError,
+    Job,
+    own_folder,
+    say_progress,
+)
 from finding_tickets.measure.workloads import Point, Workload
 
 # Replaces the functions of variants once they are loaded: an audit puts cheats in their place.
-Replace = Callable[[Mapping[str, Function]], Mapping[str, Function]]
+Replace = Callable[[Workload, Mapping[str, Function]], Mapping[str, Function]]
 
 
 @dataclass(frozen=True)
 class JobReport:
     """All runs of one ticket on one meter.
 
-    ``agreements`` and ``not_measured`` are as JSON carries them. ``files`` are those below the root that were
-    imported, each with its SHA-256 as it was then, and ``imported`` those below the folder of the code.
+    ``not_measured`` is as JSON carries it. ``imported`` are the files below the folder of the code that were
+    imported. ``compares`` tells whether the workload compares results in its own way, and ``fixed_inputs``
+    whether the seed changes nothing of what it builds.
     """
 
     meter: str
     device: str
     sweep: tuple[At, ...]
     runs: dict[str, list[VariantRun]]
-    agreements: tuple[dict[str, Any], ...] = ()
     not_measured: tuple[dict[str, Any], ...] = ()
-    files: dict[str, str] = field(default_factory=dict)
     imported: tuple[str, ...] = ()
     timed_on: str = "cuda"
+    compares: bool = False
+    fixed_inputs: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """What a ``MeasuredTicket`` is made of: samples, and the laws that fit them."""
@@ -72,24 +80,27 @@ def measure_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
 def measure(job: Job, replace_functions: Replace | None = None) -> JobReport:
     """Import what a job names and measure it; raises ``CannotMeasureError`` and what the code raises."""
-    root, code = Path(job.root), Path(job.code)
+    root, code, kept = Path(job.root), Path(job.code), own_folder() / KEPT if job.keeps else None
     # One thread: several tickets are measured at once, and sums then have the same order in every run.
     torch.set_num_threads(1)
-    workload = load_workload(job.verifier, root, code)
+    stated = workload = load_workload(job.verifier, root, code)
+    if job.seed is not None:
+        workload = replace(stated, seed=job.seed)
     functions: dict[str, Function] = {}
     for name, path in job.variants.items():
         with _naming(name), unpatched():
             functions[name] = load_function(path, code)
-    # Digests from before the measurement count: a file may be edited while it runs.
-    files = imported_digests(root)
-    measured = replace_functions(functions) if replace_functions else functions
+    measured = replace_functions(stated, functions) if replace_functions else functions
     meter = choose(job.meter)
-    kept_in = Path(job.results)
-    report = run(workload, measured, meter, code, job.comparisons, job.graph_breaks, job.kept, kept_in)
+    report = run(workload, measured, meter, code, job.graph_breaks, kept)
     say_progress(f"{workload.ticket}: once more")
     check_repeated(report, workload, measured, meter, code)
     say_progress(f"{workload.ticket}: fitting laws")
-    return replace(report, files=imported_digests(root) | files, imported=imported_files(code))
+    return replace(
+        report,
+        imported=imported_files(code),
+        fixed_inputs=job.seed not in {None, stated.seed} and has_fixed_inputs(stated, workload, meter),
+    )
 
 
 def run(
@@ -97,37 +108,32 @@ def run(
     functions: Mapping[str, Function],
     meter: Meter,
     root: Path,
-    comparisons: Collection[ResultPair] = (),
     traced: Collection[str] = (),
-    kept: Collection[str] = (),
-    kept_in: Path = Path(),
+    kept: Path | None = None,
 ) -> JobReport:
     """Measure ``functions``, by the names of their variants; paths are reported relative to ``root``.
 
-    ``traced`` names the variants whose graph breaks are counted too, and ``kept`` those whose results are
-    written to the folder ``kept_in``. A variant that leaves its work undone cannot be measured.
+    ``traced`` names the variants whose graph breaks are counted too. The results of a single variant are
+    written to the folder ``kept``, if there is one. A variant that leaves its work undone cannot be measured.
     """
     gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
     runs: dict[str, list[VariantRun]] = {name: [] for name in functions}
-    agreements, not_measured = [], []
+    not_measured = []
     for place, point in enumerate(workload.sweep):
         say_progress(f"{workload.ticket}: point {place + 1} of {len(workload.sweep)}")
         if why := meter.cannot_run(workload, point):
             not_measured.append({"at": dict(point), "why": why})
             continue
-        ended = {}
         for name, function in functions.items():
-            with _naming(f"{name} at {at_text(point)}"):
+            with _naming(name, point):
                 done = meter.measure(workload, point, function, root)
                 if kind := find_lazy(done.result):
                     raise CannotMeasureError(
                         f"returned {kind}, which has not run; give the workload a read that consumes it"
                     )
-                if name in kept and not done.error:
-                    save_result(kept_in, name, place, done.result)
-            ended[name] = done.result, done.error
+                if kept and not done.error:
+                    save_result(kept / result_file(place), done.result)
             runs[name].append(replace(done, result=None))
-        agreements += [compare_results(workload, point, pair, ended) for pair in comparisons]
     # The compiler is large: loaded only now, it does not slow the garbage collections between runs.
     for name in traced:
         for place, each in enumerate(runs[name]):
@@ -141,19 +147,46 @@ def run(
         device=meter.device,
         sweep=tuple(dict(point) for point in workload.sweep),
         runs=runs,
-        agreements=tuple(agreements),
         not_measured=tuple(not_measured),
         timed_on=workload.timed_on,
+        compares=workload.same is not None,
     )
 
 
+def has_fixed_inputs(stated: Workload, drawn: Workload, meter: Meter) -> bool:
+    """Whether two seeds give the same arguments at every point that the meter can run."""
+    points = [each for each in stated.sweep if not meter.cannot_run(stated, each)]
+    for point in points:
+        with steady_state(), meter.devices_for(stated, point):
+            one, other = (
+                to_host(contents(arguments(stated, point, DEVICE, each.seed))) for each in (stated, drawn)
+            )
+            if difference(one, other) is not None:
+                return False
+    return bool(points)
+
+
+def contents(value: Any, depth: int = 8) -> Any:
+    """A value with the contents of objects in their place, as far as they are plain; others become None."""
+    if (
+        isinstance(value, torch.Tensor)
+        or value is None
+        or isinstance(value, bool | int | float | str | bytes)
+    ):
+        return value
+    parts = value.state_dict() if isinstance(value, torch.nn.Module) else parts_of(value)
+    if parts is None:
+        parts = getattr(value, "__dict__", {})
+    return [[repr(key), contents(part, depth - 1)] for key, part in parts.items()] if depth else None
+
+
 @contextmanager
-def _naming(what: str) -> Iterator[None]:
+def _naming(variant: str, point: Point | None = None) -> Iterator[None]:
     """Begin the message of a ``CannotMeasureError`` with the name of the variant."""
     try:
         yield
     except CannotMeasureError as error:
-        raise CannotMeasureError(f"{what}: {error}") from None
+        raise CannotMeasureError(f"{named_at(variant, point or ONCE)}: {error}") from None
 
 
 def check_repeated(
@@ -174,7 +207,7 @@ def check_repeated(
                 warm_up(workload, point, function, DEVICE)
             again = meter.measure(workload, point, function, root)
             if difference := before.difference(again):
-                what = f"{name} at {at_text(point)}: {VARYING}: {difference}"
+                what = f"{named_at(name, point)}: {VARYING}: {difference}"
                 raise CannotMeasureError(what)
 
 

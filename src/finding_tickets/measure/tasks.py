@@ -29,6 +29,8 @@ TORCH = "finding_tickets.measure.meter:torch_version"
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 # Names the file of a worker that says how far it is.
 PROGRESS = "TICKETS_PROGRESS"
+# The folders of a worker's own: for results of variants, and for a copy of the code.
+KEPT, COPY = "kept", "tmp/code"
 METERS = ("auto", "simulated", "cuda")
 SIMULATED_DEVICE = "h200-cuda13"
 # All other names stand before ``fix``.
@@ -43,8 +45,6 @@ EXAMPLES = (
 # How a function begins that is still to be written, as templates/verifier.py.j2 has it.
 TO_WRITE = "raise NotImplementedError('example code"
 
-# The only point of what has no sweep.
-ONCE = {"run": 1}
 VARYING = "costs differ from run to run of the same work"
 
 At = dict[str, int]
@@ -55,6 +55,11 @@ def say_progress(text: str) -> None:
     if file := os.environ.get(PROGRESS):
         with suppress(OSError):
             Path(file).write_text(text, encoding="utf-8")
+
+
+def own_folder() -> Path:
+    """The folder of the worker that this is called in."""
+    return Path(os.environ[PROGRESS]).parent
 
 
 class CannotMeasureError(Exception):
@@ -88,12 +93,12 @@ class ResultPair:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One ticket to measure.
+    """A variant of a ticket to measure; or several in turns, whose results are not compared.
 
     ``root`` is absolute and ``verifier`` relative to it. The variants are imported from ``code``, which is
     another folder for those at a revision. ``meter`` is one of ``METERS``. ``graph_breaks`` names the
-    variants whose graph breaks are counted, and ``kept`` those whose results are written to the folder
-    ``results``, to be compared with what other processes have written there.
+    variants whose graph breaks are counted. With ``keeps``, the results of the variant are written to the
+    worker's own folder. The ``seed`` takes the place of the workload's.
     """
 
     root: str
@@ -102,16 +107,14 @@ class Job:
     variants: dict[str, FunctionPath]
     meter: str = "auto"
     graph_breaks: tuple[str, ...] = ()
-    comparisons: tuple[ResultPair, ...] = ()
-    kept: tuple[str, ...] = ()
-    results: str = ""
+    keeps: bool = False
+    seed: int | None = None
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
         """The job from what ``asdict`` made of it."""
         variants = {name: FunctionPath(**path) for name, path in payload["variants"].items()}
-        pairs = tuple(ResultPair(**pair) for pair in payload["comparisons"])
-        return cls(**{**payload, "variants": variants, "comparisons": pairs})
+        return cls(**{**payload, "variants": variants})
 
 
 @dataclass(frozen=True, kw_only=True)

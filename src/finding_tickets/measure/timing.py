@@ -309,10 +309,11 @@ def _load_timer(job: TimeJob, code: Code, prepare: Callable[[], Replace] | None)
     folder = Path(code.folder)
     # One thread, as in counting: other programs on this machine disturb one thread less than several.
     torch.set_num_threads(1)
-    replace_functions = prepare() if prepare else dict
+    replace_functions = prepare() if prepare else None
     workload = load_workload(job.verifier, Path(job.root), folder)
     loaded = {name: load_function(path, folder) for name, path in code.variants.items()}
     gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
     # A GPU works on while the host waits for a processor, so that nothing is subtracted there.
     waited = waiting() if job.device == "cpu" else float
-    return LocalTimer(workload, replace_functions(loaded), job.device, folder, waited=waited)
+    timed = replace_functions(workload, loaded) if replace_functions else loaded
+    return LocalTimer(workload, timed, job.device, folder, waited=waited)

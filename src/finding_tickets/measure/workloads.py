@@ -66,7 +66,8 @@ class Workload:
         sweep: The points at which every variant runs; counts and sizes should vary independently.
         read: What the caller does with the result of a variant, inside the measured region.
         same: ``same(expected, actual)`` returns None where two results agree, else the difference in words.
-            By default tensors are compared exactly, within containers and dataclasses too.
+            By default tensors are compared exactly, within containers and dataclasses too. What they get
+            is plain: of a dataclass an object with its fields, and of a subclass what it holds.
         devices: How many devices a point needs; a meter that has fewer lists the point as not measured.
         memory: How many bytes of memory the device has at a point; None for all of it. With less, a run
             can end in an out-of-memory error, which the metric ``ooms`` counts.

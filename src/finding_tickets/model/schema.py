@@ -8,8 +8,7 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from finding_tickets.model.problem import Problem
-from finding_tickets.model.ticket import ImplementationReview, Ticket
+from finding_tickets.model.ticket import ImplementationReview, Problem, Ticket
 from finding_tickets.model.verification import Evidence, Verification
 
 

@@ -1,11 +1,72 @@
-"""The two kinds of document, finding tickets and implementation reviews, and what they are made of."""
+"""The two kinds of document, finding tickets and implementation reviews, and what they are made of.
+
+Records are frozen pydantic models, whose values remember where they stand in their file.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Generic, Literal, NamedTuple, TypeVar
 
-from finding_tickets.model.record import Field, Record, Span, Text
-from finding_tickets.model.vocabulary import Opinion, Outcome, Relationship, Severity, Status, squeeze
+from pydantic import BaseModel, ConfigDict
+
+from finding_tickets.errors import BadDataError
+from finding_tickets.model.vocabulary import Level, Opinion, Outcome, Relationship, Severity, Status, squeeze
+
+T = TypeVar("T")
+
+
+class Record(BaseModel):
+    """A frozen value; unknown fields are refused."""
+
+    # Validators are built on first use, so that importing the models costs next to nothing.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class Span(NamedTuple):
+    """A half-open range of byte offsets ``[start, end)`` in a file, and the line (from 1) it starts on."""
+
+    start: int
+    end: int
+    line: int
+
+
+class Text(Record):
+    """A piece of a file as it was written: ``raw`` is exactly the bytes of ``span``, decoded."""
+
+    raw: str
+    span: Span
+
+
+class Field(Text, Generic[T]):
+    """A piece of a file with the value read from it."""
+
+    value: T
+
+
+class Problem(Record):
+    """One message about one place.
+
+    ``file`` is relative to the register's root; ``line`` and ``column`` count from 1, columns in characters.
+    A column of 1 may also mean the line as a whole.
+    """
+
+    level: Level
+    rule: str
+    file: str
+    line: int
+    column: int = 1
+    message: str
+    hint: str | None = None
+
+    @property
+    def as_error(self) -> BadDataError:
+        """The error to raise where nothing can be done about it."""
+        return BadDataError(self.message, file=self.file, line=self.line, hint=self.hint)
+
+    def __str__(self) -> str:
+        """One line, the way compilers print it, so that editors can jump to the place."""
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{self.file}:{self.line}:{self.column}: {self.level} [{self.rule}] {self.message}{hint}"
 
 
 class LineRange(Record):
@@ -196,6 +257,12 @@ class Claim(Record):
     why: str | None
     tolerance: float | None
     line: int
+
+    @property
+    def text(self) -> str:
+        """The value, and where it is claimed."""
+        where = ", ".join(f"{name} {condition}" for name, condition in self.at.items())
+        return f"{self.value} where {where}" if where else self.value
 
 
 class Unmeasured(Record):

@@ -6,19 +6,21 @@ from typing import Literal
 
 from pydantic import Field as Default
 
-from finding_tickets.model.record import Record
+from finding_tickets.model.ticket import Record
 from finding_tickets.model.vocabulary import SECONDS, Verdict
 
 
 class Sample(Record):
     """What one variant cost at one point of the sweep.
 
-    ``error`` is how the variant ended where it raised; its metrics then count up to the exception.
+    ``error`` is how the variant ended where it raised; its metrics then count up to the exception. Those
+    that contain modelled numbers have ``ranges``: the least and the most, None where nobody knows.
     """
 
     at: dict[str, int]
     metrics: dict[str, int]
     error: str | None = None
+    ranges: dict[str, tuple[int, int | None]] = Default(default_factory=dict)
 
 
 class SiteLaw(Record):
@@ -54,7 +56,8 @@ class VariantResult(Record):
 class ClaimResult(Record):
     """A claim beside what was measured; ``holds`` is None where it could not be checked.
 
-    ``counterexamples`` are the points at which it fails, with the value measured there.
+    ``counterexamples`` are the points at which it fails, with the value measured there. A claim that is
+    ``modelled`` might come out otherwise on a GPU: modelled numbers decide it.
     """
 
     id: str
@@ -66,6 +69,7 @@ class ClaimResult(Record):
     expect: Literal["holds", "refuted"]
     why: str | None = None
     counterexamples: tuple[str, ...] = ()
+    modelled: bool = False
 
     @property
     def as_expected(self) -> bool:
@@ -115,7 +119,8 @@ class Times(Record):
 class ResultCheck(Record):
     """How the results of two variants compare at one point: equal, unless ``difference`` or ``skipped``.
 
-    The ``target`` is the variant whose results are expected; a point at which it raised is skipped.
+    The ``target`` is the variant whose results are expected; a point at which it raised is skipped. What it
+    returned has the ``digest``. Equal results that show nothing are ``empty``, ``None`` or ``NaN``.
     """
 
     variant: str
@@ -124,15 +129,16 @@ class ResultCheck(Record):
     at: dict[str, int]
     difference: str | None = None
     skipped: bool = False
+    digest: str = ""
+    empty: str | None = None
 
 
 class MeasuredTicket(Record):
     """What a process measured of one ticket on one meter, before any claim is judged.
 
-    ``files`` are those below the root that were imported, each with its SHA-256 as it was then, for it may be
-    edited while the measurement runs; ``imported`` are those below the folder that the variants come from.
-    ``timed_on`` is the workload's; ``times`` are taken afterwards, in
-    processes of their own.
+    ``imported`` are files below the folder that the variants come from. ``timed_on`` is the workload's, and
+    ``compares`` tells whether it compares results in its own way; ``fixed_inputs`` whether a drawn seed
+    changes nothing of what it builds. ``times`` are taken afterwards, in processes of their own.
     """
 
     meter: str
@@ -142,16 +148,17 @@ class MeasuredTicket(Record):
     variants: dict[str, VariantResult]
     agreements: tuple[ResultCheck, ...] = ()
     not_measured: tuple[NotMeasured, ...] = ()
-    files: dict[str, str] = Default(default_factory=dict)
     imported: tuple[str, ...] = ()
     timed_on: str = "cuda"
+    compares: bool = False
+    fixed_inputs: bool = False
     times: Times | None = None
 
 
 class MeasuredRun(Record):
     """What a process measured of one run of what a ticket names under ``run``.
 
-    ``sites`` are file, line, function, metric and count. ``files`` are as in a ``MeasuredTicket``.
+    ``sites`` are file, line, function, metric and count. ``imported`` is as in a ``MeasuredTicket``.
     """
 
     meter: str
@@ -162,15 +169,18 @@ class MeasuredRun(Record):
     sites: tuple[tuple[str, int, str, str, int], ...]
     unknown: tuple[str, ...]
     approximate: tuple[str, ...]
+    ranges: dict[str, tuple[int, int | None]] = Default(default_factory=dict)
     error: str | None
-    files: dict[str, str]
+    imported: tuple[str, ...]
 
 
 class Verification(Record):
     """One ticket, measured once in one environment (meter, torch, device).
 
     ``revision`` is that of the variants that name none, and None where they are those of the work tree.
-    ``timings`` are shown and not kept: evidence has none.
+    ``timings`` are shown and not kept: evidence has none. ``unseen`` is what the result may rest on and
+    nobody can check later, such as the network, each in a few words. ``clock`` are the files that read the
+    clock, as most programs do: a count that follows it differs when the run is repeated.
     """
 
     ticket: str
@@ -185,6 +195,8 @@ class Verification(Record):
     not_measured: tuple[NotMeasured, ...] = ()
     timings: tuple[Timing, ...] = ()
     revision: str | None = None
+    unseen: tuple[str, ...] = ()
+    clock: tuple[str, ...] = ()
 
     @property
     def is_settled(self) -> bool:
@@ -201,12 +213,13 @@ class Verification(Record):
 class Input(Record):
     """Something that a verification depends on.
 
-    ``value`` is the SHA-256 of a file, the commit of a revision, or a version. A subject is a variant of the
-    work tree: what was measured.
+    ``value`` is the SHA-256 of a file, the commit of a revision, or a version. That of a ``package`` is its
+    version, a digest of the files of it that were read, and their names. The other kinds are those of
+    ``ground.imports.value_of``. A subject is a variant of the work tree: what was measured.
     """
 
     name: str
-    kind: Literal["file", "commit", "version"]
+    kind: Literal["file", "commit", "version", "path", "names", "import", "no modules", "package"]
     value: str
     is_subject: bool = False
 

@@ -162,14 +162,11 @@ class Spelled(dict[str, tuple[str, ...]]):
         return dict(reversed(self.spellings))
 
 
-def spelled(words: Words) -> Spelled:
-    """Words that can be looked up by their spellings; those of a vocabulary are that as they are."""
-    return words if isinstance(words, Spelled) else Spelled(words)
-
-
 def word_for(text: str, words: Words) -> str | None:
     """The word of a vocabulary that ``text`` is a spelling of, or None."""
-    return spelled(words).by_spelling.get(squeeze(text))
+    # Those of a vocabulary can be looked up by their spellings as they are.
+    known = words if isinstance(words, Spelled) else Spelled(words)
+    return known.by_spelling.get(squeeze(text))
 
 
 AGENTS = Spelled(
@@ -210,10 +207,11 @@ _FOLDERS: Words = {
 }
 
 
-def _words(vocabulary: type[StrEnum]) -> Spelled:
-    """The words of an enumeration, with the spellings that every register knows."""
-    own = _SPELLINGS.get(vocabulary, {})
-    return Spelled({word.value: own.get(word, ()) for word in vocabulary})
+# The words of each enumeration, with the spellings that every register knows.
+_WORDS = {
+    words: Spelled({word.value: _SPELLINGS.get(words, {}).get(word, ()) for word in words})
+    for words in (Severity, Status, Outcome, Opinion)
+}
 
 
 _SUGGESTED = {
@@ -253,10 +251,10 @@ class Vocabulary:
     """
 
     id_pattern: str = ID_PATTERN
-    severities: Words = field(default_factory=lambda: _words(Severity))
-    statuses: Words = field(default_factory=lambda: _words(Status))
-    outcomes: Words = field(default_factory=lambda: _words(Outcome))
-    opinions: Words = field(default_factory=lambda: _words(Opinion))
+    severities: Words = field(default_factory=lambda: _WORDS[Severity])
+    statuses: Words = field(default_factory=lambda: _WORDS[Status])
+    outcomes: Words = field(default_factory=lambda: _WORDS[Outcome])
+    opinions: Words = field(default_factory=lambda: _WORDS[Opinion])
     folders: Words = field(default_factory=lambda: Spelled(_FOLDERS))
     agents: Words = field(default_factory=dict)
     domains: Words = field(default_factory=dict)
@@ -265,13 +263,13 @@ class Vocabulary:
     def __post_init__(self) -> None:
         # A register looks words up many thousand times: each table is prepared once.
         for name, words in vars(self).items():
-            if isinstance(words, Mapping):
-                object.__setattr__(self, name, spelled(words))
+            if isinstance(words, Mapping) and not isinstance(words, Spelled):
+                object.__setattr__(self, name, Spelled(words))
 
     @cached_property
-    def known_agents(self) -> Words:
+    def known_agents(self) -> Spelled:
         """The agents who are known by several spellings: the register's, else the usual ones."""
-        return self.agents or AGENTS
+        return Spelled(self.agents or AGENTS)
 
     def folder_of(self, path: str) -> tuple[str, str] | None:
         """The innermost folder of a path that says how its tickets stand, and what it says: one word."""

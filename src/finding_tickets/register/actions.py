@@ -22,8 +22,7 @@ from finding_tickets.documents.sections import SectionKind
 from finding_tickets.documents.source import Source, plain
 from finding_tickets.errors import BadDataError, TicketsError, UsageError
 from finding_tickets.ground.files import FileEdit
-from finding_tickets.model.problem import Problem
-from finding_tickets.model.ticket import Remediation, Ticket
+from finding_tickets.model.ticket import Problem, Remediation, Ticket
 from finding_tickets.model.vocabulary import Relationship, Status, Vocabulary, Words, squeeze, word_for
 from finding_tickets.register.disposition import check_transition, status_of
 from finding_tickets.register.editing import TITLES, DocumentEdit, touched

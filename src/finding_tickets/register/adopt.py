@@ -18,8 +18,7 @@ from finding_tickets.documents.metadata import beginnings, file_name, is_finding
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.source import plain
 from finding_tickets.ground.git import FOREIGN_FOLDERS, repository_files
-from finding_tickets.model.record import Field
-from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.ticket import Field, Ticket
 from finding_tickets.model.vocabulary import (
     ID_PATTERN,
     SUGGESTED,
@@ -34,7 +33,7 @@ from finding_tickets.register.config_schema import parse_config
 from finding_tickets.register.disposition import contradicted_folder
 from finding_tickets.register.files import File, markdown_files, read_file
 from finding_tickets.register.identifiers import numbered
-from finding_tickets.register.lookup import natural
+from finding_tickets.register.index import natural
 
 MOST_SHAPES = 4
 TEMPLATE, BY_NAME, SHAPELESS = "a template", "a README or the like", "without a ticket's shape"

@@ -84,18 +84,19 @@ def read_config(root: Path) -> Config:
 def config_from(root: Path, texts: Mapping[str, bytes]) -> Config:
     """The configuration of the register at ``root`` if its files had these contents, as at a commit."""
     for name in (CONFIG_FILE, PROJECT_FILE):
-        if name not in texts or not (config := _config(root / name, texts[name])):
-            continue
-        # Where a link leads can change while the text stays, so this is checked each time.
-        inside = os.path.realpath(root)
-        folders = {"tickets": config.tickets, "evidence": [config.evidence], "templates": [config.templates]}
-        for key, paths in folders.items():
-            for path in paths:
-                # Unlike Path.resolve, realpath does not fail where links lead in a circle.
-                if not Path(os.path.realpath(root / path)).is_relative_to(inside):
-                    raise BadDataError(f"{key}: {path} leaves the repository", file=str(root / name))
-        return config
-    return Config()
+        if name in texts and (config := _config(root / name, texts[name])):
+            break
+    else:
+        name, config = "", Config()
+    # Where a link leads can change while the text stays, so this is checked each time.
+    inside = os.path.realpath(root)
+    folders = {"evidence": [config.evidence], "templates": [config.templates]}
+    for key, paths in {**folders, **({"tickets": config.tickets} if name else {})}.items():
+        for path in paths:
+            # Unlike Path.resolve, realpath does not fail where links lead in a circle.
+            if not Path(os.path.realpath(root / path)).is_relative_to(inside):
+                raise BadDataError(f"{key}: {path} leaves the repository", file=str(root / (name or path)))
+    return config
 
 
 def is_configured(root: Path) -> str | None:

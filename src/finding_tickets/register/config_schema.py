@@ -25,9 +25,10 @@ from pydantic import (
 )
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.files import safe_name
+from finding_tickets.ground.files import LONGEST_NAME, safe_name
 from finding_tickets.model.vocabulary import Vocabulary, squeeze
 
+_LONGEST_PATH = 1000
 _VERSION = re.compile(r"\d+(\.\d+)+[a-z0-9.]*")
 _OF_RAY = {"CPU", "GPU", "memory", "object_store_memory"}
 _MORE_SPELLINGS = ("severities", "statuses", "outcomes", "opinions", "folders")
@@ -75,6 +76,8 @@ def _folders_apart(value: tuple[str, ...]) -> tuple[str, ...]:
     """Revisions that each have a folder of evidence of their own, which does not look like a file of it."""
     folders: dict[str, str] = {}
     for revision in value:
+        if not revision.isprintable():
+            raise ValueError(f"must be revisions, which can be printed, not {revision!r}")
         folder = safe_name(revision)
         other = folders.setdefault(folder, revision)
         if other != revision:
@@ -95,11 +98,21 @@ def key(must_be: str, name: str | None = None) -> Any:
     return Field(default=None, description=must_be, alias=name)
 
 
+def _path(value: str) -> str:
+    parts = value.split("/")
+    if not value.isprintable() or max(len(part.encode()) for part in parts) > LONGEST_NAME:
+        raise ValueError(f"must be a path that can be printed, with no long names, not {value[:80]!r}")
+    if len(value) > _LONGEST_PATH or ".git" in parts or value.startswith("~"):
+        raise ValueError(f"must be a path within the repository, not {value[:80]!r}")
+    return value
+
+
 Text = Annotated[str, StringConstraints(min_length=1)]
+PathText = Annotated[Text, AfterValidator(_path)]
 Texts = tuple[str, ...]
 Words = Annotated[dict[str, Texts], BeforeValidator(_table)]
 Folders = Annotated[
-    tuple[Text, ...],
+    tuple[PathText, ...],
     Field(min_length=1),
     BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
 ]
@@ -121,8 +134,8 @@ class ConfigTable(BaseModel):
 
     tickets: Folders = key("a path or a list of at least one")
     exclude: Texts = key("a list of patterns")
-    evidence: Text = key("a path")
-    templates: Text = key("a path")
+    evidence: PathText = key("a path")
+    templates: PathText = key("a path")
     meter: Literal["auto", "simulated", "cuda"] = key("one of auto, simulated, cuda")
     timeout: Seconds = key("a number of seconds above 0")
     memory: Size = key(BYTES)

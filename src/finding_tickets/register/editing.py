@@ -10,9 +10,8 @@ from finding_tickets.documents.edit.page import Page, page_of
 from finding_tickets.documents.edit.splices import Splices, spliced
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.errors import BadDataError
-from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.record import Record, Span, Text
-from finding_tickets.model.vocabulary import Vocabulary, squeeze
+from finding_tickets.model.ticket import Problem, Record, Span, Text
+from finding_tickets.model.vocabulary import Level, Vocabulary, squeeze
 
 TITLES = "section titles"
 """Stands for the titles of the sections, among the fields that a change may affect."""

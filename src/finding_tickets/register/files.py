@@ -6,6 +6,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
@@ -13,7 +14,7 @@ from finding_tickets.ground.files import relative
 from finding_tickets.model.vocabulary import Level
 
 if TYPE_CHECKING:
-    from finding_tickets.model.problem import Problem
+    from finding_tickets.model.ticket import Problem
 
 SUFFIX = ".md"
 SIDECAR = ".remediation.yaml"
@@ -55,32 +56,32 @@ class FileProblem(NamedTuple):
 
     file: str
     rule: str
-    level: Level
-    line: int = 1
     message: str = ""
+    level: Level = Level.ERROR
+    line: int = 1
 
     @property
     def record(self) -> Problem:
         """The same as a record."""
         # A list makes no record, and does without pydantic.
-        from finding_tickets.model.problem import Problem
+        from finding_tickets.model.ticket import Problem
 
         return Problem(**self._asdict())
 
 
+@dataclass
 class KnownFiles(Generic[T]):
     """What was made of files, which counts as long as each is in the state in which it was read.
 
     ``before`` is what an earlier run has kept, ``kept`` what this one has asked for and a later one may use.
     """
 
-    def __init__(self, before: Mapping[str, tuple[State, T]]) -> None:
-        self._before = before
-        self.kept: dict[str, tuple[State, T]] = {}
+    before: Mapping[str, tuple[State, T]]
+    kept: dict[str, tuple[State, T]] = field(default_factory=dict)
 
     def get(self, file: File, make: Callable[[File], T]) -> T:
         """What ``make`` makes of a file, unless that is known from before."""
-        known = self._before.get(file.path)
+        known = self.before.get(file.path)
         if known and known[0] == file.state:
             self.kept[file.path] = known
             return known[1]
@@ -122,7 +123,7 @@ def markdown_files(
     for folder in folders:
         if not folder.is_dir():
             message = "there is no such folder"
-            problems.append(problem_at(relative(root, folder), "no-folder", message, Level.WARNING))
+            problems.append(FileProblem(relative(root, folder), "no-folder", message, Level.WARNING))
             continue
         # Below a folder that no link leads to, only a file that is itself a link can be elsewhere.
         is_linked = folder.resolve() != folder
@@ -133,12 +134,12 @@ def markdown_files(
             may_leave = is_linked or os.path.islink(place)  # noqa: PTH114 - a Path takes longer
             # Where links lead in a circle, realpath gives up without a word; reading the file says it.
             if may_leave and not Path(os.path.realpath(place)).is_relative_to(root):
-                problems.append(problem_at(path, "outside-repository", "the link leaves the repository"))
+                problems.append(FileProblem(path, "outside-repository", "the link leaves the repository"))
                 continue
             file = File(path, place, state_of(place))
             if file.state and file.state.size > largest:
                 message = f"not read: {file.state.size} bytes, and largest_file is {largest}"
-                problems.append(problem_at(path, "too-large", message))
+                problems.append(FileProblem(path, "too-large", message))
             elif not path.lower().endswith(SIDECAR):
                 yield file
             elif sidecars is not None:
@@ -150,7 +151,7 @@ def _below(root: Path, folder: Path, problems: list[FileProblem]) -> Iterator[tu
 
     def report(error: OSError) -> None:
         path = relative(root, Path(error.filename))
-        problems.append(problem_at(path, UNREADABLE, f"cannot be read: {error.strerror or error}"))
+        problems.append(FileProblem(path, UNREADABLE, f"cannot be read: {error.strerror or error}"))
 
     for place, names, files in os.walk(folder, onerror=report):
         below = relative(root, Path(place))
@@ -159,7 +160,7 @@ def _below(root: Path, folder: Path, problems: list[FileProblem]) -> Iterator[tu
         for name in names:
             if Path(place, name).is_symlink():
                 message = "a linked folder is not searched"
-                problems.append(problem_at(prefix + name, "linked-folder", message, Level.NOTE))
+                problems.append(FileProblem(prefix + name, "linked-folder", message, Level.NOTE))
         names[:] = [name for name in names if not name.startswith(".")]
         for name in sorted(files):
             if name.lower().endswith((SUFFIX, SIDECAR)):
@@ -174,7 +175,7 @@ def read_file(file: File, problems: list[FileProblem]) -> bytes | None:
             # Opening what is no regular file may wait for ever.
             before = _state(path.stat())
             if before is None:
-                problems.append(problem_at(file.path, UNREADABLE, "not a regular file"))
+                problems.append(FileProblem(file.path, UNREADABLE, "not a regular file"))
                 return None
             with path.open("rb") as stream:
                 data = stream.read()
@@ -183,7 +184,7 @@ def read_file(file: File, problems: list[FileProblem]) -> bytes | None:
         reason = "it changes while it is read"
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
-    problems.append(problem_at(file.path, UNREADABLE, reason))
+    problems.append(FileProblem(file.path, UNREADABLE, reason))
     return None
 
 
@@ -199,13 +200,6 @@ def _state(status: os.stat_result) -> State | None:
     if not stat.S_ISREG(status.st_mode):
         return None
     return State(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-
-
-def problem_at(
-    path: str, rule: str, message: str, level: Level = Level.ERROR, *, line: int = 1
-) -> FileProblem:
-    """What is wrong with a file of the register."""
-    return FileProblem(path, rule, level, line, message)
 
 
 def sidecar_names(path: str, document_id: str) -> tuple[str, ...]:
@@ -231,5 +225,5 @@ def pair_sidecars(
     for path in sorted(set(sidecars).difference(pairs.values())):
         name = PurePosixPath(path).name.removesuffix(SIDECAR)
         message = f"there is no ticket {name} in this folder whose remediation this could be"
-        problems.append(problem_at(path, "remediation-sidecar", message))
+        problems.append(FileProblem(path, "remediation-sidecar", message))
     return pairs

@@ -24,8 +24,7 @@ from finding_tickets.ground.git import (
 from finding_tickets.ground.objects import read_objects
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from, folders_of
 from finding_tickets.register.files import SUFFIX
-from finding_tickets.register.index import Row, row_of
-from finding_tickets.register.lookup import natural
+from finding_tickets.register.index import Row, natural, row_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ code that reads them are unchanged. A damaged index is ignored.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,11 +18,11 @@ from functools import partial
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from finding_tickets.errors import BadDataError
+from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
 from finding_tickets.model.vocabulary import Level, Outcome, Vocabulary
@@ -35,10 +36,8 @@ from finding_tickets.register.files import (
     State,
     markdown_files,
     pair_sidecars,
-    problem_at,
     read_file,
 )
-from finding_tickets.register.lookup import find, natural
 from finding_tickets.register.staleness import (
     CodeInputs,
     CurrentVerdict,
@@ -49,8 +48,7 @@ from finding_tickets.register.staleness import (
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
-    from finding_tickets.model.problem import Problem
-    from finding_tickets.model.ticket import Claim, Remediation
+    from finding_tickets.model.ticket import Problem, Remediation
 
 CACHE = "index"
 _MOST_REGISTERS = 32
@@ -61,6 +59,8 @@ _PARSER = "pyromark"
 _CHECKSUM = 4
 """Bytes in front of an index that show whether it was damaged."""
 _MOST_PLACES = 3
+_SUGGESTIONS = 5
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +97,12 @@ class Row:
 
 
 class StatedClaim(NamedTuple):
-    """A claim of a remediation.
-
-    ``where`` names the points at which it is made, and is empty if that is every point.
-    """
+    """A claim of a remediation: what is claimed, and whether of every point."""
 
     variant: str
     metric: str
-    value: str
-    where: str = ""
-
-    @property
-    def text(self) -> str:
-        """The value, and where it is claimed."""
-        return f"{self.value} where {self.where}" if self.where else self.value
+    text: str
+    is_everywhere: bool = True
 
 
 class IndexExtras(NamedTuple):
@@ -215,7 +207,7 @@ def list_rows(
             problems += beside.problems
             if entry.section_line:
                 why = f"the ticket has a Remediation section, and {pairs[row.path]} beside it is one too"
-                problems.append(problem_at(row.path, "remediation-sidecar", why, line=entry.section_line))
+                problems.append(FileProblem(row.path, "remediation-sidecar", why, line=entry.section_line))
         rows.append(replace(row, code=beside.code) if beside.code and not row.code else row)
         if examine:
             own, other = entry.extras or IndexExtras(), beside.extras or IndexExtras()
@@ -262,19 +254,18 @@ def _read(
 
         # One that cannot be read is still the remediation of its ticket.
         record, problems = read_sidecar(data or b"", file.path)
-        extras = IndexExtras(claims=tuple(map(stated_claim, record.claims)))
+        extras = IndexExtras(claims=_stated_claims(record))
         entry = IndexEntry(code=code_inputs(record), extras=extras)
     else:
         record, problems = read_document(data or b"", file.path, vocabulary)
         entry = IndexEntry(extras=IndexExtras())
         if record is not None:
             section = record.remediation
-            claims = tuple(map(stated_claim, section.claims)) if section else ()
             examined = None
             if examine:
                 found, ignored = examine(record, data or b"", vocabulary)
                 fields = tuple(problem.model_dump(mode="json") for problem in found)
-                examined = IndexExtras(fields, ignored, claims)
+                examined = IndexExtras(fields, ignored, _stated_claims(section))
             line, at = record.id.span.line, section.span.line if section else 0
             entry = IndexEntry(row_of(record), line, at, extras=examined)
     if parsed is not None and record is not None:
@@ -288,7 +279,7 @@ def _read(
     met += problems
     ignored = ignored_rules(data or b"")
     wanted = (each for each in problems if each.level is Level.ERROR or each.rule not in ignored)
-    indexed = tuple(FileProblem(each.file, each.rule, each.level) for each in wanted)
+    indexed = tuple(FileProblem(each.file, each.rule, level=each.level) for each in wanted)
     return msgspec.structs.replace(entry, problems=indexed)
 
 
@@ -333,10 +324,9 @@ def row_of(document: Document) -> Row:
     )
 
 
-def stated_claim(claim: Claim) -> StatedClaim:
-    """A claim without the fields that only a measurement needs."""
-    where = ", ".join(f"{name} {condition}" for name, condition in claim.at.items())
-    return StatedClaim(claim.variant, claim.metric, claim.value, where)
+def _stated_claims(remediation: Remediation | None) -> tuple[StatedClaim, ...]:
+    claims = remediation.claims if remediation else ()
+    return tuple(StatedClaim(each.variant, each.metric, each.text, not each.at) for each in claims)
 
 
 def outcome_of(document: Document) -> Outcome | None:
@@ -384,7 +374,49 @@ def _duplicates(found: Iterable[tuple[Row, IndexEntry]]) -> Iterator[FileProblem
             others = list(islice(places, _MOST_PLACES))
             more = len(sharing) - 1 - len(others)
             message = f"{row.id} is also the ID of {', '.join(others)}{f' and {more} more' if more else ''}"
-            yield problem_at(row.path, "duplicate-id", message, line=line)
+            yield FileProblem(row.path, "duplicate-id", message, line=line)
+
+
+def natural(text: str) -> tuple[tuple[int, str], ...]:
+    """A key that sorts numbers within text by their value, however long: ``B2`` before ``B10``."""
+    pieces = re.split(r"([0-9]+)", text.upper())
+    # Of two numbers without leading zeros, the longer one is greater.
+    bare = (piece.lstrip("0") if at % 2 else piece for at, piece in enumerate(pieces))
+    return tuple((len(piece) if at % 2 else 0, piece) for at, piece in enumerate(bare))
+
+
+def find(named: Iterable[tuple[str, str, T]], document_id: str) -> T:
+    """What has this ID, in any case, or this path; ``named`` lists IDs, paths and what they belong to.
+
+    Raises:
+        UsageError: There is none; the hint names similar ones.
+        BadDataError: There are several; the message names their files.
+    """
+    known = list(named)
+    wanted = document_id.strip().casefold()
+    path = document_id.strip().removeprefix("./")
+    found = [each for each in known if each[0].casefold() == wanted or each[1] == path]
+    if len(found) > 1:
+        files = ", ".join(path for _, path, _ in found)
+        hint = "name one by its path, or give it another ID"
+        raise BadDataError(f"{found[0][0]} is the ID of several documents: {files}", hint=hint)
+    if not found:
+        hint = hint_for([name for name, _, _ in known], wanted)
+        raise UsageError(f"no document has the ID {document_id!r}", hint=hint)
+    return found[0][2]
+
+
+def hint_for(ids: Sequence[str], wanted: str) -> str:
+    """The hint where no document has an ID: those of ``ids`` that begin with it, or resemble it."""
+    if not ids:
+        return "the register is empty"
+    from difflib import get_close_matches
+
+    folded = {name.casefold(): name for name in ids}
+    begin = [name for name in folded if wanted and name.startswith(wanted)]
+    close = begin or get_close_matches(wanted, folded, n=_SUGGESTIONS)
+    names = [folded[name] for name in close[:_SUGGESTIONS]]
+    return f"did you mean {', '.join(names)}?" if names else "tickets list shows them all"
 
 
 def _read_index(name: str, root: Path, vocabulary: Vocabulary) -> IndexFile:

@@ -13,12 +13,10 @@ from pathlib import Path
 
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
-from finding_tickets.model.problem import Problem
-from finding_tickets.model.ticket import Remediation
+from finding_tickets.model.ticket import Problem, Remediation
 from finding_tickets.register.config import Config
 from finding_tickets.register.files import File, FileProblem, read_file, sidecar_names
-from finding_tickets.register.index import list_rows
-from finding_tickets.register.lookup import find
+from finding_tickets.register.index import find, list_rows
 from finding_tickets.register.staleness import CurrentVerdict, Verdicts, code_inputs
 
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, StringConstraints, ValidationError
 from pydantic import Field as Default
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.model.record import Record
+from finding_tickets.model.ticket import Record
 from finding_tickets.model.vocabulary import Relationship, Severity, Status
 
 Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split())), StringConstraints(min_length=1)]

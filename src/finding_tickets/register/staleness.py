@@ -1,7 +1,8 @@
-"""What the machine measured for a document, and whether that still holds: decided from digests alone.
+"""What the machine measured for a document, and whether that still holds: decided from its inputs alone.
 
-Evidence names the inputs of a verification with their digests. It is stale where one of them is another now,
-gone, or new. Nothing is planned or imported for that, and a file is read again only where its state changed.
+Evidence names the inputs of a verification: files by digest, what was looked for in vain, what answers an
+import, and what is installed. It is stale where one of them is another now. Nothing is planned or imported
+for that, and a file is read again only where its state changed.
 """
 
 from __future__ import annotations
@@ -10,20 +11,24 @@ import hashlib
 import json
 import os
 import re
+import sys
+import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
+from importlib.machinery import FrozenImporter
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground import __version__
-from finding_tickets.ground.files import fixes_folder, safe_name, verifier_path
+from finding_tickets.ground.files import fixes_folder, safe_name
+from finding_tickets.ground.imports import ABSENT, FilesView, answer, value_of
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Verdict
-from finding_tickets.register.files import File, KnownFiles, State, state_of
+from finding_tickets.register.files import File, KnownFiles, State, is_settled, state_of
 
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Remediation
@@ -31,8 +36,17 @@ if TYPE_CHECKING:
 
 TOOL = "finding-tickets"
 TORCH = "torch"
+PYTHON = "Python"
 REMEDIATION = "Remediation"
-ABSENT = hashlib.sha256(b"").hexdigest()
+OF_OLDER_VERSION = "it was recorded before data files and packages counted"
+UNREADABLE = "unreadable"
+"""Stands for the digest of a file that may not be read."""
+LARGEST_DIGEST, PART_DIGEST = 1 << 30, 1 << 26
+"""Of a file of more bytes only so many, and its size, are known."""
+BUILT_IN = frozenset(sys.builtin_module_names).union(
+    filter(FrozenImporter.find_spec, sys.stdlib_module_names)
+)
+"""The modules that are part of the program: Python finds them before it looks in any folder."""
 NO_STATEMENT = "it is no in-toto Statement of a test result"
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
@@ -54,6 +68,10 @@ class CodeInputs(NamedTuple):
     claimed: tuple[str, ...] | None = None
 
 
+Recorded = tuple[str, str, str]
+"""The name, kind and value of an input."""
+
+
 class RecordedEvidence(NamedTuple):
     """What a file of evidence says, as far as lists and staleness need it."""
 
@@ -62,9 +80,9 @@ class RecordedEvidence(NamedTuple):
     torch: str
     device: str
     revision: str | None
-    ran: bool  # if no variant was measured, nobody knows what would have been imported
     is_timed: bool  # a claim was decided by times
-    inputs: tuple[tuple[str, str, str], ...]  # name, kind (version, file or commit) and value
+    inputs: tuple[Recorded, ...]
+    unseen: tuple[str, ...] = ()  # as in a Verification
 
 
 @dataclass(frozen=True)
@@ -77,7 +95,13 @@ class CurrentVerdict:
     evidence: RecordedEvidence | None = None
     disagreement: str | None = None  # the verdicts of meters that differ
     changed: tuple[str, ...] = ()  # the inputs that made all evidence stale
+    environment: tuple[str, ...] = ()  # what is another version or build here, stale by that or not
     problem: BadDataError | None = None  # why evidence could not be read
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """What the measurement may rest on and nobody can check."""
+        return self.evidence.unseen if self.evidence else ()
 
     @cached_property
     def verification(self) -> Verification | None:
@@ -111,8 +135,9 @@ class Verdicts:
         self._root, self._folder = root, folder
         self.digests, self.evidence = KnownFiles(digests or {}), KnownFiles(evidence or {})
         self._commits: dict[str, str | None] = {}
-        # Many tickets share helpers.
-        self._digest = cache(self._digest_now)
+        # Many tickets share helpers and packages.
+        self._files = DiskFiles(root, self.digests)
+        self._installed = InstalledPackages(root, self.digests)
 
     def current(self, document_id: str, code: CodeInputs | None) -> CurrentVerdict:
         """The verdict on a document from its evidence.
@@ -127,11 +152,13 @@ class Verdicts:
             # Evidence of several meters may all be fresh, and disagree.
             file, counts = min(fresh, key=lambda each: rank(each[1]))
             disagreement = _disagreement([each for _, each in fresh])
-            return CurrentVerdict(counts.verdict, None, file, counts, disagreement)
+            other = self._installed.changes(counts.inputs) if counts.meter == "simulated" else ()
+            return CurrentVerdict(counts.verdict, None, file, counts, disagreement, environment=other)
         if found:
             # Evidence of another version of torch says least about what has changed here.
             file, nearest, changed = min(found, key=lambda each: len(each[2]))
-            return CurrentVerdict(Verdict.STALE, None, file, nearest, changed=changed)
+            other = self._installed.changes(nearest.inputs) if nearest.meter == "simulated" else ()
+            return CurrentVerdict(Verdict.STALE, None, file, nearest, changed=changed, environment=other)
         return CurrentVerdict()
 
     def recorded(
@@ -181,30 +208,27 @@ class Verdicts:
         what cannot be planned leaves no evidence.
         """
         before = {(name, kind): value for name, kind, value in evidence.inputs}
-        recorded = [name for name, kind in before if kind == "file" and name != REMEDIATION]
-        # What is simulated depends on the torch here, if there is one; a GPU may be on another machine, with
-        # its own.
-        own = evidence.meter == "simulated" and not any_torch and own_torch()
-        now: dict[tuple[str, str], str | None] = {
-            (TOOL, "version"): __version__,
-            (TORCH, "version"): own_torch() if own else evidence.torch,
-            (REMEDIATION, "file"): code.digest,
-        }
+        if (PYTHON, "version") not in before:
+            return (OF_OLDER_VERSION,)
         revisions = [name for name, kind in before if kind == "commit"]
         self.resolve(revisions)
-        now |= {(name, "commit"): self._commits[name] for name in revisions}
+        now: dict[tuple[str, str], str | None] = {
+            (TOOL, "version"): __version__,
+            (REMEDIATION, "file"): code.digest,
+            **{(name, "commit"): self._commits[name] for name in revisions},
+        }
+        changed = [key[0] for key, value in now.items() if before.get(key) != value]
+        changed += repository_changes(evidence.inputs, self._files)
         usual = [] if evidence.revision else self._usual_variants(document_id, code)
-        now |= {(name, "file"): self._digest(name) for name in sorted({*recorded, *usual})}
-        changed = [key[0] for key in {**before, **now} if before.get(key) != now.get(key)]
-        # Python would import a package in the place of a module of the same name beside it. What a plan names
-        # is loaded by its path.
-        by_path = {code.verifier or verifier_path(document_id), *code.modules, *usual}
-        modules = (name.removesuffix(".py") for name in recorded if name not in by_path)
-        changed += filter(self._exists, (f"{module}/__init__.py" for module in modules))
-        if not evidence.ran and not changed:
-            new = (path for path in self._importable(recorded, code) if path not in recorded)
-            changed += filter(self._exists, new)
-        return tuple(changed)
+        changed += [file for file in usual if (file, "file") not in before]
+        # What is simulated depends on what is installed here; a GPU may be on another machine, with its own.
+        if evidence.meter == "simulated" and not any_torch:
+            python = before[PYTHON, "version"]
+            is_near = python.split(".")[:2] == own_python().split(".")[:2]
+            changed += (
+                name for name in self._installed.changes(evidence.inputs) if not (name == PYTHON and is_near)
+            )
+        return tuple(dict.fromkeys(changed))
 
     def _usual_variants(self, document_id: str, code: CodeInputs) -> list[str]:
         """The files of the usual folder that are variants of a document without being named as such."""
@@ -213,15 +237,6 @@ class Verdicts:
             return list(filter(self._exists, (f"{folder}/{name}.py" for name in code.claimed)))
         names = (name for name in self._names(folder) if name.endswith(".py"))
         return [f"{folder}/{name}" for name in names if not name.startswith("_")]
-
-    def _importable(self, files: Iterable[str], code: CodeInputs) -> tuple[str, ...]:
-        """All paths that code could import, whether or not something is there."""
-        from finding_tickets.ground.imports import reach
-
-        def read(path: str) -> bytes | None:
-            return (self._root / path).read_bytes() if self._exists(path) else None
-
-        return reach(read, files, (module for module in code.modules if not module.endswith(".py")))
 
     @cached_property
     def _with_evidence(self) -> Collection[str]:
@@ -244,10 +259,158 @@ class Verdicts:
     def _exists(self, path: str) -> bool:
         return self._file(path).state is not None
 
-    def _digest_now(self, path: str) -> str:
-        """The SHA-256 of a file, that of nothing where there is none."""
-        file = self._file(path)
-        return self.digests.get(file, _sha256) if file.state else ABSENT
+
+class DiskFiles:
+    """The files below a folder of the disk, each looked at once; a large one is known by a part of it."""
+
+    def __init__(self, root: Path, known: KnownFiles[str] | None = None) -> None:
+        self._root, self._known = root, known or KnownFiles({})
+        self.digest, self.names = cache(self._digest), cache(self._names)
+
+    def _digest(self, path: str) -> str | None:
+        place = f"{self._root}/{path}"
+        file = File(path, place, state_of(place))
+        if file.state is None:
+            return None
+        # Within one run, many tickets rest on the same packages and data.
+        make = _sha256_kept if is_settled(file.state, time.time_ns()) else _sha256
+        return self._known.get(file, make)
+
+    def _names(self, folder: str) -> frozenset[str] | None:
+        try:
+            return frozenset(os.listdir(f"{self._root}/{folder}"))  # noqa: PTH208 - names are all it takes
+        except OSError:
+            return None
+
+
+def repository_changes(inputs: Iterable[Recorded], files: FilesView) -> Iterator[str]:
+    """The names of the inputs of a repository that are others now, gone, or hidden by what is new."""
+    given = [(name, kind, value) for name, kind, value in inputs if name != REMEDIATION]
+    known = {stem_of(name): name for name, kind, _ in given if kind == "file" and name.endswith(".py")}
+    known |= {name: value for name, kind, value in given if kind == "import"}
+    for name, kind, value in given:
+        if kind in {"commit", "version", "package", "import"} or name.startswith("/"):
+            continue
+        if (now := value_of(kind, name, value, files)) != value:
+            if kind == "no modules":
+                gone = set(value.split()).difference(now.split())
+                yield from (answer(f"{name}/{each}".lstrip("/"), files) for each in sorted(gone))
+            else:
+                yield name
+        if kind == "no modules":
+            yield from (file for stem, file in shadows(name, files).items() if stem not in known)
+    for stem, value in known.items():
+        # A file that is gone has been named.
+        if (now := answer(stem, files)) != value and (now or not value.endswith(".py")):
+            yield now or value
+
+
+def recorded_of(inputs: Iterable[Input]) -> tuple[Recorded, ...]:
+    """Inputs as lists and staleness need them."""
+    return tuple((each.name, each.kind, each.value) for each in inputs)
+
+
+def is_environment(name: str, kind: str) -> bool:
+    """Whether an input is of what is installed or outside of the repository."""
+    return kind == "package" or name.startswith("/") or name in {PYTHON, TORCH}
+
+
+def stem_of(file: str) -> str:
+    """What a file of code is looked for by: its path without the suffix, or the folder of a package."""
+    return file.removesuffix(".py").removesuffix("/__init__")
+
+
+def shadows(folder: str, files: FilesView) -> dict[str, str]:
+    """The files in a folder that an import of a standard module would find there first."""
+    names = {name.partition(".")[0] for name in files.names(folder) or ()}
+    names &= sys.stdlib_module_names - BUILT_IN
+    stems = (f"{folder}/{name}".lstrip("/") for name in sorted(names))
+    return {stem: file for stem in stems if (file := answer(stem, files)) and not file.endswith("/")}
+
+
+class InstalledPackages:
+    """What is installed beside the tool, outside of the repository at ``root``."""
+
+    def __init__(self, root: Path, known: KnownFiles[str] | None = None) -> None:
+        own = [folder for folder in sys.path if folder and not is_below(folder, f"{root}")]
+        self._folders = [*own, *(each for each in sys.path if SITE.search(f"{each}/") and each not in own)]
+        self._disk = DiskFiles(Path("/"), known)
+        self.value = cache(self._value)
+
+    def changes(self, inputs: Iterable[Recorded]) -> tuple[str, ...]:
+        """The names of what is another version or build here; what is not installed cannot be compared."""
+        changed = []
+        for name, kind, value in inputs:
+            now: str | None = value
+            if kind == "version" and name in {TORCH, PYTHON}:
+                now = own_python() if name == PYTHON else own_torch()
+            elif kind == "package":
+                now = self.value(name, tuple(value.split("\n")[2:]))
+            elif kind == "file" and name.startswith("/"):
+                now = self._disk.digest(name[1:])
+            if now and now != value:
+                changed.append(name)
+        return tuple(changed)
+
+    def _value(self, name: str, files: Sequence[str]) -> str | None:
+        """The value of a package's input now; None where nothing of it is here."""
+        bases = {top: self.base(top) for top in dict.fromkeys(file.partition("/")[0] for file in files)}
+        if not any(bases.values()):
+            return None
+        digests = {file: self._disk.digest(f"{bases[file.partition('/')[0]]}/{file}"[1:]) for file in files}
+        versions = (version_of(name, base) for base in bases.values() if base)
+        return package_value(next(filter(None, versions), ""), digests)
+
+    def base(self, top: str) -> str:
+        """The folder that a module or package on the top is imported from; empty for none."""
+        for folder in self._folders:
+            names = self._disk.names(folder[1:]) or ()
+            # A program may have the name of its package: pytest and tqdm stand in the folder of the command.
+            is_there = top in names and ("." in top or self._disk.names(f"{folder}/{top}"[1:]) is not None)
+            if is_there or f"{top}.py" in names:
+                return folder
+        spec = None
+        with suppress(ImportError, ValueError):
+            # What is installed to be edited may have a finder of its own.
+            spec = find_spec(top) if top.isidentifier() else None
+        place = Path(spec.origin) if spec and spec.origin else None
+        return str(place.parents[place.name == "__init__.py"]) if place else ""
+
+
+SITE = re.compile(r"/(?:site|dist)-packages/")
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether an absolute path is a folder or leads below it."""
+    return path == folder or path.startswith(f"{folder}/")
+
+
+def package_value(version: str, digests: Mapping[str, str | None]) -> str:
+    """The value of a package: its version, a digest of some of its files, and their names, each on a line."""
+    lines = [f"{digest or ABSENT} {file}\n" for file, digest in sorted(digests.items())]
+    return "\n".join([version, hashlib.sha256("".join(lines).encode()).hexdigest(), *sorted(digests)])
+
+
+def version_of(name: str, base: str) -> str:
+    """The version of a distribution in a folder of packages; empty where it says none."""
+    return distributions(base).get(normal(name), "")
+
+
+@cache
+def distributions(base: str) -> dict[str, str]:
+    """The versions of the distributions in a folder by their names, as the names of folders say them."""
+    found = {}
+    with suppress(OSError):
+        for entry in os.listdir(base):  # noqa: PTH208 - names are all it takes
+            if entry.endswith((".dist-info", ".egg-info")):
+                name, _, version = entry.rpartition(".")[0].partition("-")
+                found[normal(name)] = version.partition("-")[0]
+    return found
+
+
+def normal(name: str) -> str:
+    """The name of a distribution as all spellings of it are compared."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def code_inputs(remediation: Remediation | None) -> CodeInputs | None:
@@ -311,26 +474,59 @@ def _content_digest(statement: Mapping[str, Any]) -> str:
     return hashlib.sha256(plain.encode()).hexdigest()
 
 
-def input_of(descriptor: Mapping[str, Any]) -> tuple[str, str, str]:
+def input_of(descriptor: Mapping[str, Any]) -> Recorded:
     """Name, kind and value of a resource descriptor."""
-    if "annotations" in descriptor:
-        return descriptor["name"], "version", descriptor["annotations"]["version"]
-    kind = "commit" if "gitCommit" in descriptor["digest"] else "file"
-    return descriptor["name"], kind, descriptor["digest"]["gitCommit" if kind == "commit" else "sha256"]
+    name, digests, said = (descriptor.get(key, {}) for key in ("name", "digest", "annotations"))
+    if "files" in said:
+        files = (
+            f"{folder}/{file}".removeprefix("./")
+            for folder in said["files"]
+            for file in said["files"][folder].split(" / ")
+        )
+        return name, "package", "\n".join([said["version"], digests["sha256"], *sorted(files)])
+    if digests:
+        kind = "commit" if "gitCommit" in digests else "file"
+        return name, kind, digests["gitCommit" if kind == "commit" else "sha256"]
+    ((kind, value),) = said.items()
+    return name, kind, value
 
 
 def resource(given: Input) -> dict[str, Any]:
-    """A resource descriptor: by digest, by commit, or by version where there is nothing to digest."""
-    if given.kind == "version":
-        return {"name": given.name, "annotations": {"version": given.value}}
-    return {"name": given.name, "digest": {"gitCommit" if given.kind == "commit" else "sha256": given.value}}
+    """A resource descriptor: by digest, by commit, or in words where there is nothing to digest."""
+    if given.kind == "package":
+        version, digest, *files = given.value.split("\n")
+        folders: dict[str, str] = {}
+        for file in files:
+            folder, _, name = file.rpartition("/")
+            folders[folder or "."] = " / ".join(filter(None, [folders.get(folder or "."), name]))
+        said = {"version": version, "files": folders}
+        return {"name": given.name, "digest": {"sha256": digest}, "annotations": said}
+    if given.kind in {"file", "commit"}:
+        kind = "gitCommit" if given.kind == "commit" else "sha256"
+        return {"name": given.name, "digest": {kind: given.value}}
+    return {"name": given.name, "annotations": {given.kind: given.value}}
+
+
+@lru_cache(maxsize=4096)
+def _sha256_kept(file: File) -> str:
+    return _sha256(file)
 
 
 def _sha256(file: File) -> str:
+    """The SHA-256 of a file; of a large one that of its beginning and its size."""
+    digest = hashlib.sha256()
+    size = file.state.size if file.state else 0
     try:
-        return hashlib.sha256(Path(file.place).read_bytes()).hexdigest()
-    except OSError as error:
-        raise BadDataError(f"cannot be read: {error.strerror}", file=file.path) from None
+        with Path(file.place).open("rb") as stream:
+            left = size if size <= LARGEST_DIGEST else PART_DIGEST
+            while left > 0 and (chunk := stream.read(min(left, 1 << 20))):
+                digest.update(chunk)
+                left -= len(chunk)
+    except OSError:
+        return UNREADABLE
+    if size > LARGEST_DIGEST:
+        digest.update(str(size).encode())
+    return digest.hexdigest()
 
 
 def _read_recorded(file: File) -> RecordedEvidence:
@@ -346,9 +542,9 @@ def _read_recorded(file: File) -> RecordedEvidence:
             torch=done["torch"],
             device=done["device"],
             revision=done.get("revision"),
-            ran=bool(done["variants"]),
             is_timed=any(metric == SECONDS and holds is not None for metric, holds in claims),
             inputs=tuple(map(input_of, [*statement["subject"], *predicate["configuration"]])),
+            unseen=tuple(done.get("unseen", ())),
         )
     except (OSError, ValueError) as error:
         why = str(error)
@@ -362,6 +558,11 @@ def _read_recorded(file: File) -> RecordedEvidence:
 def rank(done: RecordedEvidence | Verification) -> tuple[bool, bool, bool]:
     """To sort by, what counts most first: what decides, then a real GPU's, then of the tool's own torch."""
     return done.verdict is Verdict.INCONCLUSIVE, done.meter != "cuda", done.torch != own_torch()
+
+
+def own_python() -> str:
+    """The version of the Python that the tool runs on."""
+    return ".".join(map(str, sys.version_info[:3]))
 
 
 @cache

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from finding_tickets.gate.audit import Audited, Fate
 from finding_tickets.gate.check import Judged
-from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.ticket import Problem
+from finding_tickets.model.vocabulary import Level
 from finding_tickets.report.text import COLOURS, INDENT, Styled, Styler, aligned, fields_of, printable
 
 LEVELS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "dim"}
@@ -80,7 +81,8 @@ def audit_item(audited: Audited) -> dict[str, object]:
         }
         for one in audited.tried
     ]
-    return {"ticket": audited.document.id.value, **fields_of(audited, "subject", "reason"), "tried": tried}
+    about = fields_of(audited, "subject", "reason", "note")
+    return {"ticket": audited.document.id.value, **about, "tried": tried}
 
 
 def audit_lines(audited: Audited, style: Styler) -> Iterator[str]:
@@ -91,6 +93,8 @@ def audit_lines(audited: Audited, style: Styler) -> Iterator[str]:
         return
     caught = sum(one.fate is Fate.CAUGHT for one in audited.tried)
     yield f"{name}  {caught} of {len(audited.tried)} cheats in the place of {audited.subject} caught"
+    if audited.note:
+        yield f"{INDENT}{style('note', 'dim')} {printable(audited.note)}"
     rows = []
     for one in audited.tried:
         more = f" and {len(one.by) - SHOWN} more" if len(one.by) > SHOWN else ""

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from finding_tickets.importers.drafts import words
-from finding_tickets.model.problem import Level, Problem
+from finding_tickets.model.ticket import Problem
+from finding_tickets.model.vocabulary import Level
 from finding_tickets.report.sarif import VERDICTS, code_of
 from finding_tickets.report.status import StatusReport
+from finding_tickets.report.text import printable
 
 MOST = 10
 """Annotations of a kind that GitHub shows of a step."""
@@ -26,8 +28,8 @@ _IN_PROPERTY = {**_IN_MESSAGE, **str.maketrans({":": "%3A", ",": "%2C"})}
 
 def annotation(problem: Problem) -> str:
     """``::error file=...,line=...,col=...,title=RULE::message``."""
-    file, title = problem.file.translate(_IN_PROPERTY), problem.rule.translate(_IN_PROPERTY)
-    message = problem.message
+    file, title = (printable(text).translate(_IN_PROPERTY) for text in (problem.file, problem.rule))
+    message = printable(problem.message)
     if len(message) > LONGEST_MESSAGE:
         message = message[: LONGEST_MESSAGE - 1] + "\u2026"
     said = f"{message} ({problem.hint})" if problem.hint else message

@@ -26,9 +26,7 @@ import pyromark
 from markupsafe import Markup
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError, RevisionError
-from finding_tickets.ground.checkouts import Checkouts
-from finding_tickets.ground.git import GitError, ask_bytes
+from finding_tickets.errors import BadDataError
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.charts import Chart, charts
 from finding_tickets.report.rows import ReportRow
@@ -164,8 +162,11 @@ def code_diff(places: Mapping[str, str], root: Path) -> CodeDiff | None:
     fix = next((name for name in (*NEXT_BEST, *places) if name in places and name != BEFORE), None)
     if BEFORE not in places or fix is None:
         return None
-    before, after = (_code_lines(places[name], root) for name in (BEFORE, fix))
-    if before is None or after is None:
+    sources = Sources(root)
+    before, after = (
+        sources.lines(places[name].partition(":")[0], revision_of(places[name])) for name in (BEFORE, fix)
+    )
+    if not (before and after):
         return None
     hunks = []
     for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(CONTEXT):
@@ -186,36 +187,19 @@ def revision_of(place: str) -> str:
     return place.partition(":")[2].partition("@")[2]
 
 
-def _code_lines(place: str, root: Path) -> list[str] | None:
-    """The lines of a file of the repository, at the revision that the place states; None for any other."""
-    file, revision = place.partition(":")[0], revision_of(place)
-    try:
-        # A ticket may name any path, and a link may lead anywhere.
-        path = (root / file).resolve()
-        if not path.is_relative_to(root.resolve()):
-            return None
-        if revision:
-            commit = Checkouts(root).revision(revision).commit
-            data = ask_bytes(root, "cat-file", "blob", f"{commit}:./{file}")
-        else:
-            data = path.read_bytes()
-    except (OSError, ValueError, GitError, RevisionError):
-        return None
-    return data.decode(errors="replace").splitlines()
-
-
+@dataclass
 class DocumentSection:
     """One document of the page, looked up as the template asks for it."""
 
-    def __init__(self, page: ReportPage, row: ReportRow, anchor: str) -> None:
-        self.page, self.row, self.anchor = page, row, anchor
-        self._facts = page.report.facts
+    page: ReportPage
+    row: ReportRow
+    anchor: str
 
     @property
     def text(self) -> Markup | None:
         """What the document says; None where it is gone by now."""
         try:
-            text = (self._facts.root / self.row.path).read_bytes().decode(errors="replace")
+            text = (self.page.report.facts.root / self.row.path).read_bytes().decode(errors="replace")
         except OSError:
             return None
         resolve = self.page.resolver(self.row.path)
@@ -229,7 +213,7 @@ class DocumentSection:
     @property
     def difference(self) -> CodeDiff | None:
         """The code as it was found against the fix."""
-        return code_diff(self._places, self._facts.root)
+        return code_diff(self._places, self.page.report.facts.root)
 
     @property
     def sites(self) -> Sequence[tuple[str, Sequence[SourceLine], Sequence[SourceLine]]]:
@@ -257,14 +241,14 @@ class DocumentSection:
     def _places(self) -> dict[str, str]:
         """Where each variant lives, as ``module:function`` or that and ``@REV``; none if that is unclear."""
         with suppress(BadDataError):
-            return places_of(self.document, self._facts.root) if self.document else {}
+            return places_of(self.document, self.page.report.facts.root) if self.document else {}
         return {}
 
     @cached_property
     def document(self) -> Document | None:
         """All of it; looked for only where the index knows of a verifier or of evidence."""
-        known = self.row.verification or self._facts.has_verifier(self.row.stated)
-        return self._facts.document(self.row.stated) if known else None
+        known = self.row.verification or self.page.report.facts.has_verifier(self.row.stated)
+        return self.page.report.facts.document(self.row.stated) if known else None
 
 
 class ReportPage:

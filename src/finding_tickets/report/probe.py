@@ -1,20 +1,23 @@
-"""What a probe found: as text, as JSON, and as the draft of a ticket about one of its lines."""
+"""What a probe found, or a trace tells: as text, as JSON, and as the draft of a ticket about a line."""
 
 from __future__ import annotations
 
 import ast
+import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from finding_tickets.errors import UsageError
-from finding_tickets.measure.tasks import ONCE
+from finding_tickets.claims.check import ONCE
+from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.report.text import (
     INDENT,
+    MODELLED,
+    SYNCS,
     Styler,
     TextSection,
     counted,
@@ -24,6 +27,7 @@ from finding_tickets.report.text import (
     single_line,
 )
 from finding_tickets.verify.probing import CallingLine, Probed, ProbedSite
+from finding_tickets.verify.recorded import TracedRun
 
 if TYPE_CHECKING:
     from finding_tickets.register.new import Draft
@@ -34,6 +38,7 @@ MOST_LINES = 12
 LEAST_ROOM = 16
 """Characters of a statement, before it goes to a line of its own."""
 WORDS = {
+    "drains": "drains",
     "device_syncs": "waits for the device",
     "stream_syncs": "waits",
     "event_syncs": "waits for an event",
@@ -43,7 +48,7 @@ WORDS = {
 }
 """What a line does, in short; other metrics are copies."""
 COPIES = frozenset(("d2h", "h2d", "p2p", "d2d"))
-TOTALS = ("syncs", "implicit_syncs", "hazards", "d2h", "h2d", "p2p", "launches", "peak_bytes")
+TOTALS = ("drains", "syncs", "implicit_syncs", "hazards", "d2h", "h2d", "p2p", "launches", "peak_bytes")
 """The metrics of the whole run that are shown unless all are."""
 EFFECTS = {
     "device_syncs": ("waits for the whole device", "syncs"),
@@ -59,6 +64,8 @@ EFFECTS = {
 }
 """What a line does, by the metric that it makes count, and the metrics of the whole run that get better with
 it."""
+COMPARED = ("device_syncs", "stream_syncs", "event_syncs", "d2h", "h2d", "p2p", "d2d", "allocations")
+"""What both can tell of a line: a trace has no hazards, and where the host may block depends on the run."""
 CATEGORIES = {"hazards": "Race condition / concurrency", "allocations": "Memory leak / resource issue"}
 USUAL_CATEGORY = "Performance bottleneck"
 SEVERITY = "P2"
@@ -78,19 +85,28 @@ class ProbedRow:
 
     @property
     def is_light(self) -> bool:
-        """Whether the line only allocates."""
-        return self.sites[0].what == "allocations"
+        """Whether the line only allocates, which the driver may have to serve."""
+        what = [site.what for site in self.sites]
+        return what in (["allocations"], ["implicit_syncs", "allocations"])
 
     def effects(self, *, allocations: bool) -> str:
-        """What the line does and how often: ``waits 5x, copies d2h``."""
+        """What the line does and how often: ``drains 5x, copies d2h``."""
         said, before = [], ""
+        costs = {site.what: site.cost for site in self.sites}
         for site in self.sites:
             if site.what == "allocations" and not (allocations or self.is_light):
+                continue
+            # What drains waits: a line that also waits without draining says both.
+            if site.what in SYNCS and site.cost == costs.get("drains"):
+                continue
+            # A line that waits may as well wait for the driver.
+            if site.what == "implicit_syncs" and SYNCS & costs.keys() and not allocations:
                 continue
             cost = str(site.cost)
             times = f"{cost}x" if re.fullmatch(r"\d+(\.\.\d+)?", cost) else f"{cost} times"
             times = f"({cost})" if site.cost.growth and times[-1] != "x" else times
             word = WORDS.get(site.what) or f"copies {site.what}"
+            times += f" for {site.waited / 1000:.3g} ms" if site.waited else ""
             said.append(word if times == before else f"{word} {times}")
             before = times
         return ", ".join(said)
@@ -121,7 +137,8 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
     """
     runs = f", {len(probed.points)} points" if len(probed.points) > 1 else ""
     title = style(printable(probed.target), "bold")
-    yield f"{title}  {probed.meter} {probed.device}, torch {probed.torch}{runs}"
+    torch = f", torch {probed.torch}" if probed.torch else ""
+    yield f"{title}  {probed.meter} {probed.device}{torch}{runs}"
     for calls in probed.calls[:1]:
         first = {0: "", 1: " after the first"}.get(calls.apart, f" after the first {calls.apart}")
         yield f"{INDENT}per call, in {counted(calls.counted, 'call')}{first}"
@@ -207,8 +224,9 @@ def doubts(probed: Probed, *, verbose: bool = False) -> Iterator[str]:
     # An operation without a cost makes every total a lower bound.
     if probed.unknown:
         yield f"operations of unknown cost, which are not counted: {', '.join(probed.unknown)}"
-    if probed.approximate and verbose:
-        yield f"launches and memory are modelled only, for {', '.join(probed.approximate)}"
+    if probed.approximate:
+        some = ", ".join(probed.approximate) if verbose else counted(len(probed.approximate), "operation")
+        yield f"{MODELLED} is modelled: libraries choose kernels or workspaces of {some}"
     # What pytest prints of a test is here in other words.
     if probed.printed and probed.kind != "test" and verbose:
         yield f"the target printed {probed.printed} bytes, which are not shown"
@@ -232,11 +250,12 @@ def probe_item(probed: Probed) -> dict[str, Any]:
                 "called_from": [vars(caller) for caller in site.called_from],
                 "set_up": row.is_set_up,
                 **fields_of(site.cost, *costs),
+                **({"waited": site.waited} if probed.kind == "trace" else {}),
             }
             for row in rows_of(probed)
             for site in row.sites
         ],
-        "metrics": {name: fields_of(cost, *costs) for name, cost in probed.metrics.items()},
+        "metrics": {name: fields_of(cost, *costs, "ranges") for name, cost in probed.metrics.items()},
         **fields_of(probed, "errors", "not_measured", "unknown", "approximate", "printed"),
         "calls": [fields_of(calls, "counted", "apart", "differ") for calls in probed.calls],
     }
@@ -244,6 +263,8 @@ def probe_item(probed: Probed) -> dict[str, Any]:
 
 def site_of(probed: Probed, wanted: str) -> ProbedSite:
     """The heaviest site of the line of code that its number or ``file:line`` names.
+
+    Of a line that drains it is how it waits: that can be claimed of real GPUs too.
 
     Raises:
         UsageError: There is no such site, or the target did not run to its end.
@@ -255,12 +276,12 @@ def site_of(probed: Probed, wanted: str) -> ProbedSite:
     # A longer number is none.
     number = int(wanted) if re.fullmatch("[0-9]{1,9}", wanted) else 0
     rows = rows_of(probed)
-    places = (row.sites[0] for row in rows if f"{row.sites[0].file}:{row.sites[0].line}" == wanted)
-    named = rows[number - 1].sites[0] if 0 < number <= len(rows) else next(places, None)
+    places = (row for row in rows if f"{row.sites[0].file}:{row.sites[0].line}" == wanted)
+    named = rows[number - 1] if 0 < number <= len(rows) else next(places, None)
     if named is None:
         known = f"1 to {len(rows)}, or file:line" if rows else "the target has none"
         raise UsageError(f"--draft {wanted}: there is no such line", hint=known)
-    return named
+    return next(site for site in named.sites if site.what != "drains")
 
 
 @dataclass(frozen=True)
@@ -382,3 +403,127 @@ def code_around(root: Path, site: ProbedSite | CallingLine) -> tuple[str, str | 
         first, last = max(first, site.line - AROUND), min(last, site.line + AROUND)
     quote = "\n".join([f"# {site.file}:{first}-{last}", *lines[first - 1 : last]])
     return quote, innermost.name if innermost else None
+
+
+@dataclass(frozen=True)
+class PlaceBeside:
+    """What one place does by a trace and by a probe: how often, None where only the other one has it.
+
+    ``line`` is 0 where the trace names functions only: all lines of the function are then one place.
+    """
+
+    file: str
+    line: int
+    function: str
+    what: str
+    recorded: int | None
+    probed: str | None
+
+
+def probe_beside(path: Path) -> Mapping[str, Any]:
+    """The item of a probe's JSON.
+
+    Raises:
+        BadDataError: The file has none.
+    """
+    try:
+        envelope = json.loads(path.read_text(encoding="utf-8"))
+        (item,) = envelope["data"]
+        if envelope["kind"] != "probe" or not all(
+            {"file", "line", "what"} <= {*site} for site in item["sites"]
+        ):
+            raise ValueError("another kind of data")
+        return dict(item)
+    except OSError as error:
+        raise BadDataError(f"cannot be read: {error.strerror}", file=str(path)) from None
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        hint = "made by: tickets probe TARGET --format json"
+        raise BadDataError(f"not the JSON of a probe: {error}", file=str(path), hint=hint) from None
+
+
+def places_beside(traced: TracedRun, item: Mapping[str, Any]) -> list[PlaceBeside]:
+    """The places of a trace and of a probe, those that both have first.
+
+    Files are the same if one path ends in the other: a trace cuts the entries of ``sys.path`` off.
+    """
+    what_counts = [what for what in COMPARED if what != "allocations" or traced.has_memory]
+    probed: dict[tuple[str, int, str, str], list[str]] = {}
+    for site in item["sites"]:
+        if site["what"] in what_counts:
+            line = site["line"] if traced.has_lines else 0
+            key = (str(site["file"]), line, str(site.get("function", "")), str(site["what"]))
+            probed.setdefault(key, []).append(str(site.get("law") or site.get("values", [0])[0]))
+    texts = {key: " + ".join(counts) for key, counts in probed.items()}
+    recorded: dict[tuple[str, int, str, str], int] = {}
+    for each in traced.probed.sites:
+        if each.what in what_counts:
+            place = each.file, each.line if traced.has_lines else 0, each.function, each.what
+            recorded[place] = recorded.get(place, 0) + each.cost.values[0]
+    found = []
+    for place, count in recorded.items():
+        same = next((key for key in texts if _is_same(place, key)), None)
+        found.append(PlaceBeside(*place, count, texts.pop(same) if same else None))
+    found += [PlaceBeside(*place, None, text) for place, text in texts.items()]
+    return sorted(found, key=lambda each: (each.recorded is None, each.probed is None))
+
+
+def _is_same(recorded: tuple[str, int, str, str], probed: tuple[str, int, str, str]) -> bool:
+    longer, shorter = sorted((f"/{recorded[0]}", f"/{probed[0]}"), key=len, reverse=True)
+    # Newer versions of Python tell the class before the name of a method.
+    functions = (each.rpartition(".")[2] for each in (recorded[2], probed[2]))
+    return longer.endswith(shorter) and len({*functions}) == 1 and recorded[1::2] == probed[1::2]
+
+
+def trace_lines(
+    traced: TracedRun, places: Sequence[PlaceBeside] | None, style: Styler, width: int, *, verbose: bool
+) -> Iterator[str]:
+    """The lines that wait, copy or allocate on the recorded GPU, and those of a probe beside them."""
+    if traced.has_stacks:
+        yield from probe_lines(traced.probed, style, width, verbose=verbose)
+        if not traced.has_lines:
+            yield f"{INDENT}a line is where its function begins: the trace names no others"
+    else:
+        (title, *_), *_, total = [[each] for each in probe_lines(traced.probed, style, width)]
+        yield from (title, f"{INDENT}no lines: recorded without with_stack=True", *total)
+    if verbose:
+        yield f"{INDENT}{traced.calls} calls of ATen, {traced.distinct} distinct"
+        yield from (f"{INDENT}{text}" for text in (*traced.sums, *traced.left_out))
+    # Its sums are above; of all else than the shares and what is refuted, the reasons are for -v.
+    for number, block in enumerate("\n".join(traced.agreement).split("\n\n") if traced.agreement else ()):
+        if verbose or number < 2 or block.startswith("refuted"):
+            yield from ("", *block.strip("\n").splitlines()[: None if verbose or number else 2])
+    if places is None:
+        return
+    groups = [
+        ("both", [each for each in places if None not in (each.recorded, each.probed)]),
+        ("only the trace", [each for each in places if each.probed is None]),
+        ("only the probe", [each for each in places if each.recorded is None]),
+    ]
+    for name, members in groups:
+        rows = [
+            (
+                f"{each.file}:{each.line}" if each.line else each.file,
+                each.function,
+                WORDS.get(each.what) or f"copies {each.what}",
+                ", ".join(
+                    f"{word} {count}x"
+                    for word, count in (("recorded", each.recorded), ("probed", each.probed))
+                    if count is not None
+                ),
+            )
+            for each in (members if verbose else members[:MOST_LINES])
+        ]
+        more = f", of which {len(rows)} are shown" if len(rows) < len(members) else ""
+        yield from section_lines(TextSection(f"{name} ({len(members)}{more})", rows), style, width)
+
+
+def trace_item(traced: TracedRun, places: Sequence[PlaceBeside] | None) -> dict[str, Any]:
+    """The trace as an item of a JSON output."""
+    names = ("has_stacks", "has_lines", "has_memory", "calls", "distinct", "sums", "left_out")
+    return {
+        **fields_of(traced.probed, "target", "device"),
+        **fields_of(traced, *names),
+        **{name: value for name, value in probe_item(traced.probed).items() if name in {"sites", "metrics"}},
+        "agreement": traced.compared,
+        "beside": None if places is None else [asdict(each) for each in places],
+    }

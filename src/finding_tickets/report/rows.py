@@ -15,7 +15,7 @@ from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.text import AFTER, BEFORE, LawChange, law_changes, printable
 
 if TYPE_CHECKING:
-    from finding_tickets.model.problem import Problem
+    from finding_tickets.model.ticket import Problem
     from finding_tickets.model.verification import Verification
 
 REVIEW = "review"
@@ -179,7 +179,7 @@ def row_of(
         """What is claimed at every point; where nothing is, all claims with their points."""
         about = [claim for claim in extras.claims if (claim.variant, claim.metric) == (variant, metric)]
         # A claim for all points says more than those for some.
-        everywhere = [claim.text for claim in about if not claim.where]
+        everywhere = [claim.text for claim in about if claim.is_everywhere]
         return " and ".join(everywhere) or "; ".join(claim.text for claim in about) or None
 
     metrics = dict.fromkeys(each.metric for each in extras.claims if each.variant in {BEFORE, AFTER})
@@ -199,7 +199,7 @@ def row_of(
 
 def _problem(fields: Mapping[str, Any]) -> Problem:
     # Few registers have a document that contradicts itself: the others' reports load no pydantic.
-    from finding_tickets.model.problem import Problem
+    from finding_tickets.model.ticket import Problem
 
     return Problem.model_validate(fields)
 

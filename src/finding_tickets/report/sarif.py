@@ -17,7 +17,7 @@ from urllib.parse import quote
 from finding_tickets.ground import __version__
 from finding_tickets.lint.page import entry_text, explanations
 from finding_tickets.lint.rules import RULES
-from finding_tickets.model.problem import Problem
+from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import STEPS, Profile, StatusReport

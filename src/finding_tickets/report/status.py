@@ -43,7 +43,7 @@ from finding_tickets.report.text import (
 )
 
 if TYPE_CHECKING:
-    from finding_tickets.model.problem import Problem
+    from finding_tickets.model.ticket import Problem
     from finding_tickets.model.verification import ClaimResult
     from finding_tickets.report.matrix import VerdictMatrix
 

@@ -33,8 +33,12 @@ MARKS = {True: "holds", False: "false", None: "open"}
 BEFORE = "found"
 AFTER = "fix"
 NO_LAW = "no law"
+MODELLED = "~"
 WAITING = frozenset(
-    ("stream_syncs", "event_syncs", "device_syncs", "implicit_syncs", "h2d", "d2h", "d2d", "p2p", "hazards")
+    (
+        *("drains", "stream_syncs", "event_syncs", "device_syncs", "implicit_syncs"),
+        *("h2d", "d2h", "d2d", "p2p", "hazards"),
+    )
 )
 """The metrics whose source lines are shown whole; those that allocate only where the memory decides."""
 MEMORY = frozenset(
@@ -69,9 +73,16 @@ MOST_METRICS, MOST_LINES, MOST_CLAIMS, LONGEST_REASON = 5, {BEFORE: 4, AFTER: 3}
 LARGEST_SOURCE = 4 << 20
 """Bytes of the largest file whose lines are looked up: source is smaller."""
 
-# Control and format characters, surrogates and line separators steer a terminal or reorder its text.
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_KEPT = frozenset("\n\t\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}")
+STEERING = re.compile(
+    "\r(?!\n)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001345f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
+)
+"""Control and format characters, surrogates and line separators: they steer a terminal or reorder its text.
+
+Line ends, tabs and the two joiners are none of them; a carriage return alone would write over the line.
+"""
+_STEERING_OR_STYLE = re.compile(rf"(\x1b\[[0-9;]*m)|{STEERING.pattern}")
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---(?:\n|\Z)", re.DOTALL)
 _COMMENT_OR_RULE = re.compile(r"<!--.*?-->|^---$", re.DOTALL | re.MULTILINE)
 
@@ -111,13 +122,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def printable(text: str) -> str:
-    """``text`` with a ``?`` for each character that steers a terminal; tabs and line ends stay."""
+def printable(text: str, *, styled: bool = False) -> str:
+    """``text`` with a ``?`` for each character that steers a terminal; tabs and line ends stay.
+
+    Where a text is ``styled``, so do colours: its foreign parts went through here before they got one.
+    """
     if text.isprintable():
         return text
-    # A carriage return alone would write over the line.
-    shown = text.replace("\r\n", "\n")
-    return "".join("?" if category(char) in _UNSEEN and char not in _KEPT else char for char in shown)
+    return _STEERING_OR_STYLE.sub(lambda at: at[1] or "?", text) if styled else STEERING.sub("?", text)
 
 
 def single_line(text: str) -> str:
@@ -229,7 +241,9 @@ def law_of(variant: VariantResult | None, metric: str) -> str | None:
     """The law of a metric, else what is known instead; None where the variant was not measured by it."""
     if variant is None or not any(metric in sample.metrics for sample in variant.samples):
         return None
-    return variant.laws.get(metric) or variant.growth.get(metric) or NO_LAW
+    law = variant.laws.get(metric) or variant.growth.get(metric) or NO_LAW
+    # What libraries choose is in these numbers, or estimates of other kinds.
+    return f"{MODELLED}{law}" if any(metric in sample.ranges for sample in variant.samples) else law
 
 
 def law_changes(verification: Verification) -> Iterator[LawChange]:
@@ -258,15 +272,15 @@ def deciding_changes(verification: Verification) -> list[LawChange]:
     """What tells the finding: the laws that the fix changed and that are not 0; else all."""
     changes = list(law_changes(verification))
     deciding = [each for each in changes if each.before != each.after and each.text != "0"] or changes
-    return [_in_words(each, verification.claims) for each in deciding]
-
-
-def _in_words(change: LawChange, claims: Iterable[ClaimResult]) -> LawChange:
-    """Without a law its range alone, or of the fix a bound that is claimed of all points and holds."""
-    before, after = (law and law.removeprefix(f"{NO_LAW}, ") for law in (change.before, change.after))
-    about = [each for each in claims if (each.variant, each.metric) == (AFTER, change.metric) and each.holds]
-    bounds = (each.claimed for each in about if each.claimed[:1] == "<" and " where " not in each.claimed)
-    return LawChange(change.metric, before, after if after == change.after else next(bounds, after))
+    held = [claim for claim in verification.claims if claim.variant == AFTER and claim.holds]
+    told = []
+    for each in deciding:
+        # Without a law its range alone, or of the fix a bound that is claimed of all points and holds.
+        before, after = (law and law.replace(f"{NO_LAW}, ", "") for law in (each.before, each.after))
+        claimed = (claim.claimed for claim in held if claim.metric == each.metric)
+        bounds = (bound for bound in claimed if bound[:1] == "<" and " where " not in bound)
+        told.append(LawChange(each.metric, before, after if after == each.after else next(bounds, after)))
+    return told
 
 
 def brief_reason(verification: Verification) -> str:
@@ -304,6 +318,8 @@ def brief_sections(verification: Verification, code_at: CodeAt | None = None) ->
     """Half a screen: what changed, the lines that cost it, how many claims hold, and those to look at."""
     yield _change_section(verification)
     yield TextSection("", [*_lines_that_matter(verification, code_at)], is_cut=True)
+    if verification.unseen:
+        yield TextSection(f"rests on what nobody can check later: {'; '.join(verification.unseen)}", ())
     is_false = verification.verdict in {Verdict.REFUTED, Verdict.FAILED}
     noted = [
         claim
@@ -335,7 +351,7 @@ def _lines_that_matter(verification: Verification, code_at: CodeAt | None) -> It
     """The lines of ``found`` and ``fix`` at which what decides grows, or else that wait or copy."""
     metrics = [each.metric for each in deciding_changes(verification)]
     what = WAITING.intersection(metric.removesuffix("_bytes") for metric in metrics)
-    what |= SYNCS if "syncs" in metrics or "drains" in metrics else set()
+    what |= SYNCS if "syncs" in metrics else set()
     what |= {"allocations"} if MEMORY.intersection(metrics[:1]) else set()
     variants = {
         name: verification.variants[name] for name in (BEFORE, AFTER) if name in verification.variants
@@ -384,6 +400,8 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
         TextSection("where claims fail", failures),
         *lines.values(),
         TextSection("not measured", left_out),
+        TextSection("rests on what nobody can check later", [(what,) for what in verification.unseen]),
+        TextSection("reads the clock", [(name,) for name in verification.clock]),
     )
     return (section for section in sections if section.rows)
 
@@ -481,19 +499,19 @@ def summary_lines(verifications: Iterable[Verification], style: Styler, width: i
 
 
 class Sources:
-    """Lines of files below ``root``, each file read once."""
+    """Lines of files below ``root``, each file read once; ``lines`` takes a file and its revision, if any."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
         # Sites come file by file, so few files have to be kept.
-        self._lines = lru_cache(maxsize=64)(self._read)
+        self.lines = lru_cache(maxsize=64)(self._read)
 
     def line(self, file: str, number: int, revision: str = "") -> str:
         """The line ``number`` (from 1) of a file without the blanks around it; empty where there is none.
 
         At a revision it is that of the file as it is there.
         """
-        lines = self._lines(file, revision)
+        lines = self.lines(file, revision)
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
     def of(self, remediation: Remediation | None) -> CodeAt:
@@ -503,24 +521,23 @@ class Sources:
         return lambda variant, file, number: self.line(file, number, at.get(variant, ""))
 
     def _read(self, file: str, revision: str) -> tuple[str, ...]:
+        """The lines of a file, at a revision or as it is; none where it cannot be read or is elsewhere."""
+        data = b""
         if revision:
             from finding_tickets.ground.git import GitError, ask_bytes
 
             # What begins like an option is no revision.
             name = f"{revision.lstrip('-')}:./{file}"
-            with suppress(GitError):
-                return tuple(
-                    ask_bytes(self._root, "cat-file", "blob", name).decode(errors="replace").split("\n")
-                )
-            return ()
-        try:
-            path = (self._root / file).resolve()
-            # A site may name anything: a file of a library, or `<string>`.
-            if not path.is_relative_to(self._root) or path.stat().st_size > LARGEST_SOURCE:
-                return ()
-            return tuple(path.read_text(encoding="utf-8", errors="replace").split("\n"))
-        except (OSError, ValueError):
-            return ()
+            with suppress(GitError, ValueError):
+                data = ask_bytes(self._root, "cat-file", "blob", name)
+        else:
+            with suppress(OSError, ValueError):
+                path = (self._root / file).resolve()
+                # A site may name anything: a file of a library, or `<string>`.
+                if path.is_relative_to(self._root) and path.stat().st_size <= LARGEST_SOURCE:
+                    data = path.read_bytes()
+        text = data.decode(errors="replace").replace("\r\n", "\n")
+        return tuple(text.removesuffix("\n").split("\n")) if text else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -651,11 +668,9 @@ def _remediation_sections(entry: MeasuredDocument) -> Iterator[TextSection]:
     yield TextSection("Code", [(name, place) for name, place in code.items() if place])
     # A verification shows the same claims with their outcome.
     if not (done and done.claims):
-        from finding_tickets.register.index import stated_claim
-
         claims = []
         for claim in remediation.claims:
             expected = f" (expected to be refuted: {claim.why})" if claim.expect == "refuted" else ""
-            claims.append((claim.id, f"{stated_claim(claim).text}{expected}"))
+            claims.append((claim.id, f"{claim.text}{expected}"))
         yield TextSection("Claims", claims)
     yield TextSection("Not measured", [(f"{item.claim}: {item.why}",) for item in remediation.unmeasured])

@@ -19,16 +19,16 @@ from finding_tickets.claims.check import (
     decides_ending,
     located,
     meets,
+    named_at,
     parse_conditions,
     parse_ratio,
 )
 from finding_tickets.claims.language import ExpressionError, check_variables, parse_condition
 from finding_tickets.claims.metrics import COUNTS, ENDINGS
-from finding_tickets.measure.isolation import TaskOutcome
+from finding_tickets.measure.processes.isolation import TaskOutcome
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket, ResultCheck, Timing, Verification
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Verdict
-from finding_tickets.register.index import stated_claim
 from finding_tickets.verify.plan import Plan
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ def trouble(variant: str, measured: MeasuredTicket, claims: Sequence[Claim]) -> 
             with located(claim.id, claim.line):
                 decided = decided or decides_ending(claim.metric, claim.value, claim.at, sample.at, ooms)
         if sample.error and not decided:
-            return f"{variant} at {at_text(sample.at)}: {sample.error}"
+            return f"{named_at(variant, sample.at)}: {sample.error}"
     return (
         f"{variant} uses operations of unknown cost: {', '.join(result.unknown)}" if result.unknown else None
     )
@@ -136,6 +136,9 @@ def judge(
         timed = [one.id for one in results if one.metric == SECONDS and one.variant in DECIDING]
         if timed and verdict in {Verdict.VERIFIED, Verdict.REPRODUCED}:
             reason += f"; {', '.join(timed)} by times on {_timed_on(measured)}"
+        modelled = [one.id for one in results if one.modelled and one.variant in DECIDING]
+        if modelled and verdict is not Verdict.INCONCLUSIVE:
+            reason += f"; {', '.join(modelled)} by modelled numbers"
         if unchanged and not todo.keep:
             verdict = Verdict.INCONCLUSIVE if verdict is Verdict.VERIFIED else verdict
             reason = f"found and fix are the same code; {reason}"
@@ -218,12 +221,13 @@ def _result(claim: Claim, checked: Checked) -> ClaimResult:
         id=claim.id,
         variant=claim.variant,
         metric=claim.metric,
-        claimed=stated_claim(claim).text,
+        claimed=claim.text,
         measured=checked.measured,
         holds=checked.holds,
         expect=claim.expect,
         why=claim.why,
         counterexamples=checked.counterexamples,
+        modelled=checked.modelled,
     )
 
 
@@ -265,8 +269,10 @@ def _checked(claim: Claim, measured: MeasuredTicket, troubles: Mapping[str, str 
         if runs:
             counts = [sample.metrics[claim.metric] for sample in runs]
             points = [sample.at for sample in runs]
-            return check_counts(claim.metric, claim.value, points, counts, measured.sweep)
-        if claim.metric in COUNTS and not counted:
+            ranges = [sample.ranges.get(claim.metric) for sample in runs]
+            return check_counts(claim.metric, claim.value, points, counts, measured.sweep, ranges)
+        # What is simulated counts every metric, or was before a metric was there.
+        if claim.metric in COUNTS and not counted and measured.meter != "simulated":
             return Checked(None, f"the {measured.meter} meter does not count {claim.metric}")
         return Checked(None, "not measured at any point of the claim")
 
@@ -306,4 +312,7 @@ def _check_results(made: Sequence[ResultCheck]) -> Checked:
         f"{at_text(each.at)}: {each.difference}" for each in compared if each.difference is not None
     )
     equal = len(compared) - len(different)
+    kinds = {each.empty for each in compared}
+    if None not in kinds:
+        beside += f", which shows nothing: every result is {' or '.join(sorted(map(str, kinds)))}"
     return Checked(not different, f"equal at {equal} of {len(compared)} points{beside}", different)

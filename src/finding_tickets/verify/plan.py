@@ -6,17 +6,17 @@ import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.claims.check import located, parse_conditions, parse_ratio
+from finding_tickets.claims.check import ONCE, located, parse_conditions, parse_ratio
 from finding_tickets.claims.language import GROWTH, ExpressionError, parse_condition, suggest
 from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.measure.tasks import (
-    ONCE,
     At,
     Code,
     FunctionPath,
@@ -57,6 +57,7 @@ class Plan:
     sweep: tuple[At, ...] = (ONCE,)  # the points that it is run at
     within: str | None = None  # the function that is counted
     stated: str = ""  # where the document says what to run
+    seed: int | None = None  # takes the place of the workload's
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -78,12 +79,6 @@ class Plan:
         return tuple(dict.fromkeys(ResultPair(each.variant, each.value, each.tolerance) for each in claims))
 
     @property
-    def compared_across(self) -> tuple[ResultPair, ...]:
-        """The comparisons of variants at different revisions, which are measured apart."""
-        at = {name: self.revisions.get(name) for name in self.variants}
-        return tuple(each for each in self.comparisons if at[each.variant] != at[each.target])
-
-    @property
     def is_timed(self) -> bool:
         """Whether a claim is about time."""
         return any(claim.metric == SECONDS for claim in self.claims)
@@ -93,8 +88,12 @@ class Plan:
         at = {name: revision.commit for name, revision in self.revisions.items()}
         return tuple(name for name in self.variants if at.get(name, "") == commit)
 
+    @cached_property
     def code(self) -> dict[str, Code]:
-        """The variants at each commit, empty for the work tree, with the folder that their code is in."""
+        """The variants at each commit, empty for the work tree, with the folder that their code is in.
+
+        Where a revision cannot be checked out, a ``RevisionError`` says why.
+        """
         folders = {"": self.root}
         if self.revisions:
             from finding_tickets.ground.checkouts import Checkouts
@@ -109,45 +108,41 @@ class Plan:
             if names[commit]
         }
 
-    def jobs(self, meter: str, results: Path) -> dict[str, Job]:
-        """What workers are asked to measure, by commit; each runs the variants of one revision.
+    @property
+    def folders(self) -> dict[str, str]:
+        """The folder that the code of each variant is in; raises as ``code`` does."""
+        return {name: code.folder for code in self.code.values() for name in code.variants}
 
-        Results that are compared across revisions are written to the folder ``results``. Where a revision
-        cannot be checked out, a ``RevisionError`` says why.
-        """
-        traced = dict.fromkeys(claim.variant for claim in self.claims if claim.metric == "graph_breaks")
-        across = self.compared_across
-        kept = {name for each in across for name in (each.variant, each.target)}
-        here = [each for each in self.comparisons if each not in across]
+    def jobs(self, meter: str) -> dict[str, Job]:
+        """What workers are asked to measure: each variant by its name, in a process of its own."""
+        traced = {claim.variant for claim in self.claims if claim.metric == "graph_breaks"}
+        kept = {name for each in self.comparisons for name in (each.variant, each.target)}
         return {
-            commit: Job(
+            name: Job(
                 root=str(self.verifiers),
-                code=code.folder,
+                code=self.folders[name],
                 verifier=self.verifier,
-                variants=code.variants,
+                variants={name: source},
                 meter=meter,
-                graph_breaks=tuple(name for name in traced if name in code.variants),
-                comparisons=tuple(each for each in here if each.variant in code.variants),
-                kept=tuple(name for name in code.variants if name in kept),
-                results=str(results),
+                graph_breaks=tuple({name} & traced),
+                keeps=name in kept,
+                seed=self.seed,
             )
-            for commit, code in self.code().items()
+            for name, source in self.variants.items()
         }
 
     def run_jobs(self, meter: str) -> dict[str, RunJob]:
         """What workers are asked to run: each variant at each point, by the variant and the point's place.
 
-        The first point is run twice on the simulated device, to find costs that differ. Where a revision
-        cannot be checked out, a ``RevisionError`` says why.
+        The first point is run twice on the simulated device, to find costs that differ.
         """
         command, jobs = self.run, dict[str, RunJob]()
         if command is None:
             return jobs
-        folders = {name: code.folder for code in self.code().values() for name in code.variants}
         for name in self.variants:
             for place, at in enumerate(self.sweep):
                 jobs[f"{name} {place}"] = RunJob(
-                    code=folders[name],
+                    code=self.folders[name],
                     work_tree=str(self.repository),
                     kind=command.kind,
                     target=_filled(command.target, at),
@@ -320,6 +315,11 @@ def _check_claim(claim: Claim, variants: Mapping[str, FunctionPath]) -> None:
         if word not in known:
             message = f"claim {claim.id}: unknown {kind} '{word}'"
             raise BadDataError(message, line=claim.line, hint=suggest(word, known))
+    if claim.metric == SAME_RESULT and claim.value == claim.variant:
+        hint = "name the variant whose results are expected, such as found"
+        raise BadDataError(
+            f"claim {claim.id}: compares {claim.variant} with itself", line=claim.line, hint=hint
+        )
     with located(claim.id, claim.line):
         if claim.metric == SECONDS:
             parse_ratio(claim.value, claim.variant, variants)

@@ -14,15 +14,16 @@ from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from finding_tickets.claims.laws import Range, range_text
 from finding_tickets.errors import UsageError
-from finding_tickets.measure.isolation import PRELOADED, Isolation, Task
+from finding_tickets.measure.processes.isolation import PRELOADED, Isolation, Task
 from finding_tickets.measure.tasks import At
 from finding_tickets.model.vocabulary import MOST_POINTS
 
 PROBE_FUNCTION = "finding_tickets.measure.probe:probe_payload"
 PRELOAD = (*PRELOADED, "finding_tickets.measure.probe")
 TARGET_FORMS = "a target is script.py, package.module, package.module:function or tests/test_x.py::test_y"
-TargetKind = Literal["function", "script", "module", "test"]
+TargetKind = Literal["function", "script", "module", "test", "trace"]
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,13 @@ class ProbedCost:
     values: tuple[int, ...]
     law: str | None = None
     growth: str | None = None  # what is known where there is no law, or the range of calls that differ
+    ranges: tuple[Range | None, ...] = ()  # of a metric with modelled numbers, what they can be
 
     def __str__(self) -> str:
-        """The law or what stands in for it, or the value of the only run."""
-        return self.law or self.growth or str(self.values[0])
+        """The law or what stands in for it, or the value of the only run; with ``~`` if it is modelled."""
+        text = self.law or self.growth or str(self.values[0])
+        modelled = [each for each in self.ranges if each]
+        return f"~{text} ({range_text(modelled)})" if modelled else text
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ class ProbedSite:
     statement: str = ""  # all of its lines, on one
     called_from: tuple[CallingLine, ...] = ()  # the most frequent first
     repeated: bool = True  # whether it may have run more than once
+    waited: float = 0.0  # microseconds that the host waited, where a trace tells
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from finding_tickets.claims.check import located, meets, parse_conditions, parse_ratio
-from finding_tickets.measure.isolation import TaskOutcome
+from finding_tickets.measure.processes.isolation import TaskOutcome
 from finding_tickets.measure.tasks import Code, Question, TimeJob
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import MeasuredTicket, Times, Timing

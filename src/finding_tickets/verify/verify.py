@@ -5,21 +5,23 @@ from __future__ import annotations
 import ast
 import errno
 import hashlib
+import secrets
+import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import TypeAdapter
 
-from finding_tickets.claims.check import at_text
+from finding_tickets.claims.check import named_at
 from finding_tickets.claims.laws import CountedRun, fitted
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
-from finding_tickets.measure.isolation import Isolation, Task, TaskOutcome
-from finding_tickets.measure.server import NO_ROOM
+from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
+from finding_tickets.measure.processes.server import NO_ROOM
 from finding_tickets.measure.tasks import (
     CHOICE,
     COMPARISON,
@@ -48,16 +50,20 @@ from finding_tickets.model.verification import (
     Verification,
 )
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.staleness import ABSENT, own_torch
-from finding_tickets.verify.evidence import digest, importable, inputs, write
-from finding_tickets.verify.judge import DECIDING, MEASURED, answer_of, judge, unchecked
+from finding_tickets.register.staleness import own_python, own_torch
+from finding_tickets.verify.evidence import RestsOn, inputs, rests_on, write
+from finding_tickets.verify.judge import DECIDING, FOUND, MEASURED, answer_of, judge, unchecked
 from finding_tickets.verify.plan import AGAIN, EVERY, Plan, plan
 
 if TYPE_CHECKING:
     from finding_tickets.verify.matrix import Cell
 
+K = TypeVar("K", bound=Hashable)
+
 _RUN = TypeAdapter(MeasuredRun)
-_AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
+AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
+# Names the comparison among the parts of a ticket that are measured: no variant is called that.
+COMPARED = ""
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -78,6 +84,7 @@ class Settings:
     # What a machine of a cluster must have, in its own words; this machine is not asked.
     resources: Mapping[str, float] = field(default_factory=dict)
     cell: Cell | None = None  # the one of a matrix that is measured
+    seed: int | None = None  # takes the place of the workload's; what is measured with it is no evidence
     # Makes another document and plan of those that were measured, before these are judged and recorded; or
     # nothing, and then nothing is recorded.
     amend: Callable[[Plan, MeasuredTicket], tuple[Document, Plan] | None] | None = None
@@ -113,9 +120,11 @@ class Verified:
     error: BadDataError | None = None  # what kept it from being measured or recorded
     evidence: Evidence | None = None  # what was recorded, or would have been where nothing is
     never_ran: bool = False  # as in ``TaskOutcome``
-    imported: tuple[str, ...] = ()  # the files that were imported from the folder of the code
-    # Those of another folder that verifiers come from, with their SHA-256.
-    outside: Mapping[str, str] = field(default_factory=dict)
+    # What it rests on in the folder of the code, and in another one that verifiers come from.
+    rests: RestsOn = field(default_factory=RestsOn)
+    beside: RestsOn = field(default_factory=RestsOn)
+    fixed_inputs: bool = False  # as in ``MeasuredTicket``
+    results: frozenset[str] = frozenset()  # the digests of those that were expected
     # Whether measuring again would give the same: a machine that could not measure says nothing of the code.
     is_lasting: bool = True
 
@@ -191,7 +200,7 @@ def prepare(document: Document, settings: Settings) -> Plan | Verified:
         return Verified(document, _blank(document.id.value, settings, Verdict.UNVERIFIED, reason))
     if todo.trouble:
         return Verified(document, inconclusive(todo, settings, todo.trouble))
-    return todo
+    return replace(todo, seed=settings.seed)
 
 
 def measure(
@@ -210,6 +219,17 @@ def measure(
             yield key, Verified(document, inconclusive(todo, settings, reason), is_lasting=False)
         return
     settings = with_meter(isolation, settings)
+    with results_folder(isolation) as folder:
+        yield from VerificationRun(planned, isolation, settings, folder, on_start).measure()
+
+
+@contextmanager
+def results_folder(isolation: Isolation) -> Iterator[Path]:
+    """A folder for what variants returned.
+
+    Raises:
+        UnreachableError: There is no room for temporary files.
+    """
     try:
         # A server that did not start has taken its folder along; the first task reports why it ended.
         Path(isolation.folder).mkdir(0o700, exist_ok=True)
@@ -219,7 +239,30 @@ def measure(
             f"nothing can be measured: there is no room for temporary files: {error.strerror}"
         ) from None
     with made as folder:
-        yield from VerificationRun(planned, isolation, settings, Path(folder), on_start).measure()
+        yield Path(folder)
+
+
+def run_in_order(
+    isolation: Isolation,
+    queue: dict[K, Task],
+    early: set[K],
+    late: dict[K, Task],
+    on_start: Callable[[K], None] | None = None,
+) -> Iterator[tuple[K, TaskOutcome]]:
+    """Run a queue as ``Isolation.run`` does, and ``late`` when all that is ``early`` in it has ended."""
+    if not early:
+        queue |= late
+    for name, outcome in isolation.run(queue, on_start):
+        if name in early:
+            early.remove(name)
+            if not early:
+                queue |= late
+        yield name, outcome
+
+
+def draw_seed() -> int:
+    """A seed for one run, which no code can know before."""
+    return secrets.randbelow(1 << 31)
 
 
 def record(done: Verified, settings: Settings) -> Verified:
@@ -309,7 +352,7 @@ def _unfit(isolation: Isolation, settings: Settings) -> str | None:
 
 
 class VerificationRun:
-    """Measures all revisions of all plans, then what is compared across these, then times."""
+    """Measures the variants of all plans, each in a process of its own, compares results, and then times."""
 
     def __init__(
         self, planned: Planned, isolation: Isolation, settings: Settings, folder: Path, on_start: OnStart
@@ -318,49 +361,68 @@ class VerificationRun:
         self._folder, self._on_start = folder, on_start
         self._gpus = _visible_gpus(isolation, settings)
         self._alone: set[str] = set()
-        self._before: dict[str, dict[str, str]] = {}
+        self._outcomes: dict[str, list[TaskOutcome]] = {}
 
     def measure(self) -> Iterator[tuple[str, Verified]]:
         """Each document as soon as it is done, by its key."""
-        self._find_those_for_several_gpus()
-        tasks: dict[tuple[str, str], Task] = {}
+        if len(self._gpus) > 1:
+            self._find_those_for_several_gpus()
+        queue: dict[tuple[str, str], Task] = {}
         for key in list(self._planned):
             try:
-                tasks |= self._tasks(key)
+                queue |= self._tasks(key)
             except (OSError, RevisionError) as error:
                 yield key, self._give_up(key, error)
             except CannotMeasureError as error:
                 yield key, self._finish(key, str(error))
+        outcomes: dict[str, dict[str, TaskOutcome | None]] = {}
+        for key, part in queue:
+            outcomes.setdefault(key, {})[part] = None
         unfinished: dict[str, MeasuredTicket] = {}
-        for key, measured, never_ran in self._count(tasks):
-            todo = self._planned[key][1]
-            if isinstance(measured, MeasuredTicket) and (todo.compared_across or todo.is_timed):
+        for (key, part), outcome in self._run(queue):
+            self._outcomes.setdefault(key, []).append(outcome)
+            todo, never_ran = self._planned[key][1], False
+            measured: MeasuredTicket | str
+            if part == COMPARED:
+                measured = self._with_comparison(key, unfinished.pop(key), outcome)
+            else:
+                outcomes[key][part] = outcome
+                if None in outcomes[key].values():
+                    continue
+                never_ran = any(each.never_ran for each in outcomes[key].values() if each)
+                measured = _join(todo, outcomes.pop(key))
+            if isinstance(measured, str):
+                yield key, self._finish(key, measured, never_ran=never_ran)
+            elif todo.comparisons and part != COMPARED:
+                unfinished[key] = measured
+                queue[key, COMPARED] = replace(
+                    self._settings.task(COMPARISON, comparison(todo, measured), todo.root),
+                    first=True,
+                    given=str(self._results(key)),
+                )
+            elif todo.is_timed:
                 unfinished[key] = measured
             else:
-                yield key, self._finish(key, measured, never_ran=never_ran)
-        comparisons = {
-            key: self._comparison(key, measured)
-            for key, measured in unfinished.items()
-            if self._planned[key][1].compared_across
-        }
-        for key, outcome in self._isolation.run(comparisons):
-            measured, made = unfinished.pop(key), answer_of(outcome, _AGREEMENTS)
-            if isinstance(made, str):
-                yield key, self._finish(key, f"results cannot be compared: {made}")
-                continue
-            compared = measured.model_copy(update={"agreements": (*measured.agreements, *made)})
-            if self._planned[key][1].is_timed:
-                unfinished[key] = compared
-            else:
-                yield key, self._finish(key, compared)
+                yield key, self._finish(key, measured)
         # One after the other, when nothing else runs that would disturb them.
         for key in list(unfinished):
             yield key, self._finish(key, unfinished.pop(key))
 
+    def _run(self, queue: dict[tuple[str, str], Task]) -> Iterator[tuple[tuple[str, str], TaskOutcome]]:
+        """What comes of the tasks in a queue, which leave it when they have ended."""
+        # Tracing for graph breaks takes longest: started first, it overlaps with the others.
+        ordered = sorted(queue.items(), key=lambda task: not task[1].payload.get("graph_breaks"))
+        queue.clear()
+        # With a drawn seed, found runs after all others: until then there is no answer that they could find.
+        drawn = {key for key, (_, todo) in self._planned.items() if todo.seed is not None}
+        late = {name: task for name, task in ordered if name[0] in drawn and name[1] == FOUND}
+        queue |= {name: task for name, task in ordered if name not in late}
+        early = {name for name in queue if name[0] in drawn}
+        del ordered
+        yield from run_in_order(self._isolation, queue, early, late, self._tell_start)
+
     def _find_those_for_several_gpus(self) -> None:
         """Ask each workload whether it can be measured on one GPU, where there are more."""
-        if len(self._gpus) < 2:
-            return
         ask = {}
         for key, (_, todo) in self._planned.items():
             if todo.run:
@@ -373,7 +435,7 @@ class VerificationRun:
                 self._alone.add(key)
 
     def _tasks(self, key: str) -> dict[tuple[str, str], Task]:
-        """What to measure of a plan, by its key and each commit, or each run.
+        """What to measure of a plan, by its key and each variant, or each run.
 
         Raises:
             OSError: There is no room for results.
@@ -381,51 +443,50 @@ class VerificationRun:
             CannotMeasureError: The code is still an example.
         """
         todo, results = self._planned[key][1], self._results(key)
-        # Whoever edits a file from now on makes the evidence stale.
-        self._before[key] = {file: digest(todo.root / file) for file in {*todo.files, *importable(todo)}}
-        results.mkdir()
         meter = self._settings.meter
         if todo.run:
             return {
-                (key, part): self._on_gpu(key, RUN, asdict(job), Path(job.code))
-                for part, job in todo.run_jobs(meter).items()
+                (key, part): replace(
+                    self._on_gpu(key, RUN, asdict(each), Path(each.code)), copied=each.code != each.work_tree
+                )
+                for part, each in todo.run_jobs(meter).items()
             }
-        jobs = todo.jobs(meter, results)
+        results.mkdir()
+        jobs = todo.jobs(meter)
         code = [(Path(job.code), source) for job in jobs.values() for source in job.variants.values()]
         code.append((todo.verifiers, FunctionPath(todo.verifier, "build")))
         if examples := [source.module for folder, source in code if is_example(source, folder)]:
             files = ", ".join(dict.fromkeys(examples))
             raise CannotMeasureError(f"example code: {files}; write what the ticket is about in its place")
-        return {
-            (key, commit): self._on_gpu(key, TARGET, asdict(job), Path(job.code))
-            for commit, job in jobs.items()
-        }
+        tasks = {}
+        for name, job in jobs.items():
+            task = self._on_gpu(key, TARGET, asdict(job), Path(job.code))
+            if job.keeps:
+                folder = results / name_of_part(todo, name)
+                folder.mkdir()
+                task = replace(task, kept=str(folder))
+            tasks[key, name] = task
+        return tasks
+
+    def _with_comparison(
+        self, key: str, measured: MeasuredTicket, outcome: TaskOutcome
+    ) -> MeasuredTicket | str:
+        """What was measured with what came of comparing the results, which are needed no more."""
+        shutil.rmtree(self._results(key), ignore_errors=True)
+        made = answer_of(outcome, AGREEMENTS)
+        if isinstance(made, str):
+            return f"results cannot be compared: {made}"
+        return measured.model_copy(update={"agreements": made})
 
     def _give_up(self, key: str, error: OSError | RevisionError) -> Verified:
         """What there is to say of a plan that cannot be measured here; that is no evidence."""
         document, todo = self._planned.pop(key)
-        self._before.pop(key, None)
         return Verified(document, inconclusive(todo, self._settings, _trouble(error)), is_lasting=False)
 
-    def _count(self, tasks: dict[tuple[str, str], Task]) -> Iterator[tuple[str, MeasuredTicket | str, bool]]:
-        """What was measured of each ticket by its key, or why nothing was, and whether nothing ran."""
-        outcomes: dict[str, dict[str, TaskOutcome | None]] = {}
-        for key, commit in tasks:
-            outcomes.setdefault(key, {})[commit] = None
-        # Tracing for graph breaks takes longest: started first, it overlaps with the others.
-        queue = dict(sorted(tasks.items(), key=lambda task: not task[1].payload.get("graph_breaks")))
-        # From here on only the queue keeps tasks, each until it is done.
-        tasks.clear()
-        ended = self._isolation.run(queue, lambda task: self._on_start(self._planned[task[0]][0]))
-        for (key, commit), outcome in ended:
-            # There may be thousands, and nothing is kept of what is done.
-            del queue[key, commit]
-            outcomes[key][commit] = outcome
-            if None not in outcomes[key].values():
-                parts = {name: part for name, part in outcomes.pop(key).items() if part}
-                never_ran = any(part.never_ran for part in parts.values())
-                todo = self._planned[key][1]
-                yield key, _join_runs(todo, parts) if todo.run else _join(todo, parts), never_ran
+    def _tell_start(self, name: tuple[str, str]) -> None:
+        """Say that a process begins to measure something of a document."""
+        if name[1] != COMPARED:
+            self._on_start(self._planned[name[0]][0])
 
     def _on_gpu(self, key: str, target: str, payload: Any, code: Path) -> Task:
         task = self._settings.task(target, payload, code)
@@ -433,26 +494,6 @@ class VerificationRun:
 
     def _results(self, key: str) -> Path:
         return self._folder / hashlib.sha256(key.encode()).hexdigest()
-
-    def _comparison(self, key: str, measured: MeasuredTicket) -> Task:
-        """The task to compare what was kept of variants at different revisions."""
-        todo = self._planned[key][1]
-        places = {repr(at): place for place, at in enumerate(measured.sweep)}
-        names = {name for each in todo.compared_across for name in (each.variant, each.target)}
-        samples = {name: measured.variants[name].samples for name in names}
-        payload = {
-            "root": str(todo.verifiers),
-            "code": str(todo.root),
-            "verifier": todo.verifier,
-            "comparisons": [vars(each) for each in todo.compared_across],
-            "points": [(places[repr(each.at)], each.at) for each in next(iter(samples.values()))],
-            "errors": {
-                name: {str(places[repr(each.at)]): each.error for each in of_variant}
-                for name, of_variant in samples.items()
-            },
-            "results": str(self._results(key)),
-        }
-        return self._settings.task(COMPARISON, payload, todo.root)
 
     def _time(self, key: str, measured: MeasuredTicket) -> Times:
         """The times that claims are about; raises ``BadDataError`` where one has no meaning on the sweep."""
@@ -465,10 +506,11 @@ class VerificationRun:
         def run(job: Any) -> TaskOutcome:
             task = self._on_gpu(key, TIMING, job, todo.root)
             ((_, outcome),) = self._isolation.run({key: task}, lambda _: self._on_start(document))
+            self._outcomes[key].append(outcome)
             return outcome
 
         try:
-            return take_times(todo, todo.claims, lambda: todo.code().values(), measured, timeout, run)
+            return take_times(todo, todo.claims, todo.code.values, measured, timeout, run)
         except (OSError, RevisionError) as error:
             return Times(device=timing_device(measured), why=_trouble(error))
 
@@ -476,17 +518,17 @@ class VerificationRun:
         """Judge what was measured and record it; a tool or a GPU that did not work is no evidence."""
         document, todo = self._planned[key]
         settings, amended = self._settings, None
-        files: Mapping[str, str] = {}
         try:
             if isinstance(measured, str):
                 shown = kept = inconclusive(todo, settings, measured)
                 # On a real GPU, the machine may be at fault: that is shown, and says nothing of the code.
                 if never_ran or settings.meter == "cuda":
                     return Verified(document, shown, never_ran=never_ran, is_lasting=False)
+                if todo.seed is not None:
+                    return Verified(document, shown)
             else:
                 if todo.is_timed:
                     measured = measured.model_copy(update={"times": self._time(key, measured)})
-                files = measured.files
                 unchanged = _is_unchanged(todo, measured)
                 revision = settings.cell.revision if settings.cell else None
                 amended = settings.amend(todo, measured) if settings.amend and not unchanged else None
@@ -497,45 +539,94 @@ class VerificationRun:
         else:
             if settings.amend and not amended:
                 return Verified(document, shown)
+            seen: dict[str, Any] = {}
+            if isinstance(measured, MeasuredTicket):
+                digests = frozenset(each.digest for each in measured.agreements if each.digest)
+                seen = {"fixed_inputs": measured.fixed_inputs, "results": digests}
+            rests = self._rests_on(key, todo, todo.root)
+            said = {"unseen": rests.unseen, "clock": rests.clock}
+            shown, kept = (each.model_copy(update=said) for each in (shown, kept))
+            if todo.seed is not None:
+                return Verified(document, shown, rests=rests, **seen)
             # Evidence is of the ticket as it stands, in the work tree or in a cell of the matrix.
             if (settings.overrides and not settings.cell) or settings.verifiers:
-                # The verifier may come from another folder than the code, and what it imports with it.
-                if isinstance(measured, MeasuredTicket) and todo.verifier and todo.verifiers != todo.root:
-                    return Verified(document, shown, imported=measured.imported, outside=files)
-                return Verified(document, shown, imported=tuple(files))
-            # Files are known as they were measured, or at least as they were before. What runs as it is says
-            # only afterwards what it imported.
-            before = self._before[key]
-            given = inputs(
-                todo, document, kept, files, {**files, **before} if todo.run else {**before, **files}
-            )
-            evidence = Evidence(inputs=given, verification=kept)
-            return record(Verified(document, shown, evidence=evidence, imported=tuple(files)), settings)
+                # The verifier may come from another folder than the code, with what it reads there.
+                is_apart = todo.verifier and todo.verifiers != todo.root
+                beside = self._rests_on(key, todo, todo.verifiers) if is_apart else RestsOn()
+                return Verified(document, shown, rests=rests, beside=beside, **seen)
+            evidence = Evidence(inputs=inputs(todo, document, kept, rests), verification=kept)
+            return record(Verified(document, shown, evidence=evidence, rests=rests, **seen), settings)
         finally:
             del self._planned[key]
-            self._before.pop(key, None)
+            self._outcomes.pop(key, None)
+
+    def _rests_on(self, key: str, todo: Plan, root: Path) -> RestsOn:
+        """What was measured rests on in a folder, and outside of it."""
+        folders = {str(todo.root), str(todo.verifiers), self._isolation.folder}
+        folders |= set(todo.folders.values())
+        return rests_on(self._outcomes.get(key, ()), todo, root, folders - {str(root)}, own_python())
 
 
-def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
+def shows_little(points: int, stated: Collection[str], drawn: Collection[str], *, fixed_inputs: bool) -> str:
+    """What of a workload shows little, by the results of its own seed and a drawn one; empty for nothing."""
+    if fixed_inputs:
+        return "its inputs are the same whatever the seed: build draws nothing from its generator"
+    if len(stated) == 1 and stated == drawn and points > 1:
+        return "what is compared shows little: the result is the same at every point and with both seeds"
+    return ""
+
+
+def name_of_part(todo: Plan, variant: str) -> str:
+    """The folder of a variant's results, by a name that does not tell which one it is."""
+    return str(list(todo.variants).index(variant))
+
+
+def comparison(todo: Plan, measured: MeasuredTicket) -> dict[str, Any]:
+    """The payload to compare what the claims of a plan compare."""
+    places = {repr(at): place for place, at in enumerate(measured.sweep)}
+    names = {name for each in todo.comparisons for name in (each.variant, each.target)}
+    samples = {name: measured.variants[name].samples for name in names}
+    own = measured.compares and any(each.tolerance is None for each in todo.comparisons)
+    return {
+        "root": str(todo.verifiers),
+        "code": str(todo.root),
+        # Without a comparison of the workload's own, no code of the repository is loaded there.
+        "verifier": todo.verifier if own else "",
+        "comparisons": [vars(each) for each in todo.comparisons],
+        "points": [(places[repr(each.at)], each.at) for each in next(iter(samples.values()))],
+        "errors": {
+            name: {str(places[repr(each.at)]): each.error for each in of_variant}
+            for name, of_variant in samples.items()
+        },
+        "folders": {name: name_of_part(todo, name) for name in names},
+    }
+
+
+def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome | None]) -> MeasuredTicket | str:
     """What the workers measured of a plan, as if it were one; or the reason why nothing was."""
-    parts: list[MeasuredTicket] = []
-    for commit, outcome in outcomes.items():
-        measured = answer_of(outcome, MEASURED)
-        if isinstance(measured, MeasuredTicket):
-            parts.append(measured)
-        elif len(outcomes) == 1:
-            return measured
-        else:
-            names = todo.names_at(commit)
-            where = f" at {todo.revisions[names[0]]}" if commit else ""
+    ended = {name: outcome for name, outcome in outcomes.items() if outcome}
+    if todo.run:
+        return _join_runs(todo, ended)
+    answers: dict[str, MeasuredTicket | str] = {}
+    for name in todo.variants:
+        answer = answer_of(ended[name], MEASURED)
+        answers[name] = answer
+    parts = [each for each in answers.values() if isinstance(each, MeasuredTicket)]
+    for name, why in answers.items():
+        if isinstance(why, str):
+            # What fails for all of them alike is not the variants' fault.
+            if not todo.revisions and not parts and len({*map(str, answers.values())}) == 1:
+                return why
+            where = f" at {todo.revisions[name]}" if name in todo.revisions else ""
             # The meter may have named the variant already.
-            return f"{', '.join(names)}{where}: {measured.removeprefix(f'{names[0]}: ')}"
+            is_named = why.startswith((f"{name}: ", f"{name} at ")) and not where
+            return why if is_named else f"{name}{where}: {why.removeprefix(f'{name}: ')}"
     return join(todo, parts)
 
 
 def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
     """What came of the runs of each variant at each point; or the reason why nothing did."""
-    variants, files, imported, first = dict[str, VariantResult](), dict[str, str](), set[str](), None
+    variants, imported, first = dict[str, VariantResult](), set[str](), None
     for name in todo.variants:
         runs = []
         for place in (*map(str, range(len(todo.sweep))), AGAIN):
@@ -544,19 +635,15 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
             done, at = answer_of(outcome, _RUN), todo.sweep[0 if place == AGAIN else int(place)]
             where = f" at {todo.revisions[name]}" if name in todo.revisions else ""
             if isinstance(done, str):
-                return f"{name}{where}, {at_text(at)}: {done}"
+                return f"{named_at(name + where, at, ', ')}: {done}"
             sites = {(file, line, function, what): n for file, line, function, what, n in done.sites}
-            run = CountedRun(at, done.metrics, sites, done.error, done.unknown, done.approximate)
+            run = CountedRun(at, done.metrics, sites, done.error, done.unknown, done.approximate, done.ranges)
             if place != AGAIN:
                 runs.append(run)
             elif difference := runs[0].difference(run):
-                return f"{name}{where}, {at_text(at)}: {VARYING}: {difference}"
+                return f"{named_at(name + where, at, ', ')}: {VARYING}: {difference}"
             first = first or done
-            imported |= done.files.keys()
-            if name not in todo.revisions:
-                # A file that was edited between two runs is none of those that are there now.
-                for path, sha in done.files.items():
-                    files[path] = sha if files.get(path, sha) == sha else ABSENT
+            imported.update(done.imported)
         variants[name] = VariantResult.model_validate(fitted(runs))
     if first is None:
         return "nothing was run"
@@ -566,25 +653,26 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
         device=first.device,
         sweep=todo.sweep,
         variants=variants,
-        files=files,
         imported=tuple(sorted(imported)),
     )
 
 
 def join(todo: Plan, parts: Sequence[MeasuredTicket]) -> MeasuredTicket | str:
-    """Measurements of several revisions as one; or the reason why they cannot be one."""
+    """Measurements of several variants as one; or the reason why they cannot be one."""
     first, *others = parts
-    if any(part.sweep != first.sweep for part in others):
-        return "the verifier makes another sweep at another revision"
-    variants, agreements, files = dict(first.variants), list(first.agreements), dict(first.files)
     for part in others:
-        variants |= part.variants
-        agreements += part.agreements
-        # Of a file that was edited between two workers nobody can say which one was measured.
-        edited = (file for file in files.keys() & part.files.keys() if files[file] != part.files[file])
-        files = {**part.files, **files, **dict.fromkeys(edited, ABSENT)}
-    in_order = {name: variants[name] for name in todo.variants}
-    return first.model_copy(update={"variants": in_order, "agreements": tuple(agreements), "files": files})
+        for same in ("sweep", "not_measured", "compares", "timed_on"):
+            if getattr(part, same) != getattr(first, same):
+                names = " and ".join((*first.variants, *part.variants))
+                return f"the verifier makes another workload for another variant: {same} of {names} differ"
+    variants = {name: result for part in parts for name, result in part.variants.items()}
+    return first.model_copy(
+        update={
+            "variants": {name: variants[name] for name in todo.variants},
+            "imported": tuple(sorted({file for part in parts for file in part.imported})),
+            "fixed_inputs": all(part.fixed_inputs for part in parts),
+        }
+    )
 
 
 def _is_unchanged(todo: Plan, measured: MeasuredTicket) -> bool:
@@ -595,8 +683,7 @@ def _is_unchanged(todo: Plan, measured: MeasuredTicket) -> bool:
     before, after = (measured.variants.get(name) for name in DECIDING)
     if not before or not after or before.samples != after.samples:
         return False
-    folders = {name: Path(code.folder) for code in todo.code().values() for name in code.variants}
-    (old, found), (new, fix) = ((folders[name], todo.variants[name]) for name in DECIDING)
+    (old, found), (new, fix) = ((Path(todo.folders[name]), todo.variants[name]) for name in DECIDING)
     (function, rest), (other, around) = code_of(found, old), code_of(fix, new)
     # What is run as a whole is all that it imports.
     if not todo.run and (function != other or not function):

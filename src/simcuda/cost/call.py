@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import torch
@@ -11,18 +12,40 @@ import torch
 from simcuda.device.storages import HOST, Storages
 from simcuda.profile import Profile
 
+MEMORY = ("allocations", "largest_allocation", "peak_bytes", "peak_allocated_bytes")
+"""The metrics that depend on workspaces."""
+
+ANYTHING = dict.fromkeys(("launches", "aten_launches", *MEMORY), (inf, inf))
+"""The slack of an operation of which no more is known than its results."""
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryWork:
+    """What a library launches within one operation, by choices of its own.
+
+    Attributes:
+        usual: As many kernels as are counted.
+        slack: How far below and above what is counted each modelled metric can be.
+        is_cublas: Whether it takes the workspace of cuBLAS.
+    """
+
+    usual: int
+    slack: Mapping[str, tuple[float, float]]
+    is_cublas: bool = False
+
 
 @dataclass(frozen=True, slots=True)
 class OpCost:
     """What one operation does on a CUDA device, besides making its results.
 
     Attributes:
-        launches: Kernels.
+        launches: Kernels of ATen's own.
         waits: Times the host waits for the current stream.
         copies: Each copy as its kind (``h2d``, ``d2h``, ``d2d``) and its bytes.
         temporaries: Bytes allocated before the results, each freed at the end of the operation.
         workspaces: Bytes allocated after the results, each freed at the end of the operation.
         passing: Bytes allocated together at the beginning, and freed before anything else is.
+        library: What a library does in it; None where none takes part.
     """
 
     launches: int = 0
@@ -31,6 +54,7 @@ class OpCost:
     temporaries: tuple[int, ...] = ()
     workspaces: tuple[int, ...] = ()
     passing: tuple[int, ...] = ()
+    library: LibraryWork | None = None
 
     def __add__(self, other: OpCost) -> OpCost:
         """The cost of both, one after the other; what either allocates is held until both are done."""
@@ -41,6 +65,7 @@ class OpCost:
             self.temporaries + other.temporaries,
             self.workspaces + other.workspaces,
             self.passing + other.passing,
+            self.library or other.library,
         )
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import torch
 
-from simcuda.cost.call import ONE_KERNEL, OpCost, OperationCall, tensors_in
+from simcuda.cost.call import ANYTHING, ONE_KERNEL, OpCost, OperationCall, tensors_in
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.tensor_iterator import LARGEST_OFFSET
 from simcuda.cost.traits import OperationTraits
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST, NO_STORAGE, Tag, is_sparse, parts_of
+from simcuda.ledger import Slack
 
 Tags = Sequence[Tag | None]
 Tensors = Sequence[torch.Tensor]
@@ -83,12 +85,16 @@ class Charges:
                 machine.free(device, blocks)
         for kind, size in cost.copies:
             machine.ledger.copy(kind, size)
-        if cost.launches or cost.copies:
+        library = cost.library
+        if library is not None and library.is_cublas:
+            machine.use_cublas(device)
+        if cost.launches or cost.copies or library is not None:
             if traits.written:
                 written += self._written(traits, call, tags)
             read = tags if traits.reads else ()
             reads = [tag.serial for tag in read if tag is not None and tag.device != HOST]
-            machine.run(device, cost.launches, reads, [tag.serial for tag in written if tag is not None])
+            writes = [tag.serial for tag in written if tag is not None]
+            machine.run(device, cost.launches, reads, writes, 0 if library is None else library.usual)
         for _ in range(cost.waits):
             machine.wait_for_stream(machine.current.streams[device])
 
@@ -176,18 +182,29 @@ class Charges:
         ledger = self._machine.ledger
         if self._machine.has_sparse and call.outputs and any(map(is_sparse, (*call.inputs, *call.outputs))):
             # Rules describe dense tensors; whether CUDA's operations on sparse ones wait is unknown.
-            ledger.doubt(traits.op, is_modelled=False)
+            ledger.doubt(traits.op)
             return _elementwise(call.outputs)
         for rule in traits.rules:
             if rule.when is None or rule.when(call):
-                if rule.approximate:
-                    ledger.doubt(traits.op, is_modelled=True)
-                return rule.cost(call)
+                cost = rule.cost(call)
+                if cost.library is not None:
+                    ledger.doubt(traits.op, cost.library.slack)
+                elif rule.approximate:
+                    ledger.doubt(traits.op, _slack(cost))
+                return cost
+        cost = _elementwise(call.outputs)
         if traits.is_unknown:
-            ledger.doubt(traits.op, is_modelled=False)
+            ledger.doubt(traits.op)
         elif not traits.is_one_kernel:
-            ledger.doubt(traits.op, is_modelled=True)
-        return _elementwise(call.outputs)
+            ledger.doubt(traits.op, _slack(cost))
+        return cost
+
+
+def _slack(cost: OpCost) -> Slack:
+    """How far off an estimate may be: none of its kernels and workspaces is sure, and there may be more."""
+    blocks = len(cost.temporaries) + len(cost.workspaces) + len(cost.passing)
+    kernels = dict.fromkeys(("launches", "aten_launches"), (cost.launches, inf))
+    return {**ANYTHING, **kernels, "allocations": (blocks, inf)}
 
 
 def _elementwise(outputs: Tensors) -> OpCost:

@@ -42,12 +42,12 @@ def copied_within(to: torch.Tensor, source: torch.Tensor) -> OpCost:
     return OpCost(kernels_over(to))
 
 
-def contiguous(tensor: torch.Tensor) -> OpCost:
-    """``tensor.contiguous()``: nothing, or a kernel and a temporary.
+def contiguous(tensor: torch.Tensor, memory_format: torch.memory_format = torch.contiguous_format) -> OpCost:
+    """``tensor.contiguous(memory_format=memory_format)``: nothing, or a kernel and a temporary.
 
     The temporary has the bytes of the tensor's elements.
     """
-    if tensor.is_contiguous():
+    if tensor.is_contiguous(memory_format=memory_format):
         return FREE
     return OpCost(kernels_over(tensor), temporaries=(tensor.nbytes,))
 

@@ -10,6 +10,7 @@ import torch
 
 from simcuda.cost.rules import CostRule, rules_for
 from simcuda.cost.rules.without_rule import HOST_ONLY, TAKEN_APART_NAMES, never_waits
+from simcuda.cost.widening import WIDENED, Widening
 
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 SHARED_CODE = (
@@ -43,6 +44,7 @@ class OperationTraits:
     Attributes:
         op: Its name, such as ``aten.add.Tensor``.
         names: Names of its arguments.
+        widening: How CUDA computes in a wider type than the host; None if it does not.
         composite: The code that makes it of other operations; None where there is none. Autograd would have
             taken most of them apart: in inference mode, and within custom operations, they arrive whole.
         is_view: Whether its results share the storage of an argument, and nothing runs.
@@ -74,6 +76,7 @@ class OperationTraits:
 
     op: str
     names: tuple[str, ...]
+    widening: Widening | None
     composite: Any
     is_view: bool
     is_foreign: bool
@@ -140,6 +143,7 @@ def traits_of(operation: Any) -> OperationTraits:
     return OperationTraits(
         op=op,
         names=names,
+        widening=WIDENED.get(packet),
         composite=composite,
         is_view=is_view,
         is_foreign=is_foreign,
@@ -171,5 +175,10 @@ def traits_of(operation: Any) -> OperationTraits:
         and not has_out
         and packet not in RESIZING
         and packet not in HOST_RESULTS,
-        is_special=composite is not None or is_view or is_foreign or packet in COPIES or joins_gradients,
+        is_special=composite is not None
+        or packet in WIDENED
+        or is_view
+        or is_foreign
+        or packet in COPIES
+        or joins_gradients,
     )

@@ -150,18 +150,25 @@ class Allocator:
     Args:
         capacity: Bytes of the device.
         ordering: What the host knows of the streams that use a block; decides when it may be reused.
-        waited: Called with a number of events that the host has waited for, each a ``cudaEventSynchronize``.
+        wait: Lets the host wait for an event.
+        may_block: Called for every ``cudaMalloc`` and ``cudaFree``: the host may wait in them.
 
     Attributes:
         fraction: The part of the capacity that segments may take.
     """
 
-    def __init__(self, capacity: int, ordering: Ordering, waited: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        capacity: int,
+        ordering: Ordering,
+        wait: Callable[[StreamMark], None],
+        may_block: Callable[[], None],
+    ) -> None:
         self.capacity = capacity
         self.fraction = 1.0
         self.stats = AllocatorStats()
         self.ordering = ordering
-        self._waited = waited
+        self._wait, self._may_block = wait, may_block
         self._small: dict[int, BlockPool] = {}
         self._large: dict[int, BlockPool] = {}
         self._waiting: dict[MemoryBlock, list[StreamMark]] = {}
@@ -232,13 +239,15 @@ class Allocator:
         """Wait for the other streams' uses and give every wholly free segment back to the device."""
         self.stats.num_sync_all_streams += 1
         for block in list(self._waiting):
-            self._waited(len(self._waiting.pop(block)))
+            for mark in self._waiting.pop(block):
+                self._wait(mark)
             self._cache(block, has_waited=True)
         for pool in (*self._small.values(), *self._large.values()):
             whole = [b for _, _, b in pool.order if b.before is None and b.after is None]
             for block in whole:
                 pool.remove(block)
                 self.stats.num_device_free += 1
+                self._may_block()
                 for stats in pool.stats:
                     stats.hold(-block.size)
 
@@ -280,6 +289,7 @@ class Allocator:
         block = MemoryBlock(self._next_address, segment, pool.stream, pool)
         self._next_address += segment
         self.stats.num_device_alloc += 1
+        self._may_block()
         for stats in pool.stats:
             stats.hold(segment)
         return block

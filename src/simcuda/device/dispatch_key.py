@@ -33,7 +33,7 @@ def watched_by(watcher: Any) -> Iterator[None]:
     It has a method ``run``, which is given an operation, its positional and its named arguments.
     """
     global _watcher  # noqa: PLW0603 - torch has one kernel for the key, for the whole process
-    _register()
+    register()
     _watcher = watcher
     try:
         with watched():
@@ -58,6 +58,11 @@ def watched() -> Iterator[None]:
         _exclude(_KEY, was_excluded)
 
 
+def is_watched() -> bool:
+    """Whether the operations of this thread are watched now: within one, and in some of C++'s code, not."""
+    return not torch._C._dispatch_tls_is_dispatch_key_excluded(_KEY)
+
+
 def unwatched(function: Callable[P, R]) -> Callable[P, R]:
     """Let torch run the operations of ``function`` itself, also where this thread is watched.
 
@@ -77,7 +82,8 @@ def unwatched(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @cache
-def _register() -> Any:
+def register() -> Any:
+    """Let the operations of all that is ``watched`` arrive here."""
     # Never undone: watched threads may outlive the watcher, and nothing else uses the key.
     library: Any = torch.library.Library("_", "IMPL")  # type: ignore[no-untyped-call]  # not annotated
     library.fallback(_run, "Fake")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 import warnings
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection
+from functools import partial
 from operator import itemgetter
 
 import torch
@@ -14,9 +16,9 @@ from simcuda.device.allocator import Allocator, MemoryBlock, OutOfMemory
 from simcuda.device.generators import Generators
 from simcuda.device.ordering import Ordering, StreamMark
 from simcuda.device.storages import HOST, Storages, Tag
-from simcuda.ledger import Ledger
+from simcuda.ledger import NOWHERE, Ledger, user_line
 from simcuda.measurement import Usage
-from simcuda.profile import Profile
+from simcuda.profile import Profile, workspace_bytes
 
 STREAMS_IN_POOL = 32
 SWITCHES_KEPT = 10_000
@@ -86,9 +88,11 @@ class Machine:
         self.profile = profile
         self.devices = tuple(torch.device("cuda", index) for index in range(count))
         self.ordering = Ordering()
+        self.ledger = Ledger(self.usage)
+        # Calls of CUDA that allocate or free memory: the driver may let the host wait in each.
+        self._may_block = partial(self.ledger.count, "implicit_syncs")
         self.allocators = tuple(
-            Allocator(capacity, self.ordering, lambda events: self.ledger.count("event_syncs", events))
-            for _ in range(count)
+            Allocator(capacity, self.ordering, self.wait_for_event, self._may_block) for _ in range(count)
         )
         self._stats = tuple(allocator.stats for allocator in self.allocators)
         self.current = CurrentStreams(count)
@@ -99,7 +103,9 @@ class Machine:
         self.sync_debug_mode = 0
         self._streams_taken = [0] * count
         self.host_bytes = 0
-        self.ledger = Ledger(self.usage)
+        # Pinned blocks that are free, by size.
+        self._pinned: Counter[int] = Counter()
+        self._cublas: dict[tuple[int, int], tuple[int, MemoryBlock | None]] = {}
         self.storages = Storages(self._released)
 
     def usage(self) -> Usage:
@@ -191,6 +197,11 @@ class Machine:
         for allocator in self.allocators:
             allocator.empty_cache()
 
+    def empty_host_cache(self) -> None:
+        """Return all cached pinned memory to the system, each block by ``cudaFreeHost``."""
+        self._may_block(self._pinned.total())
+        self._pinned.clear()
+
     def refuse_more_than_all(self, device: int, nbytes: int) -> None:
         """Run out of device memory before the host tries to allocate more bytes than the device has."""
         if nbytes > self.allocators[device].capacity:
@@ -214,6 +225,25 @@ class Machine:
             self.free(device, blocks)
             raise
         return blocks
+
+    def use_cublas(self, device: int) -> None:
+        """Take the workspace that PyTorch gives cuBLAS for each handle and stream.
+
+        A thread has a handle on each device; a backward pass runs on threads of its own.
+
+        Raises:
+            torch.OutOfMemoryError: With CUDA's message.
+        """
+        in_backward = torch._C._current_graph_task_id() != -1
+        key = (0 if in_backward else threading.get_ident(), self.current.streams[device])
+        if key not in self._cublas:
+            self._cublas[key] = device, self.malloc(device, workspace_bytes(self.profile))
+
+    def free_cublas(self) -> None:
+        """Free the workspaces of cuBLAS; its next use takes one again."""
+        for device, block in self._cublas.values():
+            self.free(device, [block] if block else [])
+        self._cublas.clear()
 
     def free(self, device: int, blocks: Collection[MemoryBlock]) -> None:
         """Return an operation's temporaries."""
@@ -245,6 +275,8 @@ class Machine:
             floating: Whether it may turn out to belong to a device; see ``Tag``.
         """
         nbytes = storage.nbytes()
+        if pinned:
+            self._pin(nbytes)
         self.host_bytes += nbytes
         self.ledger.usage_rose()
         return self.storages.add(storage, HOST, nbytes, pinned=pinned, floating=floating)
@@ -267,6 +299,9 @@ class Machine:
     def resized(self, tag: Tag, nbytes: int) -> None:
         """Record that a storage was resized: CUDA moves it to a new block."""
         if tag.device == HOST:
+            if tag.pinned:
+                self._pin(nbytes)
+                self._unpin(tag.nbytes)
             self.host_bytes += nbytes - tag.nbytes
             tag.nbytes = nbytes
             self.ledger.usage_rose()
@@ -277,7 +312,9 @@ class Machine:
         tag.block, tag.nbytes = block, nbytes
         self._owns(tag)
 
-    def run(self, device: int, kernels: int, reads: Collection[int], writes: Collection[int]) -> None:
+    def run(
+        self, device: int, kernels: int, reads: Collection[int], writes: Collection[int], library: int = 0
+    ) -> None:
         """Launch kernels on the current stream of a device, over data known by serial number.
 
         Args:
@@ -285,8 +322,9 @@ class Machine:
             kernels: How many; 0 for a copy, which is ordered as a kernel is.
             reads: Data that they read.
             writes: Data that they write.
+            library: How many a library launches beside them.
         """
-        self.ledger.launch(kernels)
+        self.ledger.launch(kernels, library)
         conflicts = self.ordering.launch(self.current.streams[device], reads, writes)
         if conflicts:
             self.ledger.count("hazards", len(conflicts))
@@ -309,18 +347,41 @@ class Machine:
             if self.sync_debug_mode == WAITS_ARE_ERRORS:
                 raise RuntimeError(message)
             warnings.warn(message, stacklevel=1)
-        self.ledger.count("stream_syncs")
-        self.ordering.host_waits_for_streams((stream,))
+        self._waited("stream_syncs", stream, self.ordering.host_waits_for_streams((stream,)))
 
     def wait_for_device(self, device: int) -> None:
         """The host waits for everything on a device."""
-        self.ledger.count("device_syncs")
-        self.ordering.host_waits_for_streams(self.streams_of(device))
+        busy = self.ordering.host_waits_for_streams(self.streams_of(device))
+        self._waited("device_syncs", device, busy)
 
     def wait_for_event(self, mark: StreamMark) -> None:
         """The host waits for an event."""
-        self.ledger.count("event_syncs")
-        self.ordering.host_waits(mark)
+        self._waited("event_syncs", mark.stream, self.ordering.host_waits(mark))
+
+    def _waited(self, kind: str, stream: int, busy: Collection[int]) -> None:
+        """Count a wait for a stream of a device, after which the ``busy`` ones hold newer work."""
+        self.ledger.count(kind)
+        # A stream of another device that is busy does not keep this device from idling.
+        device = self.stream_devices[stream]
+        if device not in map(self.stream_devices.__getitem__, busy):
+            self.ledger.count("drains")
+
+    def _pin(self, nbytes: int) -> None:
+        """Take a pinned block, which is cached for its size or made by ``cudaHostAlloc``.
+
+        Sizes are powers of two, and blocks are neither split nor merged (ATen/core/CachingHostAllocator.h).
+        One whose copies have not finished would not be reused; here they have, as for ``Event.query``. The
+        thread of a ``DataLoader`` that pins batches lets nobody wait: it has no line of the user.
+        """
+        size = 1 << (nbytes - 1).bit_length() if nbytes else 0
+        if self._pinned[size]:
+            self._pinned[size] -= 1
+        elif size and user_line() != NOWHERE:
+            self._may_block()
+
+    def _unpin(self, nbytes: int) -> None:
+        if nbytes:
+            self._pinned[1 << (nbytes - 1).bit_length()] += 1
 
     def _owns(self, tag: Tag) -> None:
         if tag.block is not None:
@@ -344,6 +405,7 @@ class Machine:
         self.host_bytes -= tag.nbytes
         # CUDA keeps the memory until copies that use it are done.
         if tag.pinned:
+            self._unpin(tag.nbytes)
             self.ordering.forget(tag.serial)
 
 

@@ -137,16 +137,23 @@ class Ordering:
         """Let what is queued on ``stream`` from now on come after ``mark``."""
         _join(self._clock(stream), mark.clock)
 
-    def host_waits(self, mark: StreamMark) -> None:
-        """The host waits for an event."""
-        # Every stream joins the host's clock when it is next used.
-        _join(self._host, mark.clock)
-        self._host_version += 1
+    def host_waits(self, *marks: StreamMark) -> set[int]:
+        """The host waits for events; which of the streams that it waited for hold newer work.
 
-    def host_waits_for_streams(self, streams: Iterable[int]) -> None:
-        """The host waits for all work on these streams; those of a device for a device-wide wait."""
-        for stream in streams:
-            self.host_waits(self.record(stream))
+        It waits for the events' own streams, and for those whose work they come after, unless it knew already
+        that this had finished.
+        """
+        waited, host = {mark.stream for mark in marks}, self._host
+        for mark in marks:
+            waited.update(_unordered(mark.clock, host))
+            # Every stream joins the host's clock when it is next used.
+            _join(host, mark.clock)
+        self._host_version += 1
+        return {stream for stream in waited if self._clock(stream).get(stream, 0) > host.get(stream, 0)}
+
+    def host_waits_for_streams(self, streams: Iterable[int]) -> set[int]:
+        """The host waits for all work on these streams; returns what ``host_waits`` does."""
+        return self.host_waits(*map(self.record, streams))
 
     def is_complete(self, mark: StreamMark) -> bool:
         """Whether the host knows that the work before ``mark`` has finished."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from simcuda.real.marks import BEGIN, END, LINE, Place
-from simcuda.real.trace import CudaCall, DeviceCopy, ProfilerTrace
+from simcuda.real.trace import CudaCall, DeviceCopy, IncompleteTraceError, ProfilerTrace
 
 WAITS = {
     "cudaStreamSynchronize": "stream_syncs",
@@ -42,10 +42,6 @@ LIBRARY = "<library>"
 """Stands for the file where no line of Python is known; the function is then the ATen operation."""
 
 
-class IncompleteTraceError(RuntimeError):
-    """The profiler lost events, so that its counts would be too low."""
-
-
 @dataclass(frozen=True)
 class TraceCounts:
     """Totals by metric, and how often each place did what."""
@@ -73,7 +69,8 @@ def count(trace: ProfilerTrace, places: Sequence[Place]) -> TraceCounts:
     window.check("copies", COPIES, window.copies.keys())
     window.check("kernel launches", LAUNCHES, set(window.kernels))
     counted = TraceCounts()
-    counted.totals["launches"] = len(window.kernels)
+    for kernel in window.kernels:
+        counted.totals["library_launches" if kernel in trace.library_kernels else "aten_launches"] += 1
     # Each call of CUDA is a wait, may block, or neither.
     for call in window.calls:
         # Waits that no mark announced are of a library or the allocator.
@@ -87,21 +84,28 @@ def count(trace: ProfilerTrace, places: Sequence[Place]) -> TraceCounts:
     calls = {call.correlation: call for call in window.calls}
     for correlation, made in window.copies.items():
         maker = calls.get(correlation)
-        nbytes: Counter[str] = Counter()
-        for copy in made:
-            code = copy.name.split()[1]
-            if code not in DIRECTIONS:
-                raise IncompleteTraceError(f"the profiler does not report the direction of {copy.name!r}")
-            nbytes[DIRECTIONS[code]] += copy.nbytes
-        # A call may be carried out as several copies: it is one of the kind with most bytes.
-        kind = max(nbytes, key=lambda direction: nbytes[direction])
-        size = nbytes[kind]
-        if maker and PEER in maker.name:
-            kind = "p2p"
+        kind, size = kind_and_bytes(made, maker.name if maker else "")
         if kind != WITHIN_HOST:
             counted.add(kind, window.place_of(maker) if maker else (LIBRARY, 0, LIBRARY))
             counted.totals[f"{kind}_bytes"] += size
     return counted
+
+
+def kind_and_bytes(made: Sequence[DeviceCopy], maker: str) -> tuple[str, int]:
+    """The kind and the size of the copies that devices made for one call of that name.
+
+    Raises:
+        IncompleteTraceError: A copy has no direction.
+    """
+    nbytes: Counter[str] = Counter()
+    for copy in made:
+        code = copy.name.split()[1]
+        if code not in DIRECTIONS:
+            raise IncompleteTraceError(f"the profiler does not report the direction of {copy.name!r}")
+        nbytes[DIRECTIONS[code]] += copy.nbytes
+    # A call may be carried out as several copies: it is one of the kind with most bytes.
+    kind = max(nbytes, key=lambda direction: nbytes[direction])
+    return ("p2p" if PEER in maker else kind), nbytes[kind]
 
 
 class _Window:

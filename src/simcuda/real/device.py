@@ -13,11 +13,12 @@ from simcuda.measurement import METRICS, Measurement
 from simcuda.profile import MIB, Profile
 from simcuda.real import memory, trace
 from simcuda.real.availability import profile_of, why_not
-from simcuda.real.counting import IncompleteTraceError, count
+from simcuda.real.counting import count
 from simcuda.real.session import Observation, observed
+from simcuda.real.trace import IncompleteTraceError
 
-NEVER_COUNTED = ("hazards", "host_peak_bytes")
-"""A real device tells neither the order of accesses nor what the host allocates."""
+NEVER_COUNTED = ("drains", "hazards", "host_peak_bytes")
+"""A real device tells neither what streams hold, nor the order of accesses, nor what the host allocates."""
 
 
 class RealMeasurement(Measurement):

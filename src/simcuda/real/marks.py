@@ -20,6 +20,7 @@ import torch
 import torch.cuda._gpu_trace as gpu_trace
 
 from simcuda import ledger
+from simcuda.ledger import NOWHERE
 from simcuda.real.trace import MARK
 
 Place = tuple[str, int, str]
@@ -28,7 +29,6 @@ Place = tuple[str, int, str]
 BEGIN = "begin"
 END = "end"
 LINE = "line"
-NOWHERE: Place = ("<unknown>", 0, "<unknown>")
 
 is_user_code = functools.cache(ledger.is_user_code)
 

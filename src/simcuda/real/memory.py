@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from simcuda.real.marks import NOWHERE, Place
+from simcuda.ledger import NOWHERE
+from simcuda.real.marks import Place
 
 REQUESTED = "requested_bytes.all"
 ALLOCATED = "allocated_bytes.all"

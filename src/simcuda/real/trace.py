@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 MARK = "simcuda "
 """The prefix of our own marks in the trace."""
+CALLS = ("cuda_runtime", "cuda_driver")
+"""The categories of calls of CUDA."""
 
 
-@dataclass(frozen=True)
+class IncompleteTraceError(RuntimeError):
+    """The profiler lost events, so that its counts would be too low."""
+
+
+@dataclass(frozen=True, slots=True)
 class CudaCall:
     """A call of the CUDA runtime or driver by the host.
 
@@ -29,7 +36,7 @@ class CudaCall:
     op: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DeviceCopy:
     """A copy that a device made: ``name`` is such as ``Memcpy HtoD (Pageable -> Device)``."""
 
@@ -54,6 +61,7 @@ class ProfilerTrace:
     Attributes:
         calls: The calls of CUDA.
         kernels: The correlation of every kernel that ran.
+        library_kernels: Those of them whose names are a library's.
         copies: The copies that devices made.
         marks: The marks that we left.
         operations: Names of ATen operations by their number.
@@ -64,31 +72,61 @@ class ProfilerTrace:
     copies: tuple[DeviceCopy, ...]
     marks: tuple[TraceMark, ...]
     operations: Mapping[int, str]
+    library_kernels: frozenset[int] = frozenset()
+
+
+_LIBRARIES = re.compile(
+    r"gemm|gemv|gemvx|cutlass|cublas|cudnn|nvjet|xmma|cask|split[kK]|dot_kernel|reduce_1Block|cufft|_fft"
+    r"|cusolver|flash_|fmha|winograd|scudnn|convolve|_engine|nchwToNhwc|nhwcToNchw|epilogue::impl"
+)
+
+
+def is_library_kernel(name: str) -> bool:
+    """Whether a kernel is one of cuBLAS, cuDNN or their kin, by its name as the profiler writes it."""
+    return "at::native" not in name and _LIBRARIES.search(name) is not None
+
+
+def cuda_call(event: Mapping[str, Any]) -> CudaCall:
+    """The call that an event of the categories ``CALLS`` records."""
+    # The endings say which default stream the caller was compiled for.
+    name = str(event["name"]).removesuffix("_ptsz").removesuffix("_ptds")
+    arguments, start = event.get("args", {}), event["ts"]
+    # Until 2021 Kineto wrote the second key.
+    op = arguments.get("External id", arguments.get("external id", 0))
+    return CudaCall(name, start, start + event.get("dur", 0), int(arguments.get("correlation", 0)), int(op))
+
+
+def device_copy(event: Mapping[str, Any]) -> DeviceCopy:
+    """The copy that an event of the category ``gpu_memcpy`` records."""
+    arguments = event.get("args", {})
+    return DeviceCopy(
+        str(event["name"]), int(arguments.get("correlation", 0)), int(arguments.get("bytes", 0))
+    )
 
 
 def read(events: Iterable[Mapping[str, Any]]) -> ProfilerTrace:
     """The records in the ``traceEvents`` of a trace in Chrome's format, as Kineto writes it."""
-    calls: dict[str, dict[int, CudaCall]] = {"cuda_driver": {}, "cuda_runtime": {}}
+    calls: dict[str, dict[int, CudaCall]] = {category: {} for category in CALLS}
     kernels, copies, marks, operations = [], [], [], {}
+    of_libraries: set[int] = set()
     for event in events:
         if event.get("ph") != "X":
             continue
         name, category, start = str(event["name"]), str(event.get("cat")), event["ts"]
-        end = start + event.get("dur", 0)
         arguments = event.get("args", {})
-        correlation, op = int(arguments.get("correlation", 0)), int(arguments.get("External id", 0))
         if category in calls:
-            # The endings say which default stream the caller was compiled for.
-            plain = name.removesuffix("_ptsz").removesuffix("_ptds")
-            calls[category][correlation] = CudaCall(plain, start, end, correlation, op)
+            call = cuda_call(event)
+            calls[category][call.correlation] = call
         elif category == "kernel":
-            kernels.append(correlation)
+            kernels.append(int(arguments.get("correlation", 0)))
+            if is_library_kernel(name):
+                of_libraries.add(kernels[-1])
         elif category == "gpu_memcpy":
-            copies.append(DeviceCopy(name, correlation, int(arguments.get("bytes", 0))))
+            copies.append(device_copy(event))
         elif category == "cpu_op" and name.startswith(MARK):
-            marks.append(TraceMark(name.removeprefix(MARK), start, end))
+            marks.append(TraceMark(name.removeprefix(MARK), start, start + event.get("dur", 0)))
         elif category == "cpu_op":
-            operations[op] = name
+            operations[int(arguments.get("External id", 0))] = name
     # A driver call that the runtime makes for one of its own calls has the same number.
     made = calls["cuda_driver"] | calls["cuda_runtime"]
     return ProfilerTrace(
@@ -97,4 +135,5 @@ def read(events: Iterable[Mapping[str, Any]]) -> ProfilerTrace:
         copies=tuple(copies),
         marks=tuple(sorted(marks, key=lambda mark: mark.start)),
         operations=operations,
+        library_kernels=frozenset(of_libraries),
     )

@@ -22,12 +22,12 @@ from torch import Tensor
 from simcuda.cost.call import tensors_in
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
-from simcuda.torch_api.patches import Patches
+from simcuda.torch_api.patches import Patches, genuine
 
 KEY = torch._C.DispatchKey.AutocastCUDA
 _EXCEPT_AUTOCAST = torch._C.DispatchKeySet(KEY)
-_set_enabled: Any = torch.set_autocast_enabled
-_clear_cache: Any = torch.clear_autocast_cache
+_set_enabled: Any = genuine(torch.set_autocast_enabled)
+_clear_cache: Any = genuine(torch.clear_autocast_cache)
 Kernel = Callable[..., Any]
 
 # Which operations run in which type, by ATen/autocast_mode.h of torch 2.13.

@@ -1,9 +1,9 @@
 """Threads and processes that start during a simulation.
 
-Torch's dispatch key applies to one thread. Here threads that start during a simulation take part too, and so
-does work given to an executor, also in its older threads. From then on operations are charged one at a time.
-A thread that outlives the simulation continues without it. A forked process sees only the host, as it could
-not use CUDA's devices either.
+Torch's dispatch key applies to one thread. Here threads that start during a simulation take part too, those
+that start after ``follow_threads``, and work given to an executor, also in its older threads. With more than
+one thread operations are charged one at a time. A thread that outlives the simulation continues without it. A
+forked process sees only the host, as it could not use CUDA's devices either.
 
 Known limitations:
     A custom operation that waits for another thread to use the device deadlocks.
@@ -13,32 +13,48 @@ from __future__ import annotations
 
 import _thread
 import os
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import thread as executors
 from contextlib import contextmanager
 from functools import partial
+from types import FrameType
 from typing import Any
 
 from simcuda.cost.call import all_tensors_in
-from simcuda.device.dispatch_key import watched
+from simcuda.device.dispatch_key import register, watched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.dispatch import Dispatcher
-from simcuda.torch_api.patches import Patches, as_method
+from simcuda.torch_api.patches import Patches, as_method, genuine
 
 Function = Callable[..., Any]
 
 FROM_OUTSIDE = (
-    *("wait_for_stream", "wait_for_device", "wait_for_event", "empty_caches", "new_stream"),
-    *("place", "place_on_host", "resized", "host_touches", "leave_backward"),
+    *("wait_for_stream", "wait_for_device", "wait_for_event", "empty_caches", "empty_host_cache"),
+    *("new_stream", "place", "place_on_host", "resized", "host_touches", "leave_backward"),
 )
 """Methods of ``Machine`` that are called by others than the dispatcher too."""
+
+STARTS = [
+    name for name in ("start_new_thread", "start_new", "start_joinable_thread") if hasattr(_thread, name)
+]
+"""Functions of C++ that start a thread."""
+
+LISTENER = "execnet.gateway_base"
+
+IDLE_SECONDS = 0.0002
+"""A thread that does nothing wakes up now and then."""
 
 BAD_FORK = (
     "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
     "'spawn' start method"
 )
+
+_following: set[int] = set()
+"""The numbers of the threads that take part in any simulation."""
 
 _forking: list[Dispatcher] = []
 """The active dispatchers; a forked child has its own list."""
@@ -56,43 +72,32 @@ class Threads:
         self._machine = machine
         self._dispatcher: Any = dispatcher
         self._lock: threading.RLock | None = None
-        self._here = threading.local()
-        self._here.takes_part = True
 
     def install(self, patches: Patches) -> None:
         """Install the replacements."""
-        thread: Any = threading.Thread
         work: Any = executors._WorkItem
-        start, make_work = _thread.start_new_thread, work.__init__
-
-        def start_new_thread(function: Function, *how: Any) -> int:
-            # From now on more than one thread may use the machine.
+        make_work = work.__init__
+        _start_in(patches, self._lock_shared_state)
+        _following.add(threading.get_ident())
+        # A thread that is there already may use the machine too.
+        if len(sys._current_frames()) > 1:
             self._lock_shared_state()
-            return start(partial(self._take_part, function), *how)
 
         def __init__(item: Any, *how: Any, **named: Any) -> None:  # noqa: N807 - the name that is replaced
             self._lock_shared_state()
             make_work(item, *how, **named)
 
-        patches.set(_thread, start_new_thread=start_new_thread)
-        patches.set(thread, _bootstrap_inner=as_method(partial(self._take_part, thread._bootstrap_inner)))
         patches.set(work, __init__=__init__, run=as_method(partial(self._take_part, work.run)))
 
     def let_go(self) -> None:
         """Stop handling the threads that still run."""
+        _following.discard(threading.get_ident())
         self._dispatcher.run = lambda operation, args, kwargs: operation._op(*args, **kwargs)
 
     def _take_part(self, function: Function, /, *args: Any, **kwargs: Any) -> Any:
-        here = self._here
-        if getattr(here, "takes_part", False):
-            return function(*args, **kwargs)
-        self._lock_shared_state()
-        here.takes_part = True
-        try:
-            with watched():
-                return function(*args, **kwargs)
-        finally:
-            here.takes_part = False
+        if threading.get_ident() not in _following:
+            self._lock_shared_state()
+        return _follow(function, *args, **kwargs)
 
     def _lock_shared_state(self) -> None:
         """Let in one thread at a time; a single thread does not pay for the lock."""
@@ -106,6 +111,51 @@ class Threads:
             setattr(machine, name, partial(_locked, lock, getattr(machine, name)))
         storages._released = partial(_locked, lock, storages._released)
         storages._gone = partial(_locked, lock, storages._forget)
+
+
+def follow_threads() -> None:
+    """Let threads that start from now on take part in the simulations of this process that begin later."""
+    register()
+    _start_in(Patches())
+
+
+def busy_seconds() -> dict[int, float]:
+    """The processor time of each of Python's threads that takes no part in a simulation, by its number."""
+    clock = getattr(time, "pthread_getcpuclockid", lambda _: time.CLOCK_MONOTONIC)
+    frames = sys._current_frames()
+    others = [thread for thread in frames if thread not in _following and not _listens(frames[thread])]
+    return {thread: time.clock_gettime(clock(thread)) for thread in others}
+
+
+def _listens(frame: FrameType | None) -> bool:
+    """Whether a thread is that by which a worker of pytest-xdist hears of its next test."""
+    module = ""
+    while frame:
+        module, frame = frame.f_globals.get("__name__", ""), frame.f_back
+    return module == LISTENER
+
+
+def _start_in(patches: Patches, first: Callable[[], None] = lambda: None) -> None:
+    """Let threads that start take part, after a call of ``first``."""
+
+    def start(original: Function, function: Function, /, *how: Any, **named: Any) -> Any:
+        first()
+        return original(partial(_follow, function), *how, **named)
+
+    for name in STARTS:
+        patches.redirect(getattr(_thread, name), partial(start, genuine(getattr(_thread, name))))
+
+
+def _follow(function: Function, /, *args: Any, **kwargs: Any) -> Any:
+    thread = threading.get_ident()
+    if thread in _following:
+        return function(*args, **kwargs)
+    _following.add(thread)
+    try:
+        with watched():
+            return function(*args, **kwargs)
+    finally:
+        _following.discard(thread)
 
 
 def _locked(lock: threading.RLock, function: Function, /, *args: Any, **kwargs: Any) -> Any:

@@ -19,6 +19,7 @@ import torch.cuda
 from simcuda.device.generators import SimulatedGenerator
 from simcuda.device.machine import Machine
 from simcuda.device.memory_stats import AllocatorStats
+from simcuda.profile import workspace_bytes
 from simcuda.torch_api import streams
 from simcuda.torch_api.patches import Patches
 from simcuda.torch_api.refusals import refuse
@@ -153,8 +154,8 @@ class CudaApi:
             "_cuda_isHistoryEnabled": lambda: False,
             "_cuda_ipc_collect": lambda: None,
             "_cuda_sleep": lambda _: machine.run(machine.current.device, 1, (), ()),
-            "_cuda_getCublasWorkspaceSize": lambda: profile.cublas_workspace_bytes,
-            "_cuda_clearCublasWorkspaces": lambda: None,
+            "_cuda_getCublasWorkspaceSize": lambda: workspace_bytes(profile),
+            "_cuda_clearCublasWorkspaces": machine.free_cublas,
             "_cuda_tunableop_is_enabled": lambda: False,
         }
         # ``torch.accelerator`` asks the same under its own names.
@@ -167,6 +168,7 @@ class CudaApi:
             "_accelerator_maybeExchangeDevice": self.exchange_device,
             "_accelerator_synchronizeDevice": machine.wait_for_device,
             "_accelerator_emptyCache": machine.empty_caches,
+            "_accelerator_emptyHostCache": machine.empty_host_cache,
             "_accelerator_isAllocatorInitialized": lambda: True,
             "_accelerator_getDeviceStats": memory["_cuda_memoryStats"],
             "_accelerator_resetPeakStats": memory["_cuda_resetPeakMemoryStats"],

@@ -14,12 +14,12 @@ import torch
 import torch.utils.dlpack
 from torch import Tensor
 
+from simcuda.cost.call import ANYTHING
 from simcuda.device.dispatch_key import unwatched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
-from simcuda.torch_api.factories import read_elements
 from simcuda.torch_api.gradients import EXTREMES, shared_evenly
-from simcuda.torch_api.patches import Patches, as_method
+from simcuda.torch_api.patches import Patches, as_method, genuine
 
 CUDNN_VERSION = 91_300
 MEAN = 1
@@ -49,11 +49,11 @@ class DeviceBranches:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._one_hot = torch._C._nn.one_hot
-        self._dropout = torch.dropout
-        self._attention = torch._C._nn.scaled_dot_product_attention
-        self._ctc_loss: Callable[..., Tensor] = torch.ctc_loss
-        self._from_dlpack = torch.utils.dlpack.from_dlpack
+        self._one_hot = genuine(torch._C._nn.one_hot)
+        self._dropout = genuine(torch.dropout)
+        self._attention = genuine(torch._C._nn.scaled_dot_product_attention)
+        self._ctc_loss: Callable[..., Tensor] = genuine(torch.ctc_loss)
+        self._from_dlpack = genuine(torch.utils.dlpack.from_dlpack)
 
     def install(self, patches: Patches) -> None:
         """Install the replacements."""
@@ -66,14 +66,18 @@ class DeviceBranches:
             patches.set(owner, from_dlpack=self.from_dlpack)
         patches.set(torch, ctc_loss=self.ctc_loss)
         for owner, name in product((torch, torch.Tensor), EXTREMES):
-            original = getattr(owner, name)
+            original = genuine(getattr(owner, name))
             patches.set(owner, **{name: as_method(partial(shared_evenly, original))})
         for owner, name in QUANTILES:
-            patches.set(owner, **{name: as_method(partial(self._quantile, getattr(owner, name)))})
+            patches.set(owner, **{name: as_method(partial(self._quantile, genuine(getattr(owner, name))))})
         for name in FOREACH_BY_TENSOR:
-            patches.set(torch, **{name: partial(_by_host_number, getattr(torch, name))})
+            patches.set(torch, **{name: partial(_by_host_number, genuine(getattr(torch, name)))})
         for owner, name in UNSEEN:
-            patches.set(owner, **{name: as_method(partial(self._on_device_of_input, getattr(owner, name)))})
+            original = genuine(getattr(owner, name))
+            patches.set(owner, **{name: as_method(partial(self._on_device_of_input, original))})
+        for owner in (torch, torch.Tensor):
+            split = partial(_split_by_host, genuine(owner.tensor_split))
+            patches.set(owner, tensor_split=as_method(split))
         patches.set(torch.Tensor, __init__=as_method(self._made_on_host))
         # cuDNN would warn that it is missing; recurrent layers run without it.
         patches.set(torch.backends.cudnn, is_acceptable=lambda _: False)
@@ -102,7 +106,7 @@ class DeviceBranches:
         """``torch.nn.functional.scaled_dot_product_attention``."""
         if query.is_cuda:
             # Which kernels there are depends on the device: with dropout, the CPU has none that does it all.
-            self._machine.ledger.doubt("aten.scaled_dot_product_attention.default", is_modelled=True)
+            self._machine.ledger.doubt("aten.scaled_dot_product_attention.default", ANYTHING)
         return self._attention(query, key, value, *how, **named)
 
     def ctc_loss(
@@ -125,7 +129,7 @@ class DeviceBranches:
         if not targets.is_cuda:
             if targets.dim() == 1 and targets.dtype == torch.int32 and blank == 0:
                 # Given sequences of full length, cuDNN would do it.
-                self._machine.ledger.doubt("aten._cudnn_ctc_loss.default", is_modelled=False)
+                self._machine.ledger.doubt("aten._cudnn_ctc_loss.default")
             targets = targets.to(log_probs.device, torch.int64)
         # The mean is taken here, because C++ would divide on the host.
         if reduction != MEAN:
@@ -153,9 +157,9 @@ class DeviceBranches:
             one, other = machine.storages.of(input), machine.storages.of(q)
             are_together = one is not None and other is not None and one.device == other.device != HOST
             if are_together and not torch._C._functorch.is_functorch_wrapped_tensor(q):
-                # As if C++ code had made it of a number, which costs nothing until it meets the device.
+                # As if C++ code had made it, of no bytes: it costs nothing, also where it meets the device.
                 q = unwatched(torch.clone)(q)
-                machine.place_on_host(q.untyped_storage(), floating=True)
+                machine.storages.add(q.untyped_storage(), HOST, 0, floating=True)
         return original(input, q, *how, **named)
 
     def _on_device_of_input(
@@ -177,10 +181,8 @@ class DeviceBranches:
             machine.adopt(made, given.device)
         return result
 
-    def _made_on_host(self, tensor: Tensor, /, *data: Any, **_: Any) -> None:
+    def _made_on_host(self, tensor: Tensor, /, *_: Any, **__: Any) -> None:
         # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
-        if data and type(tensor) is Tensor and isinstance(data[0], list | tuple):
-            read_elements(data[0])
         self._machine.settle((self._machine.storages.of(tensor),))
 
 
@@ -189,3 +191,12 @@ def _by_host_number(original: Callable[..., Any], self: Any, *others: Any, **nam
     if isinstance(first, Tensor) and not first.dim() and not first.is_cuda and self and self[0].is_cuda:
         others = (first.item(), *others[1:])
     return original(self, *others, **named)
+
+
+def _split_by_host(original: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    given = args[1] if len(args) > 1 else named.get("tensor_indices_or_sections")
+    if isinstance(given, Tensor) and given.is_cuda:
+        # ATen/native/TensorShape.cpp.
+        message = "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on"
+        raise RuntimeError(f"{message} {given.device}")
+    return original(*args, **named)

@@ -20,11 +20,13 @@ from simcuda.cost.call import OperationCall, all_tensors_in, tensors_in
 from simcuda.cost.charges import Charges
 from simcuda.cost.copies import charge_copy
 from simcuda.cost.traits import OperationTraits, traits_of
+from simcuda.cost.widening import Widening, WideOperation
 from simcuda.device.dispatch_key import watched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.gradients import is_in_backward, joins_gradients
 from simcuda.torch_api.operand_devices import common_device
+from simcuda.torch_api.shapes_only import execute, is_on
 
 CPU = torch.device("cpu")
 HOST_LACKS_MEMORY = re.compile(r"DefaultCPUAllocator: .*you tried to allocate (\d+) bytes")
@@ -73,6 +75,8 @@ class Dispatcher:
                 return func._op_dk(traits.composite, *args, **kwargs)
         if traits.is_view:
             return func._op(*args, **kwargs)
+        if traits.widening is not None:
+            return self._run(traits, self._widened(traits.widening, func, args), args, kwargs)
         if traits.is_foreign:
             return self._run_foreign(traits, func, args, kwargs)
         if traits.is_copy:
@@ -88,6 +92,12 @@ class Dispatcher:
             return torch.ops.aten._to_copy.default(tensor, **how)  # type: ignore[no-any-return]
         finally:
             self.destination.device = None
+
+    def _widened(self, widening: Widening, func: Any, args: Sequence[Any]) -> Any:
+        """The operation as CUDA runs it, where it computes in a wider type than the host."""
+        dtype = args[0].dtype
+        tag = self._of(args[0]) if dtype in widening.types else None
+        return func if tag is None or tag.device == HOST else WideOperation(func, widening)
 
     def _run_foreign(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         """Run an operation that is not ATen's own; where it is Python code, charge what it is made of."""
@@ -138,7 +148,7 @@ class Dispatcher:
             if traits.draws:
                 result = machine.generators.draw(func._op, args, kwargs, device)
             else:
-                result = func._op(*args, **kwargs)
+                result = execute(func, args, kwargs) if is_on else func._op(*args, **kwargs)
         except RuntimeError as error:
             # Where the host lacks memory and the device has not as much either, it is the device that fails.
             if device != HOST and (lacking := HOST_LACKS_MEMORY.search(str(error))):
@@ -249,7 +259,7 @@ class Dispatcher:
         if target is not None and target.type not in ("cpu", "cuda"):
             return func._op(*args, **kwargs)
         non_blocking = bool(kwargs.get("non_blocking", args[2] if len(args) > 2 else False))
-        result = func._op(*args, **kwargs)
+        result = execute(func, args, kwargs) if is_on else func._op(*args, **kwargs)
         if makes_its_target:
             tag = self._of(source)
             here = HOST if tag is None else tag.device

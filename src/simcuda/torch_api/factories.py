@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.jit import _builtins
 
 from simcuda.device.machine import Machine
-from simcuda.torch_api.patches import Patches, as_method
+from simcuda.torch_api.patches import Patches, as_method, genuine
 from simcuda.torch_api.refusals import NotSimulatedError
 from simcuda.torch_api.tensor_api import DeviceLike, TensorApi, device_of
 
@@ -33,6 +33,9 @@ FACTORIES = (
     *("randn", "randn_like", "randperm", "range", "scalar_tensor", "tril_indices", "triu_indices", "zeros"),
     "zeros_like",
 )
+MAKERS: tuple[Callable[..., Tensor], ...] = (torch.tensor, torch.as_tensor, torch.asarray)
+"""Functions that make tensors of Python data."""
+
 METHODS = ("new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros")
 
 
@@ -47,16 +50,18 @@ class Factories:
 
     def __init__(self, tensors: TensorApi) -> None:
         self._tensors = tensors
-        self._make_tensor = torch.tensor
-        self._make_as_tensor = torch.as_tensor
-        self._make_asarray = torch.asarray
-        self._parse_to = torch._C._nn._parse_to
+        self._make_tensor = genuine(torch.tensor)
+        self._make_as_tensor = genuine(torch.as_tensor)
+        self._make_asarray = genuine(torch.asarray)
+        self._parse_to = genuine(torch._C._nn._parse_to)
 
     def install(self, patches: Patches) -> None:
         """Install the replacements."""
-        patches.set(torch, tensor=self.tensor, as_tensor=self.as_tensor, asarray=self.asarray)
+        makers: list[Callable[..., Tensor]] = [self.tensor, self.as_tensor, self.asarray]
+        for original, own in zip(MAKERS, makers, strict=True):
+            patches.redirect(original, own)
         patches.set(torch.Tensor, new_tensor=as_method(self.new_tensor))
-        patches.set(torch, **{name: partial(self._sparse, getattr(torch, name)) for name in SPARSE})
+        patches.set(torch, **{name: partial(self._sparse, genuine(getattr(torch, name))) for name in SPARSE})
         patches.set(torch._C._nn, _parse_to=self.parse_to)
         if C_KNOWS_NUMBERS:
             return
@@ -132,7 +137,6 @@ class Factories:
         self, data: Any, device: DeviceLike | None, make: Callable[..., Tensor], **how: Any
     ) -> Tensor:
         """A tensor of Python data, on a device."""
-        read_elements(data)
         made = make(data, device="cpu", **how)
         if device is None:
             # Only a function mode, such as ``with torch.device(...)``, makes it another one than the host.
@@ -191,7 +195,7 @@ class LegacyTypes:
                 known = {name: getattr(original, name) for name in KEPT}
                 known |= {"original": original, "make": staticmethod(make)}
                 patches.set(module, **{original.__name__: LegacyType(original.__name__, (), known)})
-        set_original: Any = torch._C._set_default_tensor_type
+        set_original = genuine(torch._C._set_default_tensor_type)
 
         def set_default(kind: Any) -> None:
             if kind.is_cuda:
@@ -202,8 +206,6 @@ class LegacyTypes:
         patches.set(torch._C, _set_default_tensor_type=set_default)
 
     def _on_host(self, kind: LegacyType, *data: Any, **how: Any) -> Tensor:
-        if data and isinstance(data[0], list | tuple):
-            read_elements(data[0])
         if data and isinstance(data[0], Tensor):
             _check(kind, data[0])
         made: Tensor = kind.original(*data, **how)
@@ -221,16 +223,9 @@ class LegacyTypes:
         return self.factories.tensor(values, dtype=kind.dtype, device=where)
 
 
-def read_elements(data: Any) -> None:
-    """Read the 0-d device tensors in nested lists one by one, as C++ code does where nothing sees it."""
-    if isinstance(data, list | tuple):
-        for element in data:
-            read_elements(element)
-    elif isinstance(data, Tensor) and data.is_cuda:
-        data.detach().item()
-
-
 def _taking_numbers(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    original = genuine(original)
+
     @wraps(original)
     def make(*args: Any, **kwargs: Any) -> Tensor:
         if isinstance(kwargs.get("device"), int):

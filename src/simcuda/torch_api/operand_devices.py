@@ -51,21 +51,21 @@ def common_device(
     for tensor, tag in zip(tensors, tags, strict=True):
         if tag is not None and tag.device == device:
             continue
-        if tag is None or tag.device == HOST:
-            if _may_stay_on_host(traits, args, tensor, tag, device):
-                continue
-            if tag is not None and tag.floating:
-                machine.adopt(tag, device)
-                continue
+        # What C++ code makes of a number, with the options of a device tensor, is on that device.
+        if tag is not None and tag.floating:
+            machine.adopt(tag, device)
+            continue
+        if (tag is None or tag.device == HOST) and _may_stay_on_host(traits, args, tensor, device):
+            continue
         other = "cpu" if tag is None or tag.device == HOST else str(machine.devices[tag.device])
         raise RuntimeError(_message(traits, args, kwargs, tensor, other, str(machine.devices[device])))
     return device
 
 
 def _may_stay_on_host(
-    traits: OperationTraits, args: Sequence[Any], host_tensor: torch.Tensor, tag: Tag | None, device: int
+    traits: OperationTraits, args: Sequence[Any], host_tensor: torch.Tensor, device: int
 ) -> bool:
-    if traits.op.startswith(INDEXING) and not (tag is not None and tag.floating):
+    if traits.op.startswith(INDEXING):
         # Indices may lie on the host, but what is indexed and what is written there have to be together.
         indexed, indices, value = (*args, None)[:3]
         if host_tensor is indexed and any(index is not None and index.is_cuda for index in indices):

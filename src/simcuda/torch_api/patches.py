@@ -1,21 +1,105 @@
-"""Replace names of torch for the simulation, and restore them.
+"""Replace functions of torch for the simulation, and restore them.
 
-Other modules may have bound them by name, as in ``from torch import tensor``: they are replaced too.
+A function of C++ is redirected itself, so that it does not matter where code has bound it, or when. Other
+names are replaced, also where modules have bound them, as in ``from torch.cuda import Stream``.
 
 Known limitations:
-    Names in classes and functions, as for the default of an argument, stay bound to what they were.
+    Functions and classes of Python that a class or a function has bound stay what they were. They end in
+    functions of C++.
 """
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import ModuleType
-from typing import Any
+from types import BuiltinFunctionType, MethodDescriptorType, ModuleType, WrapperDescriptorType
+from typing import Any, TypeVar, cast
 
 _MISSING = object()
+F = TypeVar("F")
+_NATIVE = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType)
+# How CPython lays out its objects: the type is the last word of the head. ``CAN_REDIRECT`` checks it.
+_WORD = ctypes.sizeof(ctypes.c_void_p)
+_TYPE = object.__basicsize__ // _WORD - 1
+_BY_ARGUMENTS_AND_NAMES = 3  # METH_VARARGS | METH_KEYWORDS
+
+
+class _Definition(ctypes.Structure):
+    """CPython's ``PyMethodDef``."""
+
+    _fields_ = (
+        ("name", ctypes.c_void_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("text", ctypes.c_void_p),
+    )
+
+
+def _c_function(name: str, *arguments: Any) -> Any:
+    return ctypes.PYFUNCTYPE(ctypes.py_object, *arguments)((name, ctypes.pythonapi))
+
+
+_pointer, _object = ctypes.c_void_p, ctypes.py_object
+_new_function = _c_function("PyCFunction_NewEx", _pointer, _pointer, _pointer)
+_new_descriptor = _c_function("PyDescr_NewMethod", _object, _pointer)
+_new_wrapper = _c_function("PyDescr_NewWrapper", _object, _pointer, _pointer)
+_bound_when_got: Any = type(_c_function("PyInstanceMethod_New", _object)(len))
+_call = ctypes.cast(ctypes.pythonapi.PyObject_Call, _pointer).value
+# Of every function of C++ that was asked for: itself, its twin, and the definition that it has redirected.
+_genuine: dict[int, tuple[Any, Any, _Definition]] = {}
+
+
+def _words(native: Any) -> Any:
+    """The words of a function of C++, from its type on: 6, as all of them have."""
+    return (ctypes.c_size_t * 6).from_address(id(native) + _TYPE * _WORD)
+
+
+# A built-in function has its definition, what it is bound to and its module next, others have their class.
+CAN_REDIRECT: bool = (
+    sys.implementation.name == "cpython"
+    and [*_words(sys.intern)][0::2] == [id(BuiltinFunctionType), id(sys), 0]
+    and [*_words(str.upper)][:3] == [id(MethodDescriptorType), id(str), id(str.upper.__name__)]
+)
+"""Whether this Python lays out its objects in memory as we know it."""
+
+
+def genuine(function: F) -> F:
+    """What does as this function of C++, also while that is redirected; anything else is returned."""
+    if not isinstance(function, _NATIVE) or not CAN_REDIRECT:
+        return function
+    if id(function) not in _genuine:
+        words = _words(function)
+        definition = _Definition()
+        if isinstance(function, BuiltinFunctionType):
+            twin = _new_function(*(words[i] or None for i in (1, 2, 3)))
+            own = _Definition.from_address(words[1])
+            definition = _Definition(own.name, _call, _BY_ARGUMENTS_AND_NAMES, own.text)
+        elif isinstance(function, MethodDescriptorType):
+            twin = _new_descriptor(function.__objclass__, words[4])
+        else:
+            twin = _new_wrapper(function.__objclass__, words[4], words[5])
+        _genuine[id(function)] = function, twin, definition
+    return cast("F", _genuine[id(function)][1])
+
+
+def _redirect(native: Any, target: Callable[..., Any]) -> list[int]:
+    """Let a function of C++ call ``target`` instead; the words that undo it."""
+    genuine(native)
+    words = _words(native)
+    before = [*words]
+    ctypes.pythonapi.Py_IncRef(_object(target))
+    if isinstance(native, BuiltinFunctionType):
+        # It calls what it is bound to. The last word is for quick calls, which do not look at the definition.
+        definition = ctypes.addressof(_genuine[id(native)][2])
+        words[:] = [words[0], definition, id(target), *words[3:5], 0]
+    else:
+        words[:2] = [id(_bound_when_got), id(target)]
+    return before
+
+
 _OURS = ("torch", "simcuda")
 # Most modules have none of these names, by their number of names when that was found out.
 _without_any: dict[str, tuple[int, int]] = {}
@@ -30,6 +114,7 @@ class Patches:
     """
 
     replaced: list[tuple[Any, str, Any]] = field(default_factory=list)
+    _redirected: list[tuple[Any, Any, list[int]]] = field(default_factory=list)
     _is_suspended: bool = False
 
     def set(self, owner: Any, **values: Any) -> None:
@@ -40,18 +125,38 @@ class Patches:
             **values: The attributes by name; a name may be set again.
         """
         for name, value in values.items():
+            original = getattr(owner, name, None)
+            # Other classes have the methods of ``object`` too.
+            is_own = getattr(getattr(original, "__objclass__", None), "__module__", "") == "torch._C"
+            if CAN_REDIRECT and is_own and isinstance(original, _NATIVE) and callable(value):
+                self.redirect(original, value)
+                continue
             # An inherited attribute is not the owner's: it comes back by deleting the one set here.
             self.replaced.append((owner, name, vars(owner).get(name, _MISSING)))
             setattr(owner, name, value)
 
+    def redirect(self, native: Any, target: Callable[..., Any]) -> None:
+        """Let a function of C++ call ``target`` until ``restore``, wherever it is bound.
+
+        Meanwhile a method has no hash, and a function another one: sets and dictionaries do not find it.
+        """
+        if CAN_REDIRECT:
+            self._redirected.append((native, target, _redirect(native, target)))
+            return
+        owner, name = sys.modules.get(getattr(native, "__module__", "")), native.__name__
+        if getattr(owner, name, None) is native:
+            self.set(owner, **{name: target})
+
     def restore(self) -> None:
-        """Put every attribute back, the last one first."""
+        """Put everything back, the last first."""
         while self.replaced:
             _put(*self.replaced.pop())
+        while self._redirected:
+            _put_back(*self._redirected.pop())
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """Put every attribute back for a while; within another ``suspended``, change nothing."""
+        """Put everything back for a while; within another ``suspended``, change nothing."""
         if self._is_suspended:
             yield
             return
@@ -60,9 +165,13 @@ class Patches:
         simulated = [(owner, name, vars(owner)[name]) for owner, name, _ in self.replaced]
         for owner, name, original in reversed(self.replaced):
             _put(owner, name, original)
+        for redirected in reversed(self._redirected):
+            _put_back(*redirected)
         try:
             yield
         finally:
+            for native, target, _ in self._redirected:
+                _redirect(native, target)
             for owner, name, value in simulated:
                 _put(owner, name, value)
             self._is_suspended = False
@@ -82,6 +191,11 @@ class Patches:
         finally:
             # Of a name that was replaced twice, the first original is torch's.
             _rebind({id(simulated): original for original, simulated in reversed(pairs)})
+
+
+def _put_back(native: Any, target: Callable[..., Any], before: list[int]) -> None:
+    _words(native)[:] = before
+    ctypes.pythonapi.Py_DecRef(_object(target))
 
 
 def _put(owner: Any, name: str, value: Any) -> None:

@@ -12,9 +12,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
+from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -25,7 +26,11 @@ import torch.distributed
 import torch.nn.parallel
 import torch.utils.dlpack
 
-from simcuda.torch_api.patches import Patches
+from simcuda.cost.call import tensors_in
+from simcuda.device import dispatch_key
+from simcuda.device.machine import Machine
+from simcuda.device.storages import HOST
+from simcuda.torch_api.patches import Patches, genuine
 
 EAGERLY = "run the captured code as it is"
 NOT_COMPILED = "TORCH_COMPILE_DISABLE=1 or torch.compiler.set_stance('force_eager') runs the code as it is"
@@ -49,9 +54,9 @@ REFUSED: tuple[tuple[Any, str, str, str], ...] = (
 NCCL = "use the backend gloo, or one process"
 
 REFUSED_ON_DEVICE: tuple[tuple[Any, str, str, str], ...] = (
-    (torch.utils.dlpack, "to_dlpack", "Export by DLPack", COPIED),
     (torch.Tensor, "__dlpack__", "Export by DLPack", COPIED),
     (torch.Tensor, "__dlpack_device__", "Export by DLPack", COPIED),
+    *((torch.Tensor, name, f"Tensor.{name}", COPIED) for name in ("apply_", "map_", "map2_")),
 )
 """The same for what works with host tensors."""
 
@@ -80,6 +85,31 @@ C_SETTINGS = ("_cudnn_", "_conv_benchmark_")
 """Parts of the names of those that only keep a setting."""
 
 
+_KEY: Any = dispatch_key._KEY
+# The watcher goes past itself, and is not to be marked for it.
+dispatch_key._include = genuine(dispatch_key._include)
+dispatch_key._exclude = genuine(dispatch_key._exclude)
+WAYS_PAST: dict[str, Callable[..., bool]] = {
+    "_dispatch_tls_set_dispatch_key_included": lambda key, value: key == _KEY and not value,
+    "_dispatch_tls_set_dispatch_key_excluded": lambda key, value: key == _KEY and value,
+    "_ExcludeDispatchKeyGuard.__init__": lambda _, keys: keys.has(_KEY),
+    "ExcludeDispatchKeyGuard.__init__": lambda _, keys: keys.has(_KEY),
+    "_SetExcludeDispatchKeyGuard.__init__": lambda _, key, value: key == _KEY and value,
+    "_ForceDispatchKeyGuard.__init__": lambda _, used, not_used: not_used.has(_KEY) or not used.has(_KEY),
+    "PyTorchFileWriter.write_record": lambda _, __, data, *___: getattr(data, "is_cuda", False),
+    "ScriptModule.save": lambda *_, **__: True,
+    "ScriptModule.save_to_buffer": lambda *_, **__: True,
+}
+"""Functions of C++ that lead past the watcher, and with which arguments they do."""
+WAYS_PAST_WITH_TENSORS: dict[str, Callable[..., bool]] = {
+    "_DispatchOperatorHandle.redispatch_boxed": lambda _, keys, *__, **___: not keys.has(_KEY),
+    "_SafeKernelFunction.call_boxed": lambda _, keys, *__, **___: not keys.has(_KEY),
+    "_dispatch_call_boxed": lambda *_, **__: True,
+    "_jit_interpret_graph": lambda *_, **__: True,
+    "_pickle_save": lambda *_: True,
+}
+"""The same, where an argument is or holds a tensor of a device."""
+
 _TORCH = "torch."
 
 
@@ -92,6 +122,8 @@ def install(patches: Patches) -> None:
     for owner, name, what, instead in REFUSED:
         patches.set(owner, **{name: refuse(what, instead)})
     refuse_on_device = partial(refuse_if, lambda tensor, *_, **__: tensor.is_cuda)
+    for native in (torch._C._to_dlpack, torch._C._to_dlpack_versioned):
+        patches.redirect(native, refuse_on_device(native, "Export by DLPack", COPIED))
     for owner, name, what, instead in REFUSED_ON_DEVICE:
         patches.set(owner, **{name: refuse_on_device(getattr(owner, name), what, instead)})
     interface: Any = vars(torch.Tensor)["__cuda_array_interface__"]
@@ -131,13 +163,30 @@ def install(patches: Patches) -> None:
             imported(sys.modules[module], patches)
 
 
+def doubt_ways_past(machine: Machine, patches: Patches) -> None:
+    """Let a run be marked where it calls operations so that nobody sees them: what they cost is unknown."""
+
+    def call(
+        name: str, passes: Callable[..., bool], original: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Any:
+        tags = map(machine.storages.of, tensors_in((*args, *kwargs.values())))
+        needs_none = name in WAYS_PAST
+        if (needs_none or any(tag and tag.device != HOST for tag in tags)) and passes(*args, **kwargs):
+            machine.ledger.doubt(f"torch._C.{name}")
+        return original(*args, **kwargs)
+
+    for name, passes in (WAYS_PAST | WAYS_PAST_WITH_TENSORS).items():
+        native: Any = attrgetter(name)(torch._C)
+        native = getattr(native, "__func__", native)
+        patches.redirect(native, partial(call, name, passes, genuine(native)))
+
+
 def refuse_c_functions(patches: Patches) -> None:
     """Refuse what C++ would do for a real device, except what the simulation implements."""
-    replaced = {name for owner, name, _ in patches.replaced if owner is torch._C}
     # A build for CUDA has these functions, and they would reach for the driver.
     for name in list(vars(torch._C)):
         instead = _instead_of_c_function(name)
-        if instead and name not in replaced and not any(part in name for part in C_SETTINGS):
+        if instead and not any(part in name for part in C_SETTINGS):
             patches.set(torch._C, **{name: refuse(f"torch._C.{name}", instead)})
 
     def missing(name: str) -> Any:
@@ -190,7 +239,7 @@ def refuse_if(
         what: What does not run, as the subject of a sentence.
         instead: What to do instead, as a command.
     """
-    refused = refuse(what, instead)
+    refused, original = refuse(what, instead), genuine(original)
 
     def function(*args: Any, **kwargs: Any) -> Any:
         return refused() if is_refused(*args, **kwargs) else original(*args, **kwargs)
@@ -198,6 +247,7 @@ def refuse_if(
     return function
 
 
+@cache
 def _instead_of_c_function(name: str) -> str | None:
     """What to do instead of a C++ function that is refused; None for any other."""
     return next((instead for prefix, instead in C_FUNCTIONS.items() if name.startswith(prefix)), None)

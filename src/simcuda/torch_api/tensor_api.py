@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, UntypedStorage
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
-from simcuda.device.dispatch_key import unwatched
+from simcuda.device.dispatch_key import is_watched, unwatched, watched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.dispatch import Dispatcher
-from simcuda.torch_api.patches import Patches, as_method
+from simcuda.torch_api.patches import Patches, as_method, genuine
+from simcuda.torch_api.refusals import COPIED, refuse_if
 
 _Base: Any = torch._C.TensorBase
+_tolist, _to, _type, _numpy = (genuine(getattr(_Base, name)) for name in ("tolist", "to", "type", "numpy"))
 _text: Any = torch._tensor_str._str_intern
 DeviceLike = torch.device | str | int
 CPU = torch.device("cpu")
 _new_storage: Callable[[int], UntypedStorage] = UntypedStorage
-_resize: Callable[[UntypedStorage, int], UntypedStorage] = UntypedStorage.resize_
-_write_file: Callable[..., None] = UntypedStorage._write_file
+_resize: Callable[[UntypedStorage, int], UntypedStorage] = genuine(UntypedStorage.resize_)
+_write_file: Callable[..., None] = genuine(UntypedStorage._write_file)
+
+_address, _storage_address = genuine(_Base.data_ptr), genuine(UntypedStorage.data_ptr)
+
+DEVICE_ADDRESSES = (1 << 52) + (secrets.randbits(30) << 16)
+"""Where the addresses of simulated devices begin: no program has memory there, so that none can be read.
+
+It is drawn, so that nobody can tell from an address where the host keeps the data.
+"""
+
+CONVERSIONS = ("__bool__", "__complex__", "__float__", "__index__", "__int__")
+"""Methods by which C++ reads the tensors in Python data, with no operation of its own."""
 
 METHODS = ("to", "cuda", "type", "numpy", "pin_memory", "record_stream")
 """Methods of ``torch.Tensor`` that ``TensorApi`` implements under the same names."""
@@ -71,13 +86,25 @@ class TensorApi:
             is_pinned=lambda tensor, _=None, **__: (
                 (tag := self.machine.storages.of(tensor)) is not None and tag.pinned
             ),
-            tolist=lambda tensor: _Base.tolist(self._read_by_host(tensor)),
+            data_ptr=lambda tensor: _seen_at(self.index_of(tensor), _address(tensor)),
+            tolist=lambda tensor: _tolist(self._read_by_host(tensor)),
             **{name: as_method(getattr(self, name)) for name in METHODS},
         )
+        for name in CONVERSIONS:
+            convert = partial(self._convert, genuine(getattr(_Base, name)))
+            patches.set(torch.Tensor, **{name: as_method(convert)})
+        patches.redirect(torch._to_cpu, lambda tensors: tuple(self.to(tensor, CPU) for tensor in tensors))
+        # Called from Python, these name the device that is meant.
+        to, copy, aten = torch.ops.aten.to, torch.ops.aten._to_copy, torch.ops.aten
+        for operation in (to, to.device, to.dtype_layout, to.prim_Device):
+            patches.set(operation, _op=self._to)
+        for operation in (copy, copy.default):
+            patches.set(operation, _op=partial(self._copy, operation._op))
+        patches.set(aten.cpu, _op=lambda tensor: self.to(tensor, CPU))
         patches.set(torch._tensor_str, _str=self.text)
         # These need a tensor that Python has not seen yet: nothing may look at them.
         for name in ("_make_subclass", "as_subclass"):
-            function: Any = unwatched(getattr(torch.Tensor, name))
+            function: Any = unwatched(genuine(getattr(torch.Tensor, name)))
             is_static = isinstance(vars(_Base)[name], staticmethod)
             patches.set(torch.Tensor, **{name: staticmethod(function) if is_static else function})
 
@@ -94,7 +121,7 @@ class TensorApi:
     def type(self, tensor: Tensor, dtype: Any = None, non_blocking: bool = False, **how: Any) -> Any:
         """``torch.Tensor.type``; without a type, the name of the tensor's own."""
         if dtype is None:
-            return _type_name(tensor) if self.index_of(tensor) != HOST else _Base.type(tensor)
+            return _type_name(tensor) if self.index_of(tensor) != HOST else _type(tensor)
         asked = dtype
         if isinstance(dtype, str):
             # A name such as ``torch.cuda.FloatTensor``; names of host types may stay names.
@@ -103,7 +130,7 @@ class TensorApi:
                 raise ValueError(f"invalid type: '{dtype}'")
             asked = getattr({"torch": torch, "torch.cuda": torch.cuda}.get(module), kind, dtype)
         if not hasattr(asked, "is_cuda"):
-            return _Base.type(tensor, asked, non_blocking=non_blocking, **how)
+            return _type(tensor, asked, non_blocking=non_blocking, **how)
         # A type without a device keeps the tensor on the one it is on.
         stays = asked.is_cuda == (self.index_of(tensor) != HOST)
         device = self.device(tensor) if stays else torch.device("cuda" if asked.is_cuda else "cpu")
@@ -123,7 +150,7 @@ class TensorApi:
             with torch._C.DisableTorchFunctionSubclass():
                 return self.dispatcher.copy(tensor.detach(), device, **how)
         if self.index_of(tensor) == device:
-            return _Base.to(tensor, how.pop("dtype", tensor.dtype), copy=copy, **how)  # type: ignore[no-any-return]
+            return _to(tensor, how.pop("dtype", tensor.dtype), copy=copy, **how)  # type: ignore[no-any-return]
         if tensor.requires_grad and torch.is_grad_enabled():
             return _copy_with_gradient(tensor, self, device, how)  # type: ignore[no-any-return]
         return self.dispatcher.copy(tensor, device, **how)
@@ -146,7 +173,7 @@ class TensorApi:
         device = asked.pop("device", None)
         target = self.device(tensor) if device is None else device_of(device)
         if target.type not in ("cpu", "cuda"):
-            return _Base.to(tensor, *args, **kwargs)  # type: ignore[no-any-return]
+            return _to(tensor, *args, **kwargs)  # type: ignore[no-any-return]
         copy = asked.pop("copy", False)
         how = {name: value for name, value in asked.items() if value is not None}
         return self.move(tensor, self.machine.index(target), how, copy=copy)
@@ -183,7 +210,7 @@ class TensorApi:
                 "Use Tensor.cpu() to copy the tensor to host memory first."
             )
         source = tensor if is_on_host and force else self._read_by_host(tensor)
-        return _Base.numpy(source, force=force)
+        return _numpy(source, force=force)
 
     def record_stream(self, tensor: Tensor, stream: Any) -> None:
         """``torch.Tensor.record_stream``."""
@@ -195,6 +222,24 @@ class TensorApi:
         """``torch._tensor_str._str``, with the dispatch mode on: printing reads values one by one."""
         with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
             return str(_text(tensor, tensor_contents=tensor_contents))
+
+    def _convert(self, original: Callable[[Tensor], Any], tensor: Tensor) -> Any:
+        if is_watched() or self.index_of(tensor) == HOST:
+            return original(tensor)
+        with watched():
+            return original(tensor)
+
+    def _to(self, tensor: Tensor, *how: Any, **named: Any) -> Tensor:
+        # Of dense tensors, as they are all.
+        return self.to(
+            tensor, *how, **{name: named[name] for name in named.keys() - {"layout", "pin_memory"}}
+        )
+
+    def _copy(self, original: Callable[..., Tensor], tensor: Tensor, **how: Any) -> Tensor:
+        if how.get("device") is None or not is_watched():
+            return original(tensor, **how)
+        target = self.machine.index(device_of(how.pop("device")))
+        return self.dispatcher.copy(tensor, target, **how)
 
     def _read_by_host(self, tensor: Tensor) -> Tensor:
         """The tensor itself, or a copy of it on the host that the host has waited for."""
@@ -215,12 +260,21 @@ class StorageApi:
 
     def install(self, patches: Patches) -> None:
         """Install the replacements."""
+        get = vars(torch._C.StorageBase)["__getitem__"]
+        refused = refuse_if(
+            lambda storage, key: isinstance(key, slice) and storage.is_cuda,
+            get,
+            "A part of a storage",
+            COPIED,
+        )
+        patches.redirect(get, refused)
         patches.set(
             UntypedStorage,
             device=property(
                 lambda storage: self.machine.devices[i] if (i := self.index_of(storage)) != HOST else CPU
             ),
             is_cuda=property(lambda storage: self.index_of(storage) != HOST),
+            data_ptr=lambda storage: _seen_at(self.index_of(storage), _storage_address(storage)),
             clone=lambda storage: self.copy(storage, self.index_of(storage)),
             resize_=lambda storage, nbytes: self.resize(storage, nbytes),  # noqa: PLW0108 - a bound method would not bind
             cpu=lambda storage: self.to(storage, "cpu"),
@@ -266,6 +320,11 @@ def device_of(device: DeviceLike) -> torch.device:
     return torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
 
 
+def _seen_at(device: int, address: int) -> int:
+    """The address that code sees of what lies at an address on the host."""
+    return address if device == HOST or not address else address + DEVICE_ADDRESSES
+
+
 def _type_name(tensor: Tensor) -> str:
     # With a function mode on, torch asks the simulated method for the name.
-    return "torch.cuda." + str(_Base.type(tensor)).rpartition(".")[2]
+    return "torch.cuda." + str(_type(tensor)).rpartition(".")[2]

@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from simcuda import SimulatedCuda
@@ -57,3 +58,14 @@ def test_a_histogram_without_bounds_reads_them(gpu: SimulatedCuda) -> None:
     with gpu.measure() as m:
         x.histc(4, min=0, max=1)
     assert (0, 2) == (m.syncs, m.launches)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_histogram_of_integers_exists_on_cuda_alone() -> None:
+    """It counts in the type of its input, as on CUDA, where the host raises."""
+    n = torch.tensor([0, 1, 1, 3, 3, 3])
+    with pytest.raises(NotImplementedError):
+        n.histc(4, 0, 3)
+    result = n.cuda().histc(4, 0, 3)
+    # Each bin is 3 / 4 wide: 0; 1, 1; nothing from 1.5 to 2.25; the largest belongs to the last.
+    assert ([1, 2, 0, 3], torch.int64, True) == (result.tolist(), result.dtype, result.is_cuda)

@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from simcuda import SimulatedCuda
@@ -118,3 +119,28 @@ def test_filling_nothing_launches_nothing(gpu: SimulatedCuda) -> None:
     with gpu.measure() as m:
         x.index_fill_(0, nowhere, value)
     assert (1, 0) == (m.syncs, m.launches)
+
+
+@pytest.mark.parametrize(
+    ("code", "kernels", "nbytes"),
+    [
+        # 3 positions along each dimension meet in 9 pairs of 8 bytes each, which are written out; 9 floats.
+        ("x[index[:, None], index]", 2 + 1, 72 + 72 + 36),
+        ("x[index, index]", 1, 12),
+        # 3 positions of 32 bits become 3 of 64; 3 rows of 6 floats.
+        ("x[index.int()]", 1 + 1 + 1, 12 + 24 + 72),
+        # 2 x 3 positions with gaps are written out, 8 bytes each; then as many rows of 6 floats.
+        ("functional.embedding(places[:, 1:], x)", 1 + 1, 48 + 144),
+        ("functional.embedding(places, x)", 1, 192),
+    ],
+)
+def test_indices_become_alike(gpu: SimulatedCuda, code: str, kernels: int, nbytes: int) -> None:
+    """Contiguous unless all have the same strides, and of 64 bits."""
+    names = {
+        "x": torch.rand(4, 6, device="cuda"),
+        "index": torch.arange(3, device="cuda"),
+        "places": torch.zeros(2, 4, dtype=torch.long, device="cuda"),
+    }
+    with gpu.measure() as m:
+        result = eval(code, {"functional": torch.nn.functional}, names)  # noqa: S307 - the code is above
+    assert (kernels, nbytes, ()) == (m.launches, m.peak_bytes, m.approximate), result

@@ -46,6 +46,50 @@ def test_searching_by_a_given_order_checks_it(gpu: SimulatedCuda) -> None:
     assert (0, 1) == (m.syncs, m.launches)
 
 
+@pytest.mark.filterwarnings("ignore:torch.searchsorted.*non-contiguous")
+@pytest.mark.parametrize(
+    ("code", "kernels", "nbytes"),
+    [
+        # A number becomes a tensor of 4 bytes, in the type of the result, by a fill; 4 results of 4 bytes.
+        ("torch.where(mask, x, 1.0)", 1 + 1, 4 + 16),
+        ("torch.where(mask, 1.0, 2.0)", 2 + 1, 4 + 4 + 16),
+        # What is chosen from is converted first: 4 integers of 8 bytes to 4 floats.
+        ("torch.where(mask, x, index)", 1 + 1, 16 + 16),
+        # A number has 8 bytes, and 4 once it has the type of what is searched; one position of 8 bytes.
+        ("torch.bucketize(0.5, x)", 1 + 1 + 1, 8 + 4 + 8),
+        ("torch.searchsorted(x, 0.5)", 1 + 1 + 1, 8 + 4 + 8),
+        ("torch.searchsorted(index, 1)", 1 + 1, 8 + 8),
+        # Every second value is copied out: 2 floats, 2 positions.
+        ("torch.bucketize(x[::2], x)", 1 + 1, 8 + 16),
+        # A double of 8 bytes, and the result; any power of 1 is a fill.
+        ("2.0 ** x", 1 + 1, 8 + 16),
+        ("1.0 ** x", 1, 16),
+        # Made of a number: 8 bytes; compared 4 times, any; the answer is copied to the result of 1 byte.
+        ("torch.isin(1.0, x)", 1 + 3, 8 + 1 + 4 + 1),
+    ],
+)
+def test_cpp_makes_tensors_of_numbers_on_the_device(
+    gpu: SimulatedCuda, code: str, kernels: int, nbytes: int
+) -> None:
+    """A fill and an allocation for each number, and a copy of what is not dense or of another type."""
+    names = {
+        "x": torch.rand(4, device="cuda"),
+        "mask": torch.ones(4, dtype=torch.bool, device="cuda"),
+        "index": torch.arange(4, device="cuda"),
+    }
+    with gpu.measure() as m:
+        result = eval(code, {"torch": torch}, names)  # noqa: S307 - the code is above
+    assert (kernels, nbytes, 0) == (m.launches, m.peak_bytes, m.syncs), result
+
+
+def test_choosing_from_a_host_tensor_copies_it(gpu: SimulatedCuda) -> None:
+    """Each of them is copied to the device, 4 bytes, with a wait."""
+    mask, value = torch.ones(4, dtype=torch.bool, device="cuda"), torch.tensor(1.0)
+    with gpu.measure() as m:
+        torch.where(mask, value, value)
+    assert (1, 2, 2, 8) == (m.launches, m.syncs, m.h2d, m.h2d_bytes)
+
+
 def test_the_gradient_of_padding_is_filled_first(gpu: SimulatedCuda) -> None:
     """Zeros, then what belongs to each place is added up: 2 kernels, beside one for the padding."""
     x = torch.rand(1, 2, 4, 4, device="cuda", requires_grad=True)
@@ -113,3 +157,48 @@ def test_gradients_are_unscaled_side_by_side(gpu: SimulatedCuda) -> None:
         torch._amp_foreach_non_finite_check_and_unscale_([*gradients[1:], strided], found, scale)
     # Strided memory is walked tensor by tensor.
     assert 50 == m.launches
+
+
+@pytest.mark.parametrize(
+    ("code", "kernels", "copies", "nbytes"),
+    [
+        # Each dimension is rolled on its own, and the one before kept: 2 x 96 bytes; a view is copied first.
+        ("x.roll((1, 1), (0, 1))", 2, 0, 192),
+        ("x.mT.roll(1, 0)", 2, 0, 192),
+        # 4 x 8 floats are filled, and 4 rows of 6 written into them.
+        ("functional.pad(x, (1, 1))", 2, 0, 128),
+        # 5 rows are filled, of which 4 are a run of bytes.
+        ("functional.pad(x, (0, 0, 0, 1))", 1, 1, 120),
+        ("functional.pad(x, (-1, -1))", 1, 0, 64),
+        ("x.repeat(2, 1)", 1, 0, 192),
+        ("x.repeat(1, 1)", 0, 1, 96),
+        # 4 integers on the diagonal are widened to 8 bytes, and added up to 8.
+        ("n.trace()", 2, 0, 32 + 8),
+        ("x.argmax()", 1, 0, 8),
+        ("x.mT.argmax()", 2, 0, 96 + 8),
+        # Drawn, a sum for each of 4 rows, divided.
+        ("torch._sample_dirichlet(x)", 3, 0, 96 + 16),
+        # The losses, their product with the weights, the mean, which is copied; 4 bytes for it beside.
+        ("functional.binary_cross_entropy(x, x, weight=x)", 3, 1, 96 + 4),
+        ("torch.ops.aten.binary_cross_entropy_backward(x[0, 0], x, x, x)", 3, 0, 96),
+    ],
+)
+def test_what_an_operation_is_made_of(
+    gpu: SimulatedCuda, code: str, kernels: int, copies: int, nbytes: int
+) -> None:
+    """Sizes are those of 4 x 6 floats of 4 bytes."""
+    names = {"x": torch.rand(4, 6, device="cuda"), "n": torch.ones(4, 4, dtype=torch.int32, device="cuda")}
+    with gpu.measure() as m:
+        result = eval(code, {"torch": torch, "functional": functional}, names)  # noqa: S307 - the code is above
+    assert (kernels, copies, nbytes, ()) == (m.launches, m.d2d, m.peak_bytes, m.approximate), result
+
+
+@pytest.mark.parametrize(("is_aligned", "marked"), [(True, ("aten.grid_sampler_2d.default",)), (False, ())])
+def test_sampling_that_cudnn_may_do_is_marked(
+    gpu: SimulatedCuda, is_aligned: bool, marked: tuple[str, ...]
+) -> None:
+    """Bilinear, padded with zeros and aligned."""
+    image, grid = torch.rand(1, 2, 4, 4, device="cuda"), torch.zeros(1, 3, 3, 2, device="cuda")
+    with gpu.measure() as m:
+        functional.grid_sample(image, grid, align_corners=is_aligned)
+    assert (1, marked) == (m.launches, m.approximate)

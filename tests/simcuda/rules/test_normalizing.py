@@ -92,3 +92,23 @@ def test_many_short_rows_are_added_up_in_parts(profile: str, columns: int, in_pa
     parts = min(32 * 1024 // -(-columns // 32), -(-rows // 32))
     held = 2 * parts * columns * 4
     assert in_parts == (m.peak_bytes >= 2 * rows * columns * 4 + held)
+
+
+@pytest.mark.parametrize(
+    ("shape", "has_weights", "kernels", "nbytes"),
+    [
+        # The result, and mean and deviation of 2 x 2 groups; with weights a factor and an offset a channel.
+        ((2, 4, 3), False, 2, 96 + 2 * 16),
+        ((2, 4, 3), True, 3, 96 + 2 * 16 + 2 * 32),
+        # One place a channel.
+        ((2, 4, 1), True, 2, 32 + 2 * 16),
+    ],
+)
+def test_a_group_norm_takes_factors_of_each_channel(
+    gpu: SimulatedCuda, shape: tuple[int, ...], has_weights: bool, kernels: int, nbytes: int
+) -> None:
+    """Moments, the factors where there are weights and several places, and the result."""
+    x, weight = torch.rand(shape, device="cuda"), torch.ones(4, device="cuda") if has_weights else None
+    with gpu.measure() as m:
+        functional.group_norm(x, 2, weight, weight)
+    assert (kernels, nbytes, ()) == (m.launches, m.peak_bytes, m.approximate)

@@ -1,5 +1,6 @@
 """Sizes are those of float32, 4 bytes, and of indices, 8 bytes."""
 
+import pytest
 import torch
 
 from simcuda import SimulatedCuda
@@ -197,3 +198,12 @@ def test_the_most_frequent_value_is_found_by_one_kernel(gpu: SimulatedCuda) -> N
     with gpu.measure() as m:
         x[:0].mode(1)
     assert 0 == m.launches
+
+
+@pytest.mark.parametrize(("count", "kernels"), [(1, 1), (2, 2)])
+def test_the_largest_of_each_row_is_in_order(gpu: SimulatedCuda, count: int, kernels: int) -> None:
+    """One value of each row is selected, and not sorted."""
+    x = torch.rand(3, 4, device="cuda")
+    with gpu.measure() as m:
+        x.topk(count)
+    assert kernels == m.launches

@@ -11,19 +11,19 @@ from dataclasses import dataclass
 
 from finding_tickets.documents.edit.page import ROWS, Page
 from finding_tickets.documents.edit.splices import Splice, Splices, line_at, line_end, lines_below
-from finding_tickets.documents.relations import KIND_COLUMNS, NOTE_COLUMNS, RELATIONSHIPS
+from finding_tickets.documents.finding import KIND_COLUMNS, NOTE_COLUMNS, RELATIONSHIPS
 from finding_tickets.documents.sections import DocumentPart, SectionKind
 from finding_tickets.documents.source import (
     BYTE_ORDER_MARK,
     Block,
     MarkdownTable,
     TableRow,
+    code_span,
     plain,
     table_of,
 )
 from finding_tickets.errors import BadDataError
-from finding_tickets.model.record import Text
-from finding_tickets.model.ticket import ChecklistItem, Relation
+from finding_tickets.model.ticket import ChecklistItem, Relation, Text
 from finding_tickets.model.vocabulary import Relationship, squeeze, word_for
 
 EARLIER = "Earlier"
@@ -35,7 +35,6 @@ _LEVEL = 2
 _BOX = re.compile(rb"[\s>]*(?:[-*+]|\d{1,9}[.)])\s+\[([ \t\r\nxX])\]")
 
 _BOLD = "**"
-_TICKS = re.compile(r"`+")
 # An underscore within a word is no markup, and need not be escaped.
 _SPECIAL = re.compile(r"[*`\[\]]|(?<!\w)_|_(?!\w)")
 _PIPE = re.compile(r"(?<!\\)\|")
@@ -136,7 +135,7 @@ def spellings(values: Sequence[str], like: str, *, cell: bool) -> Iterator[str]:
     between = _BETWEEN.search(like)
     separator = between[1] if between else ", "
     # The markup of the old value may not suit the new one; the caller takes the first that reads back.
-    for markup in (_markup_of(like), _bare, _code):
+    for markup in (_markup_of(like), _bare, code_span):
         written = separator.join(markup(value) for value in values)
         yield _in_cell(written) if cell else written
 
@@ -156,20 +155,13 @@ def _markup_of(like: str) -> Callable[[str], str]:
     """What ``like`` is written in: bold, code, both or neither."""
     inner = like.removeprefix(_BOLD).removesuffix(_BOLD)
     bold = _BOLD if len(inner) == len(like) - 2 * len(_BOLD) else ""
-    inside = _code if inner.startswith("`") and inner.endswith("`") else _bare
+    inside = code_span if inner.startswith("`") and inner.endswith("`") else _bare
     return lambda value: f"{bold}{inside(value)}{bold}"
 
 
 def _in_cell(text: str) -> str:
     """A text with its pipes escaped, which would end the cell of a table."""
     return _PIPE.sub(r"\|", text)
-
-
-def _code(value: str) -> str:
-    """A value as a code span, whatever it consists of."""
-    ticks = "`" * (max((len(run) for run in _TICKS.findall(value)), default=0) + 1)
-    gap = " " if value.startswith("`") or value.endswith("`") else ""
-    return f"{ticks}{gap}{value}{gap}{ticks}"
 
 
 def _bare(value: str) -> str:
@@ -320,7 +312,7 @@ class RelationLink:
 
     def row(self) -> str:
         """As a row of the table that a new section has."""
-        return f"| {_code(self.id)} | {_code(self.kind)} | {_in_cell(self.note)} |"
+        return f"| {code_span(self.id)} | {code_span(self.kind)} | {_in_cell(self.note)} |"
 
 
 def relate(page: Page, named: tuple[Relation, ...], link: RelationLink) -> Iterator[Splices]:
@@ -362,7 +354,7 @@ def _change_kind(page: Page, relation: Relation, kind: Relationship) -> Iterator
                 yield [Splice(cell.start, cell.end, _markup_of(cell.raw)(kind).encode())]
             elif KIND_COLUMNS.match(title) and not cell.raw:
                 at = min(cell.start, cell.end)
-                yield [Splice(at, at, f" {_code(kind)}".encode())]
+                yield [Splice(at, at, f" {code_span(kind)}".encode())]
     at = page.data.upper().find(relation.id.encode(), start, end)
     match = _KIND.match(page.data, at + len(relation.id.encode()), end) if at >= 0 and not blocks else None
     if match and match["kind"] and word_for(match["kind"].decode(), RELATIONSHIPS):

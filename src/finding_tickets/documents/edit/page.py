@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.sections import DocumentPart, read_metadata, read_sections
 from finding_tickets.documents.source import Block, Source, walk
-from finding_tickets.model.record import Text
+from finding_tickets.model.ticket import Text
 from finding_tickets.model.vocabulary import Vocabulary
 
 ROWS = ("TableRow", "TableHead")

@@ -14,10 +14,8 @@ from finding_tickets.documents.locations import names
 from finding_tickets.documents.reading import Document
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.lint.worktree import is_absolute
-from finding_tickets.model.problem import Level
-from finding_tickets.model.record import Span, Text
-from finding_tickets.model.ticket import CodeBlock, LineRange
-from finding_tickets.model.vocabulary import Outcome, Status
+from finding_tickets.model.ticket import CodeBlock, LineRange, Span, Text
+from finding_tickets.model.vocabulary import Level, Outcome, Status
 from finding_tickets.register.disposition import status_of
 from finding_tickets.register.index import outcome_of
 

@@ -10,10 +10,8 @@ from finding_tickets.claims.language import suggest
 from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.source import plain
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
-from finding_tickets.model.problem import Level
-from finding_tickets.model.record import Field, Text
-from finding_tickets.model.ticket import Review, Ticket
-from finding_tickets.model.vocabulary import UNSETTLED, Opinion, Words, squeeze, word_for
+from finding_tickets.model.ticket import Field, Review, Text, Ticket
+from finding_tickets.model.vocabulary import UNSETTLED, Level, Opinion, Words, squeeze, word_for
 from finding_tickets.register.disposition import status_of
 
 

@@ -16,9 +16,8 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.measure.tasks import FunctionPath, is_example
-from finding_tickets.model.problem import Level
 from finding_tickets.model.ticket import Claim, Remediation, VariantRef
-from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, squeeze
+from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Level, squeeze
 
 
 @check(

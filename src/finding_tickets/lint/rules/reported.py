@@ -15,8 +15,8 @@ from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.source import Source, code_spans, parse, walk
 from finding_tickets.documents.suppression import is_within
 from finding_tickets.lint.rules.rule import Fix, Rule, add
-from finding_tickets.model.problem import Level, Problem
-from finding_tickets.model.vocabulary import Vocabulary
+from finding_tickets.model.ticket import Problem
+from finding_tickets.model.vocabulary import Level, Vocabulary
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 

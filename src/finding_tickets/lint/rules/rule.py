@@ -15,9 +15,8 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Source
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.lint.worktree import WorkTree
-from finding_tickets.model.problem import REMEDIATION_RULES, Level, Problem
-from finding_tickets.model.record import Span
-from finding_tickets.model.ticket import Ticket
+from finding_tickets.model.ticket import Problem, Span, Ticket
+from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
 from finding_tickets.register.identifiers import numbers
 from finding_tickets.register.index import row_of
 from finding_tickets.register.load import Register, files_of

@@ -8,10 +8,8 @@ from difflib import get_close_matches
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
 from finding_tickets.lint.rules.rule import LEAST_LIKENESS, Context, Remark, Rule, check
-from finding_tickets.model.problem import Level
-from finding_tickets.model.record import Span
-from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.vocabulary import UNSETTLED, Outcome, Relationship, Status, Verdict
+from finding_tickets.model.ticket import Span, Ticket
+from finding_tickets.model.vocabulary import UNSETTLED, Level, Outcome, Relationship, Status, Verdict
 from finding_tickets.register.disposition import contradicted_folder, is_fixed, status_of
 from finding_tickets.register.index import outcome_of
 

@@ -39,22 +39,15 @@ class RowCondition(NamedTuple):
 EVERYTHING = RowCondition(lambda _: True)
 
 
-def all_of(parts: Sequence[RowCondition]) -> RowCondition:
-    """Every part holds; without any part, every row is meant."""
+def combined(how: Callable[[Iterable[bool]], bool], parts: Sequence[RowCondition]) -> RowCondition:
+    """That ``all`` or ``any`` of the parts hold; without any part, every row is meant."""
     if len(parts) < 2:
         return parts[0] if parts else EVERYTHING
-    # The cheap ones first: a row that fails one of them needs no file.
+    # The cheap ones first: a row that they decide about needs no file.
     ordered = sorted(parts, key=lambda part: part.cost)
-    return RowCondition(lambda row: all(part.holds(row) for part in ordered), ordered[-1].cost)
-
-
-def any_of(parts: Sequence[RowCondition]) -> RowCondition:
-    """At least one part holds."""
-    if len(parts) == 1:
-        return parts[0]
-    ordered = sorted(parts, key=lambda part: part.cost)
-    ids = tuple(name for part in parts for name in part.ids) if all(part.ids for part in parts) else ()
-    return RowCondition(lambda row: any(part.holds(row) for part in ordered), ordered[-1].cost, ids)
+    named = how is any and all(part.ids for part in parts)
+    ids = tuple(name for part in parts for name in part.ids) if named else ()
+    return RowCondition(lambda row: how(part.holds(row) for part in ordered), ordered[-1].cost, ids)
 
 
 @dataclass(frozen=True, slots=True)

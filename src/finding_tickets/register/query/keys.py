@@ -20,8 +20,7 @@ from finding_tickets.model.vocabulary import (
     squeeze,
     word_for,
 )
-from finding_tickets.register.index import Row
-from finding_tickets.register.lookup import natural
+from finding_tickets.register.index import Row, natural
 from finding_tickets.register.query.conditions import OF_EVIDENCE, OF_ROW, QueryValue, close_words
 from finding_tickets.register.query.dates import COMPARE, date_in, date_test
 from finding_tickets.register.query.facts import Facts, folded

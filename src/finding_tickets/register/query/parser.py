@@ -33,9 +33,8 @@ from finding_tickets.register.query.conditions import (
     QueryError,
     QueryValue,
     RowCondition,
-    all_of,
-    any_of,
     close_words,
+    combined,
 )
 from finding_tickets.register.query.facts import Facts, folded
 from finding_tickets.register.query.keys import KEYS, SORT, SORTS, SYNONYMS, is_pattern
@@ -94,7 +93,7 @@ class _QueryParser:
             parts.append(self.every())
         if len(parts) > 1 and EVERYTHING in parts:
             raise self.wrong("a condition is missing on one side of OR", self.tokens.at)
-        return any_of(parts)
+        return combined(any, parts)
 
     def every(self) -> RowCondition:
         runs = [[self.term()]]
@@ -108,8 +107,8 @@ class _QueryParser:
             terms = (term for term in run if term != EVERYTHING)
             for is_id, together in groupby(terms, key=lambda term: len(term.ids) == 1):
                 conditions = [*together]
-                parts += [any_of(conditions)] if is_id else conditions
-        return all_of(parts)
+                parts += [combined(any, conditions)] if is_id else conditions
+        return combined(all, parts)
 
     def term(self) -> RowCondition:
         token = self.tokens.take()
@@ -157,7 +156,7 @@ class _QueryParser:
         text, at = self.tokens.text, self.tokens.at
         if not _END_OF_CONDITION.match(text, at):
             raise self.wrong(f"unexpected {text[at]!r}", at, "quote a value that has one")
-        return any_of(parts) if name != SORT else EVERYTHING
+        return combined(any, parts) if name != SORT else EVERYTHING
 
     def value(self, name: str) -> RowCondition:
         key = KEYS[name]

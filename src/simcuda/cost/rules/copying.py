@@ -19,7 +19,7 @@ from simcuda.cost.rules.rule import CostRule
 IN_PLACE = ("squeeze_", "unsqueeze_", "transpose_", "t_", "as_strided_", "detach_")
 OTHERWISE_UNSEEN = (
     *("_unsafe_view", "unsafe_split", "unsafe_split_with_sizes", "resize_as_", "record_stream"),
-    *("is_same_size", "is_set_to", "is_pinned", "_assert_tensor_metadata"),
+    *("is_same_size", "is_set_to", "is_pinned", "_assert_tensor_metadata", "lift", "lift_fresh"),
 )
 REARRANGED = ("pixel_shuffle", "pixel_unshuffle", "channel_shuffle")
 
@@ -38,6 +38,25 @@ def _part(call: OperationCall) -> torch.Tensor:
     view, arguments = VIEWS[name]
     part: torch.Tensor = view(call.outputs[0], *(call.argument(n, value) for n, value in arguments.items()))
     return part
+
+
+def _pad(call: OperationCall) -> OpCost:
+    """A fill, and a copy of what is kept into its place; where nothing is added, that copy alone."""
+    source, result, widths = call.args[0], call.outputs[0], list(call.argument("pad"))
+    place = result
+    # Widths are given for the last dimension first; negative ones cut off.
+    for dim, before, after in zip(range(source.dim())[::-1], widths[::2], widths[1::2], strict=False):
+        start, end = max(-before, 0), source.shape[dim] - max(-after, 0)
+        source = source.narrow(dim, start, end - start)
+        place = place.narrow(dim, max(before, 0), end - start)
+    filled = kernels_over(result) if max(widths, default=0) > 0 else 0
+    return OpCost(filled) + copied_within(place, source)
+
+
+def _repeat(call: OperationCall) -> OpCost:
+    tensor, result = call.args[0], call.outputs[0]
+    # Once is a copy of bytes, if it lies dense.
+    return copied_within(result, tensor) if tensor.numel() == result.numel() else one_kernel(call)
 
 
 def _fill_from_tensor(call: OperationCall) -> OpCost:
@@ -109,6 +128,20 @@ TOPIC = (
         counts=one_kernel,
         source="ATen/native/PixelShuffle.cpp: a permuted view, made contiguous by one kernel",
         example="torch.pixel_shuffle(torch.rand(1, 4, 2, 2, device='cuda'), 2)",
+    ),
+    CostRule(
+        id="pad-with-constant",
+        ops=("aten.constant_pad_nd",),
+        counts=_pad,
+        source="ATen/native/PadNd.cpp: a fill, then a copy into a part: bytes if rows are added at an end",
+        example="torch.nn.functional.pad(x, (1, 1))",
+    ),
+    CostRule(
+        id="repeat",
+        ops=("aten.repeat",),
+        counts=_repeat,
+        source="ATen/native/TensorShape.cpp: one copy from a broadcast view",
+        example="x.repeat(2)",
     ),
     CostRule(
         id="concatenate",

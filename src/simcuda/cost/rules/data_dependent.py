@@ -13,6 +13,7 @@ from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.copies import contiguous
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import arithmetic, reduce_all
+from simcuda.cost.rules.kernels import number_on_device
 from simcuda.cost.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
 
 STATIC_TILE = 512 * 16
@@ -95,15 +96,23 @@ def _are_compared_at_once(call: OperationCall) -> bool:
     return bool(candidates.numel() < int(FEW_CANDIDATES * elements**GROWTH_OF_FEW))
 
 
+def _made(call: OperationCall) -> OpCost:
+    """The tensor on the device that is made of an element that is a number."""
+    element = call.args[0]
+    return FREE if isinstance(element, torch.Tensor) else number_on_device(element)
+
+
 def _compare_with_all(call: OperationCall) -> OpCost:
     candidates, elements = call.argument("test_elements"), call.outputs[0].numel()
     if not isinstance(candidates, torch.Tensor) or not elements:
         return OpCost(1 if elements else 0)
     # Nothing is an element of nothing: the result is filled.
     if not candidates.numel():
-        return OpCost(1)
+        return _made(call) + OpCost(1)
     # Filled, compared, reduced; the answers are copied into the result.
-    return OpCost(3, copies=(("d2d", elements),), workspaces=(elements * candidates.numel(), elements))
+    return _made(call) + OpCost(
+        3, copies=(("d2d", elements),), workspaces=(elements * candidates.numel(), elements)
+    )
 
 
 def _compare_by_sorting(call: OperationCall) -> OpCost:
@@ -111,7 +120,7 @@ def _compare_by_sorting(call: OperationCall) -> OpCost:
     elements = candidates.numel() + call.outputs[0].numel()
     size = elements * candidates.element_size()
     # Joined, sorted, neighbours compared, put back in place.
-    compared = OpCost(5, temporaries=(size, size, elements * INDEX_BYTES))
+    compared = _made(call) + OpCost(5, temporaries=(size, size, elements * INDEX_BYTES))
     if call.argument("assume_unique", default=False):
         return compared
     # Before that both are made unique, with the inverse of one, and the host reads how many are left.

@@ -59,6 +59,24 @@ def _resolve(call: OperationCall) -> OpCost:
     return cost
 
 
+def _alike(call: OperationCall) -> OpCost:
+    """Indices are broadcast, converted to int64, and made contiguous unless all have the same strides."""
+    indices = _indices(call)
+    if any(index.dtype in MASKS for index in indices):
+        return FREE
+    shape = torch.broadcast_shapes(*(index.shape for index in indices))  # type: ignore[no-untyped-call]  # not annotated
+    cost, converted = FREE, []
+    for index in indices:
+        spread = index.expand(shape)
+        if spread.dtype != torch.int64:
+            cost += OpCost(1, temporaries=(spread.numel() * INDEX_BYTES,))
+            spread = spread.to(torch.int64)
+        converted.append(spread)
+    if len({index.stride() for index in converted}) > 1:
+        cost += sum(map(contiguous, converted), FREE)
+    return cost
+
+
 def _is_by_mask(call: OperationCall) -> bool:
     """Whether a mask on the device is searched, which CUB does."""
     return any(index.dtype in MASKS and not call.is_on_host(index) for index in _indices(call))
@@ -102,7 +120,7 @@ def _accumulate(call: OperationCall) -> OpCost:
 def _embedding_backward(call: OperationCall) -> OpCost:
     """Few indices add up in place; many are sorted, and each run of equal ones is added up in parts."""
     gradient, indices, result = call.args[0], call.args[1], call.outputs[0]
-    cleared = contiguous(gradient) + one_kernel(call)
+    cleared = contiguous(indices) + contiguous(gradient) + one_kernel(call)
     by_frequency = call.argument("scale_grad_by_freq", default=False)
     count, rows = indices.numel(), result.shape[0]
     if not count:
@@ -125,6 +143,12 @@ def _embedding_backward(call: OperationCall) -> OpCost:
     return cleared + OpCost(
         kernels, temporaries=held, workspaces=(*workspaces, *widened), passing=(*held, *sorting)
     )
+
+
+def _flattened(indices: torch.Tensor) -> OpCost:
+    """What ``indices.reshape(-1)`` costs: nothing where a view does."""
+    is_view = indices.dim() == 1 or indices.reshape(-1).data_ptr() == indices.data_ptr()
+    return FREE if is_view else OpCost(kernels_over(indices), temporaries=(indices.nbytes,))
 
 
 def _gather_selected(call: OperationCall) -> OpCost:
@@ -211,7 +235,7 @@ TOPIC = (
     CostRule(
         id="write-by-index",
         ops=WRITES,
-        counts=_write,
+        counts=lambda call: _write(call) + _alike(call),
         source="ATen/native/IndexingUtils.h: host indices and a host value are copied, each with a wait",
         example="x[index] = y",
         takes_host_tensors=True,
@@ -229,8 +253,9 @@ TOPIC = (
     CostRule(
         id="read-by-index",
         ops=("aten.index", "aten._unsafe_index"),
-        counts=lambda call: _resolve(call) + one_kernel(call),
-        source="ATen/native/IndexingUtils.h, as for writing",
+        counts=lambda call: _resolve(call) + _alike(call) + one_kernel(call),
+        source="ATen/native/IndexingUtils.h, as for writing; TensorAdvancedIndexing.cpp: indices of "
+        "different strides become contiguous, those of 32 bits int64",
         example="x[index]",
         takes_host_tensors=True,
     ),
@@ -294,10 +319,17 @@ TOPIC = (
     ),
     CostRule(
         id="read-along-dimension",
-        ops=("aten.gather", "aten.index_select", "aten.take", "aten.embedding"),
+        ops=("aten.gather", "aten.index_select", "aten.take"),
         counts=one_kernel,
         source="ATen/native/cuda/ScatterGatherKernel.cu, Indexing.cu: one kernel",
         example="x.index_select(0, index)",
+    ),
+    CostRule(
+        id="embedding",
+        ops=("aten.embedding",),
+        counts=lambda call: _flattened(call.args[1]) + one_kernel(call),
+        source="ATen/native/Embedding.cpp: index_select by indices.reshape(-1), which copies what has gaps",
+        example="torch.nn.functional.embedding(index, torch.rand(3, 2, device='cuda'))",
     ),
     CostRule(
         id="write-along-dimension",

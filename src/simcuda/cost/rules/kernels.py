@@ -5,11 +5,16 @@ from __future__ import annotations
 import torch
 
 from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall
+from simcuda.cost.copies import contiguous
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import arithmetic, reduce_all
 from simcuda.cost.rules.rule import HALF_BYTES, CostRule
 
 POSITION_BYTES = 8
+MEAN = 1
+MOST_CHANNELS_OF_CUDNN = 1024
+# What C++ makes of a number, whatever it is compared with.
+_NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 
 UNFILLED = ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided")
 FILLED = (
@@ -29,29 +34,23 @@ UNTAGGED = (
     *("mish_backward", "elu_backward", "leaky_relu_backward", "_prelu_kernel", "_prelu_kernel_backward"),
     *("rrelu_with_noise", "rrelu_with_noise_", "rrelu_with_noise_backward", "glu", "glu_backward"),
     *("log_sigmoid_forward", "log_sigmoid_backward", "mse_loss_backward", "huber_loss_backward"),
-    *("smooth_l1_loss_backward", "binary_cross_entropy_backward", "isnan", "isposinf", "isneginf"),
-    *("complex", "polar", "lerp_", "where", "tril", "triu", "tril_", "triu_", "flip", "roll"),
+    *("smooth_l1_loss_backward", "isnan", "isposinf", "isneginf"),
+    *("complex", "polar", "lerp_", "tril", "triu", "tril_", "triu_", "flip"),
 )
 """Elementwise operations that PyTorch does not tag as such."""
 
 LAYERS = (
-    *("nll_loss_forward", "native_dropout", "native_dropout_backward"),
-    *("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "upsample_linear1d"),
-    *("upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d"),
-    *("_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d"),
-    *("max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d", "avg_pool3d"),
-    *("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_max_pool2d", "adaptive_max_pool3d"),
-    *("reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d"),
-    *("replication_pad2d", "replication_pad3d", "grid_sampler_2d", "grid_sampler_3d"),
-    *("bucketize", "searchsorted", "repeat", "tril_indices", "triu_indices", "trace"),
-    *("poisson", "binomial", "_standard_gamma", "_sample_dirichlet", "normal.float_float"),
+    *("native_dropout", "native_dropout_backward"),
+    *("upsample_linear1d", "upsample_bicubic2d", "upsample_trilinear3d"),
+    *("grid_sampler_2d", "grid_sampler_3d", "tril_indices", "triu_indices"),
+    *("poisson", "binomial", "_standard_gamma", "normal.float_float"),
     "_amp_update_scale_",
 )
 
 ONE = (*UNTAGGED, *LAYERS)
 
 FILLED_FIRST = (
-    *("eye", "constant_pad_nd", "diag_embed", "nll_loss_backward", "max_pool2d_with_indices_backward"),
+    *("eye", "diag_embed", "nll_loss_backward"),
     *("reflection_pad1d_backward", "reflection_pad2d_backward", "reflection_pad3d_backward"),
     *("replication_pad1d_backward", "replication_pad2d_backward", "replication_pad3d_backward"),
 )
@@ -60,6 +59,25 @@ FILLED_FIRST = (
 def one_kernel(call: OperationCall) -> OpCost:
     """One kernel over the result, or over the largest of several results."""
     return OpCost(max(map(kernels_over, call.outputs), default=0))
+
+
+def _loss_backward(call: OperationCall) -> OpCost:
+    """The gradient, then its product with the weights, then its division by how many there are."""
+    follows = int(call.argument("weight") is not None) + int(call.argument("reduction", 1) == MEAN)
+    return OpCost(kernels_over(call.outputs[0]) * (1 + follows))
+
+
+def _fill_first(call: OperationCall) -> OpCost:
+    dense = contiguous(call.args[0]) if "_pad" in call.op else FREE
+    return dense + OpCost(2 if call.outputs[0].numel() else 0)
+
+
+def _roll(call: OperationCall) -> OpCost:
+    """A kernel for each dimension; what is rolled along one is kept until all are done."""
+    tensor, result = call.args[0], call.outputs[0]
+    times = max(1, len(call.argument("dims", ())))
+    between = OpCost(temporaries=(result.nbytes,) * (times - 1))
+    return contiguous(tensor) + between + OpCost(times * kernels_over(result))
 
 
 def _range_between_tensors(call: OperationCall) -> OpCost:
@@ -78,11 +96,12 @@ def _isinf(call: OperationCall) -> OpCost:
 
 
 def _loss(call: OperationCall) -> OpCost:
-    """The losses of the elements and, unless these are the result, their reduction."""
+    """The losses of the elements, weighted if they have weights, and their reduction if they are reduced."""
     tensor = call.args[0]
+    kernels = kernels_over(tensor) * (1 if call.argument("weight") is None else 2)
     # 0 means no reduction.
     if not call.argument("reduction", 1):
-        return one_kernel(call)
+        return OpCost(kernels)
     size = tensor.element_size()
     if call.op.startswith("aten.binary_cross_entropy."):
         # Reduced into a tensor of its own, which is copied over the elements' losses.
@@ -92,14 +111,56 @@ def _loss(call: OperationCall) -> OpCost:
     if not tensor.numel():
         return around + ONE_KERNEL
     work = reduce_all(tensor.numel(), arithmetic("sum", size, half=size == HALF_BYTES), call.profile)
-    return around + OpCost(kernels_over(tensor) + work.launches, workspaces=work.workspaces)
+    return around + OpCost(kernels + work.launches, workspaces=work.workspaces)
 
 
-def _search_by_order(call: OperationCall) -> OpCost:
-    """The least and the largest position in the given order are read before anything is searched."""
+def number_on_device(number: complex) -> OpCost:
+    """A number that C++ makes a tensor of on the device, unseen: a fill, and the bytes of its widest type."""
+    return OpCost(1, temporaries=(_NUMBERS[type(number)].itemsize,))
+
+
+def _power_of_number(call: OperationCall) -> OpCost:
+    base = call.args[0]
+    return one_kernel(call) + (FREE if base == 1 else number_on_device(base))
+
+
+def _converted(tensor: torch.Tensor, dtype: torch.dtype) -> OpCost:
+    if tensor.dtype == dtype:
+        return FREE
+    return OpCost(kernels_over(tensor), temporaries=(tensor.numel() * dtype.itemsize,))
+
+
+def _where(call: OperationCall) -> OpCost:
+    """What is chosen from is converted to the result's type, and a host tensor is copied to the device."""
+    result = call.outputs[0]
+    cost = one_kernel(call)
+    for tensor, dtype in zip(call.inputs[:3], (torch.bool, result.dtype, result.dtype), strict=True):
+        if call.is_on_host(tensor):
+            size = dtype.itemsize
+            cost += OpCost(waits=1, copies=(("h2d", size),), temporaries=(size,))
+        else:
+            cost += _converted(tensor, dtype)
+    return cost
+
+
+def _search(call: OperationCall) -> OpCost:
+    """A number is made a tensor; what is searched, and for what, becomes contiguous and of one type."""
+    values, sorter = call.argument("self"), call.argument("sorter")
+    order = call.argument("boundaries", call.argument("sorted_sequence"))
+    common, cost = torch.result_type(order, values), one_kernel(call)
+    if not isinstance(values, torch.Tensor):
+        cost += number_on_device(values)
+        values = torch.empty((), dtype=_NUMBERS[type(values)], device="meta")
+    if not values.numel():
+        return FREE
+    for tensor in (values, order):
+        cost += contiguous(tensor) + _converted(tensor, common)
+    if sorter is None:
+        return cost
+    # The least and the largest position in the given order are read before anything is searched.
     ends = (("d2h", POSITION_BYTES),) * 2
     checks = OpCost(launches=1, waits=2, copies=ends, temporaries=(POSITION_BYTES,) * 2)
-    return checks + one_kernel(call)
+    return checks + cost + contiguous(sorter)
 
 
 TOPIC = (
@@ -133,11 +194,26 @@ TOPIC = (
         when=lambda call: not call.inputs[0].is_complex(),
     ),
     CostRule(
+        id="where",
+        ops=("aten.where",),
+        counts=_where,
+        source="ATen/native/TensorCompare.cpp: scalar_tensor of a number on the device, seen on its own; "
+        "host tensors and other types are converted; one kernel",
+        example="torch.where(x > 0, x, 0.0)",
+    ),
+    CostRule(
+        id="power-of-number",
+        ops=("aten.pow.Scalar", "aten.pow.Scalar_out"),
+        counts=_power_of_number,
+        source="ATen/native/Pow.cpp: wrapped_scalar_tensor on the device, then one kernel; a fill for 1",
+        example="2 ** x",
+    ),
+    CostRule(
         id="search-by-order",
-        ops=("aten.searchsorted",),
-        when=lambda call: call.argument("sorter") is not None and bool(call.argument("sorter").numel()),
-        counts=_search_by_order,
-        source="ATen/native/BucketizationUtils.h: the positions given are checked, by two reads",
+        ops=("aten.searchsorted", "aten.bucketize"),
+        counts=_search,
+        source="ATen/native/cuda/Bucketization.cu, BucketizationUtils.h: a number becomes a tensor on the "
+        "device, contiguous memory of one type, one kernel; given positions are checked, by two reads",
         example="torch.searchsorted(y, x, sorter=index)",
     ),
     CostRule(
@@ -148,17 +224,44 @@ TOPIC = (
         example="torch._assert_async(value > -1)",
     ),
     CostRule(
+        id="grid-sample-by-cudnn",
+        ops=("aten.grid_sampler_2d",),
+        counts=one_kernel,
+        source="ATen/native/GridSampler.cpp: cuDNN samples up to 1024 channels, if aligned, bilinear and "
+        "padded with zeros",
+        example="torch.nn.functional.grid_sample(x.view(1, 1, 2, 4), torch.zeros(1, 2, 2, 2).cuda(), "
+        "align_corners=True)",
+        when=lambda call: (
+            tuple(call.args[2:5]) == (0, 0, True) and call.args[0].shape[1] <= MOST_CHANNELS_OF_CUDNN
+        ),
+        approximate=True,
+    ),
+    CostRule(
         id="one-kernel",
         ops=tuple(f"aten.{name}" for name in ONE),
         counts=one_kernel,
         source="ATen/native/cuda: one kernel; only the results are allocated",
-        example="torch.trace(x[:4].view(2, 2))",
+        example="torch.tril(x[:4].view(2, 2))",
+    ),
+    CostRule(
+        id="roll",
+        ops=("aten.roll",),
+        counts=_roll,
+        source="ATen/native/cuda/TensorTransformations.cu: self.contiguous(), then a kernel a dimension",
+        example="x.view(2, 4).roll((1, 1), (0, 1))",
+    ),
+    CostRule(
+        id="gradient-of-binary-cross-entropy",
+        ops=("aten.binary_cross_entropy_backward",),
+        counts=_loss_backward,
+        source="ATen/native/cuda/Loss.cu: one kernel; grad_input.mul_(weight); for a mean grad_input.div_",
+        example="torch.ops.aten.binary_cross_entropy_backward(value, x, x)",
     ),
     CostRule(
         id="fill-then-kernel",
         ops=tuple(f"aten.{name}" for name in FILLED_FIRST),
-        counts=lambda call: OpCost(2 if call.outputs[0].numel() else 0),
-        source="ATen/native: a fill, then one kernel on a part",
+        counts=_fill_first,
+        source="ATen/native: a fill, then one kernel on a part; the gradients of padding are contiguous",
         example="torch.eye(3, device='cuda')",
     ),
     CostRule(

@@ -59,7 +59,27 @@ def _layer_norm_backward(call: OperationCall) -> OpCost:
     return cost + OpCost(parameters * work.launches, workspaces=(*sums, *work.workspaces))
 
 
+def _group_norm(call: OperationCall) -> OpCost:
+    """Moments, then the result; between them factor and offset of each channel, if they are wanted."""
+    tensor, weight, bias = call.args[:3]
+    dense = contiguous(tensor)
+    if not tensor.numel():
+        return dense
+    images, channels, places = (call.argument(name) for name in ("N", "C", "HxW"))
+    if places == 1 or (weight is None and bias is None):
+        return dense + OpCost(2)
+    size = max(4, tensor.element_size())
+    return dense + OpCost(3, workspaces=(images * channels * size,) * 2)
+
+
 TOPIC = (
+    CostRule(
+        id="group-norm",
+        ops=("aten.native_group_norm",),
+        counts=_group_norm,
+        source="ATen/native/cuda/group_norm_kernel.cu: RowwiseMoments, ComputeFusedParams, and the result",
+        example="torch.nn.functional.group_norm(x.view(1, 4, 2), 2)",
+    ),
     CostRule(
         id="softmax",
         ops=("aten._softmax", "aten._log_softmax"),

@@ -8,13 +8,14 @@ from math import prod
 import torch
 
 from simcuda.cost.call import OpCost, OperationCall
+from simcuda.cost.copies import contiguous
 from simcuda.cost.launches import elementwise, kernels_over
 from simcuda.cost.reductions import arithmetic, reduction
 from simcuda.cost.rules.rule import HALVES, CostRule
 from simcuda.profile import Profile
 
 FAMILIES = {
-    "sum": ("sum", "nansum", "prod", "mean"),
+    "sum": ("sum", "nansum", "prod", "mean", "trace"),
     "norm": ("norm", "linalg_vector_norm"),
     "extremum": ("amax", "amin"),
     "logical": ("any", "all", "_is_any_true", "_is_all_true"),
@@ -27,6 +28,7 @@ FAMILY_OF = {f"aten.{name}": family for family, names in FAMILIES.items() for na
 WHOLE = ("aten.max.default", "aten.min.default")
 ALONG = ("aten.max.dim", "aten.min.dim")
 CONVERTED = ("sum", "norm")
+TRACE = ("aten.trace.default", "aten.trace.out")
 
 
 def reduce(
@@ -82,7 +84,11 @@ def _reduce(call: OperationCall) -> OpCost:
         if tensor.dtype == torch.bool:
             return OpCost(copies=(("d2d", tensor.nbytes),))
         return OpCost(launches=1, copies=(("d2d", 1),), workspaces=(1,))
-    return reduce(family, tensor, _dimensions(call, tensor), result, call.profile)
+    if call.op in TRACE:
+        return reduce(family, tensor.diagonal(), (0,), result, call.profile)
+    cost = reduce(family, tensor, _dimensions(call, tensor), result, call.profile)
+    # Without a dimension, the position is one in contiguous memory.
+    return contiguous(tensor) + cost if family == "argument" and call.argument("dim") is None else cost
 
 
 def _count_nonzero(call: OperationCall) -> OpCost:
@@ -126,7 +132,7 @@ TOPIC = (
         counts=_reduce,
         source="ATen/native/cuda/Reduce.cuh: one kernel; a workspace where blocks share a result. "
         "ReduceOps.cpp: sums and norms convert their input first where the result has another type, "
-        "except half to single; any and all copy a single value",
+        "except half to single; any and all copy a single value; argmax and argmin of all flatten",
         example="x.sum()",
     ),
     CostRule(

@@ -9,6 +9,7 @@ import torch
 from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import arithmetic, reduce_all
+from simcuda.cost.rules.reducing import reduce
 from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
 
 
@@ -34,6 +35,16 @@ def _normal(call: OperationCall) -> OpCost:
         copies=(("d2h", 1),) * checks,
         passing=(deviations.element_size(), 1, *least.workspaces) * checks,
         workspaces=mean_bytes,
+    )
+
+
+def _shares(call: OperationCall) -> OpCost:
+    """Drawn, added up along the last dimension, and divided by that."""
+    result = call.outputs[0]
+    total = torch.empty((*result.shape[:-1], 1), dtype=result.dtype, device="meta")
+    last = (result.dim() - 1,)
+    return OpCost(2 * kernels_over(result), temporaries=(total.nbytes,)) + reduce(
+        "sum", result, last, total, call.profile
     )
 
 
@@ -90,6 +101,13 @@ TOPIC = (
         counts=_normal,
         source="ATen/native/DistributionTemplates.h: the least deviation is read at each check",
         example="torch.normal(0.0, x.abs())",
+    ),
+    CostRule(
+        id="draw-shares",
+        ops=("aten._sample_dirichlet",),
+        counts=_shares,
+        source="ATen/native/cuda/Distributions.cpp: launch_gamma_kernel, ret.sum, launch_dirichlet_kernel",
+        example="torch._sample_dirichlet(x)",
     ),
     CostRule(
         id="permutation",

@@ -107,9 +107,11 @@ def _topk(call: OperationCall) -> OpCost:
     tensor, values = call.args[0], call.outputs[0]
     if not values.numel():
         return FREE
-    is_sorted = call.argument("sorted", default=True) and values.numel() > 1
     dim = call.argument("dim", -1) % max(tensor.dim(), 1)
-    if not is_sorted or not values.dim() or values.shape[dim] <= LONGEST_SMALL_SORT:
+    length = values.shape[dim] if values.dim() else 1
+    # One value of each row is in order.
+    is_sorted = call.argument("sorted", default=True) and length > 1
+    if not is_sorted or length <= LONGEST_SMALL_SORT:
         return OpCost(1 + int(is_sorted))
     # Many selected values are sorted as by ``sort``, and their indices gathered by what that yields.
     work = _radix_sort(values, values, dim)
@@ -187,7 +189,7 @@ TOPIC = (
         id="topk",
         ops=("aten.topk",),
         counts=_topk,
-        source="ATen/native/cuda/TensorTopK.cpp: selects, at least one kernel, then sorts what it selected",
+        source="ATen/native/cuda/TensorTopK.cpp: selects, at least one kernel; Sort.cpp: sorts more than one",
         example="torch.ones(3, device='cuda').topk(2)",
         approximate=True,
     ),

@@ -41,17 +41,13 @@ TAKEN_APART_NAMES = frozenset(f"aten.{name}" for names in TAKEN_APART.values() f
 # host under its profiler, and looking for reads within it; what CUDA's own code reads is listed in its
 # binary's callers of ``item``. Kernels and workspaces of these operations are approximate.
 NEVER_WAITING: dict[str, tuple[str, ...]] = {
-    "ATen/native/cuda/Blas.cpp: cuBLAS leaves its scalars and results on the device": (
-        *("mm", "bmm", "mv", "dot", "vdot", "addmm", "addmm_", "baddbmm", "baddbmm_", "addbmm", "addbmm_"),
-        *("addmv", "addmv_", "addr", "addr_", "_addmm_activation", "_int_mm", "_scaled_mm", "_scaled_mm_v2"),
-        *("linear", "linear_backward", "matmul_backward", "_trilinear"),
+    "ATen/native/LinearAlgebra.cpp, Linear.cpp: made of products, which leave their results on the device": (
+        *("addr", "addr_", "linear", "linear_backward", "matmul_backward", "_trilinear"),
     ),
-    "ATen/native/cudnn: cuDNN runs on the current stream, benchmarks aside": (
-        *("convolution", "_convolution", "convolution_backward", "convolution_overrideable"),
-        *("cudnn_convolution", "cudnn_convolution_transpose", "cudnn_convolution_relu"),
+    "ATen/native/cuda: convolutions by ATen's own kernels and cuBLAS": (
         *("_conv_depthwise2d", "conv_depthwise3d", "conv_tbc", "slow_conv_transpose2d"),
         *("slow_conv_transpose3d", "slow_conv_dilated2d", "slow_conv_dilated3d", "_slow_conv2d_forward"),
-        *("_slow_conv2d_backward", "im2col", "col2im"),
+        *("_slow_conv2d_backward", "col2im"),
     ),
     "ATen/native/cuda/Normalization.cu and its kin: kernels alone": (
         *("native_batch_norm", "native_batch_norm_backward", "_native_batch_norm_legit"),
@@ -60,8 +56,14 @@ NEVER_WAITING: dict[str, tuple[str, ...]] = {
         *("batch_norm_backward", "batch_norm_stats", "batch_norm_elemt", "batch_norm_update_stats"),
         *("batch_norm_backward_reduce", "batch_norm_backward_elemt"),
         *("batch_norm_gather_stats_with_counts", "cudnn_batch_norm", "cudnn_batch_norm_backward"),
-        *("native_group_norm", "native_group_norm_backward"),
-        *("_fused_rms_norm", "_fused_rms_norm_backward", "renorm", "renorm_", "native_norm"),
+        *(
+            "native_group_norm_backward",
+            "_fused_rms_norm",
+            "_fused_rms_norm_backward",
+            "renorm",
+            "renorm_",
+            "native_norm",
+        ),
         *("_weight_norm_interface", "_weight_norm_interface_backward"),
     ),
     "ATen/native/transformers/cuda: lengths and seeds stay on the device": (
@@ -106,8 +108,7 @@ NEVER_WAITING: dict[str, tuple[str, ...]] = {
         *("unfold_backward", "hash_tensor", "_logcumsumexp"),
         *("_standard_gamma_grad", "_dirichlet_grad", "_masked_scale", "_fused_dropout"),
         *("_aminmax", "_segment_reduce_backward", "_conj_physical", "_chunk_cat"),
-        *("lift", "lift_fresh", "_efficientzerotensor", "range"),
-        "kaiser_window",
+        *("_efficientzerotensor", "range", "kaiser_window"),
     ),
     "ATen/native: questions about sizes, and assertions about the host's own numbers": (
         *("_assert_scalar", "_functional_assert_scalar", "sym_constrain_range", "_print"),

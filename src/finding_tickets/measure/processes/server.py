@@ -14,6 +14,7 @@ its folder.
 from __future__ import annotations
 
 import ctypes
+import errno
 import faulthandler
 import gc
 import json
@@ -23,6 +24,8 @@ import resource
 import select
 import shutil
 import signal
+import socket
+import stat
 import sys
 import tempfile
 import time
@@ -30,23 +33,43 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from pathlib import Path
 from threading import Thread
 from traceback import format_exception_only
 from typing import Any, NoReturn
 
-from finding_tickets.measure.places import describe, is_out_of_host_memory, place
-from finding_tickets.measure.tasks import PROGRESS, VISIBLE_DEVICES, CannotMeasureError
+from finding_tickets.measure.places import CONTAINED, describe, is_out_of_host_memory, place
+from finding_tickets.measure.processes.watch import Watch, install, loaded_before
+from finding_tickets.measure.tasks import COPY, KEPT, PROGRESS, VISIBLE_DEVICES, CannotMeasureError
 
-RESULT, LOG = "result.json", "output.log"
-LARGEST_FILE = 1 << 30
+RESULT, LOG, STATE = "result.json", "output.log", "state.json"
+# The server's own files: what it has loaded and, beside the folder of each task, what that task used.
+LOADED, SEEN = "loaded.json", ".seen"
+LARGEST_FILE, LARGEST_STATE = 1 << 30, 1 << 22
 # Names the folder for temporary files to a server that does not make one of its own.
 FOLDER_VARIABLE = "TICKETS_FOLDER"
+# Has what was in PYTHONPATH, so that nothing there runs before the server does, as sitecustomize would.
+PATH_VARIABLE = "TICKETS_PYTHONPATH"
+# Does what ``-P -m`` does, in a form that an old Python can read and refuse.
+START = f"""
+import os, sys
+if sys.version_info < (3, 11):
+    sys.exit("Python " + sys.version.split()[0] + " is too old to measure with: it takes 3.11")
+if not sys.flags.safe_path:
+    del sys.path[0]
+path = os.environ.pop("{PATH_VARIABLE}", "")
+if path:
+    os.environ["PYTHONPATH"] = path
+    sys.path[:0] = path.split(os.pathsep)
+from runpy import run_module
+run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
 NO_ROOM = "there is no room for its temporary files"
 # The exit code of a worker that cannot write: EX_IOERR of sysexits.h.
 UNWRITABLE = 74
 CHUNK = 1 << 16
+MOST_IN_SANDBOX = 4096
 POLL_SECONDS = 0.005
 PATIENCE_SECONDS = 5.0
 FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
@@ -77,11 +100,14 @@ def main(most: int, preload: Sequence[str]) -> None:
         with _ending_with_caller(folder):
             for name in preload:
                 import_module(name)
+        # Workers do not open these again.
+        (Path(folder) / LOADED).write_text(json.dumps([loaded_before(), []]), encoding="ascii")
         # A garbage collection in a fork would write to every page of what is loaded, and so copy it.
         gc.freeze()
-        ForkServer(most).serve()
+        ForkServer(most, folder).serve()
     except Exception as error:
-        _tell(failure=format_exception_only(error)[-1].strip())
+        is_full = isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}
+        _tell(failure=NO_ROOM if is_full else format_exception_only(error)[-1].strip())
     finally:
         _kill_children()
         shutil.rmtree(folder, ignore_errors=True)
@@ -120,15 +146,20 @@ class RunningTask:
     order: dict[str, Any]
     gpus: tuple[str, ...]
     deadline: float
+    watch: Watch
 
 
 class ForkServer:
     """Runs tasks in workers, at most ``most`` at a time."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, folder: str) -> None:
+        self._most, self._folder = most, folder
         self._waiting: deque[dict[str, Any]] = deque()
         self._running: dict[int, RunningTask] = {}
+        self._watched: dict[int, Watch] = {}
+        # From before any code of a repository ran, and where none can reach it.
+        self._guard = _guard()
+        self._state: dict[str, int] = self._guard.state() if self._guard else {}
 
     def serve(self) -> None:
         """Serve until stdin ends."""
@@ -145,30 +176,61 @@ class ForkServer:
         while True:
             deadline = min((task.deadline for task in self._running.values()), default=None)
             wait = None if deadline is None else 1 + int(max(0.0, deadline - time.monotonic()) * 1000)
-            for file, _ in poll.poll(wait):
+            events = poll.poll(wait)
+            for file, event in events:
+                if file in self._watched:
+                    self._follow(poll, file, event)
+                    continue
                 chunk = os.read(file, CHUNK)
                 if file != woken:
                     if not chunk:
                         return
                     *lines, unread = (unread + chunk).split(b"\n")
-                    self._waiting.extend(map(json.loads, lines))
-            self._end_tasks()
+                    for order in map(json.loads, lines):
+                        # What ends a ticket comes before what begins another one.
+                        (self._waiting.appendleft if order["first"] else self._waiting.append)(order)
+            # Workers wait for each answer: nothing else is looked at without need.
+            is_due = deadline is not None and time.monotonic() >= deadline
+            if not is_due and all(file in self._watched for file, _ in events):
+                continue
+            self._end_tasks(poll)
             while self._waiting and len(self._running) < self._most:
                 gpus = self._free_gpus(self._waiting[0])
                 if gpus is None:
                     break
                 order, server = self._waiting.popleft(), os.getpid()
+                ours, theirs = socket.socketpair()
                 if worker := os.fork():
+                    theirs.close()
+                    code = order["code"] if order["copied"] else ""
+                    watch = Watch(worker, ours, self._folder, order["folder"], code)
+                    self._watched[watch.file] = watch
+                    poll.register(watch.file, select.POLLIN)
                     deadline = time.monotonic() + float(order["timeout"])
-                    self._running[worker] = RunningTask(order, gpus, deadline)
+                    self._running[worker] = RunningTask(order, gpus, deadline, watch)
                     _tell(folder=order["folder"], started=True)
                     continue
                 try:
                     signal.set_wakeup_fd(-1)
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                    work(order, gpus, server)
+                    # What else is measured is nothing that code of this task could find.
+                    self._waiting.clear()
+                    self._running.clear()
+                    self._watched.clear()
+                    work(order, gpus, server, theirs)
                 finally:
                     os._exit(1)
+
+    def _follow(self, poll: select.poll, file: int, event: int) -> None:
+        """Answer a worker, unless it has ended."""
+        watch = self._watched[file]
+        goes_on = event & select.POLLIN and watch.answer()
+        if not goes_on or watch.file != file:
+            poll.unregister(file)
+            del self._watched[file]
+        if goes_on and watch.file != file:
+            poll.register(watch.file, select.POLLIN)
+            self._watched[watch.file] = watch
 
     def _free_gpus(self, order: dict[str, Any]) -> tuple[str, ...] | None:
         """The GPUs that a task can have now, one or all of them; None if it must wait."""
@@ -178,7 +240,7 @@ class ForkServer:
             return free if len(free) == len(order["gpus"]) else None
         return free[:1] if free or not order["gpus"] else None
 
-    def _end_tasks(self) -> None:
+    def _end_tasks(self, poll: select.poll) -> None:
         """Report the tasks that have ended or whose time is up, after killing what they left behind."""
         for worker, task in list(self._running.items()):
             ended, status = os.waitpid(worker, os.WNOHANG)
@@ -186,8 +248,30 @@ class ForkServer:
                 del self._running[worker]
                 # If its time is up, that includes the worker itself.
                 _kill_children(but=self._running)
-                reason = _why_it_ended(status if ended else None, task.order)
+                reason = _why_it_ended(status if ended else None, task.order) or self._why_not_ours(
+                    task.order
+                )
+                if self._watched.pop(task.watch.file, None):
+                    poll.unregister(task.watch.file)
+                task.watch.close(task.order["folder"] + SEEN)
                 _tell(folder=task.order["folder"], started=False, reason=reason)
+
+    def _why_not_ours(self, order: dict[str, Any]) -> str:
+        """What a worker has replaced of the code that measures and left so; empty if it is nothing."""
+        if self._guard is None:
+            return ""
+        try:
+            file = Path(order["folder"]) / STATE
+            is_bounded = file.is_file() and file.stat().st_size < LARGEST_STATE
+            replaced = self._guard.changed(self._state, json.loads(file.read_bytes()) if is_bounded else None)
+        except (OSError, ValueError, AttributeError):
+            return "leaves no word of what it replaced"
+        return self._guard.replaces(replaced) if replaced else ""
+
+
+def _guard() -> Any:
+    """The module that tells what the code that measures holds, if it is loaded."""
+    return sys.modules.get("finding_tickets.measure.state")
 
 
 def _set_process(option: int, value: int) -> None:
@@ -208,11 +292,11 @@ def _kill_children(but: Collection[int] = ()) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         children = []
-        for stat in Path("/proc").glob("[0-9]*/stat"):
+        for process in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
                 # The name of the program, in brackets, may hold spaces and brackets too.
-                if stat.read_text(errors="replace").rpartition(")")[2].split()[1] == own:
-                    children.append(int(stat.parent.name))
+                if process.read_text(errors="replace").rpartition(")")[2].split()[1] == own:
+                    children.append(int(process.parent.name))
         if not (strays := set(children).difference(but)):
             return
         for child in strays:
@@ -244,7 +328,7 @@ def _why_it_ended(status: int | None, order: dict[str, Any]) -> str:
     for frame in FRAME.finditer(trace):
         file = Path(frame["file"])
         # Code of a revision may have run in a copy of its own.
-        for root in (order["root"], order["code"], str(folder / "tmp/code")):
+        for root in (order["root"], order["code"], str(folder / COPY)):
             if file.is_relative_to(root):
                 return f"killed by {name} at {file.relative_to(root).as_posix()}:{frame['line']}"
     return f"killed by {name}"
@@ -258,10 +342,10 @@ def read_log(log: Path) -> str:
         return ""
 
 
-def work(order: dict[str, Any], gpus: Sequence[str], server: int) -> NoReturn:
+def work(order: dict[str, Any], gpus: Sequence[str], server: int, channel: socket.socket) -> NoReturn:
     """Call a task's target with its payload and write what it returns, or why it failed; never returns.
 
-    This process dies with ``server``, the one that forked it.
+    This process dies with ``server``, the one that forked it, and is watched by it through the ``channel``.
     """
     _set_process(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != server:
@@ -274,25 +358,46 @@ def work(order: dict[str, Any], gpus: Sequence[str], server: int) -> NoReturn:
     folder = Path(order["folder"])
     with _exit_if_unwritable():
         folder.mkdir()
-        _silence(folder / LOG)
+        if order["given"]:
+            Path(order["given"]).rename(folder / KEPT)
+        else:
+            (folder / KEPT).mkdir()
+        _silence(folder / LOG, channel.fileno())
         # Temporary files of the task are removed with its folder.
         temporary = folder / "tmp"
         temporary.mkdir()
         os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
+        # Here, where nobody watches: it does not use what is copied.
+        if order["copied"]:
+            _copy_code(order["code"], folder / COPY)
     os.environ[PROGRESS] = str(folder / PROGRESS)
     # CUDA reads this when it starts, and the server has not started it.
     if gpus:
         os.environ[VISIBLE_DEVICES] = ",".join(gpus)
     _limit_resources(int(order["memory"]))
+    # What was listed before was not seen. Where distributions are looked for, the repository's folders are
+    # listed too: that says nothing of its other files, and happens here, where nobody watches.
+    invalidate_caches()
+    listing: Any = getattr(import_module("importlib.metadata"), "FastPath", None)
+    for root in {order["root"], order["code"]} if listing else ():
+        for path in (listing(root), listing(f"{root}/src")):
+            path.lookup(path.mtime)
+    install(channel)
+    channel.close()
+    # The threads that it starts may outlive what it is doing now, and work when it is counted.
+    if threads := sys.modules.get("simcuda.torch_api.concurrency"):
+        threads.follow_threads()
     module, _, function = order["target"].partition(":")
     outcome: dict[str, Any]
     try:
         outcome = {"value": getattr(import_module(module), function)(order["payload"])}
     except BaseException as error:
         outcome = {"error": _failure(error, order)}
+    states = json.dumps(guard.fresh_state()) if (guard := _guard()) else ""
     # Messages and names may hold what cannot be encoded, such as half a surrogate pair.
     content = json.dumps(outcome, ensure_ascii=False).encode(errors="replace")
     with _exit_if_unwritable():
+        (folder / STATE).write_text(states, encoding="ascii", errors="replace")
         aside = folder / f"{RESULT}.part"
         aside.write_bytes(content)
         aside.replace(folder / RESULT)
@@ -313,6 +418,14 @@ def _failure(error: BaseException, order: dict[str, Any]) -> str:
     return describe(error, *roots)
 
 
+def _copy_code(code: str, copy: Path) -> None:
+    """Copy a folder of code, which may be one that nothing can be written to."""
+    shutil.copytree(code, copy, symlinks=True)
+    for file in copy.rglob("*"):
+        if not file.is_symlink():
+            file.chmod(file.stat().st_mode | stat.S_IWUSR)
+
+
 @contextmanager
 def _exit_if_unwritable() -> Iterator[None]:
     """End this process if the disk is full or nothing may be written."""
@@ -322,8 +435,8 @@ def _exit_if_unwritable() -> Iterator[None]:
         os._exit(UNWRITABLE)
 
 
-def _silence(log: Path) -> None:
-    """Send all output to a file, tracebacks of crashes too, and give the process nothing to read."""
+def _silence(log: Path, kept: int) -> None:
+    """Send all output, tracebacks too, to a file; give nothing to read, and leave one file open."""
     output = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in [(nothing, 0), (output, 1), (output, 2)]:
@@ -331,7 +444,7 @@ def _silence(log: Path) -> None:
     # A worker that kept a pipe of the server open would make the caller wait for ever. Some containers allow
     # a thousand million open files, so only those that are open are closed.
     for file in list(Path("/dev/fd").iterdir()):
-        if (descriptor := int(file.name)) > 2:
+        if (descriptor := int(file.name)) > 2 and descriptor != kept:
             # The listing itself used one, which is closed by now.
             with suppress(OSError):
                 os.close(descriptor)
@@ -339,7 +452,15 @@ def _silence(log: Path) -> None:
 
 
 def _limit_resources(memory: int) -> None:
-    """Allow no core dumps, no huge files, and ``memory`` bytes more than are in use now."""
+    """Allow no core dumps, no huge files, and ``memory`` bytes more than are in use now.
+
+    In a sandbox, processes (threads, too) and open files are limited: elsewhere those of the user count, too.
+    """
+    if CONTAINED in os.environ:
+        for kind in (resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE):
+            _, most = resource.getrlimit(kind)
+            most = MOST_IN_SANDBOX if most == resource.RLIM_INFINITY else min(MOST_IN_SANDBOX, most)
+            resource.setrlimit(kind, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     largest = LARGEST_FILE if most == resource.RLIM_INFINITY else min(LARGEST_FILE, most)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import select
 import shutil
 import signal
 import subprocess
@@ -16,21 +17,32 @@ import sys
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
-from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, TypeVar, cast
 
 from finding_tickets.errors import UnreachableError
-from finding_tickets.measure.server import FOLDER_VARIABLE, LOG, NO_ROOM, RESULT, read_log
-from finding_tickets.measure.tasks import PROGRESS
+from finding_tickets.measure.processes.server import (
+    CHUNK,
+    FOLDER_VARIABLE,
+    LOADED,
+    LOG,
+    NO_ROOM,
+    PATH_VARIABLE,
+    RESULT,
+    SEEN,
+    START,
+    read_log,
+)
+from finding_tickets.measure.processes.watch import Access, read_accesses
+from finding_tickets.measure.tasks import KEPT, PROGRESS
 
 K = TypeVar("K", bound=Hashable)
 
-SERVER = "finding_tickets.measure.server"
+SERVER = "finding_tickets.measure.processes.server"
 PRELOADED = ("finding_tickets.measure.run",)
 # A variable that marks all processes below a server.
 MARK = "TICKETS_SERVER"
@@ -42,6 +54,8 @@ ENVIRONMENT = {
 }
 GPU_FILES = ("nvidia[0-9]*", "dxg")
 SHUTDOWN_SECONDS = 10.0
+# How much longer than a task may take the server may be silent, and how long it may load torch.
+PATIENCE_SECONDS, LOADING_SECONDS = 15.0, 600.0
 SERVER_KILLED = "the process that watched over it was killed"
 
 
@@ -51,7 +65,11 @@ class Task:
 
     ``timeout`` is in seconds; ``memory`` in bytes, beyond those of a process with torch loaded. Places in
     error messages are relative to ``root``, or to ``code`` if the code comes from there. The task gets one of
-    ``gpus`` for itself; with ``alone`` it gets all of them.
+    ``gpus`` for itself; with ``alone`` it gets all of them. One that is ``first`` does not wait for others.
+
+    The files that it leaves in ``KEPT`` of its own folder are moved to the folder ``kept``; it finds those of
+    the folder ``given`` there. So no other task can know their places. With ``copied``, it has the code in
+    ``COPY``, too, where it may write.
     """
 
     target: str
@@ -62,15 +80,25 @@ class Task:
     code: Path | None = None
     gpus: tuple[str, ...] = ()
     alone: bool = False
+    first: bool = False
+    kept: str = ""
+    given: str = ""
+    copied: bool = False
 
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """What a task returned, or why it did not; ``never_ran`` if that is not the fault of its code."""
+    """What a task returned, or why it did not; ``never_ran`` if that is not the fault of its code.
+
+    ``accesses`` are the files that it used, first what the server had loaded for it, and ``unseen`` says why
+    that may not be all that it rests on.
+    """
 
     value: Any = None
     reason: str | None = None
     never_ran: bool = False
+    accesses: tuple[Access, ...] = field(default=(), compare=False)
+    unseen: tuple[str, ...] = field(default=(), compare=False)
 
 
 class ServerEndedError(Exception):
@@ -100,18 +128,21 @@ class Isolation:
         self._again = partial(type(self), preload, workers, at_once=False, sandbox=sandbox)
         self._others: dict[str, Isolation] = {}
         server = [SERVER, str(workers or len(os.sched_getaffinity(0))), *preload]
-        self._command = [sys.executable, "-P", "-m", *server]
-        if interpreter or sandbox:
-            # Imported here: most commands need neither.
-            from finding_tickets.measure.launch import server_command
+        self._command = [interpreter, "-c", START, *server]
+        if not interpreter:
+            self._command = [sys.executable, "-P", "-c", START, *server]
+        self._sandbox, self._is_open = sandbox, False
+        if sandbox:
+            # Imported here: most commands need no sandbox.
+            from finding_tickets.measure.processes.launch import server_command
 
-            self._command = server_command(server, interpreter, sandbox=sandbox)
+            self._command = server_command(self._command)
         self._interpreter = interpreter
         self._mark = secrets.token_hex(16)
         self._folder = ""
-        self._tasks = count()
-        self._at_work: dict[str, None] = {}
+        self._at_work: dict[str, float] = {}  # until when
         self._server: subprocess.Popen[bytes] | None = None
+        self._unread = self._unsent = b""
         if at_once:
             self._start()
 
@@ -124,7 +155,7 @@ class Isolation:
         """
         if not self._folder:
             server = self._server or self._start()
-            self._folder = os.fsdecode(cast("IO[bytes]", server.stdout).readline()).rstrip("\n")
+            self._folder = os.fsdecode(self._read_line(server)).rstrip("\n")
             if not self._folder:
                 why = self._why_ended()
                 # The next call starts a new server and reports the same error.
@@ -175,28 +206,30 @@ class Isolation:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def run(
-        self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
+        self, tasks: dict[K, Task], on_start: Callable[[K], None] | None = None
     ) -> Iterator[tuple[K, TaskOutcome]]:
         """Run all tasks, several at a time, and yield each outcome with its name as soon as it is there.
 
+        Tasks are removed when they have ended; those that the caller adds meanwhile run, too.
         ``on_start`` is called with the name of each task whose process begins. If the server is killed, a new
         one runs the tasks that were at work again, one at a time: one that kills it again is to blame.
         """
-        waiting, running = dict(tasks), set[K]()
-        while waiting:
+        running = set[K]()
+        while tasks:
             try:
-                for name, outcome in self._run_on_server(waiting, running, on_start):
+                for name, outcome in self._run_on_server(tasks, running, on_start):
                     running.discard(name)
-                    del waiting[name]
+                    del tasks[name]
                     yield name, outcome
             except ServerEndedError as error:
                 self._end()
                 if not running:
                     # It did not even start.
-                    yield from ((name, TaskOutcome(reason=str(error), never_ran=True)) for name in waiting)
+                    while tasks:
+                        yield tasks.popitem()[0], TaskOutcome(reason=str(error), never_ran=True)
                     return
                 # Code of a ticket runs as the same user as the server, and can kill it by mistake.
-                suspects = {name: waiting.pop(name) for name in list(waiting) if name in running}
+                suspects = {name: tasks.pop(name) for name in list(tasks) if name in running}
                 running.clear()
                 for name, task in suspects.items():
                     if len(suspects) > 1:
@@ -214,21 +247,28 @@ class Isolation:
         """
         folder = self.folder
         server = self._server or self._start()
-        stdin, stdout = cast("IO[bytes]", server.stdin), cast("IO[bytes]", server.stdout)
+        if self._sandbox and not self._is_open:
+            from finding_tickets.measure.processes.launch import open_sandbox
+
+            roots = {root for task in tasks.values() for root in (task.root, task.code) if root}
+            open_sandbox(folder, self._interpreter, roots)
+            self._is_open = True
+            self._unsent += b"\n"
         names: dict[str, K] = {}
-        for name, task in tasks.items():
-            # The server knows the task by its folder, which the worker will make.
-            own = f"{folder}/{next(self._tasks)}"
-            names[own] = name
-            roots = {"root": str(task.root), "code": str(task.code or task.root)}
-            # If the server is gone, reading its output below says so.
-            with suppress(BrokenPipeError):
-                stdin.write(json.dumps({**asdict(task), **roots, "folder": own}).encode() + b"\n")
-                stdin.flush()
-            # Done tasks are forgotten; this name would keep the last one.
-            del task
-        while names:
-            event = json.loads(stdout.readline() or "{}")
+        sent = set[K]()
+        while tasks:
+            for name in [name for name in tasks if name not in sent] if len(names) < len(tasks) else ():
+                # The server knows the task by its folder, which the worker will make; its name tells nothing.
+                own = f"{folder}/{secrets.token_hex(8)}"
+                names[own] = name
+                sent.add(name)
+                task = tasks[name]
+                order = {**asdict(task), "root": str(task.root), "code": str(task.code or task.root)}
+                order |= {"folder": own, "kept": bool(task.kept)}
+                self._unsent += json.dumps(order).encode() + b"\n"
+                # Done tasks are forgotten; these names would keep the last one.
+                del task, order
+            event = json.loads(self._read_line(server) or "{}")
             if "folder" not in event:
                 raise ServerEndedError(
                     f"the measuring process ended: {event.get('failure') or self._why_ended()}"
@@ -237,12 +277,50 @@ class Isolation:
             # Other tasks are left from a run whose caller did not wait for the end.
             if own in names and event["started"]:
                 running.add(names[own])
-                self._at_work[own] = None
+                self._at_work[own] = time.monotonic() + tasks[names[own]].timeout
                 if on_start:
                     on_start(names[own])
             elif own in names:
                 self._at_work.pop(own, None)
-                yield names.pop(own), _outcome(Path(own), event["reason"])
+                name = names.pop(own)
+                if tasks[name].kept:
+                    _move_files(Path(own) / KEPT, Path(tasks[name].kept))
+                loaded, _ = read_accesses(f"{folder}/{LOADED}")
+                accesses, unseen = read_accesses(own + SEEN)
+                outcome = _outcome(Path(own), event["reason"])
+                yield name, replace(outcome, accesses=loaded + accesses, unseen=unseen)
+
+    def _read_line(self, server: subprocess.Popen[bytes]) -> bytes:
+        """The next line from the server; what came instead if it ended, or is so late that it is killed.
+
+        Code of a ticket may have stopped it, or somebody else.
+        """
+        stdin, stdout = cast("IO[bytes]", server.stdin).fileno(), cast("IO[bytes]", server.stdout).fileno()
+        patience = PATIENCE_SECONDS if self._at_work else LOADING_SECONDS
+        end = min(self._at_work.values(), default=time.monotonic()) + patience
+        end = max(end, time.monotonic() + 1)
+        while b"\n" not in self._unread:
+            poll = select.poll()
+            poll.register(stdout, select.POLLIN)
+            if self._unsent:
+                poll.register(stdin, select.POLLOUT)
+            ready = dict(poll.poll(max(0.0, end - time.monotonic()) * 1000))
+            if not ready:
+                self._at_work.clear()
+                server.kill()
+                return b""
+            if stdin in ready:
+                try:
+                    self._unsent = self._unsent[os.write(stdin, self._unsent) :]
+                except BrokenPipeError:
+                    # The server is gone, and its output ends.
+                    self._unsent = b""
+            if stdout in ready:
+                if not (chunk := os.read(stdout, CHUNK)):
+                    break
+                self._unread += chunk
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line
 
     def _start(self) -> subprocess.Popen[bytes]:
         if not self._interpreter:
@@ -254,22 +332,30 @@ class Isolation:
                 why = "nothing can be measured: torch is not installed"
                 raise UnreachableError(why, hint="pip install torch")
         variables = {**os.environ, **ENVIRONMENT, FOLDER_VARIABLE: self._folder, MARK: self._mark}
-        if self._interpreter:
-            from finding_tickets.measure.launch import server_path
+        variables[PATH_VARIABLE] = variables.pop("PYTHONPATH", "")
+        if self._interpreter or self._sandbox:
+            from finding_tickets.measure.processes.launch import allowed_variables, server_path
 
-            variables["PYTHONPATH"] = server_path()
+            if self._interpreter:
+                variables[PATH_VARIABLE] = server_path()
+            if self._sandbox:
+                variables = allowed_variables(variables)
+        self._unread = self._unsent = b""
+        self._is_open = False
         try:
             self._server = subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
                 self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
+                bufsize=0,
                 env=variables,
                 # An interrupt from the terminal is for the caller, which then ends the server.
                 start_new_session=True,
             )
         except OSError as error:
             raise UnreachableError(f"nothing can be measured: {self._command[0]}: {error.strerror}") from None
+        os.set_blocking(cast("IO[bytes]", self._server.stdin).fileno(), False)
         return self._server
 
     def _why_ended(self) -> str:
@@ -306,6 +392,15 @@ class Isolation:
                     if mark in file.read_bytes():
                         is_left = True
                         os.kill(int(file.parent.name), signal.SIGKILL)
+
+
+def _move_files(source: Path, target: Path) -> None:
+    """Move the files that a task left; a link could lead to those of another one, and stays."""
+    if not source.is_symlink() and source.is_dir():
+        for file in os.scandir(source):
+            with suppress(OSError):
+                if file.is_file(follow_symlinks=False) and file.stat(follow_symlinks=False).st_nlink == 1:
+                    Path(file.path).rename(target / file.name)
 
 
 def _outcome(folder: Path, reason: str) -> TaskOutcome:

@@ -1,0 +1,221 @@
+"""What measures is held to what it was: parts that measured code replaces are put back and named.
+
+Each block of measured code is looked at as it ends. When a worker ends, ``state`` tells by content what is
+left replaced: the server, which that code does not reach, compares it with its own state.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    FunctionType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    ModuleType,
+    NoneType,
+    WrapperDescriptorType,
+)
+from typing import Any
+
+import torch
+
+from finding_tickets.measure.tasks import CannotMeasureError
+
+MODULES = (torch, torch.cuda, torch.nn.functional, torch.nn.utils)
+CLASSES = (torch.Tensor, torch.nn.Module, torch.nn.Parameter, torch.cuda.Stream, torch.cuda.Event)
+# The packages that count and compare.
+OURS = ("simcuda", "finding_tickets")
+
+# Names of torch that follow a setting, here the default dtype, or what is registered with it.
+FOLLOWS_TORCH = {"Storage", "OPDEFS"}
+# What a class has in the place of a function.
+WRAPPERS = (property, classmethod, staticmethod)
+# What a function does lies here.
+PARTS = ("__code__", "__defaults__", "__kwdefaults__")
+PLAIN = {str, int, float, bool, bytes, NoneType}
+HOLDING = {
+    property: ("fget", "fset", "fdel"),
+    classmethod: ("__func__",),
+    staticmethod: ("__func__",),
+    partial: ("func", "args", "keywords"),
+}
+OPAQUE = {type, BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, MemberDescriptorType}
+MOST_NAMES = 9
+EMPTY, NOTHING_MORE = CellType(), [None] * 3
+# What makes them of torch's own functions.
+WRAPPING = (
+    ("torch._compile", "_disable_dynamo"),
+    ("torch._dynamo.mutation_guard", "install_generation_tagging_init"),
+)
+
+
+_parts: list[list[tuple[Any, ...]]] = []
+
+
+@contextmanager
+def unpatched(who: str = "") -> Iterator[None]:
+    """Raise ``CannotMeasureError`` if the block replaces functions of torch or of the meter.
+
+    Everything is put back first: replaced and deleted names, constants too, what was added to a class to hide
+    what it inherits, and the code of functions. The message begins with ``who``.
+    """
+    before = [(owner, dict(vars(owner))) for owner in _owners()]
+    if len(_parts) != len(before):
+        # Once for all blocks, until more is imported.
+        _parts[:] = [_functions(owner) for owner, _ in before]
+    yield
+    patched = [name for owner, names in before for name in _restored(owner, names)]
+    for function, owner, name, *parts in chain.from_iterable(_parts):
+        if function.__code__ is not parts[0] or [getattr(function, part) for part in PARTS[1:]] != parts[1:]:
+            for part, old in zip(PARTS, parts, strict=True):
+                setattr(function, part, old)
+            patched.append(f"{_full_name(owner)}.{name}")
+    if patched:
+        raise CannotMeasureError(who + replaces(dict.fromkeys(patched)))
+
+
+def _functions(owner: Any) -> list[tuple[Any, ...]]:
+    """Each function of a module or a class, the owner, its name there, and what it does."""
+    found = ((name, getattr(value, "__func__", value)) for name, value in list(vars(owner).items()))
+    return [
+        (function, owner, name, *(getattr(function, part) for part in PARTS))
+        for name, function in found
+        if type(function) is FunctionType
+    ]
+
+
+def replaces(names: Collection[str]) -> str:
+    """What is wrong with code that replaces these, of which a few are named."""
+    few = [*names][:MOST_NAMES]
+    more = f" and {len(names) - len(few)} more" if len(names) > len(few) else ""
+    return f"replaces {', '.join(few)}{more}, which every other variant uses too"
+
+
+def state() -> dict[str, int]:
+    """What our functions, classes and constants hold, and those of torch that we guard, by full name.
+
+    Equal numbers stand for equal contents, in this process and those forked from it: code, defaults,
+    closures, attributes, and entries of tables. A class has a number for its names too.
+    """
+    found = {}
+    for owner in _owners():
+        prefix, names = _full_name(owner), []
+        for name, value in list(vars(owner).items()):
+            if (_is_code(value) or name.isupper()) and name not in FOLLOWS_TORCH:
+                found[f"{prefix}.{name}"] = hash(_content(value, ()))
+                names.append(name)
+        if isinstance(owner, type):
+            found[prefix] = hash(frozenset(names))
+    return found
+
+
+def fresh_state() -> dict[str, int]:
+    """``state`` by code that is compiled anew from this file, whatever the one that is loaded became."""
+    names: dict[str, Any] = {"__name__": __name__}
+    exec(compile(Path(__file__).read_bytes(), __file__, "exec"), names)  # noqa: S102 - our own file
+    found: dict[str, int] = names["state"]()
+    return found
+
+
+def changed(before: Mapping[str, int], after: Mapping[str, object]) -> list[str]:
+    """The names that stand for something else than before, or for nothing."""
+    return [
+        name for name, number in before.items() if not isinstance(after, dict) or after.get(name) != number
+    ]
+
+
+def _content(value: Any, within: tuple[int, ...]) -> Hashable:
+    """What a value holds, down to what cannot change, which is known by where it is."""
+    kind = type(value)
+    if kind in PLAIN:
+        return kind, value
+    held: Any
+    if kind in OPAQUE:
+        return id(value)
+    if kind is FunctionType:
+        value = _unwrapped(value)
+        code, *more = id(value.__code__), value.__defaults__, value.__kwdefaults__, value.__closure__
+        if more == NOTHING_MORE:
+            return kind, code
+        cells = [cell.cell_contents for cell in value.__closure__ or () if cell != EMPTY]
+        held = [code, *more[:2], *cells]
+    elif kind in HOLDING:
+        held = [getattr(value, name) for name in HOLDING[kind]]
+    elif issubclass(kind, list | tuple):
+        held = value
+    elif issubclass(kind, dict | MappingProxyType):
+        held = [*value, *value.values()]
+    elif issubclass(kind, set | frozenset):
+        return frozenset(_content(each, within) for each in value)
+    elif kind.__module__.partition(".")[0] in OURS:
+        slots = [name for each in kind.__mro__ for name in vars(each).get("__slots__", ())]
+        held = [getattr(value, name, None) for name in (*getattr(value, "__dict__", ()), *slots)]
+    else:
+        return id(value)
+    if id(value) in within:
+        return within.index(id(value))
+    within = (*within, id(value))
+    return kind, *[_content(each, within) for each in held]
+
+
+def _owners() -> list[Any]:
+    """Our own loaded modules and the classes that they define, and those of torch."""
+    owners: list[Any] = [*MODULES, *CLASSES]
+    for name, module in list(sys.modules.items()):
+        # The server is the main program.
+        spec = getattr(module, "__spec__", None) if name == "__main__" else None
+        if (spec.name if spec else name).partition(".")[0] in OURS:
+            owners.append(module)
+            classes = (value for value in vars(module).values() if isinstance(value, type))
+            owners += (each for each in classes if each.__module__ == name)
+    return owners
+
+
+def _full_name(owner: Any) -> str:
+    return owner.__name__ if isinstance(owner, ModuleType) else f"{owner.__module__}.{owner.__qualname__}"
+
+
+def _is_code(value: Any) -> bool:
+    return callable(value) or type(value) in WRAPPERS
+
+
+def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
+    """Put back what was replaced in a module or a class, and give the full names."""
+    now = vars(owner)
+    # A module may gain names by importing; a name added to a class hides one that it inherits.
+    names = before.keys() if isinstance(owner, ModuleType) else before.keys() | now.keys()
+    # Hardly any name changes, and there are many: the rest is asked of those alone.
+    for name in sorted({name for name in names if before.get(name) is not now.get(name)} - FOLLOWS_TORCH):
+        old, new = before.get(name), now.get(name)
+        # Code and constants are held to what they were; other values change as a program runs.
+        if not (_is_code(old) or _is_code(new) or name.isupper()) or _unwrapped(new) is _unwrapped(old):
+            continue
+        if name in before:
+            setattr(owner, name, old)
+        else:
+            delattr(owner, name)
+        yield f"{_full_name(owner)}.{name}"
+
+
+def _unwrapped(value: Any) -> Any:
+    """A function of torch without what torch's compiler, once loaded, wraps it in for good; anything else."""
+    code = getattr(value, "__code__", None)
+    if code is None:
+        return value
+    if not value.__closure__:
+        return value
+    # Its code is then one of theirs.
+    for module, name in WRAPPING:
+        maker = getattr(sys.modules.get(module), name, None)
+        if maker is not None and any(code is each for each in maker.__code__.co_consts):
+            held = (cell.cell_contents for cell in value.__closure__)
+            return next(each for each in held if isinstance(each, FunctionType))
+    return value

@@ -1,0 +1,148 @@
+"""Matrix products and convolutions: what ATen does itself, and how many kernels a library launches.
+
+cuBLAS and cuDNN choose kernels by shapes, types and GPU. How many they are is known from recordings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+import torch
+
+from simcuda.cost.call import FREE, MEMORY, ONE_KERNEL, LibraryWork, OpCost, OperationCall
+from simcuda.cost.copies import contiguous, copied_within
+from simcuda.cost.launches import kernels_over
+from simcuda.cost.rules.reducing import reduce
+from simcuda.cost.rules.rule import CostRule
+
+PRODUCT = 1, 3
+"""Kernels of a product: what is split along the inner dimension is added up by one more, as may a bias."""
+
+CONVOLUTION = 1, 5
+"""Kernels of a convolution: it may change layouts, transform its operands, and compute offsets."""
+
+GRADIENT = 1, 4
+"""Kernels of a convolution's gradient in one operand."""
+
+PRODUCTS = (
+    *("mm", "bmm", "mv", "dot", "vdot", "addmm", "addmm_", "baddbmm", "baddbmm_", "addbmm", "addbmm_"),
+    *("addmv", "addmv_", "_addmm_activation", "_int_mm", "_scaled_mm", "_scaled_mm_v2"),
+)
+CONVOLUTIONS = (
+    *("convolution", "_convolution", "convolution_overrideable"),
+    *("cudnn_convolution", "cudnn_convolution_transpose", "cudnn_convolution_relu"),
+)
+FUSED_TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+
+
+def _cublas(calls: int = 1) -> OpCost:
+    least, most = PRODUCT
+    return OpCost(library=LibraryWork(calls, {"launches": (0, calls * (most - least))}, is_cublas=True))
+
+
+def _cudnn(least: int, most: int, *, by_groups: bool) -> OpCost:
+    """What cuDNN does, with workspaces of unknown size, where it is not ATen that convolves by groups."""
+    slack = {"launches": (0.0, most - least), **dict.fromkeys(MEMORY, (0.0, inf))}
+    if by_groups:
+        slack["aten_launches"] = 0, inf
+    return OpCost(library=LibraryWork(least, slack))
+
+
+def _operand(tensor: torch.Tensor) -> OpCost:
+    """What it takes to pass a matrix, or a batch of them, to cuBLAS: it is copied if no stride of it is 1."""
+    if tensor.dim() == 1:
+        return FREE if tensor.stride(0) else contiguous(tensor)
+    (rows, columns), (down, across) = tensor.shape[-2:], tensor.stride()[-2:]
+    fits = (down == 1 and across >= max(1, rows)) or (across == 1 and down >= max(1, columns))
+    return FREE if fits else contiguous(tensor)
+
+
+def _is_fused(call: OperationCall, added: torch.Tensor, operands: Sequence[torch.Tensor]) -> bool:
+    """Whether cuBLASLt adds a row to a product, whose matrices have more than one row and column."""
+    sizes = [size for operand in operands for size in operand.shape]
+    is_row = added.dim() == 1 and added.is_contiguous() and added.shape[0] == sizes[-1]
+    is_plain = call.argument("beta", 1) == 1 and added.dtype in FUSED_TYPES
+    return is_row and is_plain and "addmm" in call.op and min(sizes) > 1
+
+
+def _product(call: OperationCall) -> OpCost:
+    """A product, perhaps added to another tensor, which is copied into the result first."""
+    result, is_sum = call.outputs[0], "beta" in call.names
+    added = call.argument(call.names[0]) if is_sum else None
+    operands = [call.argument(name) for name in call.names[is_sum : 2 + is_sum]]
+    if not result.numel():
+        return FREE
+    # A sum of products goes from one to the next.
+    calls = operands[0].shape[0] if call.op.startswith("aten.addbmm") else 1
+    if operands[0].numel():
+        cost = _cublas(calls) + _operand(operands[0]) + _operand(operands[1])
+    else:
+        # There is nothing to add up.
+        cost = ONE_KERNEL
+    if added is None or added is result or not call.argument("beta", 1):
+        return cost
+    if _is_fused(call, added, operands):
+        return cost
+    if "activation" in call.op:
+        cost += OpCost(kernels_over(result))
+    return cost + copied_within(result, added)
+
+
+def _convolution(call: OperationCall) -> OpCost:
+    """The bias is added by ATen, but within the kernel for single channels; one by groups may be ATen's."""
+    result, weight, groups = call.outputs[0], call.args[1], call.argument("groups", 1)
+    if not result.numel():
+        return FREE
+    is_depthwise = (
+        not call.argument("transposed", default=False)
+        and 1 < groups == call.args[0].shape[1]
+        and not weight.shape[0] % groups
+    )
+    added = call.argument("bias") is not None and not is_depthwise
+    return _cudnn(*CONVOLUTION, by_groups=groups > 1) + OpCost(kernels_over(result) if added else 0)
+
+
+def _convolution_gradients(call: OperationCall) -> OpCost:
+    """The gradients of the input and of the weight; that of the bias is a sum by ATen."""
+    gradient, (*wanted, of_bias) = call.args[0], call.argument("output_mask")
+    cost = FREE
+    if gradient.numel() and any(wanted):
+        cost = _cudnn(*(sum(wanted) * each for each in GRADIENT), by_groups=call.argument("groups", 1) > 1)
+    if not of_bias:
+        return cost
+    others = (0, *range(2, gradient.dim()))
+    return cost + reduce("sum", gradient, others, call.outputs[-1], call.profile)
+
+
+TOPIC = (
+    CostRule(
+        id="matrix-product",
+        ops=tuple(f"aten.{name}" for name in PRODUCTS),
+        counts=_product,
+        source="ATen/native/cuda/Blas.cpp: cuBLAS leaves its scalars and results on the device; recorded on "
+        "V100, A100, H100 and B300: 1 to 3 kernels; ATen/cuda/CublasHandlePool.cpp: a workspace for each "
+        "handle and stream, kept for ever",
+        example="torch.mm(x.view(2, 4), x.view(4, 2))",
+        approximate=True,
+    ),
+    CostRule(
+        id="convolution",
+        ops=tuple(f"aten.{name}" for name in CONVOLUTIONS),
+        counts=_convolution,
+        source="ATen/native/Convolution.cpp: cuDNN, then output.add_(reshape_bias(bias)); recorded on V100: "
+        "1 to 5 kernels of cuDNN; the size of its workspace is unknown",
+        example="torch.conv2d(x.view(1, 2, 2, 2), torch.rand(3, 2, 1, 1, device='cuda'), y)",
+        approximate=True,
+    ),
+    CostRule(
+        id="gradient-of-convolution",
+        ops=("aten.convolution_backward",),
+        counts=_convolution_gradients,
+        source="ATen/native/Convolution.cpp: cuDNN, then grad_output.sum for the bias; recorded on V100: 1 "
+        "to 4 kernels of cuDNN for input and weight each",
+        example="torch.conv1d(x.view(1, 2, 4), torch.rand(3, 2, 1, device='cuda'), y.requires_grad_()).sum()"
+        ".backward()",
+        approximate=True,
+    ),
+)

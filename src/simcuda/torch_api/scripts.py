@@ -1,0 +1,65 @@
+"""TorchScript, whose interpreter may read tensors without an operation: that is unknown, not counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+
+from simcuda.cost.call import tensors_in
+from simcuda.device.machine import Machine
+from simcuda.device.storages import HOST
+from simcuda.torch_api.patches import Patches, as_method, genuine
+
+READING = ("prim::tolist", "prim::Print", "aten::str", "aten::format", "aten::save", "aten::cpu", "aten::to")
+"""What the interpreter does by itself with a tensor, or by a copy that it takes for none."""
+
+_doubts: WeakKeyDictionary[Any, tuple[str, ...]] = WeakKeyDictionary()
+
+
+def install(machine: Machine, patches: Patches) -> None:
+    """Let every call of a scripted or traced function, or method, be looked at."""
+    for kind in (torch._C.ScriptFunction, torch._C.ScriptMethod):
+        call = vars(kind)["__call__"]
+        if native := getattr(call, "__func__", None):
+            patches.redirect(native, partial(_run, machine, genuine(native)))
+        else:
+            # Torch's own tests put a function of Python there.
+            patches.set(kind, __call__=as_method(partial(_run, machine, call)))
+
+
+def _run(machine: Machine, original: Callable[..., Any], script: Any, /, *args: Any, **kwargs: Any) -> Any:
+    if script not in _doubts:
+        _doubts[script] = tuple(dict.fromkeys(_reads(script.inlined_graph)))
+    is_method = isinstance(script, torch._C.ScriptMethod)
+    if _doubts[script] and (
+        is_method
+        or any(
+            (tag := machine.storages.of(tensor)) is not None and tag.device != HOST
+            for tensor in tensors_in((*args, *kwargs.values()))
+        )
+    ):
+        for operation in _doubts[script]:
+            machine.ledger.doubt(f"{operation} in TorchScript")
+    return original(script, *args, **kwargs)
+
+
+def _reads(graph: Any) -> Iterator[str]:
+    """The operations of a script that read a tensor unseen."""
+    for name in READING:
+        for node in graph.findAllNodes(name, True):
+            inputs = list(node.inputs())
+            if name == "aten::to":
+                # To where another tensor is, or to a device by its name, is as it is without a script.
+                inputs = [each for each in inputs if str(each.type()).startswith("Device")]
+                is_seen = all(
+                    each.node().kind() == "prim::device" or getattr(each.toIValue(), "type", "") == "cuda"
+                    for each in inputs
+                )
+            else:
+                is_seen = not any("Tensor" in str(each.type()) for each in inputs)
+            if not is_seen:
+                yield name

@@ -1,0 +1,1 @@
+"""What real GPUs recorded: traces of PyTorch's profiler, read op by op."""

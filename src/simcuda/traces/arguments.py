@@ -1,0 +1,422 @@
+"""The ways in which a recorded call may have been made: overloads, and values for what was not recorded.
+
+A trace has no devices, most have no strides or scalars, and none has optional tensors in lists. What is
+missing is not guessed: it is *open*, and the call is replayed in each of several ways. What all ways agree on
+does not depend on it. Where a recording has everything, there is one way.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import torch
+
+from simcuda.traces.call import Argument, RecordedTensor
+
+MOST_WAYS = 16
+"""Combinations of open values that are all tried; above that, each open value varies alone."""
+
+SCALAR_TYPES = dict(
+    enumerate((torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.half, torch.float))
+) | {
+    7: torch.double,
+    8: torch.complex32,
+    9: torch.complex64,
+    10: torch.complex128,
+    11: torch.bool,
+    15: torch.bfloat16,
+}
+"""Types by their number in c10/core/ScalarType.h, as traces write ``dtype``."""
+
+MEMORY_FORMATS = (
+    *(torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d),
+)
+"""By their number in c10/core/MemoryFormat.h."""
+
+DTYPES = {
+    "float": torch.float,
+    "double": torch.double,
+    "long": torch.int64,
+    "long int": torch.int64,
+    "long long": torch.int64,
+    "int": torch.int32,
+    "short": torch.int16,
+    "short int": torch.int16,
+    "signed char": torch.int8,
+    "unsigned char": torch.uint8,
+    "bool": torch.bool,
+    "c10::Half": torch.half,
+    "c10::BFloat16": torch.bfloat16,
+    "c10::complex<float>": torch.complex64,
+    "c10::complex<double>": torch.complex128,
+    "c10::Float8_e4m3fn": torch.float8_e4m3fn,
+    "c10::Float8_e5m2": torch.float8_e5m2,
+}
+"""Types by their name in C++, as traces write them."""
+
+HOST_COPIES = frozenset({"aten::to", "aten::_to_copy", "aten::copy_"})
+"""Ops that copy between host and device: on which side their tensors are shows in the copy."""
+
+DEVICE, HOST, PINNED, NUMBER = "device", "host", "pinned", "number"
+"""Where a tensor is: on the device, in pageable or pinned memory of the host, or a number."""
+
+UNBOUNDED = frozenset(
+    ("dilation", "dims", "dtype", "fill_value", "indices", "input_sizes", "kernel_size", "output_size")
+) | {"other", "padding", "self", "shape", "size", "split_sizes", "stride", "types in lists", "value"}
+"""Open arguments of which only examples are tried."""
+
+LISTS = ("List[Tensor]", "List[Optional[Tensor]]")
+
+OPTIONAL_SCALARS = [
+    f"Optional[{kind}]" for kind in ("int", "float", "bool", "number", "List[int]", "List[float]")
+]
+
+LIST_TYPES = (torch.float, torch.bfloat16, torch.int64)
+"""Types that the tensors of a list may have: a trace does not tell."""
+
+
+def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides of contiguous memory, in elements."""
+    strides = [1]
+    for size in reversed(shape[1:]):
+        strides.insert(0, strides[0] * max(size, 1))
+    return tuple(strides[: len(shape)])
+
+
+def _transposed(shape: Sequence[int]) -> tuple[int, ...]:
+    return dense_strides(shape[::-1])[::-1]
+
+
+def _sliced(shape: Sequence[int]) -> tuple[int, ...]:
+    return dense_strides((*shape[:-1], shape[-1] * 2)) if len(shape) > 1 else tuple(2 for _ in shape)
+
+
+def _expanded(shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(0 for _ in shape)
+
+
+LAYOUTS = {"dense": dense_strides, "transposed": _transposed, "sliced": _sliced, "expanded": _expanded}
+"""Memory layouts that are tried for all tensors of a call where strides were not recorded."""
+
+
+class NotReplayableError(Exception):
+    """The call cannot be made again; the message says why."""
+
+
+@dataclass(frozen=True)
+class TensorToMake:
+    """A tensor to be made: sizes and strides in elements, and where it is."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: torch.dtype
+    place: str = DEVICE
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to make a call.
+
+    Attributes:
+        overload: Its overload, such as ``Tensor``.
+        values: The arguments in the order of the schema; tensors are still to be made.
+        chosen: What was open and how it was chosen here, such as ``("dim", "0")``.
+    """
+
+    overload: str
+    values: tuple[Any, ...]
+    chosen: tuple[tuple[str, str], ...]
+
+
+def ways_to_call(
+    op: str,
+    arguments: Sequence[Argument],
+    direction: str = "",
+    *,
+    pinned: bool = False,
+    has_scalars: bool = False,
+) -> Iterator[Way]:
+    """The ways in which a call may have been made, the likeliest first.
+
+    Args:
+        op: Name without overload, such as ``aten::add``.
+        arguments: As recorded.
+        direction: ``h2d`` or ``d2h`` where the recording shows such a copy: it tells on which side the
+            tensors of a copying op were. Empty otherwise.
+        pinned: Whether the host's side of that copy is pinned.
+        has_scalars: Whether scalars were recorded: an optional one that is missing then held nothing.
+
+    Raises:
+        NotReplayableError: No overload takes these arguments, or tensors in a list were not recorded.
+    """
+    packet = getattr(torch.ops.aten, op.removeprefix("aten::"), None)
+    # A hacked twin is TorchScript's view of an overload.
+    names = [] if packet is None else [name for name in packet.overloads() if "hacked_twin" not in name]
+    fitting = [name for name in names if _fits(getattr(packet, name)._schema.arguments, arguments)]
+    if not fitting:
+        raise NotReplayableError(
+            f"no overload in torch {torch.__version__.split('+')[0]} takes these arguments"
+        )
+    # Traces without scalars cannot tell some overloads apart.
+    for name in fitting:
+        schema = getattr(packet, name)._schema.arguments
+        overload = () if len(fitting) == 1 else (("overload", name),)
+        for values, chosen in _ways(schema, arguments, direction, PINNED if pinned else HOST, has_scalars):
+            yield Way(name, values, overload + chosen)
+
+
+def _fits(schema: Sequence[Any], arguments: Sequence[Argument]) -> bool:
+    kinds = [str(argument.type) for argument in schema]
+    if any("Dimname" in kind for kind in kinds) or len(schema) < len(arguments):
+        return False
+    # What later versions added to an op has a default.
+    if not all(argument.has_default_value() for argument in schema[len(arguments) :]):
+        return False
+    return all(_takes(kind, argument) for kind, argument in zip(kinds, arguments, strict=False))
+
+
+def _takes(kind: str, argument: Argument) -> bool:
+    plain = _plain(kind)
+    if isinstance(argument, RecordedTensor):
+        return plain == "Tensor"
+    if isinstance(argument, tuple):
+        return plain in LISTS
+    if argument is None:
+        return kind != "Tensor"
+    return plain != "Tensor" and plain not in LISTS and _parsed(plain, argument) is not None
+
+
+def _plain(kind: str) -> str:
+    return kind[len("Optional[") : -1] if kind.startswith("Optional[") else kind
+
+
+def _parsed(kind: str, text: str) -> Any:
+    """The value of a scalar's text; None if it is none of this kind."""
+    if kind in ("Device", "str"):
+        return text
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        try:
+            value = float(text)
+        except ValueError:
+            return None
+    if kind.startswith("List["):
+        return value if isinstance(value, list) else None
+    if isinstance(value, bool):
+        return value if kind in ("bool", "number") else None
+    return value if isinstance(value, int) or (isinstance(value, float) and kind != "int") else None
+
+
+def _named(name: str, value: Any) -> Any:
+    """What a number means that stands for a type, a layout or a memory format."""
+    if name == "dtype":
+        return SCALAR_TYPES.get(value)
+    if name == "memory_format":
+        return MEMORY_FORMATS[value]
+    return torch.strided if name == "layout" else value
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """An argument, or a property of all tensors, and the values it may have; open if there are several."""
+
+    name: str
+    options: Sequence[tuple[str, Any]]
+
+
+def _ways(
+    schema: Sequence[Any], arguments: Sequence[Argument], direction: str, host: str, has_scalars: bool
+) -> Iterator[tuple[tuple[Any, ...], tuple[tuple[str, str], ...]]]:
+    tensors = list(_tensors_in(arguments))
+    slots = [
+        _Slot(
+            "strides",
+            list(LAYOUTS.items()) if any(_lacks_strides(each) for each in tensors) else [("", dense_strides)],
+        ),
+        _Slot(
+            "types in lists",
+            [(str(each), each) for each in LIST_TYPES] if any(map(_lacks_type, tensors)) else [("", None)],
+        ),
+        # A number in Python code is recorded as a tensor without dimensions.
+        _Slot(
+            "numbers",
+            [(each, each) for each in (NUMBER, DEVICE)] if _may_have_numbers(tensors) else [("", DEVICE)],
+        ),
+    ]
+    for argument, value in zip(schema, arguments, strict=False):
+        if isinstance(value, str):
+            parsed = _named(argument.name, _parsed(_plain(str(argument.type)), value))
+            slots.append(_Slot(argument.name, [("", parsed)]))
+        elif value is None and not (has_scalars and str(argument.type) in OPTIONAL_SCALARS):
+            options = open_values(argument, tensors, direction)
+            slots.append(_Slot(argument.name, [(str(each), each) for each in options]))
+        else:
+            slots.append(_Slot(argument.name, [("", value)]))
+    writes = bool(schema and schema[0].alias_info is not None and schema[0].alias_info.is_write)
+    # A copy goes from the first tensor, or into it from the second.
+    on_host = (0 if direction == "h2d" else 1) if not writes else (1 if direction == "h2d" else 0)
+    for choice in _combinations([slot.options for slot in slots]):
+        layout, list_type, place = (value for _, value in choice[:3])
+        values = tuple(
+            # What is written to, or comes first, is no number.
+            _to_make(
+                value,
+                layout,
+                list_type,
+                host if direction and position == on_host else place if position else DEVICE,
+            )
+            for position, (_, value) in enumerate(choice[3:])
+        )
+        chosen = zip(slots, choice, strict=True)
+        yield values, tuple((slot.name, label) for slot, (label, _) in chosen if len(slot.options) > 1)
+
+
+def _to_make(value: Any, layout: Any, list_type: torch.dtype | None, place: str) -> Any:
+    if isinstance(value, tuple):
+        return [_to_make(each, layout, list_type, place) for each in value]
+    if not isinstance(value, RecordedTensor):
+        return value
+    strides = layout(value.shape) if value.strides is None else value.strides
+    dtype = DTYPES.get(value.dtype) if value.dtype else list_type
+    if dtype is None:
+        raise NotReplayableError(f"the type {value.dtype} is not known")
+    where = DEVICE if place == NUMBER and not _may_be_number(value) else place
+    return TensorToMake(value.shape, tuple(strides), dtype, where)
+
+
+def _tensors_in(arguments: Sequence[Argument]) -> Iterator[RecordedTensor]:
+    for each in arguments:
+        if isinstance(each, tuple):
+            yield from _tensors_in(each)
+        elif isinstance(each, RecordedTensor):
+            yield each
+
+
+def _lacks_strides(tensor: RecordedTensor) -> bool:
+    return tensor.strides is None and bool(tensor.shape)
+
+
+def _lacks_type(tensor: RecordedTensor) -> bool:
+    return not tensor.dtype
+
+
+def _may_be_number(tensor: RecordedTensor) -> bool:
+    return not tensor.shape and DTYPES.get(tensor.dtype) in (torch.double, torch.int64, torch.bool)
+
+
+def _may_have_numbers(tensors: Sequence[RecordedTensor]) -> bool:
+    return len(tensors) > 1 and any(map(_may_be_number, tensors))
+
+
+def _combinations(options: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+    if math.prod(map(len, options)) <= MOST_WAYS:
+        yield from product(*options)
+        return
+    base = tuple(each[0] for each in options)
+    yield base
+    for position, each in enumerate(options):
+        for value in each[1:]:
+            yield (*base[:position], value, *base[position + 1 :])
+
+
+def open_values(argument: Any, tensors: Sequence[RecordedTensor], direction: str) -> Sequence[Any]:
+    """Values to try for an argument that was not recorded, the likeliest first.
+
+    Args:
+        argument: The argument of the schema.
+        tensors: The recorded tensors of the call.
+        direction: As in ``ways_to_call``.
+
+    Raises:
+        NotReplayableError: It is a list of tensors.
+    """
+    kind, name = str(argument.type), argument.name
+    plain = _plain(kind)
+    shape = tensors[0].shape if tensors else ()
+    default = [argument.default_value] if argument.has_default_value() else []
+    if plain == "Device":
+        if direction or not tensors:
+            return [{"h2d": "cuda", "d2h": "cpu"}.get(direction, "cuda")]
+        return [None if kind != plain else "cuda"]
+    if plain == "List[Tensor]":
+        raise NotReplayableError("the tensors of a list were not recorded")
+    if plain == "List[Optional[Tensor]]":
+        return list(_indices(shape, tensors[1].shape if len(tensors) > 1 else None))
+    if name == "dtype":
+        own = DTYPES.get(tensors[0].dtype) if tensors and kind == plain else None
+        return list(dict.fromkeys([own, torch.float, torch.bfloat16, torch.int64]))
+    if name == "memory_format":
+        return [None, torch.contiguous_format] if kind != plain else [torch.contiguous_format]
+    if plain in ("Tensor", "Generator", "str", "Stream") or name in ("layout", "pin_memory", "device"):
+        return default or [None]
+    if plain == "bool":
+        return list(dict.fromkeys([*default, False, True]))
+    if plain == "float":
+        return list(dict.fromkeys([*default, 0.5, 0.0]))
+    if plain == "number":
+        return list(dict.fromkeys([*default, *([None] if kind != plain else []), 2, 0.5]))
+    if plain == "List[bool]":
+        return [[True] * 3, [True] * 2, [False, True, True]]
+    return list(
+        _integers(name, shape, [each.shape for each in tensors], default, is_list=plain == "List[int]")
+    )
+
+
+def _integers(
+    name: str, shape: tuple[int, ...], shapes: Sequence[tuple[int, ...]], default: list[Any], *, is_list: bool
+) -> Iterator[Any]:
+    dims = range(len(shape))
+    if "dim" in name and name != "dims":
+        yield from default
+        for dim in [dim for dim in dims if not default or dim != default[0] % max(len(shape), 1)]:
+            yield [dim] if is_list else dim
+        if is_list and len(shape) != 1:
+            yield [*dims]
+        elif not shape:
+            yield 0
+        return
+    if not is_list:
+        known = {
+            "start": [0, 1],
+            "end": [2**63 - 1, 1],
+            "step": [1, 2],
+            "length": [1],
+            "index": [0],
+            "groups": [1],
+        }
+        known |= {"size": [1], "chunks": [2], "k": [2, 1], "reduction": [1, 0, 2], "split_size": [1, 2]}
+        yield from dict.fromkeys([*default, *known.get(name, [1, 0])])
+    elif name == "normalized_shape":
+        # As its weight, or as its last dimension.
+        yield [*shapes[1]] if len(shapes) > 1 and shape[-len(shapes[1]) :] == shapes[1] else [*shape[-1:]]
+    elif name == "split_sizes":
+        for size in dict.fromkeys(shape):
+            yield from ([size], [1, size - 1])
+    elif name == "dims":
+        yield from ([*dims], [*reversed(dims)])
+    elif name in ("size", "shape"):
+        yield from ([*shape], [-1], [2, *shape]) if shapes else ([7], [0], [1 << 20])
+    elif name == "input_sizes":
+        yield from ([*shape], [*(2 * size for size in shape)])
+    elif name == "stride" and not default:
+        yield from ([2, 2], [1, 1], [*dense_strides(shape)])
+    else:
+        known_lists = {"kernel_size": [[3, 3], [1, 1]], "output_size": [[1, 1]], "padding": [[1, 1], [0, 0]]}
+        yield from known_lists.get(name, default or [[1, 1]])
+
+
+def _indices(shape: tuple[int, ...], values: tuple[int, ...] | None) -> Iterator[Any]:
+    """Lists of indices: numbers for neighbouring dimensions from any on, on the device or the host; masks."""
+    for place in (DEVICE, HOST):
+        for first in range(len(shape)):
+            for count in range(1, len(shape) - first + 1):
+                own = (7,) if values is None else values[first : len(values) - (len(shape) - first - count)]
+                index = TensorToMake(own, dense_strides(own), torch.int64, place)
+                yield (*[None] * first, *[index] * count)
+        yield (TensorToMake(shape, dense_strides(shape), torch.bool, place),)

@@ -1,0 +1,160 @@
+"""One operation of a trace: its arguments as recorded, and what the CUDA runtime did within it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class RecordedTensor:
+    """An argument that the trace calls a tensor; on which device it was is not recorded.
+
+    Attributes:
+        shape: Its sizes.
+        dtype: The type's name in C++, as the trace writes it: ``float``, ``c10::BFloat16``, ``long int``.
+        strides: In elements; None where the trace has no strides.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    strides: tuple[int, ...] | None
+
+
+Argument = RecordedTensor | tuple["Argument", ...] | str | None
+"""A tensor, a list of tensors, the text of a scalar or a list of scalars, or nothing that was recorded.
+
+Traces write an absent tensor and an optional that holds nothing alike, and older ones no scalars at all: all
+these are None. Of the tensors in a list no trace tells the type: their ``dtype`` is empty.
+"""
+
+
+@dataclass(frozen=True)
+class RecordedCopy:
+    """A copy that the device made.
+
+    Attributes:
+        kind: ``h2d``, ``d2h``, ``d2d`` or ``p2p``.
+        nbytes: Bytes copied.
+        pageable: Whether the memory of the host was pageable; False for pinned memory and within devices.
+    """
+
+    kind: str
+    nbytes: int
+    pageable: bool
+
+
+@dataclass(frozen=True)
+class RecordedCost:
+    """What the runtime did on the op's thread within an op; those of its inner ops included.
+
+    Attributes:
+        kernels: Names of the kernels, in the order of their launches.
+        copies: Copies in the order of their calls; copies within the host are left out.
+        memsets: Calls of ``cudaMemsetAsync`` and its kin.
+        stream_syncs: Calls of ``cudaStreamSynchronize``.
+        event_syncs: Calls of ``cudaEventSynchronize``.
+        device_syncs: Calls of ``cudaDeviceSynchronize``.
+        may_block: Calls in which the host may wait, although that is not what they are for: ``cudaMalloc``.
+        allocations: Bytes of each block that the allocator gave, on any device: the request rounded up to
+            512, or more, for large blocks may carry up to 1 MiB of slack. None if memory was not recorded, or
+            if a clock of whole microseconds leaves open which op made one of them.
+        waited: Microseconds that the host spent in its waits.
+    """
+
+    kernels: tuple[str, ...] = ()
+    copies: tuple[RecordedCopy, ...] = ()
+    memsets: int = 0
+    stream_syncs: int = 0
+    event_syncs: int = 0
+    device_syncs: int = 0
+    may_block: int = 0
+    allocations: tuple[int, ...] | None = None
+    waited: float = 0.0
+
+
+@dataclass(frozen=True)
+class RecordedCall:
+    """An op that was outermost in ATen on its thread.
+
+    Wrappers of autograd, annotations and custom ops are not ops of ATen: those within them are outermost.
+
+    Attributes:
+        op: Its name without overload, such as ``aten::add``.
+        arguments: In the order of its schema; None where shapes were not recorded.
+        cost: What the runtime did within it.
+        start: Microseconds on the trace's clock.
+        duration: Microseconds.
+        thread: Process and thread, as one text.
+        inner: Names of the ops within it in the order of their start: they tell which overload or branch ran.
+        parent: Name of the nearest event around it that is no annotation, such as ``AddmmBackward0``; empty
+            without one.
+    """
+
+    op: str
+    arguments: tuple[Argument, ...] | None
+    cost: RecordedCost
+    start: float
+    duration: float
+    thread: str
+    inner: tuple[str, ...] = ()
+    parent: str = ""
+
+
+@dataclass(frozen=True, order=True)
+class RecordedSite:
+    """A place in Python code and what the runtime did for it.
+
+    Attributes:
+        file: As the trace names it: mostly relative to an entry of ``sys.path``.
+        line: The line that ran, or the first of the function where only functions were recorded.
+        function: Its name; of what ran without Python, such as backward passes, the op, with the file
+            ``<library>``.
+        what: A metric, as in ``simcuda.Site``, or ``launches`` or ``memsets``.
+        count: How often.
+        waited: Microseconds that the host spent in waits.
+    """
+
+    file: str
+    line: int
+    function: str
+    what: str
+    count: int
+    waited: float
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A trace of one process.
+
+    Attributes:
+        path: The file.
+        devices: Names of its GPUs; empty in traces that do not tell.
+        cuda: Version of the CUDA runtime, such as ``12.4``; empty in older traces.
+        has_shapes: Whether shapes and types of arguments were recorded.
+        has_strides: Whether strides were.
+        has_scalars: Whether the values of scalars were.
+        has_memory: Whether the allocator's events were.
+        has_stacks: Whether Python's stacks were.
+        has_lines: Whether these name the lines that ran, not only their functions.
+        calls: The ops that were outermost in ATen, by thread and start.
+        outside: What the runtime did outside of ATen's ops, by the nearest event around it, such as a custom
+            op; by ``""`` where there is none.
+        sites: Places in Python code; empty without stacks.
+        left_out: What was not attributed, and why.
+        sums: What was added up to see that no event is lost, such as ``launches 245, with their kernel 245``.
+    """
+
+    path: str
+    devices: tuple[str, ...]
+    cuda: str
+    has_shapes: bool
+    has_strides: bool
+    has_scalars: bool
+    has_memory: bool
+    has_stacks: bool
+    has_lines: bool
+    calls: tuple[RecordedCall, ...]
+    outside: dict[str, RecordedCost] = field(default_factory=dict)
+    sites: tuple[RecordedSite, ...] = ()
+    left_out: tuple[str, ...] = ()
+    sums: tuple[str, ...] = ()

@@ -1,0 +1,131 @@
+"""The events of a trace in Chrome's JSON, read one at a time from a file that may be large."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+CHUNK = 1 << 20
+LARGEST_VALUE = 64 << 20
+"""Characters of one event or one value beside the events; what is longer was not written by a profiler."""
+SPACES = re.compile(r"\s*")
+
+
+class NotATraceError(ValueError):
+    """The file is no trace of PyTorch on CUDA that can be read, or only a part of one."""
+
+
+class EventFile:
+    """A file of events, as JSON or gzip.
+
+    Attributes:
+        path: The file.
+        read: How many events were read so far.
+        metadata: What stands beside the events; whole once all events were read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.read = 0
+        self.metadata: dict[str, Any] = {}
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The events in the order of the file.
+
+        Raises:
+            NotATraceError: The file is no JSON, or it ends in the middle.
+            OSError: It cannot be opened.
+        """
+        with self.path.open("rb") as file:
+            is_gzip = file.read(2) == b"\x1f\x8b"
+        try:
+            with (gzip.open if is_gzip else open)(
+                self.path, "rt", encoding="utf-8", errors="replace"
+            ) as source:
+                yield from self._events(_Values(source))
+        except (ValueError, EOFError, gzip.BadGzipFile, zlib.error, RecursionError) as error:
+            raise NotATraceError(f"cut or damaged after {self.read} events: {error}") from None
+
+    def _events(self, values: _Values) -> Iterator[dict[str, Any]]:
+        if values.skip("["):
+            yield from self._listed(values)
+            return
+        if not values.skip("{"):
+            raise ValueError("no JSON object at the beginning")
+        while not values.skip("}"):
+            key = values.next()
+            values.expect(":")
+            if key == "traceEvents" and values.skip("["):
+                yield from self._listed(values)
+            else:
+                self.metadata[str(key)] = values.next()
+            if not values.skip(","):
+                values.expect("}")
+                return
+
+    def _listed(self, values: _Values) -> Iterator[dict[str, Any]]:
+        while not values.skip("]"):
+            event = values.next()
+            self.read += 1
+            if isinstance(event, dict):
+                yield event
+            if not values.skip(","):
+                values.expect("]")
+                return
+
+
+class _Values:
+    """The values of a JSON text, of which only a part is in memory."""
+
+    def __init__(self, source: TextIO) -> None:
+        self._source = source
+        self._text = ""
+        self._at = 0
+        # Profilers write names of users' code without escaping their control characters.
+        self._decode = json.JSONDecoder(strict=False).raw_decode
+
+    def skip(self, character: str) -> bool:
+        """Step over a character and the white space before it, if it comes next."""
+        while True:
+            self._at = SPACES.match(self._text, self._at).end()  # type: ignore[union-attr]  # matches nothing, too
+            if self._at < len(self._text) or not self._load():
+                break
+        found = self._text.startswith(character, self._at)
+        self._at += found
+        return found
+
+    def expect(self, character: str) -> None:
+        """Step over a character that must come next; raise ``ValueError`` where another one does."""
+        if not self.skip(character):
+            found = self._text[self._at : self._at + 1]
+            raise ValueError(f"{found!r} instead of {character!r}" if found else "the file ends")
+
+    def next(self) -> Any:
+        """The value that comes next."""
+        self.skip("\0")
+        is_whole = False
+        while True:
+            try:
+                value, end = self._decode(self._text, self._at)
+            except json.JSONDecodeError as error:
+                if is_whole or len(self._text) - self._at > LARGEST_VALUE:
+                    reason = "the file ends" if is_whole else error.msg
+                    raise ValueError(reason) from None
+            else:
+                # A number may go on in what is not loaded yet.
+                if is_whole or end < len(self._text):
+                    self._at = end
+                    return value
+            is_whole = not self._load()
+
+    def _load(self) -> bool:
+        rest = self._text[self._at :]
+        # As much again as is left, so that a long value is not tried too often.
+        more = self._source.read(max(CHUNK, len(rest)))
+        self._text, self._at = rest + more, 0
+        return bool(more)

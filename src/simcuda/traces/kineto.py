@@ -1,0 +1,517 @@
+"""Read traces of PyTorch's profiler: what the CUDA runtime did within every operation of ATen.
+
+Ops and calls of the runtime nest on their thread; the device's work belongs to the call of its correlation.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from simcuda.real.counting import (
+    COPIES,
+    LAUNCHES,
+    LIBRARY,
+    MAY_BLOCK,
+    PAGEABLE,
+    WAITS,
+    WITHIN_HOST,
+    kind_and_bytes,
+)
+from simcuda.real.trace import CALLS, CudaCall, DeviceCopy, IncompleteTraceError, cuda_call, device_copy
+from simcuda.traces.call import (
+    Argument,
+    RecordedCall,
+    RecordedCopy,
+    RecordedCost,
+    RecordedSite,
+    RecordedTensor,
+    Trace,
+)
+from simcuda.traces.events import EventFile, NotATraceError
+
+ATEN = "aten::"
+OLD_CATEGORIES = {
+    "Operator": "cpu_op",
+    "Runtime": "cuda_runtime",
+    "Kernel": "kernel",
+    "Memcpy": "gpu_memcpy",
+    "Memset": "gpu_memset",
+}
+"""The names of categories in traces of 2021, and those of today."""
+MEMSETS = "cudaMemset"
+CAPTURE = {"cudaStreamBeginCapture": True, "cudaStreamEndCapture": False}
+"""Calls after which the thread's launches do not run, or run again: they are recorded into a graph."""
+SCALAR_READ = "aten::_local_scalar_dense"
+"""The op behind ``item()``; it waits for its copy, always (CUDAScalar.cu)."""
+CUDA_MEMORY = 1
+"""The ``Device Type`` of CUDA in memory events (c10/core/DeviceType.h)."""
+DTYPES = frozenset(
+    ("float", "double", "int", "long", "long int", "short", "short int", "bool", "unsigned char", "char")
+) | {"signed char", "unsigned short", "unsigned int", "unsigned long", "long long"}
+PROFILER = "torch/profiler/"
+"""Code that waits for the device when a recording begins and ends."""
+FRAME = re.compile(r"(.+)\((\d+)\): (.+)")
+
+Place = tuple[str, int, str]
+
+
+def read(path: Path) -> Trace:
+    """The calls of ATen in a trace, as JSON or gzip.
+
+    Raises:
+        NotATraceError: It is no trace of PyTorch on CUDA, or cut. Nothing is said about the part before a
+            cut: the device's work is written after the ops, so that their costs would be too low.
+        IncompleteTraceError: The profiler lost events; the text has the sum that does not add up.
+        OSError: The file cannot be opened.
+    """
+    file = EventFile(path)
+    gathered = _Gathered()
+    try:
+        for event in file:
+            gathered.add(event)
+        _check_origin(gathered, file)
+        costs = _Attribution(gathered)
+        for thread in sorted(gathered.items):
+            costs.follow(thread, gathered.items.pop(thread))
+    except NotATraceError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        kind = type(error).__name__
+        raise NotATraceError(f"event {file.read} is none of a profiler: {kind}: {error}") from None
+    sums = costs.sums()
+    told = file.metadata.get("deviceProperties")
+    told = told if isinstance(told, list) else []
+    devices = [str(each.get("name", "")) for each in told if isinstance(each, dict)]
+    version = file.metadata.get("cuda_runtime_version")
+    return Trace(
+        path=str(path),
+        devices=tuple(dict.fromkeys(devices)),
+        cuda=f"{version // 1000}.{version % 1000 // 10}" if isinstance(version, int) else "",
+        has_shapes="Input Dims" in gathered.keys,
+        has_strides="Input Strides" in gathered.keys,
+        has_scalars="Concrete Inputs" in gathered.keys,
+        has_memory=gathered.has_memory,
+        has_stacks=gathered.has_stacks or gathered.has_lines,
+        has_lines=gathered.has_lines,
+        calls=tuple(top.call(gathered.has_memory) for top in costs.tops),
+        outside={name: cost.record(False) for name, cost in sorted(costs.outside.items())},
+        sites=costs.recorded_sites(),
+        left_out=tuple(costs.left_out()),
+        sums=sums,
+    )
+
+
+@dataclass(slots=True)
+class _Op:
+    """An event of the host around others; ``top`` is the outermost op of ATen that it is or is in."""
+
+    start: float
+    end: float
+    name: str
+    number: int
+    arguments: tuple[Argument, ...] | None
+    stack: str
+    top: _Top | None = None
+
+
+@dataclass(slots=True)
+class _Cost:
+    """A ``RecordedCost`` that is being added up."""
+
+    kernels: list[str] = field(default_factory=list)
+    copies: list[RecordedCopy] = field(default_factory=list)
+    allocations: list[int] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    waited: float = 0.0
+    is_ambiguous: bool = False
+
+    @property
+    def waits(self) -> int:
+        return sum(self.counts[what] for what in WAITS.values())
+
+    def record(self, has_memory: bool) -> RecordedCost:
+        return RecordedCost(
+            kernels=tuple(self.kernels),
+            copies=tuple(self.copies),
+            memsets=self.counts["memsets"],
+            stream_syncs=self.counts["stream_syncs"],
+            event_syncs=self.counts["event_syncs"],
+            device_syncs=self.counts["device_syncs"],
+            may_block=self.counts["implicit_syncs"],
+            allocations=tuple(self.allocations) if has_memory and not self.is_ambiguous else None,
+            waited=self.waited,
+        )
+
+
+@dataclass(slots=True)
+class _Top:
+    """An op that is outermost in ATen."""
+
+    op: _Op
+    thread: str
+    parent: str
+    inner: list[str] = field(default_factory=list)
+    cost: _Cost = field(default_factory=_Cost)
+
+    def call(self, has_memory: bool) -> RecordedCall:
+        op = self.op
+        cost = self.cost.record(has_memory)
+        duration = op.end - op.start
+        return RecordedCall(
+            op.name, op.arguments, cost, op.start, duration, self.thread, tuple(self.inner), self.parent
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Allocation:
+    nbytes: int
+
+
+# What happens on a thread at the same time comes in this order: what encloses before what is enclosed.
+_PYTHON, _OP, _CALL, _MEMORY = range(4)
+_Item = tuple[float, int, float, Any]
+
+
+class _Gathered:
+    """What a trace has of each kind, events that say nothing about costs left out."""
+
+    def __init__(self) -> None:
+        self.items: defaultdict[str, list[_Item]] = defaultdict(list)
+        self.calls: dict[int, CudaCall] = {}
+        self.kernels: defaultdict[int, list[str]] = defaultdict(list)
+        self.copies: defaultdict[int, list[DeviceCopy]] = defaultdict(list)
+        self.memsets: set[int] = set()
+        self.keys: set[str] = set()
+        self.categories: Counter[str] = Counter()
+        self.has_memory = self.has_stacks = self.has_lines = False
+        self._known: dict[Any, Any] = {}
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Keep what an event says; raises what a missing or wrong field does."""
+        phase, category = event.get("ph"), str(event.get("cat"))
+        category = OLD_CATEGORIES.get(category, category)
+        if event.get("name") == "[memory]":
+            self._add_memory(event)
+        if phase != "X":
+            return
+        self.categories[category] += 1
+        arguments = event.get("args") or {}
+        if category == "cpu_op":
+            self._add_op(event, arguments)
+        elif category in CALLS:
+            call = cuda_call(event)
+            # A driver call that the runtime makes for one of its own calls has the same number.
+            if category == "cuda_runtime" or call.correlation not in self.calls:
+                self.calls[call.correlation] = call
+                self.items[_thread(event)].append((call.start, _CALL, call.correlation, call))
+        elif category == "kernel":
+            name = str(event["name"])
+            self.kernels[int(arguments["correlation"])].append(self._known.setdefault(name, name))
+        elif category == "gpu_memcpy":
+            copy = device_copy(event)
+            self.copies[copy.correlation].append(copy)
+        elif category == "gpu_memset":
+            self.memsets.add(int(arguments["correlation"]))
+        elif category == "python_function":
+            self.has_stacks = True
+            start, name = event["ts"], str(event["name"])
+            if (place := _place(name)) and (_is_user_code(place[0]) or PROFILER in place[0]):
+                end = start + event["dur"]
+                self.items[_thread(event)].append((start, _PYTHON, -end, (end, place)))
+
+    def _add_op(self, event: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+        name, start, number = str(event["name"]), event["ts"], int(arguments.get("External id", 0))
+        given = None
+        if name.startswith(ATEN):
+            self.keys.update(arguments)
+            if "Input Dims" in arguments:
+                given = tuple(_arguments(arguments))
+                given = self._known.setdefault(given, given)
+        name = self._known.setdefault(name, name)
+        stack = str(arguments.get("Call stack") or "")
+        self.has_lines |= bool(stack)
+        stack = self._known.setdefault(stack, stack)
+        op = _Op(start, start + event.get("dur", 0), name, number, given, stack)
+        # The profiler numbers ops as they start: on a coarse clock only that orders them.
+        self.items[_thread(event)].append((start, _OP, number, op))
+
+    def _add_memory(self, event: Mapping[str, Any]) -> None:
+        arguments = event["args"]
+        if arguments["Device Type"] == CUDA_MEMORY:
+            self.has_memory = True
+            if (nbytes := int(arguments["Bytes"])) > 0:
+                self.items[_thread(event)].append((event["ts"], _MEMORY, 0, _Allocation(nbytes)))
+
+
+def _thread(event: Mapping[str, Any]) -> str:
+    return f"{event['pid']}/{event['tid']}"
+
+
+def _arguments(told: Mapping[str, Any]) -> Iterator[Argument]:
+    shapes, kinds = told["Input Dims"], told.get("Input type") or ()
+    strides, texts = told.get("Input Strides"), told.get("Concrete Inputs") or ()
+    for index, shape in enumerate(shapes):
+        kind = kinds[index] if index < len(kinds) else ""
+        text = texts[index] if index < len(texts) else ""
+        stride = strides[index] if strides is not None and index < len(strides) else None
+        if shape and isinstance(shape[0], list):
+            # Of an empty list within a list nothing tells the kind; in a list of tensors it is one without
+            # dimensions.
+            yield tuple(
+                RecordedTensor(tuple(each), "", tuple(stride[place]) if stride is not None else None)
+                for place, each in enumerate(shape)
+            )
+        elif shape or kind in DTYPES or str(kind).startswith("c10::"):
+            yield RecordedTensor(tuple(shape), str(kind), tuple(stride) if stride is not None else None)
+        else:
+            yield str(text) or None
+
+
+class _Around:
+    """The ops and frames around one moment on a thread."""
+
+    def __init__(self, thread: str) -> None:
+        self.python: list[tuple[float, Place]] = []
+        self.ops: list[_Op] = []
+        self._thread = thread
+        self._numbered: dict[int, _Op] = {}
+        self._tops: list[_Top] = []
+
+    def leave(self, now: float) -> None:
+        """Leave what ended before."""
+        while self.python and self.python[-1][0] < now:
+            self.python.pop()
+        while self.ops and self.ops[-1].end < now:
+            self.ops.pop()
+
+    def enter(self, op: _Op) -> _Top | None:
+        """Enter an op; returns it if it is outermost in ATen."""
+        while self.ops and self.ops[-1].end < op.end:
+            self.ops.pop()
+        op.top = self.ops[-1].top if self.ops else None
+        found = None
+        if op.top:
+            op.top.inner.append(op.name)
+        elif op.name.startswith(ATEN):
+            op.top = found = _Top(op, self._thread, _name_around(self.ops))
+            self._tops = [*self._tops[-1:], found]
+        self.ops.append(op)
+        self._numbered[op.number] = op
+        return found
+
+    def op_of(self, call: CudaCall) -> _Op | None:
+        """The op whose number the call has; in traces of 2022 to 2024 it is a number of another kind."""
+        op = self._numbered.get(call.op)
+        return op if op and op.start <= call.start <= op.end else None
+
+    def doubtful(self, now: float) -> list[_Top]:
+        """Two outermost ops of which the one ends in the microsecond in which the other begins, now."""
+        if len(self._tops) == 2 and self._tops[0].op.end == self._tops[1].op.start == now:
+            return self._tops
+        return []
+
+    def place(self, within: _Op | None) -> Place:
+        """The innermost line or function of user code."""
+        for op in reversed(self.ops):
+            for text in op.stack.split(";") if op.stack else ():
+                if (place := _place(text)) and _is_user_code(place[0]):
+                    return place
+        if self.python:
+            return self.python[-1][1]
+        top = within.top if within else None
+        return LIBRARY, 0, (top.parent or top.op.name) if top else LIBRARY
+
+
+class _Attribution:
+    """Finds the op, the event around it and the place in Python of everything that the runtime did."""
+
+    def __init__(self, gathered: _Gathered) -> None:
+        self.tops: list[_Top] = []
+        self.outside: defaultdict[str, _Cost] = defaultdict(_Cost)
+        self._gathered = gathered
+        self._sites: defaultdict[tuple[str, int, str, str], list[float]] = defaultdict(lambda: [0, 0.0])
+        self._captured: set[int] = set()
+        self._unclear_calls = self._own = 0
+
+    def follow(self, thread: str, items: list[_Item]) -> None:
+        """Go through what happened on a thread."""
+        items.sort(key=lambda item: item[:3])
+        around = _Around(thread)
+        is_capturing = False
+        for start, kind, _, what in items:
+            around.leave(start)
+            if kind == _PYTHON:
+                around.python.append(what)
+                continue
+            if kind == _OP:
+                if top := around.enter(what):
+                    self.tops.append(top)
+                continue
+            if kind == _CALL:
+                is_capturing = CAPTURE.get(what.name, is_capturing)
+                if is_capturing:
+                    self._captured.add(what.correlation)
+                    continue
+            within = around.op_of(what) if kind == _CALL else None
+            if within is None:
+                within = around.ops[-1] if around.ops else None
+                if doubtful := around.doubtful(start):
+                    self._unclear_calls += kind == _CALL and what.end == start
+                    for top in doubtful:
+                        top.cost.is_ambiguous |= kind == _MEMORY
+            cost = within.top.cost if within and within.top else self.outside[_name_around(around.ops)]
+            for done, times, waited in self._add(cost, what):
+                if self._gathered.has_stacks or self._gathered.has_lines:
+                    place = around.place(within)
+                    self._own += PROFILER in place[0]
+                    seen = self._sites[(*place, done)]
+                    seen[0] += times
+                    seen[1] += waited
+
+    def _add(self, cost: _Cost, what: CudaCall | _Allocation) -> Iterator[tuple[str, int, float]]:
+        """Add something to a cost; yields each metric with how often, and for how long the host waited."""
+        if isinstance(what, _Allocation):
+            cost.allocations.append(what.nbytes)
+            yield "allocations", 1, 0.0
+            return
+        number = what.correlation
+        if number in self._gathered.kernels:
+            cost.kernels += self._gathered.kernels[number]
+            yield "launches", len(self._gathered.kernels[number]), 0.0
+        if number in self._gathered.copies:
+            copies = self._gathered.copies[number]
+            kind, nbytes = kind_and_bytes(copies, what.name)
+            if kind != WITHIN_HOST:
+                cost.copies.append(RecordedCopy(kind, nbytes, any(PAGEABLE in each.name for each in copies)))
+                yield kind, 1, 0.0
+        waited = what.end - what.start
+        if what.name in WAITS:
+            cost.waited += waited
+            cost.counts[WAITS[what.name]] += 1
+            yield WAITS[what.name], 1, waited
+        elif what.name in MAY_BLOCK or what.name.startswith(MEMSETS):
+            metric = "implicit_syncs" if what.name in MAY_BLOCK else "memsets"
+            cost.counts[metric] += 1
+            yield metric, 1, 0.0
+
+    def recorded_sites(self) -> tuple[RecordedSite, ...]:
+        """The places in Python code, the longest wait first."""
+        sites = [
+            RecordedSite(*key, int(count), waited)
+            for key, (count, waited) in self._sites.items()
+            if PROFILER not in key[0]
+        ]
+        return tuple(sorted(sites, key=lambda site: (-site.waited, site)))
+
+    def sums(self) -> tuple[str, ...]:
+        """What was added up, each with its two sides.
+
+        Raises:
+            IncompleteTraceError: Two sides differ that must not.
+        """
+        gathered, captured = self._gathered, self._captured
+        calls = {number: call for number, call in gathered.calls.items() if number not in captured}
+        # Numbers rise: the device's work of lower ones was launched before the recording began.
+        first = min(gathered.calls)
+        done = [
+            number
+            for kind in (gathered.kernels, gathered.copies, gathered.memsets)
+            for number in kind
+            if number >= first
+        ]
+        launches = [number for number, call in calls.items() if call.name.startswith(LAUNCHES)]
+        copies = [number for number, call in calls.items() if call.name.startswith(COPIES)]
+        reads, pageable = [], []
+        for top in self.tops:
+            kinds = {(copy.kind, copy.pageable) for copy in top.cost.copies}
+            reads += [top] if SCALAR_READ in (top.op.name, *top.inner) and "d2h" in dict(kinds) else []
+            pageable += [top] if any(is_pageable for _, is_pageable in kinds) else []
+        sums = (
+            ("launches", len(launches), "with their kernel", _among(launches, gathered.kernels)),
+            ("copies", len(copies), "with their record", _among(copies, gathered.copies)),
+            (
+                "records of the device",
+                len(done),
+                "with their call",
+                _among(done, gathered.calls),
+            ),
+            ("reads of scalars", len(reads), "with their wait", sum(top.cost.waits > 0 for top in reads)),
+        )
+        wrong = [f"{name} {all_}, {part} {some}" for name, all_, part, some in sums if some < all_]
+        waited = sum(top.cost.waits > 0 for top in pageable)
+        # Only a copy that is asked not to block does not wait, and hardly a program has no other.
+        if pageable and not waited:
+            wrong.append(f"ops that copy from or to pageable memory {len(pageable)}, with a wait 0")
+        if wrong:
+            raise IncompleteTraceError(f"the profiler lost events: {'; '.join(wrong)}")
+        told = [f"{name} {all_}, {part} {some}" for name, all_, part, some in sums if all_]
+        return (*told, *([f"pageable copies {len(pageable)}, with a wait {waited}"] if pageable else []))
+
+    def left_out(self) -> Iterator[str]:
+        """What was not attributed or is not certain, and why."""
+        gathered = self._gathered
+        first = min(gathered.calls)
+        early = sum(number < first for kind in (gathered.kernels, gathered.copies) for number in kind)
+        if early:
+            yield f"{early} kernels and copies were launched before the recording began"
+        if self._captured:
+            yield f"{len(self._captured)} calls were recorded into a CUDA graph"
+        lost = [
+            number
+            for number, call in gathered.calls.items()
+            if call.name.startswith(MEMSETS) and number not in gathered.memsets
+        ]
+        if lost:
+            yield f"{len(lost)} memsets have no record of the device; the calls are counted"
+        if self._own:
+            yield f"{self._own} waits are the profiler's own, and at no place"
+        if unclear := sum(top.cost.is_ambiguous for top in self.tops):
+            yield f"allocations of {unclear} ops: the clock leaves open whose they are"
+        if self._unclear_calls:
+            yield f"{self._unclear_calls} calls of the runtime fall between two ops; the later one has them"
+
+
+def _among(numbers: Iterable[int], known: Iterable[int]) -> int:
+    return len(set(numbers).intersection(known))
+
+
+def _check_origin(gathered: _Gathered, file: EventFile) -> None:
+    """Raise ``NotATraceError`` for what PyTorch on CUDA did not write."""
+    kinds = ", ".join(name for name, _ in gathered.categories.most_common(4)) or "none"
+    if any(call.name.startswith("hip") for call in gathered.calls.values()):
+        raise NotATraceError("recorded on an AMD GPU, by HIP: the simulation is of CUDA")
+    if not gathered.categories["cpu_op"]:
+        raise NotATraceError(f"no operation of PyTorch among {file.read} events; categories: {kinds}")
+    if not gathered.calls:
+        raise NotATraceError(
+            "no call of CUDA: the profiler recorded the host alone; give it ProfilerActivity.CUDA"
+        )
+
+
+@cache
+def _place(text: str) -> Place | None:
+    """File, line and function of a frame's text; None for built-in functions and modules."""
+    match = FRAME.fullmatch(text)
+    return (match[1], int(match[2]), match[3]) if match else None
+
+
+@cache
+def _is_user_code(file: str) -> bool:
+    """Whether a file is none of torch or of the standard library, as far as its name tells."""
+    if file.startswith("<") or "/torch/" in f"/{file}":
+        return False
+    # The profiler cuts entries of sys.path off the front.
+    is_standard = file.split("/", maxsplit=1)[0].removesuffix(".py") in sys.stdlib_module_names
+    return not is_standard and not re.search(r"/lib/python3[^/]*/(?!site-packages|dist-packages)", file)
+
+
+def _name_around(ops: list[_Op]) -> str:
+    """The nearest event that is no annotation: their names have marks that those of ops have not."""
+    return next((op.name for op in reversed(ops) if "#" not in op.name), "")

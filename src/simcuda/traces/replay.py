@@ -1,0 +1,178 @@
+"""Make a recorded call again, alone and once, on the simulated device, and count what it costs.
+
+Tensors are fresh: floating ones drawn uniformly from 0 to 1, masks from both values, integers from 1 to below
+the smallest size of any tensor of the call (all are then valid indices, and none divides by 0), with a fixed
+seed. Nothing requires a gradient.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+
+from simcuda.ledger import noting_allocations
+from simcuda.measurement import Gpu
+from simcuda.torch_api.shapes_only import shapes_only
+from simcuda.traces.arguments import (
+    DEVICE,
+    HOST,
+    NUMBER,
+    PINNED,
+    NotReplayableError,
+    TensorToMake,
+    Way,
+    dense_strides,
+)
+
+MOST_BYTES = 4 << 30
+"""Bytes of all arguments of one call that are made."""
+
+OF_HOST = frozenset({"aten::pin_memory"})
+"""Ops that take tensors of the host alone."""
+
+LARGE = 1 << 20
+"""Elements above which values are not drawn: floating ones are what memory holds, others 1."""
+
+
+@dataclass(frozen=True)
+class ReplayedCost:
+    """What the simulation counted.
+
+    Attributes:
+        launches: Kernels.
+        copies: Copies and bytes by kind, of the kinds that occurred: ``(("d2h", 1, 4),)``.
+        waits: Waits of the host for streams, events and devices.
+        allocations: Bytes asked for on the device, in order.
+        marks: Operations whose launches and memory the simulation calls approximate, or whose waits unknown.
+    """
+
+    launches: int = 0
+    copies: tuple[tuple[str, int, int], ...] = ()
+    waits: tuple[int, int, int] = (0, 0, 0)
+    allocations: tuple[int, ...] = ()
+    marks: tuple[str, ...] = ()
+
+    def is_nothing(self, *, with_memory: bool) -> bool:
+        """Whether the device did nothing, and its allocator neither, if that counts."""
+        return not (self.launches or self.copies or any(self.waits) or (with_memory and self.allocations))
+
+
+def warm_up() -> None:
+    """Let the libraries of the simulated device make what they keep, as before any recording."""
+    square = torch.ones(8, 8, device="cuda")
+    torch.mm(square, square)
+
+
+def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCost:
+    """Make a call in one way.
+
+    Args:
+        gpu: The active simulation.
+        op: Name without overload, such as ``aten::add``.
+        way: The way.
+        on_host: Whether to put all its tensors on the host instead.
+
+    Raises:
+        NotReplayableError: It is too large for this machine, or failed; the message says how.
+    """
+    schema = getattr(getattr(torch.ops.aten, op.removeprefix("aten::")), way.overload)._schema.arguments
+    to_make = list(_tensors_to_make(way.values))
+    if sum(_elements(each) * each.dtype.itemsize for each in to_make) > MOST_BYTES:
+        raise NotReplayableError(f"its tensors take more than {MOST_BYTES >> 30} GiB")
+    sizes = [size for each in to_make for size in each.shape]
+    make = partial(_made, below=min(sizes, default=1), place=HOST if on_host or op in OF_HOST else "")
+    torch.manual_seed(0)
+    values = [_converted(value, make, on_host) for value in way.values]
+    named = {
+        argument.name: value for argument, value in zip(schema, values, strict=False) if argument.kwarg_only
+    }
+    positional = [value for argument, value in zip(schema, values, strict=False) if not argument.kwarg_only]
+    requested: list[int] = []
+    try:
+        with torch.no_grad(), shapes_only(), gpu.measure() as cost, noting_allocations(requested.append):
+            _function(op, way.overload, schema)(*positional, **named)
+    # Values that were not recorded are often impossible, and torch says so in one of these ways.
+    except (RuntimeError, ValueError, TypeError, IndexError, OverflowError) as error:
+        raise NotReplayableError(f"{type(error).__name__}: {str(error).splitlines()[0][:160]}") from error
+    kinds = [kind for kind in ("h2d", "d2h", "d2d", "p2p") if getattr(cost, kind)]
+    return ReplayedCost(
+        cost.launches,
+        tuple((kind, getattr(cost, kind), getattr(cost, f"{kind}_bytes")) for kind in kinds),
+        (cost.stream_syncs, cost.event_syncs, cost.device_syncs),
+        tuple(requested),
+        (*cost.approximate, *cost.unknown),
+    )
+
+
+def _function(op: str, overload: str, schema: Sequence[Any]) -> Callable[..., Any]:
+    """What makes the call: the function of Python where the simulation acts there, else the op itself."""
+    name = op.removeprefix("aten::")
+    names = [argument.name for argument in schema if not argument.kwarg_only]
+    if name == "to" and "device" in [argument.name for argument in schema]:
+        return lambda tensor, *args, **how: _moved(tensor, dict(zip(names[1:], args, strict=False)) | how)
+    of_python: dict[str, Callable[..., Any]] = {
+        "dropout": torch.dropout,
+        "one_hot": torch.nn.functional.one_hot,
+        "scaled_dot_product_attention": torch.nn.functional.scaled_dot_product_attention,
+        "pin_memory": lambda tensor, *_: tensor.pin_memory(),
+        "record_stream": lambda tensor, _: tensor.record_stream(torch.cuda.current_stream()),
+    }
+    return of_python.get(name) or getattr(getattr(torch.ops.aten, name), overload)
+
+
+def _moved(tensor: torch.Tensor, how: dict[str, Any]) -> torch.Tensor:
+    kept = ("device", "dtype", "non_blocking", "copy", "memory_format")
+    return tensor.to(**{name: how[name] for name in kept if how.get(name) is not None})
+
+
+def _converted(value: Any, make: Callable[[TensorToMake], Any], on_host: bool) -> Any:
+    if isinstance(value, TensorToMake):
+        return make(value)
+    if isinstance(value, list | tuple) and any(isinstance(each, TensorToMake) for each in value):
+        return [_converted(each, make, on_host) for each in value]
+    return "cpu" if on_host and value == "cuda" else value
+
+
+def _tensors_to_make(values: Sequence[Any]) -> Iterator[TensorToMake]:
+    for value in values:
+        if isinstance(value, TensorToMake):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _tensors_to_make(value)
+
+
+def _elements(tensor: TensorToMake) -> int:
+    if 0 in tensor.shape:
+        return 0
+    pairs = zip(tensor.shape, tensor.strides, strict=True)
+    return 1 + sum((size - 1) * stride for size, stride in pairs)
+
+
+def _made(tensor: TensorToMake, below: int, place: str) -> Any:
+    place = tensor.place if tensor.place == NUMBER else place or tensor.place
+    if place == NUMBER:
+        return {torch.bool: True, torch.int64: 1}.get(tensor.dtype, 0.5)
+    device, dtype = ("cuda" if place == DEVICE else "cpu"), tensor.dtype
+    is_dense = tensor.strides == dense_strides(tensor.shape)
+    # A tensor that is no view, where that is possible: some operations refuse views.
+    shape = tensor.shape if is_dense else (_elements(tensor),)
+    count, least = math.prod(shape), 1 if below > 1 else 0
+    if dtype.is_floating_point or dtype.is_complex:
+        # What is large is not computed with. Narrow types have no generator of their own.
+        if count > LARGE:
+            drawn = torch.empty(shape, dtype=dtype, device=device)
+        else:
+            drawn = torch.rand(shape, dtype=torch.float, device=device).to(dtype)
+    elif count > LARGE:
+        drawn = torch.ones(shape, dtype=dtype, device=device)
+    elif dtype == torch.bool:
+        drawn = torch.rand(shape, device=device) < 0.5
+    else:
+        drawn = torch.randint(least, max(least + 1, min(below, 100)), shape, dtype=dtype, device=device)
+    drawn = drawn.pin_memory() if place == PINNED else drawn
+    return drawn if is_dense else drawn.as_strided(tensor.shape, tensor.strides)

@@ -1,0 +1,154 @@
+"""The agreement with traces, as text for people and as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from simcuda.measurement import table
+from simcuda.traces.agreement import CONFIRMED, LEAST, METRICS, REFUTED, VERDICTS, Finding, TraceAgreement
+from simcuda.traces.call import Argument, RecordedTensor
+
+
+def to_lines(agreements: Sequence[TraceAgreement]) -> Iterator[str]:
+    """The agreement as text."""
+    for each in agreements:
+        gpu = each.trace.devices[0] if each.trace.devices else "a GPU that the trace does not name"
+        ops = {op for op, _ in each.replayed}
+        yield f"{each.trace.path}: {gpu}, simulated as {each.profile}"
+        told = f"{len(each.replayed)} distinct calls of {len(ops)} ops"
+        yield f"  replayed {told}; {len(each.not_replayable)} not"
+        yield from (f"  {line}" for line in (*each.trace.sums, *each.trace.left_out))
+    findings = [finding for each in agreements for finding in each.findings]
+    yield ""
+    rows: list[tuple[str, ...]] = [
+        ("metric", "calls", "agree, raw", *VERDICTS, "share of the decided", "least")
+    ]
+    for metric in METRICS:
+        mine = [finding for finding in findings if finding.metric == metric]
+        counts = Counter[str]()
+        for finding in mine:
+            counts[finding.verdict] += finding.count
+        raw = sum(finding.count for finding in mine if finding.agrees)
+        share = _share(mine)
+        shown_share = (
+            "-" if share is None else f"{share:.2%}" + (" falls short" if share < LEAST[metric] else "")
+        )
+        verdicts = [str(counts[verdict]) for verdict in VERDICTS]
+        rows.append(
+            (
+                metric,
+                str(sum(f.count for f in mine)),
+                str(raw),
+                *verdicts,
+                shown_share,
+                f"{LEAST[metric]:.2%}",
+            )
+        )
+    yield from table(rows)
+    refuted = [
+        (
+            f"{f.count} x {f.op}",
+            f.metric,
+            str(f.recorded),
+            " or ".join(map(str, f.simulated)),
+            shown(f.arguments),
+        )
+        for f in findings
+        if f.verdict == REFUTED
+    ]
+    yield from _section("refuted", ("call", "metric", "recorded", "simulated", "arguments"), refuted)
+    kernels = {name[:100] for f in findings if f.verdict == REFUTED for name in f.kernels}
+    yield from (f"  kernel {name}" for name in sorted(kernels))
+    for verdict in VERDICTS:
+        if verdict not in (CONFIRMED, REFUTED):
+            grouped = _grouped(f for f in findings if f.verdict == verdict)
+            yield from _section(verdict, ("op", "calls", "agree, raw", "metrics", "why"), grouped)
+    left = Counter((op, why) for each in agreements for op, _, why in each.not_replayable)
+    rows = [(op, str(count), why) for (op, why), count in sorted(left.items())]
+    yield from _section("not replayable", ("op", "distinct calls", "why"), rows)
+
+
+def to_json(agreements: Sequence[TraceAgreement]) -> dict[str, Any]:
+    """The agreement as JSON: of every trace, every finding."""
+    return {
+        "schema_version": 1,
+        "kind": "trace-agreement",
+        "data": [
+            {
+                "trace": each.trace.path,
+                "devices": each.trace.devices,
+                "profile": each.profile,
+                "sums": each.trace.sums,
+                "left_out": each.trace.left_out,
+                "replayed": len(each.replayed),
+                "ops": sorted({op for op, _ in each.replayed}),
+                "findings": [
+                    {
+                        "op": f.op,
+                        "arguments": shown(f.arguments),
+                        "metric": f.metric,
+                        "verdict": f.verdict,
+                        "count": f.count,
+                        "agrees": f.agrees,
+                        "recorded": f.recorded,
+                        "simulated": f.simulated,
+                        "why": f.why,
+                        "kernels": f.kernels if f.verdict == REFUTED else (),
+                    }
+                    for f in each.findings
+                ],
+                "not_replayable": [
+                    {"op": op, "arguments": shown(arguments or ()), "why": why, "count": count}
+                    for (op, arguments, why), count in each.not_replayable.items()
+                ],
+            }
+            for each in agreements
+        ],
+    }
+
+
+def falls_short(agreements: Sequence[TraceAgreement]) -> bool:
+    """Whether a metric agrees in fewer of the decided calls than it must."""
+    findings = [finding for each in agreements for finding in each.findings]
+    shares = {metric: _share([f for f in findings if f.metric == metric]) for metric in METRICS}
+    return any(share is not None and share < LEAST[metric] for metric, share in shares.items())
+
+
+def shown(arguments: Iterable[Argument]) -> str:
+    """Arguments in one line: ``float[2, 3], 1``; strides follow where they were recorded."""
+    return ", ".join(map(_shown, arguments))
+
+
+def _shown(argument: Argument) -> str:
+    if isinstance(argument, RecordedTensor):
+        strides = "" if argument.strides is None else f" by {[*argument.strides]}"
+        return f"{argument.dtype}{[*argument.shape]}{strides}"
+    return f"[{shown(argument)}]" if isinstance(argument, tuple) else "-" if argument is None else argument
+
+
+def _share(findings: Iterable[Finding]) -> float | None:
+    counts = Counter[str]()
+    for finding in findings:
+        counts[finding.verdict] += finding.count
+    decided = counts[CONFIRMED] + counts[REFUTED]
+    return counts[CONFIRMED] / decided if decided else None
+
+
+def _grouped(findings: Iterable[Finding]) -> list[tuple[str, ...]]:
+    by_op: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for finding in findings:
+        by_op[finding.op, finding.why].append(finding)
+    rows: list[tuple[str, ...]] = []
+    for (op, why), mine in sorted(by_op.items()):
+        metrics = dict.fromkeys(finding.metric for finding in mine)
+        agree = sum(finding.count for finding in mine if finding.agrees)
+        rows.append((op, str(sum(f.count for f in mine)), str(agree), ", ".join(metrics), why))
+    return rows
+
+
+def _section(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    if rows:
+        yield from ("", f"{title} ({len(rows)}):")
+        yield from table([head, *rows])

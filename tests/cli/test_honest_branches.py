@@ -1,0 +1,440 @@
+"""Honest branches pass the gate, and no more is measured than their inputs ask for."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Ran
+from tests.cli.test_check import CLAIMS, LOOSE, commit, edit
+from tests.conftest import Git, Repository
+from tests.verify.conftest import FIX, add
+
+from finding_tickets.errors import ExitCode
+from finding_tickets.register.staleness import PYTHON, distributions
+from finding_tickets.verify.evidence import _distribution, dump, load
+
+Tickets = Callable[..., Ran]
+NOTHING: set[str] = set()
+BOTH = {"A-1", "B-1"}
+READS = FIX.replace("import torch", "import torch\nfrom helper import scale").replace(
+    ".item()", ".item() * scale()"
+)
+# Of what the gate says of a measurement: the ticket, and whether it was with the drawn seed.
+MEASURED = re.compile(r"^([A-Z]-\d)(?: by the base's verifier and claims)?( with seed \d+)?: ", re.MULTILINE)
+HELPER = """
+import json
+from pathlib import Path
+
+
+
+def scale():
+    return json.loads(Path(__file__).with_name("settings.json").read_text())["scale"]
+"""
+
+
+class Branch:
+    """What somebody does on a branch."""
+
+    def __init__(self, repository: Repository, git: Git, tickets: Tickets) -> None:
+        self.repository, self.git, self.tickets = repository, git, tickets
+        self.root = repository.root
+
+    def write(self, path: str, text: str | bytes) -> None:
+        """Write a file."""
+        self.repository.write(path, text)
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        """Replace a text that a file has."""
+        edit(self.repository, path, old, new)
+
+    def verify(self, *ids: str) -> None:
+        """Measure again, and have new evidence."""
+        assert self.tickets("verify", *ids).code == ExitCode.OK
+
+    def on_main(self, path: str) -> None:
+        """Let main go on meanwhile."""
+        self.git("switch", "--quiet", "main")
+        self.write(path, "main went on\n")
+        commit(self.git, "main")
+        self.git("switch", "--quiet", "work")
+
+
+def rename_fix(at: Branch) -> None:
+    """The function and the file of the fix have other names."""
+    shutil.move(at.root / "fixes/a_1/fix.py", at.root / "src_fix.py")
+    at.edit("src_fix.py", "def check", "def quick")
+    block = "claims:"
+    at.edit(
+        "tickets/A-1.md", block, "variants: {found: fixes/a_1/found.py:check, fix: src_fix.py:quick}\nclaims:"
+    )
+    at.write(
+        "tickets/A-1.md",
+        (at.root / "tickets/A-1.md").read_text() + "\n**Accepted change:** variants.fix: it is in use now\n",
+    )
+    at.verify("A-1")
+
+
+def merge_main(at: Branch) -> None:
+    """Main is merged into the branch."""
+    at.on_main("main.txt")
+    at.write("mine.txt", "a\n")
+    commit(at.git, "mine")
+    at.git("merge", "--quiet", "--no-edit", "main")
+
+
+def merge_twice(at: Branch) -> None:
+    """Main and the branch were merged into each other."""
+    at.git("switch", "--quiet", "main")
+    at.write("main.txt", "a\n")
+    commit(at.git, "main")
+    at.git("tag", "-f", "was")
+    at.git("switch", "--quiet", "work")
+    at.write("mine.txt", "a\n")
+    commit(at.git, "mine")
+    at.git("switch", "--quiet", "main")
+    at.git("merge", "--quiet", "--no-edit", "work")
+    at.git("switch", "--quiet", "work")
+    at.git("merge", "--quiet", "--no-edit", "was")
+
+
+def rebase(at: Branch) -> None:
+    """The branch is put on top of main."""
+    at.write("mine.txt", "a\n")
+    commit(at.git, "mine")
+    at.on_main("main.txt")
+    at.git("rebase", "--quiet", "main")
+
+
+def revert(at: Branch) -> None:
+    """A bad change, and its revert."""
+    at.edit("fixes/a_1/fix.py", "double()", "float()")
+    commit(at.git, "bad")
+    at.git("revert", "--no-edit", "HEAD")
+
+
+def squash(at: Branch) -> None:
+    """Two commits become one."""
+    at.write("mine.txt", "a\n")
+    commit(at.git, "one")
+    at.write("mine.txt", "b\n")
+    commit(at.git, "two")
+    at.git("reset", "--quiet", "--soft", "HEAD~2")
+
+
+def submodule(at: Branch) -> None:
+    """Code of others comes with the repository."""
+    at.git("update-index", "--add", "--cacheinfo", f"160000,{at.git('rev-parse', 'HEAD').strip()},other")
+    at.git("commit", "--quiet", "-m", "submodule")
+
+
+def new_ticket(at: Branch) -> None:
+    """A ticket with code, measured."""
+    add(at.repository, "C-1", CLAIMS)
+    at.verify("C-1")
+
+
+def reworked(at: Branch, old: str, new: str) -> None:
+    """The fix in other words, measured again."""
+    at.edit("fixes/a_1/fix.py", old, new)
+    at.verify("A-1")
+
+
+def texts(path: str, text: str | bytes = "words\n") -> Callable[[Branch], None]:
+    """A file that no ticket reads."""
+    return lambda at: at.write(path, text)
+
+
+def rework(old: str, new: str) -> Callable[[Branch], None]:
+    """A change of the fix that keeps its costs."""
+    return lambda at: reworked(at, old, new)
+
+
+def ticket(old: str, new: str) -> Callable[[Branch], None]:
+    """A change of a ticket's text."""
+    return lambda at: at.edit("tickets/A-1.md", old, new)
+
+
+def data(at: Branch) -> None:
+    """Other settings are read by the fix, with evidence measured again."""
+    at.write("settings.json", '{"scale": 1, "more": 2}\n')
+    at.verify("B-1")
+
+
+def helper(at: Branch) -> None:
+    """A new module that the fix imports."""
+    at.write(
+        "tools.py", "import torch\n\nsums = lambda tensors: torch.stack([each.sum() for each in tensors])\n"
+    )
+    at.edit("fixes/a_1/fix.py", "torch.stack([tensor.sum() for tensor in tensors])", "sums(tensors)")
+    at.edit("fixes/a_1/fix.py", "import torch", "import torch\nfrom tools import sums")
+    at.verify("A-1")
+
+
+def claims_tightened(at: Branch) -> None:
+    """More is claimed, and holds."""
+    at.edit("tickets/A-1.md", "fix: {syncs: 1,", "fix: {syncs: 1, h2d: 0,")
+    at.verify("A-1")
+
+
+def verifier_accepted(at: Branch) -> None:
+    """Another sweep, named in the ticket."""
+    at.edit("verifiers/a_1.py", "(13, 100)", "(13, 100), (16, 100)")
+    file = at.root / "tickets/A-1.md"
+    file.write_text(file.read_text() + "\n**Accepted change:** verifier: one more point\n")
+    at.verify("A-1")
+
+
+def closed(at: Branch) -> None:
+    """A verified ticket is closed as fixed."""
+    at.edit("tickets/A-1.md", "`wont-fix`", "`fixed`")
+
+
+BRANCHES: dict[str, tuple[Callable[[Branch], object], set[str]]] = {
+    "prose": (texts("README.md"), NOTHING),
+    "CI": (texts(".github/workflows/ci.yml", "on: push\n"), NOTHING),
+    "a folder": (texts("new/folder/a.txt"), NOTHING),
+    "a model": (texts("model.pth", b"\0\1\2"), NOTHING),
+    "a data file": (texts("data/a.csv", "1,2\n"), NOTHING),
+    "a module": (texts("package/new.py", "x = 1\n"), NOTHING),
+    "a test": (texts("tests/test_new.py", "def test_it(): ...\n"), NOTHING),
+    "a name like another": (texts("CODE.PY", "x = 1\n"), NOTHING),
+    "a changed file that nothing reads": (texts("code.py", "def slow(): return 1\n"), NOTHING),
+    "attributes": (texts(".gitattributes", "*.md text\n"), NOTHING),
+    "ignored files": (texts(".gitignore", "__pycache__/\n*.log\n"), NOTHING),
+    "requirements": (texts("requirements.txt", "torch>=2\n"), NOTHING),
+    "a tool's table": (texts("pyproject.toml", "[tool.ruff]\nline-length = 100\n"), NOTHING),
+    "a template": (texts("templates/report.md.j2", "short\n"), NOTHING),
+    "a link": (lambda at: (at.root / "link").symlink_to("code.py"), NOTHING),
+    "a mode": (lambda at: (at.root / "fixes/a_1/fix.py").chmod(0o755), NOTHING),
+    "a file that is gone": (lambda at: (at.root / "code.py").unlink(), NOTHING),
+    "an open ticket": (lambda at: at.repository.ticket("C-1", status="open") and None, {"C-1"}),
+    "a ticket": (new_ticket, {"C-1"}),
+    "another title": (ticket("It waits", "It waits for the GPU"), {"A-1"}),
+    "a reviewer's remark": (ticket("## Verification", "Seen by Ada.\n\n## Verification"), {"A-1"}),
+    "a comment": (rework("def check", "# It waits once.\ndef check"), {"A-1"}),
+    "a docstring": (rework("tensors):\n", 'tensors):\n    """Wait once."""\n'), {"A-1"}),
+    "formatting": (rework("import torch\n", "import torch\n\n\n\n"), {"A-1"}),
+    "another local name": (rework("tensor.sum() for tensor in", "each.sum() for each in"), {"A-1"}),
+    "line ends": (rework("\n", "\r\n"), {"A-1"}),
+    "a refactoring": (rework(".double().sum()", ".double().sum(dim=0)"), {"A-1"}),
+    "a helper": (helper, {"A-1"}),
+    "data that is read": (data, {"B-1"}),
+    "claims": (claims_tightened, {"A-1"}),
+    "a verifier": (verifier_accepted, {"A-1"}),
+    "a closed ticket": (closed, {"A-1"}),
+    "a renamed fix": (rename_fix, {"A-1"}),
+    "a merge": (merge_main, NOTHING),
+    "merges of both": (merge_twice, NOTHING),
+    "a rebase": (rebase, NOTHING),
+    "a revert": (revert, NOTHING),
+    "a squash": (squash, NOTHING),
+    "a submodule": (submodule, NOTHING),
+    "an empty file": (texts("empty.txt", ""), NOTHING),
+    "a hidden file": (texts(".editorconfig"), NOTHING),
+    "a picture": (texts("docs/a.png", b"\x89PNG\r\n\0"), NOTHING),
+    "code of others": (texts("third_party/other/__init__.py", "x = 1\n"), NOTHING),
+    "a verifier of nobody": (texts("verifiers/z_9.py", "x = 1\n"), NOTHING),
+    "a file beside the tickets": (texts("tickets/notes.txt"), NOTHING),
+    "a name that is no ASCII": (texts("\u00fc \u65e5.txt"), NOTHING),
+    "a blank line in a ticket": (ticket("## Verification", "\n## Verification"), {"A-1"}),
+    "nothing": (lambda _: None, NOTHING),
+    "main went on": (lambda at: at.on_main("main.txt"), NOTHING),
+    "both measured again": (lambda at: at.verify("A-1", "B-1"), NOTHING),
+}
+
+
+@contextmanager
+def branch(git: Git) -> Iterator[None]:
+    """A branch of its own, and everything as before when it is done."""
+    git("switch", "--quiet", "--create", "work")
+    try:
+        yield
+    finally:
+        git("add", "--all")
+        git("reset", "--quiet", "--hard", "start")
+        git("clean", "--quiet", "-ffdx")
+        git("switch", "--quiet", "--force-create", "main", "start")
+        git("branch", "--quiet", "-D", "work")
+
+
+def start(repository: Repository, git: Git, tickets: Tickets) -> None:
+    """Measure and commit all tickets, and keep that as what every branch starts from."""
+    assert tickets("verify", "--all").code == ExitCode.OK
+    repository.write(".gitignore", "__pycache__/\n")
+    commit(git, "base")
+    git("tag", "start")
+
+
+def checked(git: Git, tickets: Tickets, name: str) -> tuple[int, set[str], str]:
+    """Commit the branch: how the gate ends, which tickets it looks at, and what it says.
+
+    Each of them is measured once with the workload's seed and at most once with the drawn one, and no other.
+    """
+    git("add", "--all")
+    git("commit", "--quiet", "--allow-empty", "-m", name)
+    ran = tickets("check", "--base", "main", "--format", "json")
+    looked = {item["ticket"] for item in ran.data} if ran.out else set()
+    measured = [(ticket, bool(seed)) for ticket, seed in MEASURED.findall(ran.err)]
+    assert len(measured) == len(set(measured)), ran.err
+    assert looked == {ticket for ticket, _ in measured}, ran.err
+    return ran.code, looked, f"{ran.err}{ran.out[:1500]}"
+
+
+@pytest.mark.slow
+def test_honest_branches_pass(repository: Repository, git: Git, tickets: Tickets) -> None:
+    """Each passes, and what is measured again is what its changes are about."""
+    add(repository, "A-1", CLAIMS)
+    add(repository, "B-1", CLAIMS, fix=READS)
+    repository.write("helper.py", HELPER)
+    repository.write("settings.json", '{"scale": 1}\n')
+    start(repository, git, tickets)
+    wrong: dict[str, tuple[int, set[str], str]] = {}
+    for name, (work, measured) in BRANCHES.items():
+        with branch(git):
+            try:
+                work(Branch(repository, git, tickets))
+                ended = checked(git, tickets, name)
+            except AssertionError as error:
+                ended = 0, set(), str(error)
+            if ended[:2] != (ExitCode.OK, measured):
+                wrong[name] = ended
+    assert not wrong, wrong
+
+
+LIBRARY = """
+import json
+from pathlib import Path
+
+
+
+def scale():
+    return json.loads(Path(__file__).with_name("table.json").read_text())["scale"]
+"""
+WAITS = "\nimport torch\n\n\ndef scale():\n    return torch.ones(1, device='cuda').item()\n"
+
+
+class Installed:
+    """A package outside of the repository, which the fix of C-1 runs."""
+
+    def __init__(self, site: Path) -> None:
+        self.site = site
+        self.install("1.0")
+
+    def write(self, path: str, text: str) -> None:
+        """A file of the package, or beside it."""
+        (self.site / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.site / path).write_text(text)
+        # A command knows for its own time alone what is installed.
+        distributions.cache_clear()
+        _distribution.cache_clear()
+
+    def install(self, version: str, code: str = LIBRARY) -> None:
+        """The package at a version, in the place of any other one."""
+        shutil.rmtree(self.site, ignore_errors=True)
+        self.write(f"library-{version}.dist-info/METADATA", f"Name: library\nVersion: {version}\n")
+        self.write(f"library-{version}.dist-info/RECORD", "library/__init__.py,,\nlibrary/work.py,,\n")
+        self.write("library/__init__.py", f"__version__ = {version!r}\n")
+        self.write("library/work.py", code)
+        self.write("library/table.json", '{"scale": 1}')
+        self.write("library/unused.py", "")
+
+    def without_record(self) -> None:
+        """The same files, and nothing that says whose they are."""
+        self.install("1.0")
+        shutil.rmtree(self.site / "library-1.0.dist-info")
+
+
+def recorded_by(at: Branch, python: str) -> None:
+    """The evidence says that another Python measured."""
+    for file in (at.root / "evidence").glob("*/*.json"):
+        evidence = load(file.read_bytes())
+        inputs = tuple(
+            each.model_copy(update={"value": python})
+            if (each.name, each.kind) == (PYTHON, "version")
+            else each
+            for each in evidence.inputs
+        )
+        assert inputs != evidence.inputs
+        file.write_bytes(dump(evidence.model_copy(update={"inputs": inputs})))
+
+
+def old_python_on_main(at: Branch, _: Installed) -> None:
+    """Main was measured by another patch release, and the branch does something else."""
+    at.git("switch", "--quiet", "main")
+    recorded_by(at, "3.11.99")
+    commit(at.git, "main")
+    at.git("switch", "--quiet", "work")
+    at.git("merge", "--quiet", "--no-edit", "main")
+    at.write("README.md", "words\n")
+
+
+def upgraded(at: Branch, library: Installed) -> None:
+    """The new version is asked for, and the evidence is measured again with it."""
+    library.install("2.0", f"# Quicker.\n{LIBRARY}")
+    at.write("requirements.txt", "library>=2\n")
+    at.verify("C-1")
+
+
+USING = {"C-1"}
+ENVIRONMENTS: dict[str, tuple[Callable[[Branch, Installed], object], set[str]]] = {
+    "another version": (lambda _, library: library.install("2.0"), USING),
+    "another version with other files": (lambda _, library: library.install("2.0", f"# 2\n{LIBRARY}"), USING),
+    "another version, measured again": (upgraded, USING),
+    "an edited file": (lambda _, library: library.write("library/work.py", f"# 2\n{LIBRARY}"), USING),
+    "data of a package": (lambda _, library: library.write("library/table.json", '{"scale":1}'), USING),
+    "a package without RECORD": (lambda _, library: library.without_record(), USING),
+    "a file that does not run": (lambda _, library: library.write("library/unused.py", "x = 1"), NOTHING),
+    "a package that nothing runs": (lambda _, library: library.write("other/__init__.py", ""), NOTHING),
+    "the same again": (lambda _, library: library.install("1.0"), NOTHING),
+    "another patch release of Python": (lambda at, _: recorded_by(at, "3.11.99"), {"A-1", "C-1"}),
+    "another patch release on main": (old_python_on_main, {"A-1", "C-1"}),
+}
+
+
+@pytest.fixture
+def library(
+    tmp_path_factory: pytest.TempPathFactory, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> Installed:
+    """The package, a ticket whose fix runs it, and one that does not."""
+    site = tmp_path_factory.mktemp("environment") / "lib/site-packages"
+    monkeypatch.syspath_prepend(site)
+    # The server of the session was started before.
+    found = f"import sys\nsys.path.insert(0, {str(site)!r})\nfrom library.work import scale\n"
+    add(repository, "A-1", CLAIMS)
+    add(repository, "C-1", LOOSE, fix=found + FIX.replace(".item()", ".item() * scale()"))
+    return Installed(site)
+
+
+@pytest.mark.slow
+def test_another_environment_is_no_fault(
+    repository: Repository, git: Git, tickets: Tickets, library: Installed
+) -> None:
+    """What runs another build of a package or of Python is measured again, and passes with its outcome."""
+    start(repository, git, tickets)
+    wrong: dict[str, tuple[int, set[str], str]] = {}
+    for name, (work, measured) in ENVIRONMENTS.items():
+        library.install("1.0")
+        with branch(git):
+            work(Branch(repository, git, tickets), library)
+            ended = checked(git, tickets, name)
+        if ended[:2] != (ExitCode.OK, measured):
+            wrong[name] = ended
+    assert not wrong, wrong
+
+
+@pytest.mark.slow
+def test_another_environment_with_another_outcome_is_refused(
+    repository: Repository, git: Git, tickets: Tickets, library: Installed
+) -> None:
+    """A version that waits once more is within the claim, and the evidence speaks of less."""
+    start(repository, git, tickets)
+    library.install("2.0", WAITS)
+    with branch(git):
+        code, looked, said = checked(git, tickets, "work")
+    assert (ExitCode.GATE_FAILED, USING) == (code, looked), said
+    assert "its evidence is of another environment (library), and here its outcome differs" in said

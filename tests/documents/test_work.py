@@ -1,0 +1,115 @@
+"""Reading takes time in proportion to the input, whatever stands in it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from finding_tickets.documents import source
+from finding_tickets.documents.reading import read_document
+
+TICKET = """# Finding Ticket: it waits
+
+## Ticket Metadata
+
+| Field | Value |
+|-------|-------|
+| **Ticket ID** | `A-1` |
+| **Status** | `{status}` |
+
+**Location:** `{location}`
+**Section:{label}
+
+## Cross-Review (DRL){heading}
+
+{review}
+
+## Description
+
+{text}
+
+## Remediation
+
+```yaml
+claims: {{found: {{syncs: {claim}}}}}
+{yaml}
+```
+"""
+# What is repeated, and where: each was quadratic once, or is in a Markdown or YAML parser somewhere.
+KINDS: list[tuple[str, str]] = [
+    ("text", "&#35;"),
+    ("text", "&amp;"),
+    ("text", "\\*"),
+    ("text", "*a **b "),
+    ("text", "["),
+    ("text", "[a]("),
+    ("text", "![a]["),
+    ("text", "`a ``b "),
+    ("text", "<a b='"),
+    ("text", "<!--"),
+    ("text", "> "),
+    ("text", "- a\n"),
+    ("text", "# a\n"),
+    ("text", "| a | b |\n|---|---|\n"),
+    ("text", "a|b\n"),
+    ("text", "[a]: b\n"),
+    ("text", "~~"),
+    ("heading", ")- "),
+    ("heading", "_"),
+    ("heading", "\u2192"),
+    ("heading", "1"),
+    ("label", "  "),
+    ("label", ": "),
+    ("status", "-"),
+    ("status", "(a "),
+    ("location", "\t"),
+    ("location", "a.py:1, "),
+    ("location", "a."),
+    ("review", "- ENDORSE - "),
+    ("review", "| A | ENDORSE |\n"),
+    ("claim", "("),
+    ("claim", "9"),
+    ("claim", "1 + "),
+    ("claim", "[1, "),
+    ("yaml", "a: &a [*a, *a]\n"),
+    ("yaml", "{a: "),
+    ("yaml", "- &a 1\n"),
+]
+EMPTY = dict.fromkeys(("status", "location", "label", "heading", "review", "text", "claim", "yaml"), "")
+SIZE = 24_000
+
+
+def seconds(place: str, piece: str, size: int) -> float:
+    """Processor time of reading a ticket that has so many bytes more at a place; the least of two runs."""
+    data = TICKET.format(**{**EMPTY, place: piece * (size // len(piece.encode()))}).encode()
+    found = []
+    for _ in range(2):
+        start = time.process_time()
+        read_document(data, "tickets/A-1.md")
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("place", "piece"), KINDS, ids=[f"{place}-{piece!r}" for place, piece in KINDS])
+def test_twice_as_much_takes_no_more_than_twice_as_long(place: str, piece: str) -> None:
+    """What takes the square takes 4 times as long for twice of it; below 250 ms nothing is told."""
+    once, twice = seconds(place, piece, SIZE), seconds(place, piece, 2 * SIZE)
+    assert twice < max(3 * once, 0.25)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", ["&#35;", "a\n", "- a\n", "# a\n", "|a\n", "> "])
+def test_the_largest_file_is_read_within_seconds(piece: str) -> None:
+    """A megabyte, the default of largest_file, of the shortest blocks that there are."""
+    assert seconds("text", piece, 1 << 20) < 60
+
+
+def test_no_more_pieces_than_that_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a file of nothing but blocks the rest is left out, and said to be."""
+    monkeypatch.setattr(source, "MOST_PIECES", 200)
+    data = TICKET.format(**{**EMPTY, "text": "# a\n" * 100}).encode()
+    _, problems = read_document(data, "tickets/A-1.md")
+    (problem,) = (each for each in problems if each.rule == "nesting")
+    assert "pieces: this is not read" in problem.message

@@ -1,0 +1,447 @@
+"""What reads a device's data costs the same however code has bound it, and whenever."""
+
+from __future__ import annotations
+
+import _thread
+import io
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+
+import simcuda
+from simcuda import SimulatedCuda, simulation
+from simcuda.torch_api import patches
+from simcuda.torch_api.refusals import NotSimulatedError
+
+Read = Callable[[Any], Any]
+
+BYTES = 16
+"""Of a tensor with 4 elements of 4 bytes."""
+
+_tensor: Any = torch.Tensor
+_base: Any = torch._C.TensorBase
+_storage: Any = torch.UntypedStorage
+
+
+def bind(*owners: Any, name: str, **how: Any) -> dict[str, Read]:
+    """Functions of some owners, bound now: that is before there is a device."""
+    return {f"{owner.__name__}.{name}": partial(getattr(owner, name), **how) for owner in owners}
+
+
+COPIES: dict[str, Read] = {
+    **bind(_tensor, _base, name="tolist"),
+    **bind(_tensor, _base, name="cpu"),
+    **bind(_tensor, _base, name="to", device="cpu"),
+    **bind(_tensor, _base, name="numpy", force=True),
+    **bind(_tensor, _base, name="type", dtype="torch.FloatTensor"),
+    **bind(torch, name="tensor", device="cpu"),
+    **bind(torch, name="as_tensor", device="cpu"),
+    **bind(torch, name="asarray", device="cpu"),
+    "aten.to": partial(lambda to, x: to(x, "cpu"), torch.ops.aten.to),
+    "aten.to.device": partial(lambda to, x: to(x, "cpu", torch.float32), torch.ops.aten.to.device),
+    "aten.to.dtype_layout": partial(torch.ops.aten.to.dtype_layout, layout=torch.strided, device="cpu"),
+    "aten._to_copy": partial(torch.ops.aten._to_copy, device="cpu"),
+    "aten._to_copy.default": partial(torch.ops.aten._to_copy.default, device="cpu"),
+    "aten.cpu": torch.ops.aten.cpu,
+    "_to_cpu": partial(lambda copy, x: copy([x]), torch._to_cpu),
+    "pickle.dumps": pickle.dumps,
+    "UntypedStorage.cpu": partial(lambda cpu, x: cpu(x.untyped_storage()), _storage.cpu),
+}
+"""Each reads all 4 elements at once: one wait, one copy of 16 bytes."""
+
+VALUES: dict[str, Read] = {
+    **bind(_tensor, _base, name="item"),
+    **bind(_tensor, _base, name="__float__"),
+    **bind(_tensor, _base, name="__int__"),
+    **bind(_tensor, _base, name="__bool__"),
+    "list": partial(lambda make, x: make([x]), torch.tensor),
+    "a list within a list": partial(lambda make, x: make([[x]]), torch.as_tensor),
+    "a type": partial(lambda make, x: make([x]), torch.FloatTensor),
+    "a class": partial(lambda make, x: make([x]), torch.Tensor),
+    "operation": torch.ops.aten._local_scalar_dense,
+    "overload": torch.ops.aten._local_scalar_dense.default,
+}
+"""Each reads one element: one wait, one copy of 4 bytes."""
+
+
+class Holder:
+    """Holds a method in a class, and in a default."""
+
+    read = _base.tolist
+
+    def by_default(self, x: torch.Tensor, read: Read = _tensor.tolist) -> Any:
+        """Read by what was the default when this was defined."""
+        return read(x)
+
+
+def closure(read: Read) -> Read:
+    """A function that has bound another one."""
+
+    def inner(x: torch.Tensor) -> Any:
+        return read(x)
+
+    return inner
+
+
+class Own(torch.Tensor):
+    """A subclass that has bound a method of its base."""
+
+    read = torch.Tensor.tolist
+
+
+BINDINGS: dict[str, Read] = {
+    "class": Holder.read,
+    "default": Holder().by_default,
+    "closure": closure(_tensor.tolist),
+    "partial": partial(_tensor.tolist),
+    "subclass": lambda x: x.as_subclass(Own).read(),
+    "vars": vars(_base)["tolist"],
+}
+
+
+@pytest.fixture
+def gpu() -> Iterator[SimulatedCuda]:
+    """A simulated device."""
+    with simcuda.device() as simulated:
+        yield simulated
+
+
+def cost(gpu: SimulatedCuda, read: Read, x: torch.Tensor) -> tuple[int, int, int]:
+    """Waits, copies to the host, and their bytes."""
+    with gpu.measure() as counted:
+        read(x)
+    return counted.syncs, counted.d2h, counted.d2h_bytes
+
+
+@pytest.mark.parametrize("read", [pytest.param(read, id=name) for name, read in (COPIES | BINDINGS).items()])
+def test_a_copy_to_the_host_is_counted_however_it_is_bound(gpu: SimulatedCuda, read: Read) -> None:
+    """As ``x.cpu()`` is: 4 elements of 4 bytes."""
+    assert (1, 1, BYTES) == cost(gpu, read, torch.ones(4, device="cuda"))
+
+
+@pytest.mark.parametrize("read", [pytest.param(read, id=name) for name, read in VALUES.items()])
+def test_a_value_is_counted_however_it_is_read(gpu: SimulatedCuda, read: Read) -> None:
+    """As ``x.item()`` is: one element of 4 bytes."""
+    assert (1, 1, 4) == cost(gpu, read, torch.ones((), device="cuda"))
+
+
+def test_what_is_bound_early_is_put_back() -> None:
+    """After the simulation it is the function that it was, and refuses what a function of C++ refuses."""
+    read, before = _base.tolist, repr(_base.tolist)
+    with simcuda.device():
+        assert [1.0] == read(torch.ones(1, device="cuda"))
+    assert (before, [1.0]) == (repr(read), read(torch.ones(1)))
+    with pytest.raises(TypeError):
+        read(3)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_an_error_of_what_is_bound_early_is_that_of_cuda() -> None:
+    """Its type and its text: here that of ``numpy`` for a tensor on a device."""
+    x = torch.ones(4, device="cuda")
+    with pytest.raises(TypeError, match=r"Tensor\.cpu"):
+        COPIES["Tensor.numpy"].func(x)  # type: ignore[attr-defined]  # it is a partial
+
+
+UNREADABLE: dict[str, Read] = {
+    "apply_": partial(lambda apply, x: apply(x, float), _tensor.apply_),
+    "to_dlpack": torch._C._to_dlpack,
+    "__dlpack__": _tensor.__dlpack__,
+    "part of a storage": partial(lambda get, x: get(x.untyped_storage(), slice(0, 4)), _storage.__getitem__),
+}
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("read", [pytest.param(read, id=name) for name, read in UNREADABLE.items()])
+def test_what_hands_out_memory_is_refused_however_it_is_bound(read: Read) -> None:
+    """Nothing would see what is done with it."""
+    with pytest.raises(NotSimulatedError):
+        read(torch.ones(4, device="cuda"))
+
+
+def script(code: Any) -> Any:
+    """Compile a function or a module, which torch calls deprecated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.jit.script(code)
+
+
+@script
+def lists(x: torch.Tensor) -> list[float]:
+    """Read by the interpreter of TorchScript itself."""
+    values: list[float] = x.tolist()
+    return values
+
+
+@script
+def copies(x: torch.Tensor) -> torch.Tensor:
+    """A copy that the interpreter takes for none."""
+    return x.to("cpu")
+
+
+@script
+def prints(x: torch.Tensor) -> str:
+    """Read as text."""
+    return str(x)
+
+
+class Calls(torch.nn.Module):
+    """A module that calls such a function."""
+
+    def forward(self, x: torch.Tensor) -> list[float]:
+        """Call it."""
+        values: list[float] = lists(x)
+        return values
+
+
+@script
+def honest(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Code that reads nothing: types, devices of others, text without tensors."""
+    assert x.dim() == 1, f"{x.dim()} dimensions"
+    return x.to(torch.float64).to(y.device) + y
+
+
+@pytest.mark.parametrize(
+    ("run", "names"),
+    [
+        (lists, ("prim::tolist in TorchScript",)),
+        (copies, ("aten::to in TorchScript",)),
+        (prints, ("aten::str in TorchScript",)),
+        (script(Calls()), ("prim::tolist in TorchScript",)),
+        (lambda x: honest(x, x), ()),
+    ],
+    ids=["tolist", "to", "str", "module", "honest"],
+)
+def test_what_a_script_reads_by_itself_is_named(gpu: SimulatedCuda, run: Read, names: Any) -> None:
+    """It is not counted, so the measurement says what was not."""
+    x = torch.ones(4, device="cuda")
+    with gpu.measure() as counted:
+        run(x)
+    assert names == counted.unknown
+
+
+def test_the_same_script_on_the_host_is_not(gpu: SimulatedCuda) -> None:
+    """There is nothing to wait for."""
+    with gpu.measure() as counted:
+        lists(torch.ones(4))
+    assert () == counted.unknown
+
+
+_fake: Any = torch._C._parse_dispatch_key("Fake")
+_native: Any = torch._C
+_item: Any = torch.ops.aten._local_scalar_dense.default
+_all_keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+
+
+def past(x: torch.Tensor) -> float:
+    """Read a value with the key of the simulation switched off."""
+    torch._C._dispatch_tls_set_dispatch_key_excluded(_fake, True)
+    try:
+        return x.item()
+    finally:
+        torch._C._dispatch_tls_set_dispatch_key_excluded(_fake, False)
+
+
+def within(guard: Any, x: torch.Tensor) -> float:
+    """Read a value in a block."""
+    with guard:
+        return x.item()
+
+
+class Holds(torch.nn.Module):
+    """A module with a tensor."""
+
+    def __init__(self, x: torch.Tensor) -> None:
+        super().__init__()
+        self.register_buffer("x", x)
+
+
+WAYS_PAST: dict[str, Read] = {
+    "_ExcludeDispatchKeyGuard.__init__": lambda x: within(
+        torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(_fake)), x
+    ),
+    "_DispatchOperatorHandle.redispatch_boxed": partial(_item.redispatch, _all_keys),
+    "_SafeKernelFunction.call_boxed": lambda x: torch.library.get_kernel(_item, "CPU").call_boxed(
+        _all_keys, x
+    ),
+    "_jit_interpret_graph": lambda x: _native._jit_interpret_graph(lists.graph, (x,)),
+    "PyTorchFileWriter.write_record": lambda x: torch._C.PyTorchFileWriter(io.BytesIO()).write_record(
+        "x", x.untyped_storage(), 4
+    ),
+    "ScriptModule.save_to_buffer": lambda x: script(Holds(x))._c.save_to_buffer(),
+    "_pickle_save": torch._C._pickle_save,
+    "_dispatch_tls_set_dispatch_key_excluded": past,
+}
+
+
+@pytest.mark.parametrize("name", WAYS_PAST)
+def test_a_way_past_the_device_is_named(gpu: SimulatedCuda, name: str) -> None:
+    """What runs there is not seen, so that its cost is unknown."""
+    x = torch.ones(1, device="cuda")
+    with gpu.measure() as counted:
+        WAYS_PAST[name](x)
+    assert (f"torch._C.{name}",) == counted.unknown
+
+
+def test_addresses_on_a_device_compare_as_they_should(gpu: SimulatedCuda) -> None:
+    """Of one memory they are equal, of two they differ, and distances are bytes; nothing is marked."""
+    x, y = torch.ones(4, device="cuda"), torch.ones(4, device="cuda")
+    with gpu.measure() as counted:
+        assert x.data_ptr() == x.view(2, 2).data_ptr() == x.untyped_storage().data_ptr() != y.data_ptr()
+        assert 4 == x[1:].data_ptr() - x.data_ptr()
+    assert (0, ()) == (counted.d2h, counted.unknown)
+
+
+def test_memory_of_a_device_cannot_be_read_by_its_address() -> None:
+    """As on a real one: the process ends. The address of host memory is its own."""
+    code = """
+        import ctypes, faulthandler, torch
+        address = torch.Tensor.data_ptr
+        import simcuda
+        faulthandler.disable()
+        with simcuda.device():
+            x = torch.ones(4, device="cuda")
+            copy = x.cpu()
+            assert 1.0 == ctypes.c_float.from_address(address(copy)).value
+            ctypes.c_float.from_address(address(x)).value
+    """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False, capture_output=True)
+    assert (-signal.SIGSEGV, b"") == (ended.returncode, ended.stderr)
+
+
+def test_where_devices_begin_is_drawn() -> None:
+    """Each process has another place, so that code cannot subtract it."""
+    code = "from simcuda.torch_api.tensor_api import DEVICE_ADDRESSES; print(DEVICE_ADDRESSES)"
+    drawn = {subprocess.check_output([sys.executable, "-c", code]) for _ in range(2)}
+    assert 2 == len(drawn)
+
+
+def take_all(gpu: SimulatedCuda, give: Callable[[Callable[[], None]], object]) -> tuple[int, int]:
+    """The waits and copies to the host that are counted when ``give`` lets another thread read a tensor."""
+    x, done = torch.ones(4, device="cuda"), threading.Event()
+
+    def read() -> None:
+        x.tolist()
+        done.set()
+
+    with gpu.measure() as counted:
+        give(read)
+        assert done.wait(10)
+    assert () == counted.unknown
+    return counted.syncs, counted.d2h
+
+
+def test_a_start_of_threads_that_is_bound_early_is_followed(gpu: SimulatedCuda) -> None:
+    """One wait and one copy, in a thread without an object."""
+    assert (1, 1) == take_all(gpu, partial(_start_early, args=()))
+
+
+def _start_early(function: Callable[[], None], args: Any, start: Any = _thread.start_new_thread) -> None:
+    start(function, args)
+
+
+FOLLOWED = """
+    from concurrent.futures import ThreadPoolExecutor
+    from multiprocessing.pool import ThreadPool
+    import _thread, queue, threading, torch
+    from simcuda.torch_api.concurrency import follow_threads
+    {first}
+    given, taken = queue.Queue(), queue.Queue()
+    def work():
+        while True:
+            taken.put(given.get()())
+    threading.Thread(target=work, daemon=True).start()
+    _thread.start_new_thread(work, ())
+    pool, executor = ThreadPool(1), ThreadPoolExecutor(1)
+    executor.submit(int).result()
+    import simcuda
+    with simcuda.device() as gpu:
+        x = torch.ones(4, device="cuda")
+        with gpu.measure() as counted:
+            for _ in range(50):
+                given.put(x.tolist), taken.get()
+            pool.apply(x.tolist)
+            executor.submit(x.tolist).result()
+        with gpu.measure() as idle:
+            x.tolist()
+    print(counted.syncs, counted.d2h, counted.unknown, idle.syncs, idle.unknown)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        # 50 reads in plain threads, one in each pool.
+        ("follow_threads()", "52 52 () 1 ()"),
+        # Not followed: that of the executor alone is counted, and the rest is said.
+        ("", "1 1 ('a thread that was there before and ran',) 1 ()"),
+    ],
+    ids=["followed", "not followed"],
+)
+def test_threads_that_were_there_before_are_followed_or_named(first: str, expected: str) -> None:
+    """Those that are idle are not."""
+    code = textwrap.dedent(FOLLOWED).format(first=first)
+    ended = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert expected == ended.stdout.strip(), ended.stderr
+
+
+WORK = """
+import time
+def work(started, stop):
+    started.set()
+    while not stop.is_set():
+        time.sleep(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "unknown"),
+    [("execnet.gateway_base", ()), ("other", ("a thread that was there before and ran",))],
+)
+def test_the_thread_of_a_test_runner_is_no_doubt(module: str, unknown: tuple[str, ...]) -> None:
+    """A worker of pytest-xdist has a thread that hears of the next test, and does nothing else."""
+    own: dict[str, Any] = {"__name__": module}
+    exec(WORK, own)  # noqa: S102 - the module that it says it is decides
+    started, stop = threading.Event(), threading.Event()
+    _thread.start_new_thread(own["work"], (started, stop))
+    started.wait()
+    with simcuda.device() as gpu, gpu.measure() as counted:
+        # Long enough for the other thread to get its turn.
+        time.sleep(0.05)
+    stop.set()
+    assert unknown == counted.unknown
+
+
+def test_a_python_with_other_objects_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then only names are replaced, and the measurement says so."""
+    monkeypatch.setattr(patches, "CAN_REDIRECT", False)
+    monkeypatch.setattr(simulation, "CAN_REDIRECT", False)
+    with simcuda.device() as gpu, gpu.measure() as counted:
+        torch.ones(4, device="cuda").tolist()
+    assert (1, ("functions bound before the device was opened",)) == (counted.syncs, counted.unknown)
+
+
+def test_a_call_of_scripts_that_is_written_in_python_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As torch's own tests replace it."""
+    kind: Any = torch._C.ScriptFunction
+    original = kind.__call__
+
+    def call(self: Any, *args: Any) -> Any:
+        return original(self, *args)
+
+    monkeypatch.setattr(kind, "__call__", call)
+    with simcuda.device() as gpu, gpu.measure() as counted:
+        lists(torch.ones(4, device="cuda"))
+    assert ("prim::tolist in TorchScript",) == counted.unknown

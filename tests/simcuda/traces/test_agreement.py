@@ -1,0 +1,286 @@
+"""Recorded calls beside their replay; the calls are written here, as the reader would hand them over."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.simcuda.real.events import kernel, memcpy, operation, runtime
+
+import simcuda
+from simcuda.torch_api.shapes_only import shapes_only
+from simcuda.traces import report
+from simcuda.traces.agreement import LEAST, Finding, TraceAgreement, agreement_with, nearest_profile, same
+from simcuda.traces.arguments import ways_to_call
+from simcuda.traces.call import Argument, RecordedCall, RecordedCopy, RecordedCost, RecordedTensor, Trace
+from simcuda.traces.kineto import read
+from simcuda.traces.replay import replay, warm_up
+
+OWN = "void at::native::vectorized_elementwise_kernel<4>(int)"
+TRACES = Path(__file__).resolve().parents[4] / "shared" / "traces"
+CUTLASS = "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm>(int)"
+
+
+def tensor(*shape: int, dtype: str = "float", strides: tuple[int, ...] | None = None) -> RecordedTensor:
+    """A recorded tensor; without strides, as in older traces."""
+    return RecordedTensor(shape, dtype, strides)
+
+
+def compared(
+    op: str, *arguments: Argument, inner: tuple[str, ...] = (), scalars: bool = False, **cost: Any
+) -> dict[str, Finding]:
+    """What a trace of this one call shows, by metric."""
+    call = RecordedCall(f"aten::{op}", arguments, RecordedCost(**cost), 0.0, 1.0, "1 1", inner)
+    return {finding.metric: finding for finding in agreed(call, scalars=scalars).findings}
+
+
+def agreed(*calls: RecordedCall, scalars: bool = False) -> TraceAgreement:
+    """The agreement with a trace of these calls."""
+    trace = Trace(
+        path="t.json",
+        devices=("NVIDIA H100",),
+        cuda="12.4",
+        has_shapes=True,
+        has_strides=True,
+        has_scalars=scalars,
+        has_memory=False,
+        has_stacks=False,
+        has_lines=False,
+        calls=calls,
+    )
+    return agreement_with(trace)
+
+
+def test_an_equal_count_is_confirmed_as_often_as_recorded() -> None:
+    """Three equal additions of one kernel each are one distinct call, confirmed three times."""
+    call = RecordedCall(
+        "aten::add", (tensor(4, 3), tensor(4, 3), None), RecordedCost((OWN,)), 0.0, 1.0, "1 1"
+    )
+    found = agreed(call, replace(call, start=5.0), replace(call, start=9.0))
+    (launches,) = [finding for finding in found.findings if finding.metric == "launches"]
+    assert ("confirmed", 3, False) == (launches.verdict, launches.count, launches.is_zero)
+    assert {("aten::add", call.arguments): 3} == found.replayed
+
+
+def test_another_count_is_refuted_with_both_numbers_and_the_kernels() -> None:
+    """An addition launches one kernel: a recording of two of ATen's refutes it."""
+    launches = compared("add", tensor(4, 3), tensor(4, 3), None, kernels=(OWN, OWN))["launches"]
+    assert ("refuted", 2, (1,)) == (launches.verdict, launches.recorded, launches.simulated)
+    assert (OWN, OWN) == launches.kernels
+
+
+def test_a_product_is_the_librarys_choice() -> None:
+    """Two kernels of cuBLAS where the simulation has one decide nothing; what is marked is told."""
+    launches = compared("mm", tensor(8, 8), tensor(8, 8), kernels=(CUTLASS, CUTLASS))["launches"]
+    assert ("library", "marked: aten.mm.default") == (launches.verdict, launches.why)
+    assert not launches.agrees
+
+
+def test_a_librarys_kernel_without_a_mark_is_told() -> None:
+    """A kernel that is not ATen's, in an op that the simulation does not mark, is named."""
+    launches = compared("relu", tensor(8), kernels=("triton_relu",))["launches"]
+    assert ("library", "not marked: triton_relu") == (launches.verdict, launches.why)
+
+
+def test_a_call_that_did_nothing_may_have_had_host_tensors() -> None:
+    """On the host an addition calls nothing of CUDA, as recorded; on the device it would launch."""
+    launches = compared("add", tensor(4), tensor(4), None)["launches"]
+    assert "host" == launches.verdict
+    assert "tensors of the host" in launches.why
+
+
+def test_a_view_that_did_nothing_is_confirmed() -> None:
+    """A transposition costs nothing wherever its tensor is."""
+    found = compared("t", tensor(4, 2))
+    assert {"confirmed"} == {finding.verdict for finding in found.values()}
+    assert all(finding.is_zero for finding in found.values())
+
+
+def test_what_depends_on_strides_that_were_not_recorded_is_open() -> None:
+    """``contiguous`` launches one kernel or none, by the strides; three are refuted whatever they are."""
+    launches = compared("contiguous", tensor(4, 3), None, kernels=(OWN,))["launches"]
+    assert ("open", "depends on strides") == (launches.verdict, launches.why)
+    launches = compared("contiguous", tensor(4, 3), None, kernels=(OWN,) * 3)["launches"]
+    assert ("refuted", {0, 1}) == (launches.verdict, set(launches.simulated))
+
+
+def test_recorded_strides_decide() -> None:
+    """A transposed tensor is copied by one kernel, a dense one is left alone."""
+    transposed = tensor(4, 3, strides=(1, 4))
+    assert "confirmed" == compared("contiguous", transposed, "0", kernels=(OWN,))["launches"].verdict
+    dense = tensor(4, 3, strides=(3, 1))
+    assert "refuted" == compared("contiguous", dense, "0", kernels=(OWN,))["launches"].verdict
+
+
+def test_reading_a_value_is_decided() -> None:
+    """``item`` copies the 4 bytes of a float and waits once; nothing about it was inferred."""
+    copies = (RecordedCopy("d2h", 4, pageable=False),)
+    found = compared("item", tensor(), copies=copies, stream_syncs=1)
+    assert {"confirmed"} == {found[metric].verdict for metric in ("copies", "bytes", "waits")}
+    assert "refuted" == compared("item", tensor(), copies=copies)["waits"].verdict
+
+
+def test_a_wait_whose_non_blocking_was_not_recorded_is_circular() -> None:
+    """That a copy came from the host is read out of the trace, and so would be whether it blocks."""
+    copies = (RecordedCopy("h2d", 24, pageable=True),)
+    found = compared("to", tensor(3, dtype="long"), *[None] * 5, copies=copies, stream_syncs=1)
+    assert ("circular", "circular") == (found["copies"].verdict, found["waits"].verdict)
+    # 3 elements of 8 bytes.
+    assert (("h2d", 24),) in found["bytes"].simulated
+
+
+def test_a_recorded_non_blocking_decides_the_wait() -> None:
+    """``copy_`` that may not block waits for its copy of 3 x 8 bytes."""
+    copies = (RecordedCopy("h2d", 24, pageable=True),)
+    both = tensor(3, dtype="long", strides=(1,))
+    found = compared("copy_", both, both, "False", scalars=True, copies=copies, stream_syncs=1)
+    assert ("confirmed", "confirmed") == (found["bytes"].verdict, found["waits"].verdict)
+    found = compared("copy_", both, both, "True", scalars=True, copies=copies, stream_syncs=1)
+    assert "refuted" == found["waits"].verdict
+
+
+def test_blocks_are_compared_as_the_allocator_rounds_them() -> None:
+    """100 floats are 400 bytes, in a block of 512; a block of 1024 was for something else."""
+    floats = tensor(100, strides=(1,))
+    found = compared("neg", floats, kernels=(OWN,), allocations=(512,))
+    assert ("confirmed", "confirmed") == (found["allocations"].verdict, found["allocated_bytes"].verdict)
+    assert (
+        "refuted" == compared("neg", floats, kernels=(OWN,), allocations=(1024,))["allocated_bytes"].verdict
+    )
+    # A request above 1 MiB may get a block that is larger by up to 1 MiB, and is not split.
+    assert same("allocated_bytes", (3 << 20,), (2 << 20,))
+    assert not same("allocated_bytes", ((3 << 20) + 512,), (2 << 20,))
+
+
+def test_an_older_pytorch_is_named_with_its_sources() -> None:
+    """The loss was made of more operations before; the inner op shows it, the number alone does not."""
+    arguments = tensor(4), tensor(4), None, None, None
+    name = "binary_cross_entropy_with_logits"
+    older = compared(name, *arguments, inner=("aten::neg", "aten::clamp_min_"), kernels=(OWN,) * 14)
+    assert ("changed since", True) == (older["launches"].verdict, "Loss.cpp" in older["launches"].why)
+    assert "refuted" == compared(name, *arguments, kernels=(OWN,) * 14)["launches"].verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "why"),
+    [
+        ("cat", (None, "0"), "the tensors of a list were not recorded"),
+        ("add", None, "shapes were not recorded"),
+        ("no_such_op", (tensor(2),), "no overload in torch"),
+        ("relu", (RecordedTensor((1 << 40,), "float", (1,)),), "take more than 4 GiB"),
+        ("relu", (RecordedTensor((2,), "c10::New", (1,)),), "c10::New"),
+    ],
+)
+def test_what_cannot_be_replayed_is_listed_with_its_reason(name: str, arguments: Any, why: str) -> None:
+    """Nothing that a trace holds is left out in silence."""
+    found = agreed(RecordedCall(f"aten::{name}", arguments, RecordedCost(), 0.0, 1.0, "1 1"))
+    ((_, _, reason),) = found.not_replayable
+    assert why in reason
+    assert not found.replayed
+
+
+def test_indices_are_valid_values() -> None:
+    """Every integer drawn is below the smallest size, so that a table of 3 rows can be looked up."""
+    rows = tensor(3, 8, strides=(8, 1)), tensor(50, dtype="long", strides=(1,))
+    found = compared("embedding", *rows, "-1", "False", "False", scalars=True, kernels=(OWN,))
+    assert "confirmed" == found["launches"].verdict
+
+
+def test_statistics_in_another_type_are_confirmed() -> None:
+    """A normalisation of 141 rows in bfloat16 keeps mean and deviation in 32 bits: 564 bytes in 1024 each."""
+    rows, weight = (
+        tensor(*shape, dtype="c10::BFloat16", strides=(*shape[1:], 1)) for shape in ((141, 512), (512,))
+    )
+    arguments = rows, "[512]", weight, weight, "1e-12", "True"
+    # 141 x 512 elements of 2 bytes are 144384, a multiple of 512.
+    blocks = (144384, 1024, 1024)
+    found = compared("layer_norm", *arguments, scalars=True, kernels=(OWN,), allocations=blocks)
+    assert "confirmed" == found["allocated_bytes"].verdict
+
+
+def test_a_number_keeps_its_kind() -> None:
+    """Traces show ``x * 2.0`` as a tensor of doubles without dimensions; the result stays a float."""
+    doubled = tensor(256, strides=(1,)), tensor(dtype="double", strides=())
+    found = compared("mul", *doubled, kernels=(OWN,), allocations=(1024,))
+    # 256 x 4 bytes fill 2 x 512; as doubles they would take 2048.
+    assert "confirmed" == found["allocated_bytes"].verdict
+
+
+def test_not_computing_costs_the_same() -> None:
+    """Large elementwise operations and products leave memory as it is, and cost what they cost computed."""
+    arguments = tensor(100, 100, strides=(100, 1)), tensor(100, 100, strides=(100, 1))
+    with simcuda.device() as gpu:
+        warm_up()
+        (way,) = ways_to_call("aten::mm", arguments)
+        without = replay(gpu, "aten::mm", way)
+        ones, other = torch.ones(2, 100, 100, device="cuda")
+        with gpu.measure() as cost:
+            torch.mm(ones, other)
+        assert (cost.launches, [cost.largest_allocation]) == (without.launches, [*without.allocations])
+        with shapes_only():
+            ones.mul_(3)
+            assert (100, 100) == (ones @ other).shape
+        assert 1.0 == ones[0, 0].item()
+
+
+@pytest.mark.parametrize(
+    ("gpu", "cuda", "profile"),
+    [
+        ("NVIDIA A100-SXM4-80GB", "11.8", "a100-cuda12"),
+        ("Tesla V100-DGXS-32GB", "", "a100-cuda12"),
+        ("NVIDIA H100 80GB HBM3", "12.4", "h200-cuda12"),
+        ("NVIDIA B300 SXM6 AC", "13.1", "h200-cuda13"),
+    ],
+)
+def test_the_nearest_profile(gpu: str, cuda: str, profile: str) -> None:
+    """By generation, then by the CUDA version, on which multi-tensor kernels depend."""
+    assert profile == nearest_profile(replace(agreed().trace, devices=(gpu,), cuda=cuda))
+
+
+def test_the_command_prints_a_table_and_json(tmp_path: Path) -> None:
+    """A trace of one read: 100 % of what is decided, exit code 0; a refuted one falls short with 1."""
+    item, add = operation("aten::item", 100, 1), operation("aten::add", 300, 2)
+    item["args"] |= {"Input Dims": [[]], "Input type": ["float"]}
+    add["args"] |= {"Input Dims": [[4], [4], []], "Input type": ["float", "float", ""]}
+    reads = [
+        item | {"dur": 100},
+        runtime("cudaMemcpyAsync", 120, 12, op=1),
+        memcpy("Memcpy DtoH (Device -> Pinned)", 123, 12, 4),
+        runtime("cudaStreamSynchronize", 130, 13, op=1),
+    ]
+    launches = [runtime("cudaLaunchKernel", ts, ts, op=2) for ts in (310, 320)]
+    kernels = [kernel(ts + 3, ts) | {"name": OWN} for ts in (310, 320)]
+    good = {"schemaVersion": 1, "traceEvents": reads}
+    bad = {"schemaVersion": 1, "traceEvents": [*reads, add | {"dur": 100}, *launches, *kernels]}
+    for name, trace, code in (("good", good, 0), ("bad", bad, 1)):
+        (tmp_path / name).write_text(json.dumps(trace))
+        command = [sys.executable, "-m", "simcuda.agree", "--trace", str(tmp_path / name)]
+        text = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert code == text.returncode, text.stderr
+        assert ("refuted (" in text.stdout) == bool(code)
+        data = subprocess.run([*command, "--format", "json"], capture_output=True, text=True, check=False)
+        parsed = json.loads(data.stdout)
+        assert (1, "trace-agreement") == (parsed["schema_version"], parsed["kind"])
+    assert "waits" in text.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not TRACES.is_dir(), reason="the recordings are not there")
+def test_the_simulation_agrees_with_real_gpus() -> None:
+    """Of eight recordings at least 800 distinct calls of 70 ops are replayed, and the decided ones agree."""
+    found = [agreement_with(read(path)) for path in sorted(TRACES.glob("*.json.gz"))]
+    assert 800 <= sum(len(each.replayed) for each in found)
+    assert 70 <= len({op for each in found for op, _ in each.replayed})
+    findings = [finding for each in found for finding in each.findings]
+    for metric, least in LEAST.items():
+        decided = [f for f in findings if f.metric == metric and f.verdict in ("confirmed", "refuted")]
+        share = sum(f.count for f in decided if f.verdict == "confirmed") / sum(f.count for f in decided)
+        refuted = [f"{f.op}({report.shown(f.arguments)})" for f in decided if f.verdict == "refuted"]
+        assert least <= share, (metric, refuted)
+    assert not report.falls_short(found)
