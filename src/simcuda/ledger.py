@@ -68,6 +68,11 @@ class Ledger:
         self._opened_at: dict[int, dict[str, int]] = {}
         self._known_line: tuple[int, tuple[str, int, str]] | None = None
 
+    @property
+    def is_counting(self) -> bool:
+        """Whether a measurement is under way."""
+        return bool(self._open)
+
     def open(self) -> Measurement:
         """Start a measurement; several may be active."""
         measurement = Measurement(_usage=self._usage, _entry=self._usage())
