@@ -81,8 +81,11 @@ def _simulate_session(config: pytest.Config, options: Any) -> None:
     if active is None:
         stack = ExitStack()
         config.add_cleanup(stack.close)
-        opened = simulation.session(int(options.simcuda), _profile(options.simcuda_profile))
-        active = stack.enter_context(opened)
+        try:
+            profile = _profile(options.simcuda_profile)
+        except pytest.exit.Exception as error:
+            raise pytest.UsageError(error.msg) from None
+        active = stack.enter_context(simulation.session(int(options.simcuda), profile))
     summary = session.Summary(repr(active).strip("<>"), config.rootpath)
     tests = SimulatedSession(session.Session(active, config.rootpath), summary, report)
     config.pluginmanager.register(tests, "simcuda_session")
@@ -130,8 +133,10 @@ class SimulatedSession:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add a phase of a test, of this process or another."""
+        is_expected = report.skipped and hasattr(report, "wasxfail")
+        outcome = "xfailed" if is_expected else report.outcome
         # A process that crashed has no record.
-        self._summary.add(report.nodeid, report.when or "", report.outcome, getattr(report, "simcuda", {}))
+        self._summary.add(report.nodeid, report.when or "", outcome, getattr(report, "simcuda", {}))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Add a file that could not be collected."""

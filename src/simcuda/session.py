@@ -5,6 +5,7 @@ Each phase of a test has a measurement of its own, so that what is kept is bound
 
 from __future__ import annotations
 
+import gc
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -33,6 +34,9 @@ INSTALLED = ("installed packages", 0, "")
 
 MOST_ROWS = 10
 
+COLLECTIONS = 2
+"""After how many tests the garbage collector looks for what is left on a device, once it was used."""
+
 
 @dataclass
 class Session:
@@ -46,22 +50,28 @@ class Session:
     gpu: SimulatedCuda
     root: Path
     _cost: Measurement | None = field(default=None, init=False)
+    _tests_since_use: int = field(default=0, init=False)
 
     def begin(self) -> None:
         """Begin a test: measure from here on, and watch operations only once the test uses a device."""
-        machine = self.gpu._machine
+        ledger = self.gpu._machine.ledger
         self._end()
+        # Cycles, as of an error and its traceback, keep tensors that nobody can use any more. At first they
+        # are young; what pytest holds of a failure, until the next test runs, is old by then.
+        if self._tests_since_use < COLLECTIONS and self._has_tensors():
+            gc.collect(1 if self._tests_since_use == 0 else 2)
+        self._tests_since_use += 1
         is_in_use = (
             # Watched by a simulation around the session, or counted by the code of a fixture.
             not self.gpu.is_session
-            or machine.ledger.is_counting
+            or ledger.is_counting
             # A default device, or one that a context gives.
             or torch._C._len_torch_function_stack() > 0
-            or any(tag.device != HOST or tag.pinned for tag in list(machine.storages.tags.values()))
+            or self._has_tensors()
         )
         if not is_in_use:
             dispatch_key.sleep()
-        self._cost = machine.ledger.open()
+        self._cost = ledger.open()
 
     def take(self) -> dict[str, Any]:
         """What was done since ``begin`` or the last ``take``, as plain data; measuring goes on.
@@ -75,8 +85,11 @@ class Session:
         for site in cost.sites:
             if site.what in (*WAITS, "drains"):
                 (drains if site.what == "drains" else waits)[self._place(site)] += site.count
+        is_used = bool(cost.launches or any(site.what in USES for site in cost.sites))
+        if is_used:
+            self._tests_since_use = 0
         return {
-            "used": bool(cost.launches or any(site.what in USES for site in cost.sites)),
+            "used": is_used,
             "waits": [[*where, count, drains[where]] for where, count in waits.items()],
         }
 
@@ -86,6 +99,11 @@ class Session:
             return Measurement()
         self.gpu._machine.ledger.close(cost)
         return cost
+
+    def _has_tensors(self) -> bool:
+        """Whether any are on a device, or pinned for one."""
+        tags = list(self.gpu._machine.storages.tags.values())
+        return any(tag.device != HOST or tag.pinned for tag in tags)
 
     def _place(self, site: Site) -> tuple[str, int, str]:
         """File in the repository, line and function."""

@@ -23,7 +23,6 @@ from simcuda.torch_api.patches import Patches, as_method
 FACTORIES: tuple[tuple[Any, str], ...] = (
     *((torch, name) for name in ("from_file", "empty_quantized", "_efficientzerotensor")),
     *((torch.fft, name) for name in ("fftfreq", "rfftfreq")),
-    (torch.nested, "nested_tensor"),
 )
 """Functions that take a device, and no number for it."""
 
