@@ -403,7 +403,7 @@ def test_evidence_is_of_the_claims_that_were_checked(
     (document,) = repository.load().documents
 
     def edit(_: object) -> None:
-        # Told of each variant. Only the ticket: code that is written again while a worker reads it would have changed.
+        # Told of each variant. Code that is written again while a worker reads it would count as changed.
         file = repository.root / document.path
         if edited is None:
             file.unlink(missing_ok=True)
