@@ -13,12 +13,8 @@ import torch
 from tests.simcuda.real.events import kernel, memcpy, operation, runtime
 
 import simcuda
-<<<<<<< HEAD
-from simcuda.torch_api.shapes_only import LARGE, shapes_only
-=======
 from simcuda import agree
-from simcuda.torch_api.shapes_only import shapes_only
->>>>>>> main
+from simcuda.torch_api.shapes_only import LARGE, shapes_only
 from simcuda.traces import report
 from simcuda.traces.agreement import LEAST, Finding, TraceAgreement, agreement_with, nearest_profile, same
 from simcuda.traces.arguments import ways_to_call
