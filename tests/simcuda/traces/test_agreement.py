@@ -13,8 +13,12 @@ import torch
 from tests.simcuda.real.events import kernel, memcpy, operation, runtime
 
 import simcuda
+<<<<<<< HEAD
+from simcuda.torch_api.shapes_only import LARGE, shapes_only
+=======
 from simcuda import agree
 from simcuda.torch_api.shapes_only import shapes_only
+>>>>>>> main
 from simcuda.traces import report
 from simcuda.traces.agreement import LEAST, Finding, TraceAgreement, agreement_with, nearest_profile, same
 from simcuda.traces.arguments import ways_to_call
@@ -228,6 +232,14 @@ def test_not_computing_costs_the_same() -> None:
             ones.mul_(3)
             assert (100, 100) == (ones @ other).shape
         assert 1.0 == ones[0, 0].item()
+
+
+def test_large_integers_have_a_value_where_they_are_read() -> None:
+    """An index of more than a million elements is made without a value, and is 1 once something is chosen."""
+    with simcuda.device(), shapes_only():
+        index = torch.empty(LARGE + 1, dtype=torch.int64, device="cuda")
+        assert (LARGE + 1, 1) == torch.zeros(2, 1, device="cuda")[index].shape
+        assert {1} == {*index[::1000].tolist()}
 
 
 @pytest.mark.parametrize(
