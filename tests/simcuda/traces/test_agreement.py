@@ -302,7 +302,9 @@ def test_what_a_trace_confirms_is_saved_by_operation_of_the_simulation() -> None
     }
 
 
-def test_a_trace_is_added_once_to_a_file_of_confirmations(tmp_path: Path) -> None:
+def test_a_trace_is_added_once_to_a_file_of_confirmations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By its digest: the same trace takes its own place, another one comes beside it."""
     saved = tmp_path / "saved.json"
     for name in ("a", "b", "a"):
@@ -311,16 +313,9 @@ def test_a_trace_is_added_once_to_a_file_of_confirmations(tmp_path: Path) -> Non
         launch = [runtime("cudaLaunchKernel", 110, 110, op=1), kernel(113, 110) | {"name": OWN}]
         trace = {"schemaVersion": 1, "name": name, "traceEvents": [event, *launch]}
         (tmp_path / name).write_text(json.dumps(trace))
-        command = [
-            sys.executable,
-            "-m",
-            "simcuda.agree",
-            "--trace",
-            str(tmp_path / name),
-            "--save",
-            str(saved),
-        ]
-        subprocess.run(command, capture_output=True, check=True)
+        command = ["simcuda.agree", "--trace", str(tmp_path / name), "--save", str(saved)]
+        monkeypatch.setattr(sys, "argv", command)
+        assert 0 == agree.main()
     traces = json.loads(saved.read_text())["traces"].values()
     assert ["a", "b"] == sorted(each["file"] for each in traces)
     assert [[1], [0, 1], [0, 1], [0, 1], [], []] == next(iter(traces))["operations"]["aten.sin"]
