@@ -198,7 +198,7 @@ def _choose(wanted: Mapping[str, Any], config: pytest.Config) -> tuple[str, Abst
     # A simulation that pytest runs within, as when a test is probed, counts this test too.
     if active := simulation.active():
         asked = (wanted.get("devices", 1), wanted.get("profile"), wanted.get("capacity"))
-        if active.is_session and (unfit := simulation.why_not_in_session(*asked)):
+        if unfit := simulation.why_not_in_session(*asked):
             pytest.skip(unfit)
         return f"{active.profile.name}, simulated around this test", nullcontext(active)
     mode, count = config.getoption("simcuda_real"), wanted.get("devices", 1)

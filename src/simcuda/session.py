@@ -63,7 +63,7 @@ class Session:
         self._tests_since_use += 1
         is_in_use = (
             # Watched by a simulation around the session, or counted by the code of a fixture.
-            not self.gpu.is_session
+            not self.gpu._is_session
             or ledger.is_counting
             # A default device, or one that a context gives.
             or torch._C._len_torch_function_stack() > 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -13,11 +13,18 @@ import torch.utils._device
 
 from simcuda.device import dispatch_key
 from simcuda.device.machine import Machine
+from simcuda.ledger import is_noting_operations
 from simcuda.measurement import Measurement
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
 from simcuda.torch_api import refusals, scripts, waking
 from simcuda.torch_api.autocast import Autocast
-from simcuda.torch_api.concurrency import IDLE_SECONDS, Threads, busy_seconds, refused_in_children
+from simcuda.torch_api.concurrency import (
+    IDLE_SECONDS,
+    Threads,
+    busy_seconds,
+    follow_threads,
+    refused_in_children,
+)
 from simcuda.torch_api.cuda_api import CudaApi
 from simcuda.torch_api.device_branches import DeviceBranches
 from simcuda.torch_api.dispatch import Dispatcher
@@ -34,14 +41,11 @@ _ending_processes: list[bool] = []
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SimulatedCuda:
-    """The simulated machine, as measuring code sees it.
-
-    Attributes:
-        is_session: Whether it lasts for a session of tests: a ``device()`` within it is the same machine.
-    """
+    """The simulated machine, as measuring code sees it."""
 
     _machine: Machine
-    is_session: bool = False
+    # Whether it lasts for a session of tests: a ``device()`` within it is the same machine.
+    _is_session: bool = False
 
     def __repr__(self) -> str:
         return f"<{len(self._machine.devices)} x {self.profile.name}, simulated>"
@@ -106,15 +110,15 @@ def device(
         raise ValueError(f"a simulation needs at least one device, not {count!r}")
     if capacity is not None and (not isinstance(capacity, int) or capacity <= 0):
         raise ValueError(f"capacity: a positive number of bytes is needed, not {capacity!r}")
+    if reason := why_not_in_session(count, profile, capacity):
+        raise RuntimeError(reason)
     if not _active:
         with _opened(count, profile, capacity) as simulated:
             yield simulated
-    elif not _active[0].is_session:
-        raise RuntimeError("simcuda.device() is active already; leave it before entering it again")
-    elif reason := why_not_in_session(count, profile, capacity):
-        raise RuntimeError(reason)
-    else:
+    elif _active[0]._is_session:
         yield _active[0]
+    else:
+        raise RuntimeError("simcuda.device() is active already; leave it before entering it again")
 
 
 @contextmanager
@@ -133,7 +137,9 @@ def session(count: int, profile: str) -> Iterator[SimulatedCuda]:
 
 
 def why_not_in_session(count: int, profile: str | None, capacity: int | None) -> str | None:
-    """Why the devices of the session that is active cannot be these; None if they can."""
+    """Why the devices of the session cannot be these; None if they can, or there is no session."""
+    if not _active or not _active[0]._is_session:
+        return None
     machine = _active[0]._machine
     there = len(machine.devices)
     if count > there:
@@ -157,6 +163,9 @@ def _opened(
     kind = PROFILES[profile]
     machine = Machine(count, kind, kind.memory_bytes if capacity is None else capacity)
     dispatcher = Dispatcher(machine)
+    if is_noting_operations():
+        run: Any = partial(_attributed, machine, dispatcher.run)
+        dispatcher.run = run  # type: ignore[method-assign]  # for this one alone
     patches = Patches()
     threads = Threads(machine, dispatcher)
     # This set is computed once per process: never from replaced functions. Redirected ones have another hash.
@@ -206,6 +215,21 @@ def _opened(
         # Last of all: what was made on the way here is not the user's.
         stack.enter_context(dispatch_key.watched_by(dispatcher))
         yield simulated
+
+
+def _attributed(machine: Machine, run: Callable[..., Any], operation: Any, *how: Any) -> Any:
+    with machine.ledger.attributed_to(f"{operation.namespace}.{operation.__name__}"):
+        return run(operation, *how)
+
+
+def prepare_forks() -> None:
+    """Do once what each forked process would do to the tables of all operators, which they then share.
+
+    Threads that such a process starts before a simulation take part in it, too.
+    """
+    follow_threads()
+    if not torch._C._has_cuda:
+        _say_that_cuda_is_missing()
 
 
 @cache
