@@ -71,8 +71,8 @@ def _simulate_session(config: pytest.Config, options: Any) -> None:
     if options.simcuda_real == "always":
         raise pytest.UsageError("--simcuda simulates devices, --simcuda-real=always measures real ones")
     report = options.simcuda_report and Path(options.simcuda_report).absolute()
-    if report and not report.parent.is_dir():
-        raise pytest.UsageError(f"--simcuda-report: there is no folder {report.parent}")
+    if report and (report.is_dir() or not report.parent.is_dir()):
+        raise pytest.UsageError(f"--simcuda-report: {report} is a folder, or in none")
     try:
         from simcuda import session, simulation
     except ModuleNotFoundError as error:
