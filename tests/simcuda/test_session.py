@@ -75,13 +75,8 @@ def made_in_backward() -> torch.Tensor:
     return made[0] + 1
 
 
-def made_by_a_script() -> torch.Tensor:
-    """A tensor whose device no code of Python names when it runs."""
-    return torch.zeros(2, device="cuda")
-
-
 OF_CUDA: Any = torch.cuda
-SCRIPTED: Any = torch.jit.script
+SCRIPT: Any = torch.jit.CompilationUnit("def zeros() -> Tensor: return torch.zeros([2], device='cuda')")
 
 WAYS: dict[str, Callable[[], torch.Tensor]] = {
     "a factory": lambda: torch.ones(2, device="cuda"),
@@ -97,7 +92,7 @@ WAYS: dict[str, Callable[[], torch.Tensor]] = {
     "an operator": lambda: torch.ops.aten.zeros.default([2], device=torch.device("cuda")),
     "a packet of operators": lambda: torch.ops.aten.zeros([2], device="cuda"),
     "pinned memory": lambda: torch.ones(2).pin_memory().cuda(non_blocking=True),
-    "a script": lambda: SCRIPTED(made_by_a_script)(),
+    "a script": SCRIPT.zeros,
     "a saved tensor": loaded,
     "a default device": made_by_default,
     "the block of a device": made_in_context,
