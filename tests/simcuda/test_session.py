@@ -76,7 +76,7 @@ def made_in_backward() -> torch.Tensor:
 
 
 OF_CUDA: Any = torch.cuda
-SCRIPT: Any = torch.jit.CompilationUnit("def zeros() -> Tensor:\n  return torch.zeros([2], device='cuda')")
+SCRIPT: Any = torch.jit.CompilationUnit("def zeros() -> Tensor:\n  return torch.zeros([2], device='cuda')\n")
 
 WAYS: dict[str, Callable[[], torch.Tensor]] = {
     "a factory": lambda: torch.ones(2, device="cuda"),
