@@ -89,6 +89,19 @@ class Ledger:
         if wrong := [what for what, number in counted.items() if getattr(measurement, what) != number]:
             raise ChangedCountsError(f"changes what was counted: {', '.join(sorted(wrong))}")
 
+    def totals(self) -> dict[str, int]:
+        """What was counted so far, by each of ``COUNTED``, while anything was measured."""
+        return self._totals.copy()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Count nothing in this block."""
+        paused, self._open = self._open, []
+        try:
+            yield
+        finally:
+            self._open = paused
+
     def count(self, what: str, amount: int = 1) -> None:
         """Count something and attribute it to the source line that caused it.
 

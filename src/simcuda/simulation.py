@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch.utils._device
@@ -16,6 +16,7 @@ from simcuda.measurement import Measurement
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
 from simcuda.torch_api import refusals, scripts
 from simcuda.torch_api.autocast import Autocast
+from simcuda.torch_api.compiling import COMPILING, Compiler, Compiling
 from simcuda.torch_api.concurrency import IDLE_SECONDS, Threads, busy_seconds, refused_in_children
 from simcuda.torch_api.cuda_api import CudaApi
 from simcuda.torch_api.device_branches import DeviceBranches
@@ -73,7 +74,11 @@ def active() -> SimulatedCuda | None:
 
 @contextmanager
 def device(
-    count: int = 1, *, profile: str = DEFAULT_PROFILE, capacity: int | None = None
+    count: int = 1,
+    *,
+    profile: str = DEFAULT_PROFILE,
+    capacity: int | None = None,
+    compile: Compiling = "eager",  # noqa: A002 - named as what it is about
 ) -> Iterator[SimulatedCuda]:
     """Let the device type ``cuda`` work within this block, on ``count`` simulated devices.
 
@@ -81,6 +86,8 @@ def device(
         count: Number of devices, ``cuda:0`` and on.
         profile: Name of the kind of device, one of ``PROFILES``.
         capacity: Bytes of memory of every device, by default the profile's.
+        compile: ``eager`` runs what ``torch.compile`` would compile as it is, and marks the metrics that
+            compiling changes; ``refuse`` raises an error.
 
     Raises:
         ValueError: There is no such profile, or ``count`` or ``capacity`` is no positive integer.
@@ -92,6 +99,8 @@ def device(
         raise ValueError(f"a simulation needs at least one device, not {count!r}")
     if capacity is not None and (not isinstance(capacity, int) or capacity <= 0):
         raise ValueError(f"capacity: a positive number of bytes is needed, not {capacity!r}")
+    if compile not in COMPILING:
+        raise ValueError(f"compile: {compile!r} is none of {', '.join(COMPILING)}")
     if _active:
         raise RuntimeError("simcuda.device() is active already; leave it before entering it again")
     kind = PROFILES[profile]
@@ -128,11 +137,15 @@ def device(
         refusals.install(patches)
         refusals.doubt_ways_past(machine, patches)
         scripts.install(machine, patches)
+        compiler = Compiler(machine, patches, compile)
+        compiler.install()
         threads.install(patches)
         # From here on nothing is replaced any more, so that other modules' names can follow.
         stack.enter_context(patches.followed())
         stack.enter_context(refused_in_children(dispatcher))
-        stack.enter_context(refusals.torch_imports_outside(patches))
+        stack.enter_context(
+            refusals.torch_imports_outside(patches, partial(refusals.imported, patches), compiler.imported)
+        )
         torch.get_device_module.cache_clear()
         simulated = SimulatedCuda(machine)
         _active.append(simulated)
