@@ -146,7 +146,8 @@ def test_flex_attention_runs_with_gradients(gpu: SimulatedCuda, is_compiled: boo
     host = torch.randn(1, 2, 128, 16)
     expected = host.clone().requires_grad_()
     causal = torch.nn.functional.scaled_dot_product_attention(expected, expected, expected, is_causal=True)
-    causal.sum().backward()
+    total: Any = causal.sum()
+    total.backward()
     query = host.to("cuda").requires_grad_()
     with gpu.measure() as cost:
         result = attend(compiler(flex) if is_compiled else flex, query)
