@@ -119,6 +119,18 @@ class Ledger:
             setattr(m, what, getattr(m, what) + amount)
             m._sites[place] = m._sites.get(place, 0) + amount
 
+    def add(self, counts: Mapping[str, int], sites: Mapping[tuple[str, int, str, str], int]) -> None:
+        """Count what another process has counted: by each of ``COUNTED``, and by lines."""
+        if not self._open:
+            return
+        for what, amount in counts.items():
+            self._totals[what] += amount
+            for m in self._open:
+                setattr(m, what, getattr(m, what) + amount)
+        for m in self._open:
+            for place, amount in sites.items():
+                m._sites[place] = m._sites.get(place, 0) + amount
+
     @contextmanager
     def one_line(self) -> Iterator[None]:
         """Look up the source line once for everything that this thread counts in the block."""

@@ -16,6 +16,7 @@ from simcuda.measurement import Measurement
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
 from simcuda.torch_api import refusals, scripts
 from simcuda.torch_api.autocast import Autocast
+from simcuda.torch_api.children import Children
 from simcuda.torch_api.compiling import COMPILING, Compiler, Compiling
 from simcuda.torch_api.concurrency import IDLE_SECONDS, Threads, busy_seconds, refused_in_children
 from simcuda.torch_api.cuda_api import CudaApi
@@ -33,6 +34,7 @@ class SimulatedCuda:
     """The simulated machine, as measuring code sees it."""
 
     _machine: Machine
+    _children: Children
 
     def __repr__(self) -> str:
         return f"<{len(self._machine.devices)} x {self.profile.name}, simulated>"
@@ -58,6 +60,7 @@ class SimulatedCuda:
         try:
             yield measurement
         finally:
+            self._children.collect()
             if any(after - before.get(thread, 0) > IDLE_SECONDS for thread, after in busy_seconds().items()):
                 ledger.doubt("a thread that was there before and ran")
             ledger.close(measurement)
@@ -140,6 +143,9 @@ def device(
         compiler = Compiler(machine, patches, compile)
         compiler.install()
         threads.install(patches)
+        same = partial(device, count, profile=profile, capacity=capacity, compile=compile)
+        children = Children(machine.ledger, same)
+        children.install(patches)
         # From here on nothing is replaced any more, so that other modules' names can follow.
         stack.enter_context(patches.followed())
         stack.enter_context(refused_in_children(dispatcher))
@@ -147,7 +153,7 @@ def device(
             refusals.torch_imports_outside(patches, partial(refusals.imported, patches), compiler.imported)
         )
         torch.get_device_module.cache_clear()
-        simulated = SimulatedCuda(machine)
+        simulated = SimulatedCuda(machine, children)
         _active.append(simulated)
         stack.callback(_active.clear)
         stack.callback(threads.let_go)
