@@ -18,7 +18,13 @@ from simcuda.torch_api import refusals, scripts
 from simcuda.torch_api.autocast import Autocast
 from simcuda.torch_api.children import Children
 from simcuda.torch_api.compiling import COMPILING, Compiler, Compiling
-from simcuda.torch_api.concurrency import IDLE_SECONDS, Threads, busy_seconds, refused_in_children
+from simcuda.torch_api.concurrency import (
+    IDLE_SECONDS,
+    Threads,
+    busy_seconds,
+    follow_threads,
+    refused_in_children,
+)
 from simcuda.torch_api.cuda_api import CudaApi
 from simcuda.torch_api.device_branches import DeviceBranches
 from simcuda.torch_api.dispatch import Dispatcher
@@ -160,6 +166,16 @@ def device(
         # Last of all: what was made on the way here is not the user's.
         stack.enter_context(dispatch_key.watched_by(dispatcher))
         yield simulated
+
+
+def prepare_forks() -> None:
+    """Do once what each forked process would do to the tables of all operators, which they then share.
+
+    Threads that such a process starts before a simulation take part in it, too.
+    """
+    follow_threads()
+    if not torch._C._has_cuda:
+        _say_that_cuda_is_missing()
 
 
 @cache

@@ -257,7 +257,8 @@ def damages() -> Iterator[Callable[[bytes], bytes]]:
 
         return changed
 
-    for seed in range(300):
+    # A checksum finds them all in the same way.
+    for seed in range(30):
         yield with_changes(random.Random(seed))  # noqa: S311 - chance, not secrecy
 
 

@@ -149,17 +149,6 @@ def located(claim: str, line: int) -> Iterator[None]:
         raise BadDataError(f"claim {claim}: {error.message}", line=line, hint=error.hint) from None
 
 
-def decides_ending(metric: str, value: str, where: Mapping[str, str], at: At, ooms: int) -> bool:
-    """Whether a claim applies to the exception that ended a run at a point: it allows it or is false.
-
-    A growth class does neither, and a claim about ``ooms`` is about running out of memory alone.
-    """
-    # Running out of memory is an exception like others unless the claim counts failed allocations.
-    if metric not in ENDINGS or (metric == "ooms" and not ooms):
-        return False
-    return parse_condition(value).relation != GROWTH and meets(at, parse_conditions(where))
-
-
 def check_counts(
     metric: str,
     value: str,

@@ -108,7 +108,8 @@ def devices_needed(order: dict[str, str]) -> int:
 def imported_files(root: Path) -> tuple[str, ...]:
     """The repository's files that this process has imported, relative to ``root`` and sorted."""
     loaded = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    paths = (Path(name) for name in loaded if name)
+    # There are thousands, and hardly any is the repository's.
+    paths = (Path(name) for name in loaded if name and name.startswith(str(root)))
     return tuple(sorted({path.relative_to(root).as_posix() for path in paths if belongs_to(root, path)}))
 
 

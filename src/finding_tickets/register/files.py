@@ -218,7 +218,7 @@ def pair_sidecars(
     """
     pairs = {
         path: name
-        for path, document_id in (documents if sidecars else ())
+        for path, document_id in documents
         for name in sidecar_names(path, document_id)[::-1]
         if name in sidecars
     }

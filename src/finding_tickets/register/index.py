@@ -198,7 +198,7 @@ def list_rows(
     problems += (problem for file in files for problem in entries[file.path].problems)
     problems += _duplicates(found)
     ids = [(row.path, row.id) for row, _ in found]
-    pairs = pair_sidecars(ids, {file.path for file in sidecars}, problems)
+    pairs = pair_sidecars(ids, {file.path for file in sidecars}, problems) if sidecars else {}
     rows, extras = [], {}
     for row, entry in found:
         beside = IndexEntry()
@@ -214,8 +214,8 @@ def list_rows(
             if any(both := own._replace(claims=own.claims or other.claims)):
                 extras[row.path] = both
     rows.sort(key=lambda row: (natural(row.id), row.path))
-    verdicts = Verdicts(place, config.evidence, index.digests, index.evidence)
-    current = _current(rows, verdicts) if measured else None
+    verdicts = Verdicts(place, config.evidence, index.digests, index.evidence) if measured else None
+    current = _current(rows, verdicts) if verdicts else None
     if met is not None:
         # A sidecar without a ticket is no more than that.
         lone = {file.path for file in sidecars}.difference(pairs.values())
@@ -225,7 +225,7 @@ def list_rows(
     unread = {problem.file for problem in problems if problem.rule == UNREADABLE}
     sound = {path: entry for path, entry in known.kept.items() if path not in unread}
     kept = IndexFile(index.key, sound, index.evidence, index.digests)
-    if measured:
+    if verdicts:
         kept.evidence, kept.digests = verdicts.evidence.kept, verdicts.digests.kept
     if indexed and kept != index:
         # A message may name a file whose name is no text: then nothing is kept.

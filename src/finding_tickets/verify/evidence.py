@@ -158,8 +158,9 @@ def write(evidence: Evidence, root: Path, folder: str) -> Evidence:
     if not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(root)):
         raise OSError(errno.EXDEV, "the link leaves the repository", str(file))
     before = file.read_bytes() if file.is_file() else None
-    with suppress(NoStatementError):
-        evidence = _keep_decided_times(evidence, load(before)) if before else evidence
+    if before and any(claim.metric == SECONDS for claim in evidence.verification.claims):
+        with suppress(NoStatementError):
+            evidence = _keep_decided_times(evidence, load(before))
     content = dump(evidence)
     if content != before:
         file.parent.mkdir(parents=True, exist_ok=True)

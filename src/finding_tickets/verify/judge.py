@@ -16,14 +16,13 @@ from finding_tickets.claims.check import (
     at_text,
     check_counts,
     coverage,
-    decides_ending,
     located,
     meets,
     named_at,
     parse_conditions,
     parse_ratio,
 )
-from finding_tickets.claims.language import ExpressionError, check_variables, parse_condition
+from finding_tickets.claims.language import GROWTH, ExpressionError, check_variables, parse_condition
 from finding_tickets.claims.metrics import COUNTS, ENDINGS
 from finding_tickets.measure.processes.isolation import TaskOutcome
 from finding_tickets.model.ticket import Claim
@@ -89,13 +88,16 @@ def trouble(variant: str, measured: MeasuredTicket, claims: Sequence[Claim]) -> 
     if not result or not result.samples:
         return f"{variant} was not run"
     own = [claim for claim in claims if claim.variant == variant and claim.metric in ENDINGS]
-    for sample in result.samples:
-        ooms = sample.metrics.get("ooms", 0)
+    for sample in (sample for sample in result.samples if sample.error):
         decided = False
-        for claim in own if sample.error else ():
-            with located(claim.id, claim.line):
-                decided = decided or decides_ending(claim.metric, claim.value, claim.at, sample.at, ooms)
-        if sample.error and not decided:
+        for claim in own:
+            # Running out of memory is an exception like others unless the claim counts failed allocations.
+            if claim.metric != "ooms" or sample.metrics.get("ooms"):
+                with located(claim.id, claim.line):
+                    # A claim allows the exception or is false; a growth class is neither.
+                    is_class = parse_condition(claim.value).relation == GROWTH
+                    decided |= not is_class and meets(sample.at, parse_conditions(claim.at))
+        if not decided:
             return f"{named_at(variant, sample.at)}: {sample.error}"
     return (
         f"{variant} uses operations of unknown cost: {', '.join(result.unknown)}" if result.unknown else None

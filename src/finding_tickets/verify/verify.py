@@ -213,7 +213,7 @@ def measure(
     Raises:
         UnreachableError: There is no room for temporary files.
     """
-    if reason := _unfit(isolation, settings):
+    if settings.cell and (reason := _unfit(isolation, settings, settings.cell)):
         for key in list(planned):
             document, todo = planned.pop(key)
             yield key, Verified(document, inconclusive(todo, settings, reason), is_lasting=False)
@@ -322,18 +322,13 @@ def ask_worker(isolation: Isolation, settings: Settings, target: str, payload: A
 
 
 def _visible_gpus(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
-    """The GPUs that real runs may use, one run at a time on each; none for simulated runs."""
-    if settings.meter != "cuda":
-        return ()
+    """The GPUs that real runs may use, one run at a time on each."""
     model = settings.cell.device if settings.cell else None
     return tuple(ask_worker(isolation, settings, VISIBLE, model).value or ())
 
 
-def _unfit(isolation: Isolation, settings: Settings) -> str | None:
-    """Why this is not the cell that is to be measured; None where it is, or where there is no matrix."""
-    cell = settings.cell
-    if cell is None:
-        return None
+def _unfit(isolation: Isolation, settings: Settings, cell: Cell) -> str | None:
+    """Why this is not the cell of a matrix that is to be measured; None where it is."""
     where = cell.interpreter or "the tool's own Python"
     try:
         torch = ask_worker(isolation, settings, TORCH)
@@ -359,7 +354,7 @@ class VerificationRun:
     ) -> None:
         self._planned, self._isolation, self._settings = planned, isolation, settings
         self._folder, self._on_start = folder, on_start
-        self._gpus = _visible_gpus(isolation, settings)
+        self._gpus = _visible_gpus(isolation, settings) if settings.meter == "cuda" else ()
         self._alone: set[str] = set()
         self._outcomes: dict[str, list[TaskOutcome]] = {}
 
@@ -384,7 +379,12 @@ class VerificationRun:
             todo, never_ran = self._planned[key][1], False
             measured: MeasuredTicket | str
             if part == COMPARED:
-                measured = self._with_comparison(key, unfinished.pop(key), outcome)
+                # The results are needed no more.
+                shutil.rmtree(self._results(key), ignore_errors=True)
+                before, made = unfinished.pop(key), answer_of(outcome, AGREEMENTS)
+                measured = f"results cannot be compared: {made}"
+                if not isinstance(made, str):
+                    measured = before.model_copy(update={"agreements": made})
             else:
                 outcomes[key][part] = outcome
                 if None in outcomes[key].values():
@@ -467,16 +467,6 @@ class VerificationRun:
                 task = replace(task, kept=str(folder))
             tasks[key, name] = task
         return tasks
-
-    def _with_comparison(
-        self, key: str, measured: MeasuredTicket, outcome: TaskOutcome
-    ) -> MeasuredTicket | str:
-        """What was measured with what came of comparing the results, which are needed no more."""
-        shutil.rmtree(self._results(key), ignore_errors=True)
-        made = answer_of(outcome, AGREEMENTS)
-        if isinstance(made, str):
-            return f"results cannot be compared: {made}"
-        return measured.model_copy(update={"agreements": made})
 
     def _give_up(self, key: str, error: OSError | RevisionError) -> Verified:
         """What there is to say of a plan that cannot be measured here; that is no evidence."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import torch
 from tests.simcuda.real.events import kernel, memcpy, operation, runtime
 
 import simcuda
+from simcuda import agree
 from simcuda.torch_api.shapes_only import shapes_only
 from simcuda.traces import report
 from simcuda.traces.agreement import LEAST, Finding, TraceAgreement, agreement_with, nearest_profile, same
@@ -243,7 +243,9 @@ def test_the_nearest_profile(gpu: str, cuda: str, profile: str) -> None:
     assert profile == nearest_profile(replace(agreed().trace, devices=(gpu,), cuda=cuda))
 
 
-def test_the_command_prints_a_table_and_json(tmp_path: Path) -> None:
+def test_the_command_prints_a_table_and_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A trace of one read: 100 % of what is decided, exit code 0; a refuted one falls short with 1."""
     item, add = operation("aten::item", 100, 1), operation("aten::add", 300, 2)
     item["args"] |= {"Input Dims": [[]], "Input type": ["float"]}
@@ -260,14 +262,16 @@ def test_the_command_prints_a_table_and_json(tmp_path: Path) -> None:
     bad = {"schemaVersion": 1, "traceEvents": [*reads, add | {"dur": 100}, *launches, *kernels]}
     for name, trace, code in (("good", good, 0), ("bad", bad, 1)):
         (tmp_path / name).write_text(json.dumps(trace))
-        command = [sys.executable, "-m", "simcuda.agree", "--trace", str(tmp_path / name)]
-        text = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert code == text.returncode, text.stderr
-        assert ("refuted (" in text.stdout) == bool(code)
-        data = subprocess.run([*command, "--format", "json"], capture_output=True, text=True, check=False)
-        parsed = json.loads(data.stdout)
+        command = ["simcuda.agree", "--trace", str(tmp_path / name)]
+        monkeypatch.setattr(sys, "argv", command)
+        assert code == agree.main()
+        text = capsys.readouterr().out
+        assert ("refuted (" in text) == bool(code)
+        monkeypatch.setattr(sys, "argv", [*command, "--format", "json"])
+        assert code == agree.main()
+        parsed = json.loads(capsys.readouterr().out)
         assert (1, "trace-agreement") == (parsed["schema_version"], parsed["kind"])
-    assert "waits" in text.stdout
+    assert "waits" in text
 
 
 @pytest.mark.slow

@@ -68,6 +68,8 @@ run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 NO_ROOM = "there is no room for its temporary files"
 # The exit code of a worker that cannot write: EX_IOERR of sysexits.h.
 UNWRITABLE = 74
+# The module that tells what the code that measures holds, if it is loaded.
+GUARD = "finding_tickets.measure.state"
 CHUNK = 1 << 16
 MOST_IN_SANDBOX = 4096
 POLL_SECONDS = 0.005
@@ -100,6 +102,9 @@ def main(most: int, preload: Sequence[str]) -> None:
         with _ending_with_caller(folder):
             for name in preload:
                 import_module(name)
+        # The threads of a worker may outlive what it is doing when they start, and work when it is counted.
+        if simulation := sys.modules.get("simcuda.simulation"):
+            simulation.prepare_forks()
         # Workers do not open these again.
         (Path(folder) / LOADED).write_text(json.dumps([loaded_before(), []]), encoding="ascii")
         # A garbage collection in a fork would write to every page of what is loaded, and so copy it.
@@ -158,7 +163,7 @@ class ForkServer:
         self._running: dict[int, RunningTask] = {}
         self._watched: dict[int, Watch] = {}
         # From before any code of a repository ran, and where none can reach it.
-        self._guard = _guard()
+        self._guard = sys.modules.get(GUARD)
         self._state: dict[str, int] = self._guard.state() if self._guard else {}
 
     def serve(self) -> None:
@@ -195,7 +200,8 @@ class ForkServer:
                 continue
             self._end_tasks(poll)
             while self._waiting and len(self._running) < self._most:
-                gpus = self._free_gpus(self._waiting[0])
+                first = self._waiting[0]
+                gpus = self._free_gpus(first) if first["gpus"] else ()
                 if gpus is None:
                     break
                 order, server = self._waiting.popleft(), os.getpid()
@@ -238,7 +244,7 @@ class ForkServer:
         free = tuple(gpu for gpu in order["gpus"] if gpu not in in_use)
         if order["alone"]:
             return free if len(free) == len(order["gpus"]) else None
-        return free[:1] if free or not order["gpus"] else None
+        return free[:1] or None
 
     def _end_tasks(self, poll: select.poll) -> None:
         """Report the tasks that have ended or whose time is up, after killing what they left behind."""
@@ -267,11 +273,6 @@ class ForkServer:
         except (OSError, ValueError, AttributeError):
             return "leaves no word of what it replaced"
         return self._guard.replaces(replaced) if replaced else ""
-
-
-def _guard() -> Any:
-    """The module that tells what the code that measures holds, if it is loaded."""
-    return sys.modules.get("finding_tickets.measure.state")
 
 
 def _set_process(option: int, value: int) -> None:
@@ -384,16 +385,13 @@ def work(order: dict[str, Any], gpus: Sequence[str], server: int, channel: socke
             path.lookup(path.mtime)
     install(channel)
     channel.close()
-    # The threads that it starts may outlive what it is doing now, and work when it is counted.
-    if threads := sys.modules.get("simcuda.torch_api.concurrency"):
-        threads.follow_threads()
     module, _, function = order["target"].partition(":")
     outcome: dict[str, Any]
     try:
         outcome = {"value": getattr(import_module(module), function)(order["payload"])}
     except BaseException as error:
         outcome = {"error": _failure(error, order)}
-    states = json.dumps(guard.fresh_state()) if (guard := _guard()) else ""
+    states = json.dumps(guard.fresh_state()) if (guard := sys.modules.get(GUARD)) else ""
     # Messages and names may hold what cannot be encoded, such as half a surrogate pair.
     content = json.dumps(outcome, ensure_ascii=False).encode(errors="replace")
     with _exit_if_unwritable():

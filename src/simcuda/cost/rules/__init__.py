@@ -44,7 +44,7 @@ def rules_for(op: str) -> tuple[CostRule, ...]:
     packet = op.rpartition(".")[0]
     # Exact names beat stars, and a name with its overload beats one without.
     named = [rule for name in (op, packet) for rule in RULES if name in rule.ops]
-    starred = [rule for rule in RULES if any(fnmatchcase(op, pattern) for pattern in rule.ops)]
+    starred = [rule for rule in RULES if any("*" in each and fnmatchcase(op, each) for each in rule.ops)]
     return (*named, *(rule for rule in starred if rule not in named))
 
 
