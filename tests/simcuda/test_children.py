@@ -46,10 +46,10 @@ def die() -> None:
 
 def test_ranks_of_a_program_are_counted_and_told_apart() -> None:
     """What each process waits for is in the sum, by lines that name the process; this one's are its own."""
-    start: Any = torch.multiprocessing.spawn
+    processes: Any = torch.multiprocessing
     with simcuda.device(2) as gpu, gpu.measure() as cost:
         # Rank and times: ``spawn`` gives each process its rank.
-        start(read, args=(3,), nprocs=2)
+        processes.spawn(read, args=(3,), nprocs=2)
         torch.ones(4, device="cuda").sum().item()
     # Three reads in each of two processes, and one here.
     assert 7 == cost.syncs == cost.d2h
