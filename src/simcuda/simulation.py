@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -12,6 +12,7 @@ import torch.utils._device
 
 from simcuda.device import dispatch_key
 from simcuda.device.machine import Machine
+from simcuda.ledger import is_noting_operations
 from simcuda.measurement import Measurement
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
 from simcuda.torch_api import refusals, scripts
@@ -115,6 +116,9 @@ def device(
     kind = PROFILES[profile]
     machine = Machine(count, kind, kind.memory_bytes if capacity is None else capacity)
     dispatcher = Dispatcher(machine)
+    if is_noting_operations():
+        run: Any = partial(_attributed, machine, dispatcher.run)
+        dispatcher.run = run  # type: ignore[method-assign]  # for this one alone
     patches = Patches()
     threads = Threads(machine, dispatcher)
     # This set is computed once per process: never from replaced functions. Redirected ones have another hash.
@@ -166,6 +170,11 @@ def device(
         # Last of all: what was made on the way here is not the user's.
         stack.enter_context(dispatch_key.watched_by(dispatcher))
         yield simulated
+
+
+def _attributed(machine: Machine, run: Callable[..., Any], operation: Any, *how: Any) -> Any:
+    with machine.ledger.attributed_to(f"{operation.namespace}.{operation.__name__}"):
+        return run(operation, *how)
 
 
 def prepare_forks() -> None:

@@ -18,12 +18,19 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, east_asian_width
 
+from finding_tickets.errors import BadDataError
 from finding_tickets.model.vocabulary import Verdict
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
     from finding_tickets.model.ticket import Remediation
-    from finding_tickets.model.verification import ClaimResult, SiteLaw, VariantResult, Verification
+    from finding_tickets.model.verification import (
+        ClaimResult,
+        Recording,
+        SiteLaw,
+        VariantResult,
+        Verification,
+    )
     from finding_tickets.register.index import Row
     from finding_tickets.register.query import Facts
     from finding_tickets.register.staleness import CurrentVerdict
@@ -546,6 +553,7 @@ class MeasuredDocument:
 
     document: Document
     measured: CurrentVerdict
+    recorded: tuple[Recording | BadDataError, ...] = ()  # by traces, which decide nothing
 
     @property
     def id(self) -> str:
@@ -566,7 +574,7 @@ def measured_documents(facts: Facts, rows: Iterable[Row]) -> Iterator[MeasuredDo
     for row in rows:
         document = facts.document(row)
         if document:
-            yield MeasuredDocument(document, facts.measured(row))
+            yield MeasuredDocument(document, facts.measured(row), tuple(facts.recorded(row)))
 
 
 def document_text(
@@ -597,7 +605,9 @@ def document_text(
     text = ""
     with suppress(OSError):
         text = render(_to_read(entry.document, (facts.root / row.path).read_bytes()))
-    sections = [_related_section(row, entry.document, facts), *_remediation_sections(entry)]
+    recorded = [(str(each),) for each in entry.recorded if not isinstance(each, BadDataError)]
+    sections = [_related_section(row, entry.document, facts), TextSection("Recorded", recorded)]
+    sections += _remediation_sections(entry)
     known = [list(section_lines(section, style, width)) for section in sections if section.rows]
     if done:
         # The lines that were measured are no longer there.

@@ -66,6 +66,7 @@ class ProbedSite:
     called_from: tuple[CallingLine, ...] = ()  # the most frequent first
     repeated: bool = True  # whether it may have run more than once
     waited: float = 0.0  # microseconds that the host waited, where a trace tells
+    nbytes: int = 0  # copied or allocated, where a trace tells
 
 
 @dataclass(frozen=True)

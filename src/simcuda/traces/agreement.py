@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from simcuda.ledger import noting_operations
 from simcuda.measurement import Gpu
 from simcuda.simulation import device
 from simcuda.traces.arguments import HOST_COPIES, UNBOUNDED, NotReplayableError, Way, ways_to_call
@@ -20,6 +21,14 @@ from simcuda.traces.replay import ReplayedCost, replay, warm_up
 
 METRICS = ("launches", "copies", "bytes", "waits", "allocations", "allocated_bytes")
 """What is compared."""
+
+COUNTED_AS = {
+    "launches": ("aten_launches", "library_launches"),
+    **dict.fromkeys(("copies", "bytes"), ("h2d", "d2h", "d2d", "p2p")),
+    "waits": ("stream_syncs", "event_syncs", "device_syncs"),
+    **dict.fromkeys(("allocations", "allocated_bytes"), ("allocations",)),
+}
+"""What the ledger calls them."""
 
 CONFIRMED, REFUTED = "confirmed", "refuted"
 LIBRARY, ON_HOST, OPEN, CIRCULAR, CHANGED = "library", "host", "open", "circular", "changed since"
@@ -63,6 +72,8 @@ class Finding:
         simulated: What each way to make the call gives, the likeliest first.
         why: What the verdict rests on.
         kernels: Names of the recorded kernels.
+        operations: The operations of the simulation, without overload, that made the simulated number: one
+            alone, or each that ran where it is 0; none where several made it together.
     """
 
     op: str
@@ -76,6 +87,7 @@ class Finding:
     simulated: tuple[Any, ...]
     why: str
     kernels: tuple[str, ...]
+    operations: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -106,7 +118,7 @@ def agreement_with(trace: Trace) -> TraceAgreement:
     replayed: dict[tuple[str, tuple[Argument, ...]], int] = {}
     not_replayable: dict[tuple[str, tuple[Argument, ...] | None, str], int] = {}
     findings: list[Finding] = []
-    with device(profile=profile) as gpu:
+    with noting_operations(), device(profile=profile) as gpu:
         warm_up()
         for (op, arguments), same in calls.items():
             try:
@@ -157,6 +169,7 @@ def _compare(
             yield Finding(
                 *(op, arguments, metric, verdict, len(equal_calls), equal, zero),
                 *(recorded, tuple(dict.fromkeys(simulated)), why, cost.kernels),
+                _operations_behind(metric, [outcome for _, outcome in outcomes]),
             )
 
 
@@ -203,6 +216,19 @@ def _judge(
     if examples := [name for name in deciding if name in UNBOUNDED] or sorted(indices):
         return OPEN, f"no {' or '.join(examples)} that was tried agrees"
     return REFUTED, ""
+
+
+def _operations_behind(metric: str, outcomes: Sequence[ReplayedCost]) -> tuple[str, ...]:
+    """As ``Finding.operations``, of those that are the same in every way to make the call."""
+    in_each = []
+    for outcome in outcomes:
+        ran, made = set[str](), set[str]()
+        for operation, counts in outcome.operations.items():
+            name = operation.rpartition(".")[0]
+            ran.add(name)
+            made |= {name} if any(what in counts for what in COUNTED_AS[metric]) else set()
+        in_each.append(made if len(made) == 1 else ran if not made else set[str]())
+    return tuple(sorted(set.intersection(*in_each)))
 
 
 def _deciding(outcomes: Sequence[tuple[Way, ReplayedCost]], values: Sequence[Any]) -> list[str]:

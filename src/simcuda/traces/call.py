@@ -112,6 +112,7 @@ class RecordedSite:
         what: A metric, as in ``simcuda.Site``, or ``launches`` or ``memsets``.
         count: How often.
         waited: Microseconds that the host spent in waits.
+        nbytes: Bytes that were copied or allocated.
     """
 
     file: str
@@ -120,6 +121,7 @@ class RecordedSite:
     what: str
     count: int
     waited: float
+    nbytes: int = 0
 
 
 @dataclass(frozen=True)

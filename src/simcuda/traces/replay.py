@@ -8,14 +8,14 @@ seed. Nothing requires a gradient.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import torch
 
-from simcuda.ledger import noting_allocations
+from simcuda.ledger import noting_allocations, operations_of
 from simcuda.measurement import Gpu
 from simcuda.torch_api.shapes_only import shapes_only
 from simcuda.traces.arguments import (
@@ -49,6 +49,7 @@ class ReplayedCost:
         waits: Waits of the host for streams, events and devices.
         allocations: Bytes asked for on the device, in order.
         marks: Operations whose launches and memory the simulation calls approximate, or whose waits unknown.
+        operations: How much each operation of the simulation made of what its ledger counts, by its name.
     """
 
     launches: int = 0
@@ -56,6 +57,7 @@ class ReplayedCost:
     waits: tuple[int, int, int] = (0, 0, 0)
     allocations: tuple[int, ...] = ()
     marks: tuple[str, ...] = ()
+    operations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def is_nothing(self, *, with_memory: bool) -> bool:
         """Whether the device did nothing, and its allocator neither, if that counts."""
@@ -106,6 +108,7 @@ def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCos
         (cost.stream_syncs, cost.event_syncs, cost.device_syncs),
         tuple(requested),
         (*cost.approximate, *cost.unknown),
+        operations_of(cost),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from simcuda.measurement import table
@@ -107,6 +108,27 @@ def to_json(agreements: Sequence[TraceAgreement]) -> dict[str, Any]:
             for each in agreements
         ],
     }
+
+
+def confirmations(agreement: TraceAgreement) -> dict[str, list[list[int]]]:
+    """What a trace decides about each operation of the simulation, for each of ``METRICS``.
+
+    The numbers are of distinct calls: confirmed above 0, at 0, and refuted. Zeros at the end are left out.
+    """
+    decided = {
+        (name, f.metric, 2 if f.verdict == REFUTED else int(f.is_zero), f.op, f.arguments)
+        for f in agreement.findings
+        if f.verdict in (CONFIRMED, REFUTED)
+        for name in f.operations
+    }
+    counts = Counter((name, metric, place) for name, metric, place, *_ in decided)
+    numbers = {name: [[0, 0, 0] for _ in METRICS] for name in sorted({name for name, *_ in counts})}
+    for (name, metric, place), count in counts.items():
+        numbers[name][METRICS.index(metric)][place] = count
+    for row in chain.from_iterable(numbers.values()):
+        while row and not row[-1]:
+            row.pop()
+    return numbers
 
 
 def falls_short(agreements: Sequence[TraceAgreement]) -> bool:
