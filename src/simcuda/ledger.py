@@ -238,9 +238,11 @@ def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
     known = _user_code
     while frame is not None:
         code = frame.f_code
-        if id(code) not in known:
-            known[id(code)] = code, code.co_filename if is_user_code(code.co_filename) else None
-        file = known[id(code)][1]
+        try:
+            file = known[id(code)][1]
+        except KeyError:
+            file = code.co_filename if is_user_code(code.co_filename) else None
+            known[id(code)] = code, file
         if file is not None:
             for note in _noted:
                 note(frame)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RecordedTensor:
     """An argument that the trace calls a tensor; on which device it was is not recorded.
 
@@ -28,7 +28,7 @@ these are None. Of the tensors in a list no trace tells the type: their ``dtype`
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RecordedCopy:
     """A copy that the device made.
 
@@ -43,7 +43,7 @@ class RecordedCopy:
     pageable: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RecordedCost:
     """What the runtime did on the op's thread within an op; those of its inner ops included.
 
@@ -72,7 +72,7 @@ class RecordedCost:
     waited: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RecordedCall:
     """An op that was outermost in ATen on its thread.
 
@@ -124,7 +124,7 @@ class RecordedSite:
     nbytes: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Trace:
     """A trace of one process.
 

@@ -17,7 +17,7 @@ import torch
 
 from simcuda.ledger import noting_allocations, operations_of
 from simcuda.measurement import Gpu
-from simcuda.torch_api.shapes_only import shapes_only
+from simcuda.torch_api.shapes_only import LARGE, shapes_only
 from simcuda.traces.arguments import (
     DEVICE,
     HOST,
@@ -34,9 +34,6 @@ MOST_BYTES = 4 << 30
 
 OF_HOST = frozenset({"aten::pin_memory"})
 """Ops that take tensors of the host alone."""
-
-LARGE = 1 << 20
-"""Elements above which values are not drawn: floating ones are what memory holds, others 1."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,9 @@ def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCos
         raise NotReplayableError(f"its tensors take more than {MOST_BYTES >> 30} GiB")
     sizes = [size for each in to_make for size in each.shape]
     make = partial(_made, below=min(sizes, default=1), place=HOST if on_host or op in OF_HOST else "")
-    torch.manual_seed(0)
+    # ``torch.manual_seed`` seeds other accelerators, too, and takes longer than the call.
+    torch.default_generator.manual_seed(0)
+    torch.cuda.manual_seed(0)
     values = [_converted(value, make, on_host) for value in way.values]
     named = {
         argument.name: value for argument, value in zip(schema, values, strict=False) if argument.kwarg_only
@@ -165,17 +164,15 @@ def _made(tensor: TensorToMake, below: int, place: str) -> Any:
     # A tensor that is no view, where that is possible: some operations refuse views.
     shape = tensor.shape if is_dense else (_elements(tensor),)
     count, least = math.prod(shape), 1 if below > 1 else 0
-    if dtype.is_floating_point or dtype.is_complex:
-        # What is large is not computed with. Narrow types have no generator of their own.
-        if count > LARGE:
-            drawn = torch.empty(shape, dtype=dtype, device=device)
-        else:
-            drawn = torch.rand(shape, dtype=torch.float, device=device).to(dtype)
-    elif count > LARGE:
-        drawn = torch.ones(shape, dtype=dtype, device=device)
+    if count > LARGE:
+        # Pinned later, it would be copied.
+        drawn = torch.empty(shape, dtype=dtype, device=device, pin_memory=place == PINNED)
+    elif dtype.is_floating_point or dtype.is_complex:
+        # Narrow types have no generator of their own.
+        drawn = torch.rand(shape, dtype=torch.float, device=device).to(dtype)
     elif dtype == torch.bool:
         drawn = torch.rand(shape, device=device) < 0.5
     else:
         drawn = torch.randint(least, max(least + 1, min(below, 100)), shape, dtype=dtype, device=device)
-    drawn = drawn.pin_memory() if place == PINNED else drawn
+    drawn = drawn.pin_memory() if place == PINNED and not drawn.is_pinned() else drawn
     return drawn if is_dense else drawn.as_strided(tensor.shape, tensor.strides)

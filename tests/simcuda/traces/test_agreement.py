@@ -14,7 +14,7 @@ from tests.simcuda.real.events import kernel, memcpy, operation, runtime
 
 import simcuda
 from simcuda import agree
-from simcuda.torch_api.shapes_only import shapes_only
+from simcuda.torch_api.shapes_only import LARGE, shapes_only
 from simcuda.traces import report
 from simcuda.traces.agreement import LEAST, Finding, TraceAgreement, agreement_with, nearest_profile, same
 from simcuda.traces.arguments import ways_to_call
@@ -230,6 +230,14 @@ def test_not_computing_costs_the_same() -> None:
         assert 1.0 == ones[0, 0].item()
 
 
+def test_large_integers_have_a_value_where_they_are_read() -> None:
+    """An index of more than a million elements is made without a value, and is 1 once something is chosen."""
+    with simcuda.device(), shapes_only():
+        index = torch.empty(LARGE + 1, dtype=torch.int64, device="cuda")
+        assert (LARGE + 1, 1) == torch.zeros(2, 1, device="cuda")[index].shape
+        assert {1} == {*index[::1000].tolist()}
+
+
 @pytest.mark.parametrize(
     ("gpu", "cuda", "profile"),
     [
@@ -294,7 +302,9 @@ def test_what_a_trace_confirms_is_saved_by_operation_of_the_simulation() -> None
     }
 
 
-def test_a_trace_is_added_once_to_a_file_of_confirmations(tmp_path: Path) -> None:
+def test_a_trace_is_added_once_to_a_file_of_confirmations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By its digest: the same trace takes its own place, another one comes beside it."""
     saved = tmp_path / "saved.json"
     for name in ("a", "b", "a"):
@@ -303,16 +313,9 @@ def test_a_trace_is_added_once_to_a_file_of_confirmations(tmp_path: Path) -> Non
         launch = [runtime("cudaLaunchKernel", 110, 110, op=1), kernel(113, 110) | {"name": OWN}]
         trace = {"schemaVersion": 1, "name": name, "traceEvents": [event, *launch]}
         (tmp_path / name).write_text(json.dumps(trace))
-        command = [
-            sys.executable,
-            "-m",
-            "simcuda.agree",
-            "--trace",
-            str(tmp_path / name),
-            "--save",
-            str(saved),
-        ]
-        subprocess.run(command, capture_output=True, check=True)
+        command = ["simcuda.agree", "--trace", str(tmp_path / name), "--save", str(saved)]
+        monkeypatch.setattr(sys, "argv", command)
+        assert 0 == agree.main()
     traces = json.loads(saved.read_text())["traces"].values()
     assert ["a", "b"] == sorted(each["file"] for each in traces)
     assert [[1], [0, 1], [0, 1], [0, 1], [], []] == next(iter(traces))["operations"]["aten.sin"]
