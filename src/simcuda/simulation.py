@@ -29,7 +29,7 @@ from simcuda.torch_api.concurrency import (
 from simcuda.torch_api.cuda_api import CudaApi
 from simcuda.torch_api.device_branches import DeviceBranches
 from simcuda.torch_api.dispatch import Dispatcher
-from simcuda.torch_api.factories import MAKERS, Factories, LegacyTypes
+from simcuda.torch_api.factories import Factories, LegacyTypes
 from simcuda.torch_api.patches import CAN_REDIRECT, Patches
 from simcuda.torch_api.tensor_api import StorageApi, TensorApi
 
@@ -119,10 +119,10 @@ def device(
     if is_noting_operations():
         run: Any = partial(_attributed, machine, dispatcher.run)
         dispatcher.run = run  # type: ignore[method-assign]  # for this one alone
-    patches = Patches()
     threads = Threads(machine, dispatcher)
-    # This set is computed once per process: never from replaced functions. Redirected ones have another hash.
+    # This set is computed once per process: never from replaced functions.
     takes_default_device: Any = torch.utils._device._device_constructors()
+    patches = Patches(tables=[takes_default_device])
     # Each replacement first registers how it is undone: entering may fail half-way.
     with ExitStack() as stack:
         stack.callback(_start_real_cuda)
@@ -134,8 +134,6 @@ def device(
         tensors.install(patches)
         factories = Factories(tensors)
         factories.install(patches)
-        takes_default_device.update(MAKERS)
-        stack.callback(takes_default_device.difference_update, MAKERS)
         LegacyTypes(machine, factories).install(patches)
         StorageApi(machine).install(patches)
         # What is implemented replaces what is refused.
