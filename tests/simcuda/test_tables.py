@@ -37,7 +37,7 @@ def load(module: ModuleType) -> None:
     exec(CODE, vars(module))  # noqa: S102 - the code is above
 
 
-def answers(module: Any) -> list[str]:
+def answers(module: Any) -> list[Any]:
     """What the library answers for each of its functions, where it finds them."""
     wrapper = module.Wrapper()
     assert all(function in module.NAMED for function in (torch.tensor, torch.empty_like, torch.sum))
