@@ -10,8 +10,8 @@ import json
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -122,52 +122,55 @@ class Basis:
     Attributes:
         cost: ``READ``, ``MODELLED`` or ``UNKNOWN``.
         source: Names of its rules, or where the cost is known from without one.
-        gpus: The GPUs whose recordings decided something about it.
-        above_zero: In how many distinct calls recordings confirm a count above 0, by metric.
-        zero: In how many they confirm that it is 0.
-        refuted: In how many they have another count.
+        recorded: What recordings decide about it: the GPU, a metric, and in how many distinct calls that is
+            confirmed above 0, confirmed at 0, and refuted; without the last numbers that are 0.
         tested: Whether PyTorch's own samples of operators run it, and agree.
     """
 
     cost: str
     source: str
-    gpus: tuple[str, ...]
-    above_zero: Counter[str]
-    zero: Counter[str]
-    refuted: Counter[str]
+    recorded: tuple[tuple[str, str, tuple[int, ...]], ...]
     tested: bool
 
     @property
     def confirmed(self) -> tuple[str, ...]:
         """What confirms it, or contradicts it, in the words of ``MEANINGS``."""
-        by_recordings = BY_RECORDINGS if self.above_zero else BY_ZEROS if self.zero else ""
-        words = (REFUTED * bool(self.refuted), by_recordings, BY_TESTS * self.tested)
+        above_zero, zero, refuted = map(self.calls, range(3))
+        by_recordings = BY_RECORDINGS if above_zero else BY_ZEROS if zero else ""
+        words = (REFUTED if refuted else "", by_recordings, BY_TESTS if self.tested else "")
         return tuple(filter(None, words)) or (BY_NOTHING,)
+
+    def calls(self, place: int) -> Counter[str]:
+        """In how many calls each metric is what stands at this place of ``recorded``."""
+        counts = Counter[str]()
+        for _, metric, numbers in self.recorded:
+            counts[metric] += sum(numbers[place : place + 1])
+        return +counts
+
+    def about(self, metrics: Collection[str]) -> Basis:
+        """What it rests on by these metrics of recordings alone."""
+        return replace(self, recorded=tuple(each for each in self.recorded if each[1] in metrics))
 
     def __str__(self) -> str:
         """In one line: ``read, recorded (A100, V100: launches 12), tested``."""
-        counts = self.refuted or self.above_zero
-        where = f" ({': '.join(filter(None, (_models(self.gpus), _numbers(counts))))})" if self.gpus else ""
+        place = next((place for place in (2, 0) if self.calls(place)), 1)
+        gpus = _models(gpu for gpu, _, numbers in self.recorded if numbers[place : place + 1])
+        counts = _numbers(self.calls(place)) if place != 1 else ""
         first, *rest = self.confirmed
+        where = f" ({': '.join(filter(None, (gpus, counts)))})" if self.recorded else ""
         return ", ".join([self.cost, f"{first}{where}", *rest])
 
 
 def basis_of(operation: str) -> Basis:
-    """What the cost of an operation of ATen rests on, by its name with or without overload."""
+    """What the cost of an operation rests on, by its name with or without overload."""
     packet = _packet(operation)
-    gpus, counts = dict[str, None](), (Counter[str](), Counter[str](), Counter[str]())
-    for gpu, metric, numbers in _recorded().get(packet, ()):
-        gpus[gpu] = None
-        for counter, number in zip(counts, numbers, strict=False):
-            counter.update({metric: number} if number else {})
-    cost, source = _source_of(packet)
-    return Basis(cost, source, tuple(sorted(gpus)), *counts, tested=packet in _tested())
+    return Basis(*_source_of(packet), _recorded().get(packet, ()), packet in _tested())
 
 
 def page() -> str:
     """The page as Markdown."""
     every = {name: basis_of(name) for name in sorted(_operations())}
-    sizes = Counter(BY_RECORDINGS if each.above_zero else each.confirmed[-1] for each in every.values())
+    sizes = Counter(BY_RECORDINGS if each.calls(0) else each.confirmed[-1] for each in every.values())
     text = INTRODUCTION.format(
         meanings="\n".join(
             _table(("word", "meaning"), [(f"**{word}**", MEANINGS[word]) for word in MEANINGS])
@@ -178,9 +181,9 @@ def page() -> str:
         nothing=sizes[BY_NOTHING],
     )
     recorded = [
-        (_named([name]), _models(each.gpus), *map(_numbers, (each.above_zero, each.zero, each.refuted)))
+        (_named([name]), _models(gpu for gpu, *_ in each.recorded), *map(_numbers, map(each.calls, range(3))))
         for name, each in every.items()
-        if each.gpus
+        if each.recorded
     ]
     head = ("operation", "on", "above 0", "at 0", "refuted")
     by_basis = defaultdict[tuple[str, ...], list[str]](list)
@@ -268,14 +271,14 @@ def _data(path: Path) -> Any:
 
 
 @cache
-def _recorded() -> dict[str, list[tuple[str, str, list[int]]]]:
-    """GPU, metric, and the numbers of calls above 0, at 0 and refuted, by operation."""
-    found = defaultdict[str, list[tuple[str, str, list[int]]]](list)
+def _recorded() -> dict[str, tuple[tuple[str, str, tuple[int, ...]], ...]]:
+    """As ``Basis.recorded``, by operation."""
+    found = defaultdict[str, list[tuple[str, str, tuple[int, ...]]]](list)
     for trace in _data(RECORDED)["traces"].values():
         for operation, numbers in trace["operations"].items():
             each = zip(_data(RECORDED)["metrics"], numbers, strict=True)
-            found[operation] += [(trace["gpu"], metric, counts) for metric, counts in each if counts]
-    return dict(found)
+            found[operation] += [(trace["gpu"], metric, tuple(counts)) for metric, counts in each if counts]
+    return {operation: tuple(sorted(each)) for operation, each in found.items()}
 
 
 @cache
@@ -283,7 +286,7 @@ def _tested() -> frozenset[str]:
     return frozenset(f"aten.{name}" for name in _data(TESTED)["operations"])
 
 
-def _models(gpus: Collection[str]) -> str:
+def _models(gpus: Iterable[str]) -> str:
     """``A100, V100`` for ``NVIDIA A100-PG509-200`` and two kinds of V100."""
     found = [(re.search(r"\b[A-Z]*\d+\w*", gpu) or [gpu])[0] for gpu in gpus]
     return ", ".join(dict.fromkeys(found))

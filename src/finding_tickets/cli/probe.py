@@ -79,6 +79,7 @@ def probe(
             devices=devices,
             within=within,
             after=after,
+            operations=verbose,
             timeout=timeout or config.timeout,
             memory=config.memory,
         )
