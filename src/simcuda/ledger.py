@@ -72,6 +72,11 @@ class Ledger:
         self._known_line: tuple[int, tuple[str, int, str]] | None = None
         self._within_operation = Counter[str]()
 
+    @property
+    def is_counting(self) -> bool:
+        """Whether a measurement is under way."""
+        return bool(self._open)
+
     def open(self) -> Measurement:
         """Start a measurement; several may be active."""
         measurement = Measurement(_usage=self._usage, _entry=self._usage())

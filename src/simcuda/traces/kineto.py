@@ -26,6 +26,7 @@ from simcuda.real.counting import (
 )
 from simcuda.real.trace import CALLS, CudaCall, DeviceCopy, IncompleteTraceError, cuda_call, device_copy
 from simcuda.traces.call import (
+    DTYPES,
     Argument,
     RecordedCall,
     RecordedCopy,
@@ -52,9 +53,6 @@ SCALAR_READ = "aten::_local_scalar_dense"
 """The op behind ``item()``; it waits for its copy, always (CUDAScalar.cu)."""
 CUDA_MEMORY = 1
 """The ``Device Type`` of CUDA in memory events (c10/core/DeviceType.h)."""
-DTYPES = frozenset(
-    ("float", "double", "int", "long", "long int", "short", "short int", "bool", "unsigned char", "char")
-) | {"signed char", "unsigned short", "unsigned int", "unsigned long", "long long"}
 PROFILER = "torch/profiler/"
 """Code that waits for the device when a recording begins and ends."""
 FRAME = re.compile(r"(.+)\((\d+)\): (.+)")

@@ -56,10 +56,6 @@ class ReplayedCost:
     marks: tuple[str, ...] = ()
     operations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
-    def is_nothing(self, *, with_memory: bool) -> bool:
-        """Whether the device did nothing, and its allocator neither, if that counts."""
-        return not (self.launches or self.copies or any(self.waits) or (with_memory and self.allocations))
-
 
 def warm_up() -> None:
     """Let the libraries of the simulated device make what they keep, as before any recording."""
