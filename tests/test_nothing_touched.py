@@ -59,6 +59,10 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
     PROBE: [],
     (*PROBE, "--draft", "1"): ["tickets/A-4.md"],
     ("trace", TRACE, "--lines"): [],
+    ("trace", TRACE, "--lines", "--draft", "1"): [
+        "tickets/A-4.md",
+        "evidence/A-4/recorded-nvidia-h100-cuda-12.4.intoto",
+    ],
     ("lint",): [],
     ("lint", "--fix"): ["tickets/A-2.md"],
     ("fix", "A-1", "--dry-run"): [],

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 RUN_CODE = {"verify", "fix", "close", "check", "audit", "bisect", "probe", "history"}
+TRACE = str(Path(__file__).parent / "cli/trace.json")
 SARIF = """{"version": "2.1.0", "runs": [{
     "tool": {"driver": {"name": "other"}},
     "results": [{
@@ -53,7 +54,7 @@ LINES: dict[str, list[list[str]]] = {
     "import": [["other.sarif"]],
     "new": [["--title", "It copies", "--severity", "P2", "--with-verifier"]],
     "board": [[]],
-    "trace": [[str(Path(__file__).parent / "cli/trace.json")]],
+    "trace": [[TRACE], [TRACE, "--lines", "--draft", "1"]],
     "set": [["A-1", "severity=P1"]],
     "relate": [["A-1", "A-2", "--as", "related"]],
     "tick": [["A-1", "1"]],

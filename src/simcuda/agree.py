@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
@@ -18,7 +20,7 @@ from simcuda.recording.file import NotARecordingError, Recording, read
 from simcuda.recording.recorder import record, say_on_stderr
 from simcuda.recording.suite_runner import CannotRecordError
 from simcuda.traces import report
-from simcuda.traces.agreement import agreement_with
+from simcuda.traces.agreement import METRICS, TraceAgreement, agreement_with
 from simcuda.traces.events import NotATraceError
 from simcuda.traces.kineto import read as read_trace
 
@@ -36,6 +38,12 @@ def main() -> int:
         default=[],
         metavar="FILE",
         help="compare with traces of PyTorch's profiler instead: each distinct call in them is replayed",
+    )
+    parser.add_argument(
+        "--save",
+        type=Path,
+        metavar="FILE",
+        help="add to FILE, by operation, what the traces confirm, as in recorded.json of this package",
     )
     parser.add_argument(
         "--tolerance",
@@ -59,7 +67,9 @@ def main() -> int:
     if bool(options.trace) == (options.recording is not None):
         parser.error("give either a recording or --trace FILE...")
     if options.trace:
-        return _agree_with_traces(options.trace, options.format)
+        return _agree_with_traces(options.trace, options.format, options.save)
+    if options.save:
+        parser.error("--save needs --trace FILE...")
     only, cases = tuple(options.only), tuple(options.cases)
     try:
         found = agreement(read(options.recording), only, cases, options.tolerance, say=say_on_stderr)
@@ -73,7 +83,7 @@ def main() -> int:
     return int(found.falls_short)
 
 
-def _agree_with_traces(paths: Sequence[Path], how: str) -> int:
+def _agree_with_traces(paths: Sequence[Path], how: str, save: Path | None) -> int:
     found, refused = [], False
     for path in paths:
         try:
@@ -81,10 +91,31 @@ def _agree_with_traces(paths: Sequence[Path], how: str) -> int:
         except (NotATraceError, IncompleteTraceError, OSError) as error:
             say_on_stderr(f"error: {path}: {error}")
             refused = True
+    if found and save:
+        _add_confirmations(save, found)
     if found:
         as_json = how == "json"
         print(json.dumps(report.to_json(found), indent=2) if as_json else "\n".join(report.to_lines(found)))
     return 2 if refused else int(report.falls_short(found))
+
+
+def _add_confirmations(path: Path, found: Sequence[TraceAgreement]) -> None:
+    """Write what each trace decides to a file, in the place of what the file says of the same trace."""
+    traces = json.loads(path.read_text(encoding="utf-8"))["traces"] if path.exists() else {}
+    for each in found:
+        file = Path(each.trace.path)
+        with file.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        about = {
+            "file": file.name,
+            "gpu": next(iter(each.trace.devices), "not named"),
+            "cuda": each.trace.cuda,
+        }
+        traces[digest] = {**about, "operations": report.confirmations(each)}
+    # A line for each operation, so that a change can be read.
+    text = json.dumps({"metrics": METRICS, "traces": dict(sorted(traces.items()))}, indent=1)
+    numbers = re.compile(r"\[[\s\d,\[\]]*\]")
+    path.write_text(numbers.sub(lambda row: re.sub(r"\s+", "", row[0]), text) + "\n", encoding="utf-8")
 
 
 def agreement(

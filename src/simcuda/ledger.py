@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import sysconfig
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +38,8 @@ NOWHERE = ("<unknown>", 0, "<unknown>")
 """Stands for the line of what a thread does without any code of the user."""
 _noted_sizes: list[Callable[[int], None]] = []
 """What is told the bytes of ``noting_allocations``."""
+_blocks_noting_operations: list[None] = []
+"""One entry for each active block of ``noting_operations``."""
 
 _WITHIN = 2
 """The least number of frames of this package between the user's code and a count."""
@@ -59,7 +62,7 @@ class Ledger:
     """
 
     # No method can be replaced for one ledger alone.
-    __slots__ = ("_known_line", "_open", "_opened_at", "_totals", "_usage")
+    __slots__ = ("_known_line", "_open", "_opened_at", "_totals", "_usage", "_within_operation")
 
     def __init__(self, usage: Callable[[], Usage]) -> None:
         self._usage = usage
@@ -67,6 +70,12 @@ class Ledger:
         self._totals = dict.fromkeys(COUNTED, 0)
         self._opened_at: dict[int, dict[str, int]] = {}
         self._known_line: tuple[int, tuple[str, int, str]] | None = None
+        self._within_operation = Counter[str]()
+
+    @property
+    def is_counting(self) -> bool:
+        """Whether a measurement is under way."""
+        return bool(self._open)
 
     def open(self) -> Measurement:
         """Start a measurement; several may be active."""
@@ -170,6 +179,20 @@ class Ledger:
         for m in self._open:
             m.ooms += 1
 
+    @contextmanager
+    def attributed_to(self, operation: str) -> Iterator[None]:
+        """Attribute what is counted in the block to an operation, but for what those within it count."""
+        before, around = self._totals.copy(), self._within_operation
+        self._within_operation = within = Counter[str]()
+        try:
+            yield
+        finally:
+            spent = Counter({what: self._totals[what] - before[what] for what in before})
+            for m in self._open:
+                m._operations.setdefault(operation, Counter()).update(spent - within)
+            around.update(spent)
+            self._within_operation = around
+
     def doubt(self, operation: str, slack: Slack | None = None) -> None:
         """List an operation as approximate, or else as unknown: then nobody knows whether it waits.
 
@@ -195,9 +218,11 @@ def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
     known = _user_code
     while frame is not None:
         code = frame.f_code
-        if id(code) not in known:
-            known[id(code)] = code, code.co_filename if is_user_code(code.co_filename) else None
-        file = known[id(code)][1]
+        try:
+            file = known[id(code)][1]
+        except KeyError:
+            file = code.co_filename if is_user_code(code.co_filename) else None
+            known[id(code)] = code, file
         if file is not None:
             for note in _noted:
                 note(frame)
@@ -227,6 +252,29 @@ def noting_allocations(note: Callable[[int], None]) -> Iterator[None]:
         yield
     finally:
         _noted_sizes.remove(note)
+
+
+@contextmanager
+def noting_operations() -> Iterator[None]:
+    """Let simulated devices that are opened in the block tell ``operations_of``; others do no work for it."""
+    _blocks_noting_operations.append(None)
+    try:
+        yield
+    finally:
+        _blocks_noting_operations.pop()
+
+
+def is_noting_operations() -> bool:
+    """Whether a block of ``noting_operations`` is active."""
+    return bool(_blocks_noting_operations)
+
+
+def operations_of(measurement: Measurement) -> Mapping[str, Mapping[str, int]]:
+    """How much of each of ``COUNTED`` every operation made, by its name; empty unless they were noted.
+
+    What is missing in the sum was made by no operation, such as the wait of ``torch.cuda.synchronize``.
+    """
+    return measurement._operations
 
 
 def is_user_code(file: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -104,6 +105,8 @@ class Measurement:
     # How far below and above the number that is counted the true one can be, by metric.
     _slack: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)
     _sites: dict[tuple[str, int, str, str], int] = field(default_factory=dict, repr=False)
+    # What each operation counted, where that was asked for.
+    _operations: dict[str, Counter[str]] = field(default_factory=dict, repr=False)
 
     @property
     def syncs(self) -> int:

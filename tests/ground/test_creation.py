@@ -32,3 +32,14 @@ def test_of_many_at_once_one_succeeds(tmp_path: Path) -> None:
         won = list(pool.map(attempt, range(32)))
     assert 1 == sum(won)
     assert str(won.index(True)) == (tmp_path / "ticket").read_text()
+
+
+def test_no_link_leads_out(tmp_path: Path) -> None:
+    """Behind a folder that is a link to elsewhere nothing is created, and nothing before it stays."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    (root / "link").symlink_to(outside)
+    with pytest.raises(OSError, match="the link leaves the repository"):
+        create(root, {"first": "x", "link/folder/second": "y"})
+    assert (["link"], []) == ([each.name for each in root.iterdir()], list(outside.iterdir()))

@@ -2,6 +2,7 @@
 
 ``python -m tests.simcuda.op_db_sweep PART PARTS`` runs every ``PARTS``-th operator and prints one JSON object
 with an outcome for each. Importing torch's test helpers changes torch's settings for good, hence the process.
+Without arguments it runs all, and prints the operations that this tests: ``src/simcuda/tested.json``.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Outcome:
         issued: How the operations of backward passes do: ``-name`` for one that only the CPU issues.
         unknown: Operations without a rule.
         leaked: Bytes left on the device once everything was dropped.
+        operations: What the dispatcher ran, by name without overload.
     """
 
     samples: int = 0
@@ -62,6 +64,7 @@ class Outcome:
     issued: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     leaked: int = 0
+    operations: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -94,12 +97,13 @@ def outcome_of(op: Any, samples: Sequence[Any]) -> Outcome:
     outcome = Outcome(samples=len(samples))
     arguments = [_copies((sample.input, sample.args, sample.kwargs)) for sample in samples]
     runs, observed = _on_cpu(op, samples, arguments)
+    ran = set[str]()
     with simcuda.device() as gpu, gpu.measure() as cost:
         for index, sample in enumerate(samples):
             live = gpu.live_bytes()
             seen: list[str] = []
             given = tree_map(_to_cuda, arguments[index])
-            with _spied(seen):
+            with _spied(seen, ran):
                 run = _run(op, sample, given, seen)
             _compare(outcome, runs[index], run)
             if not isinstance(run.gradients, str | None):
@@ -108,7 +112,7 @@ def outcome_of(op: Any, samples: Sequence[Any]) -> Outcome:
                 outcome.issued += [f"-{name}" for name in missing] + [f"+{name}" for name in further]
             del given, run
             outcome.leaked += _left(gpu, live)
-    outcome.unknown = sorted(cost.unknown)
+    outcome.unknown, outcome.operations = sorted(cost.unknown), sorted(ran)
     for found in ("differences", "raised", "gradients", "issued"):
         setattr(outcome, found, sorted(set(getattr(outcome, found))))
     return outcome
@@ -219,11 +223,12 @@ def _is_taken_apart(name: str) -> bool:
 
 
 @contextmanager
-def _spied(seen: list[str]) -> Iterator[None]:
-    """Note what the dispatcher runs."""
+def _spied(seen: list[str], ran: set[str]) -> Iterator[None]:
+    """Note what the dispatcher runs, and the names without overloads in another set."""
     run, joins = Dispatcher.run, joins_gradients
 
     def spy(self: Any, func: Any, args: Any, kwargs: Any) -> Any:
+        ran.add(f"{func.namespace}.{func.name().partition('::')[2].partition('.')[0]}")
         if not _is_taken_apart(func.name()):
             seen.append(func.name())
         return run(self, func, args, kwargs)
@@ -311,18 +316,34 @@ def _left(gpu: simcuda.SimulatedCuda, before: int) -> int:
     return gpu.live_bytes() - before
 
 
+def tested_by(outcomes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The operations of ATen that operators run which give results and gradients, and those of the CPU."""
+    agree = [
+        each for each in outcomes.values() if not (each["differences"] or each["gradients"] or each["raised"])
+    ]
+    names = {name for each in agree for name in each["operations"] if name.startswith("aten.")}
+    return {
+        "torch": torch.__version__.split("+")[0],
+        "operations": sorted(name.removeprefix("aten.") for name in names),
+    }
+
+
 def main() -> None:
-    """Print the outcomes of one part."""
+    """Print the outcomes of one part, or what all of them test."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    part, parts = map(int, sys.argv[1:])
+    part, parts = map(int, sys.argv[1:] or (0, 1))
     # Each collection would go through all that torch's helpers have loaded.
     operators.op_db()
     gc.freeze()
     # A seed for devices that are not there is kept with the traceback of whoever set it.
     for device in (torch.xpu, torch.mtia):
         patch.object(device, "manual_seed_all", lambda _: None).start()
-    json.dump({name: asdict(outcome) for name, outcome in sweep(part, parts).items()}, sys.stdout)
+    outcomes = {name: asdict(outcome) for name, outcome in sweep(part, parts).items()}
+    if sys.argv[1:]:
+        json.dump(outcomes, sys.stdout)
+    else:
+        print(json.dumps(tested_by(outcomes), indent=1))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -310,3 +311,21 @@ def test_deep_copies_are_copies_on_the_device(gpu: SimulatedCuda) -> None:
     assert {torch.device("cuda", 0)} == {tensor.device for tensor in twin.state_dict().values()}
     # The weight of 36 bytes and the buffer of 8.
     assert (2, 44, 0) == (cost.d2d, cost.d2d_bytes, cost.syncs)
+
+
+def test_a_large_block_makes_small_ones_no_dearer(gpu: SimulatedCuda) -> None:
+    """An operation is counted in as many steps after a product, whose workspace is large, as before."""
+    x, steps = torch.ones(8, device="cuda"), list[str]()
+
+    def counted() -> int:
+        with gpu.measure():
+            torch.mul(x, 2)
+            steps.clear()
+            sys.setprofile(lambda _, event, __: steps.append(event))
+            torch.mul(x, 2)
+            sys.setprofile(None)
+        return steps.count("call")
+
+    before = counted()
+    torch.mm(x.view(2, 4), x.view(4, 2))
+    assert before == counted() > 0

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simcuda.op_db_sweep import tested_by
 
 pytestmark = pytest.mark.slow
 
@@ -95,6 +96,12 @@ def test_every_unknown_operation_is_listed(outcomes: Outcomes) -> None:
         for operation in operations:
             unknown.setdefault(operation, set()).add(name)
     assert listed("Unknown operations") == unknown
+
+
+def test_tested_operations_are_those_that_the_package_lists(outcomes: Outcomes) -> None:
+    """``simcuda/tested.json`` has what operators run that agree with the CPU, and nothing else."""
+    listed = json.loads((ROOT / "src/simcuda/tested.json").read_text(encoding="utf-8"))
+    assert listed == tested_by(outcomes)
 
 
 def test_nothing_is_left_on_the_device(outcomes: Outcomes) -> None:

@@ -138,6 +138,9 @@ Query = Annotated[
 ]
 SeverityWord = Annotated[str | None, option("WORD", "How bad it is: P0 to P4.", key="severity")]
 AgentWord = Annotated[str | None, option("WORD", "Who found it, for the ID.", key="agent")]
+DraftSite = Annotated[str | None, option("SITE", "Write a ticket about this site, or FILE:LINE.", "--draft")]
+DraftTitle = Annotated[str | None, option("TEXT", "Of the ticket: what is wrong.")]
+DraftBatch = Annotated[int | None, typer.Option(min=0, help="Of the ticket, for its ID.")]
 DryRun = Annotated[bool, flag("--dry-run", "Print what would change as a diff; change nothing.")]
 Meter = Annotated[
     MeterName | None, typer.Option(help="What counts the costs; the configuration has the default.")
@@ -164,6 +167,15 @@ def words_of(name: str, words: Iterable[str] | None, vocabulary: Words, what: st
             raise UsageError(f"--{name} {word}: no such {what or name}", hint=f"one of {known}")
         found.append(meant)
     return found
+
+
+def given_for_draft(draft: str | None, **given: object) -> dict[str, Any]:
+    """What options say of the ticket that ``--draft`` writes; ``UsageError`` where it writes none."""
+    content = {name: value for name, value in given.items() if value is not None}
+    if draft is None and content:
+        names = ", ".join(f"--{name}" for name in content)
+        raise UsageError(f"{names}: for a ticket that --draft SITE writes")
+    return content
 
 
 def find_each(find: Callable[[str], T], names: Iterable[str]) -> tuple[list[T], ExitCode]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,14 +12,17 @@ import typer
 from finding_tickets.cli.options import (
     HERE,
     AgentWord,
+    DraftBatch,
+    DraftSite,
+    DraftTitle,
     Meter,
     OutputFormat,
     Root,
     Sandbox,
     SeverityWord,
     Timeout,
+    given_for_draft,
     option,
-    words_of,
 )
 from finding_tickets.cli.output import Format, say, style, used_width, write, write_json
 from finding_tickets.errors import ExitCode, UsageError
@@ -48,10 +50,10 @@ def probe(
     after: Annotated[
         int | None, typer.Option(min=0, help="Calls of that function to set apart first: 1, unless given.")
     ] = None,
-    draft: Annotated[str | None, option("SITE", "Write a ticket about this site, or FILE:LINE.")] = None,
-    title: Annotated[str | None, option("TEXT", "Of the ticket: what is wrong.")] = None,
+    draft: DraftSite = None,
+    title: DraftTitle = None,
     severity: SeverityWord = None,
-    batch: Annotated[int | None, typer.Option(min=0, help="Of the ticket, for its ID.")] = None,
+    batch: DraftBatch = None,
     agent: AgentWord = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every line and metric.")] = False,
     devices: Annotated[int, typer.Option(min=1, help="How many devices the target may use.")] = 1,
@@ -62,10 +64,7 @@ def probe(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Run code; print the lines that wait, copy or allocate."""
-    # These are about the ticket alone, which is not written without a site.
-    given = {"title": title, "severity": severity, "batch": batch, "agent": agent}
-    if draft is None and (named := [f"--{name}" for name, value in given.items() if value is not None]):
-        raise UsageError(f"{', '.join(named)}: for a ticket that --draft SITE writes")
+    given = given_for_draft(draft, title=title, severity=severity, batch=batch, agent=agent)
     # Loading torch takes longer than looking around: it starts first.
     with Isolation(PRELOAD, sandbox=sandbox) as isolation:
         place = repository_of(root)
@@ -80,6 +79,7 @@ def probe(
             devices=devices,
             within=within,
             after=after,
+            operations=verbose,
             timeout=timeout or config.timeout,
             memory=config.memory,
         )
@@ -115,7 +115,7 @@ def _command(wanted: ProbeRequest, *more: str) -> str:
     return shlex.join(["tickets", "probe", wanted.target, *options, *arguments])
 
 
-def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: dict[str, Any]) -> dict[str, Any]:
     """Write the ticket about a site; its ID, its files and the revision of the code as found."""
     # Templates take a while to load, and only a draft is made of them.
     from finding_tickets.cli.new import TicketWriter
@@ -125,7 +125,6 @@ def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping
             "a ticket cannot say --devices or --after", hint="write a verifier: docs/verifiers.md"
         )
     writer = TicketWriter(wanted.root)
-    words = writer.register.config.vocabulary
     root = writer.register.root
     files = sorted(set(probed.files) - {wanted.verifier_path})
     revision = commit_containing(root, files)
@@ -140,11 +139,7 @@ def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: Mapping
         verifier=wanted.verifier_path,
         revision=revision,
     )
-    content = {name: value for name, value in given.items() if value is not None}
-    if "severity" in content:
-        (content["severity"],) = words_of("severity", [content["severity"]], words.severities)
-    ticket_id, written = writer.add(*finding.ticket(words.categories, content))
-    say(f"created {ticket_id}: {', '.join(written)}")
+    ticket_id, written = writer.draft(finding, given)
     if revision:
         say(f"found is the code of commit {revision}: change the files of the work tree as you like")
     else:

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from finding_tickets.cli.options import HERE, OutputFormat, Root, Timeout, flag, option
-from finding_tickets.cli.output import Format, say_errors, style, used_width, write, write_json
-from finding_tickets.errors import BadDataError, ExitCode
+from finding_tickets.cli.options import (
+    HERE,
+    AgentWord,
+    DraftBatch,
+    DraftSite,
+    DraftTitle,
+    OutputFormat,
+    Root,
+    SeverityWord,
+    Timeout,
+    flag,
+    given_for_draft,
+    option,
+)
+from finding_tickets.cli.output import Format, say, say_errors, style, used_width, write, write_json
+from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.register.config import read_config, repository_of
 from finding_tickets.report import probe as report
-from finding_tickets.verify.recorded import PRELOAD, read_traces
+from finding_tickets.verify.recorded import PRELOAD, TracedRun, read_traces
 
 REPLAYING = 600.0
 """Seconds that a trace may take where no time is given: replaying a large one takes long."""
@@ -28,12 +41,20 @@ def trace(
         Path | None, option("PROBE.json", "What tickets probe --format json printed of the same program.")
     ] = None,
     only_lines: Annotated[bool, flag("--lines", "Replay nothing on the simulation.")] = False,
+    draft: DraftSite = None,
+    title: DraftTitle = None,
+    severity: SeverityWord = None,
+    batch: DraftBatch = None,
+    agent: AgentWord = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every line and sum.")] = False,
     root: Root = HERE,
     timeout: Timeout = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Read traces of a real GPU; print the lines that wait, and whether the simulation agrees."""
+    given = given_for_draft(draft, title=title, severity=severity, batch=batch, agent=agent)
+    if draft and len(files) > 1:
+        raise UsageError("--draft is about a line of one trace", hint="name one of the files")
     item = report.probe_beside(beside) if beside else None
     with Isolation(PRELOAD) as isolation:
         place = repository_of(root)
@@ -53,11 +74,28 @@ def trace(
         for each in answers
         if not isinstance(each, BadDataError)
     ]
-    if output_format is Format.JSON:
-        write_json("trace", [report.trace_item(*each) for each in read])
-    elif read:
+    if read and output_format is Format.TABLE:
         width = used_width(sys.stdout)
         write(
             "\n\n".join("\n".join(report.trace_lines(*each, style, width, verbose=verbose)) for each in read)
         )
+    drafted = _write_draft(read[0][0], draft, place, given) if draft and read else None
+    if output_format is Format.JSON:
+        write_json("trace", [report.trace_item(*each) | {"draft": drafted} for each in read])
     return say_errors(each for each in answers if isinstance(each, BadDataError))
+
+
+def _write_draft(traced: TracedRun, site: str, place: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """Write the ticket about a site, and what was recorded beside it; its ID and its files."""
+    from finding_tickets.cli.new import TicketWriter
+
+    if not traced.has_stacks:
+        raise UsageError("cannot draft a ticket: the trace has no lines", hint="record it with_stack=True")
+    row = report.row_of(traced.probed, site)
+    writer = TicketWriter(place.resolve())
+    root = writer.register.root
+    finding = report.TracedFinding(traced, row, root, root / writer.register.config.templates)
+    ticket_id, written = writer.draft(finding, given)
+    say("a trace gives no verdict: say in the ticket what to run (docs/verifiers.md),")
+    say("or draft it from a run: tickets probe TARGET --draft SITE")
+    return {"id": ticket_id, "files": written}

@@ -127,7 +127,13 @@ def verify(
             verifying = Local(stack.enter_context(Isolation(at_once=not stale, sandbox=sandbox)))
         register, documents, chosen = _choose(root, list(query or ()), stale=stale, matrix=matrix)
         settings = settings_of(
-            register, meter, timeout, overrides=overrides, resources=register.config.ray, seed=seed
+            register,
+            meter,
+            timeout,
+            overrides=overrides,
+            resources=register.config.ray,
+            seed=seed,
+            operations=verbose,
         )
         if seed is not None:
             say(f"measured with seed {seed}: nothing is recorded")

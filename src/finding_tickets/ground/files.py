@@ -115,6 +115,8 @@ def create(root: Path, texts: Mapping[str, str]) -> list[Path]:
     try:
         for name, text in texts.items():
             path = root / name
+            if not path.parent.resolve().is_relative_to(root.resolve()):
+                raise OSError(errno.EXDEV, "the link leaves the repository", str(path.parent))
             if path.parent.is_file():
                 # A file in the place of the folder is in the way for good, unlike an ID that is taken.
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path.parent))

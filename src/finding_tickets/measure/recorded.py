@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import linecache
 from collections import Counter
 from pathlib import Path
@@ -21,6 +22,8 @@ from simcuda.traces.kineto import read
 def trace_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """What a ``TracedRun`` is made of, or what is ``wrong`` with the file."""
     try:
+        with Path(payload["file"]).open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
         trace = read(Path(payload["file"]))
     except (NotATraceError, IncompleteTraceError, OSError) as error:
         return {"wrong": str(error)}
@@ -42,6 +45,7 @@ def trace_payload(payload: dict[str, Any]) -> dict[str, Any]:
             "printed": 0,
             "function": "",
         },
+        "sha256": digest,
         "has_stacks": trace.has_stacks,
         "has_lines": trace.has_lines,
         "has_memory": trace.has_memory,
@@ -81,4 +85,5 @@ def _site(site: RecordedSite, root: Path, has_line: bool) -> dict[str, Any]:
         "statement": text or where,
         "cost": {"values": [site.count]},
         "waited": site.waited,
+        "nbytes": site.nbytes,
     }

@@ -38,11 +38,20 @@ class SiteLaw(Record):
     growth: str | None = None
 
 
+class OperationCost(Record):
+    """What an operation of PyTorch cost in one run, and what that rests on, in the words of docs/truth.md."""
+
+    operation: str
+    costs: dict[str, int]
+    rests_on: str
+
+
 class VariantResult(Record):
     """Everything measured for one variant.
 
     ``laws`` has no entry for a metric without an exact law; ``growth`` then has the laws that fit equally
-    well, or else the range: ``no law, 6..23``.
+    well, or else the range: ``no law, 6..23``. ``operations`` are those of the last point, the heaviest
+    first; there are none unless they were asked for, and none in evidence.
     """
 
     laws: dict[str, str]
@@ -51,6 +60,7 @@ class VariantResult(Record):
     sites: tuple[SiteLaw, ...]
     unknown: tuple[str, ...] = ()
     approximate: tuple[str, ...] = ()
+    operations: tuple[OperationCost, ...] = ()
 
 
 class ClaimResult(Record):
@@ -172,6 +182,7 @@ class MeasuredRun(Record):
     ranges: dict[str, tuple[int, int | None]] = Default(default_factory=dict)
     error: str | None
     imported: tuple[str, ...]
+    operations: tuple[OperationCost, ...] = ()
 
 
 class Verification(Record):
@@ -222,6 +233,49 @@ class Input(Record):
     kind: Literal["file", "commit", "version", "path", "names", "import", "no modules", "package"]
     value: str
     is_subject: bool = False
+
+
+class RecordedCount(Record):
+    """How often a place did something, with the bytes and the microseconds that the host waited."""
+
+    what: str
+    count: int
+    nbytes: int
+    waited: float
+
+
+class Recording(Record):
+    """What a trace of a GPU recorded about a place in the code: no verification, and no verdict.
+
+    ``trace`` is the name of its file and ``sha256`` the digest; ``totals`` are the counts of all of it.
+    ``line`` is where the function begins, unless the trace ``has_lines``, and 0 without Python. ``source`` is
+    the file in the repository, and ``source_sha256`` its digest when the ticket was written; it
+    ``has_changed`` if it is another one now.
+    """
+
+    trace: str
+    sha256: str
+    device: str
+    file: str
+    line: int
+    function: str
+    has_lines: bool
+    counts: tuple[RecordedCount, ...]
+    totals: dict[str, int]
+    source: str | None = None
+    source_sha256: str | None = None
+    has_changed: bool = False
+
+    def __str__(self) -> str:
+        """One line: the GPU, the counts, the place, and whether its file has changed."""
+        counts = [f"{each.what} {each.count}" for each in self.counts]
+        for at, each in enumerate(self.counts):
+            counts[at] += f" of {each.nbytes} bytes" if each.nbytes else ""
+            counts[at] += f" for {each.waited / 1000:.3g} ms" if each.waited else ""
+        has_line = self.has_lines and self.line
+        place = f"{self.file}:{self.line}" if has_line else f"{self.function} in {self.file}"
+        changed = f"; {self.source} has changed since the ticket was written" if self.has_changed else ""
+        return f"recorded on {self.device}: {', '.join(counts)} at {place}, over all of {self.trace}{changed}"
 
 
 class Evidence(Record):

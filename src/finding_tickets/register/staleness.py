@@ -440,28 +440,28 @@ class NoStatementError(ValueError):
     """Why some bytes are no evidence, in a few words."""
 
 
-def read_statement(content: bytes) -> dict[str, Any]:
-    """The in-toto Statement of a test result in some bytes; ``NoStatementError`` if none, or if edited."""
+def read_statement(content: bytes, kind: str = PREDICATE, none: str = NO_STATEMENT) -> dict[str, Any]:
+    """The in-toto Statement of a kind in some bytes; ``NoStatementError`` with ``none``, or if edited."""
     try:
         statement: dict[str, Any] = json.loads(content)
     except ValueError:
         raise NoStatementError("it is no JSON") from None
     try:
-        if (statement["_type"], statement["predicateType"]) != (STATEMENT, PREDICATE):
-            raise NoStatementError(NO_STATEMENT)
+        if (statement["_type"], statement["predicateType"]) != (STATEMENT, kind):
+            raise NoStatementError(none)
         if statement["predicate"].pop("contentDigest")["sha256"] != _content_digest(statement):
             raise NoStatementError("it was edited: its content is not what its digest says")
     except (LookupError, TypeError, AttributeError):
-        raise NoStatementError(NO_STATEMENT) from None
+        raise NoStatementError(none) from None
     return statement
 
 
-def write_statement(subjects: Iterable[Any], predicate: Mapping[str, Any]) -> bytes:
+def write_statement(subjects: Iterable[Any], predicate: Mapping[str, Any], kind: str = PREDICATE) -> bytes:
     """The bytes of a Statement that ``read_statement`` reads; the same content gives the same bytes."""
     statement: dict[str, Any] = {
         "_type": STATEMENT,
         "subject": list(subjects),
-        "predicateType": PREDICATE,
+        "predicateType": kind,
         "predicate": dict(predicate),
     }
     statement["predicate"]["contentDigest"] = {"sha256": _content_digest(statement)}

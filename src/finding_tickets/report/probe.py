@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from finding_tickets.claims.check import ONCE
 from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.register.staleness import DiskFiles
 from finding_tickets.report.text import (
     INDENT,
     MODELLED,
@@ -22,6 +23,7 @@ from finding_tickets.report.text import (
     TextSection,
     counted,
     fields_of,
+    operation_section,
     printable,
     section_lines,
     single_line,
@@ -171,9 +173,9 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
         name: str(cost) for name, cost in probed.metrics.items() if any(cost.values) and name != "raised"
     }
     if verbose and totals:
-        yield from (
-            INDENT + line for line in section_lines(TextSection("in all", list(totals.items())), style)
-        )
+        sections = [TextSection("in all", list(totals.items()))]
+        sections += [operation_section("operations", probed.operations)] if probed.operations else []
+        yield from (INDENT + line for section in sections for line in section_lines(section, style))
     elif text := ", ".join(f"{name} {totals[name]}" for name in TOTALS if name in totals):
         yield from wrap(f"in all: {text}", width, initial_indent=INDENT, subsequent_indent=INDENT * 2)
 
@@ -250,7 +252,7 @@ def probe_item(probed: Probed) -> dict[str, Any]:
                 "called_from": [vars(caller) for caller in site.called_from],
                 "set_up": row.is_set_up,
                 **fields_of(site.cost, *costs),
-                **({"waited": site.waited} if probed.kind == "trace" else {}),
+                **({"waited": site.waited, "bytes": site.nbytes} if probed.kind == "trace" else {}),
             }
             for row in rows_of(probed)
             for site in row.sites
@@ -261,13 +263,11 @@ def probe_item(probed: Probed) -> dict[str, Any]:
     }
 
 
-def site_of(probed: Probed, wanted: str) -> ProbedSite:
-    """The heaviest site of the line of code that its number or ``file:line`` names.
-
-    Of a line that drains it is how it waits: that can be claimed of real GPUs too.
+def row_of(probed: Probed, wanted: str) -> ProbedRow:
+    """The line of code that its number or ``file:line`` names.
 
     Raises:
-        UsageError: There is no such site, or the target did not run to its end.
+        UsageError: There is no such line, or the target did not run to its end.
     """
     if probed.errors:
         raise UsageError("cannot draft a ticket: the target did not finish", hint=probed.errors[0])
@@ -281,7 +281,32 @@ def site_of(probed: Probed, wanted: str) -> ProbedSite:
     if named is None:
         known = f"1 to {len(rows)}, or file:line" if rows else "the target has none"
         raise UsageError(f"--draft {wanted}: there is no such line", hint=known)
-    return next(site for site in named.sites if site.what != "drains")
+    return named
+
+
+def site_of(probed: Probed, wanted: str) -> ProbedSite:
+    """The heaviest site of that line; of one that drains how it waits: real GPUs can be claimed to wait."""
+    return next(site for site in row_of(probed, wanted).sites if site.what != "drains")
+
+
+def times_text(count: str) -> str:
+    """How often: ``once``, ``5 times`` or, of a law, ```2*n` times``."""
+    return "once" if count == "1" else f"{count if count.isdecimal() else f'`{count}`'} times"
+
+
+def _draft(
+    what: str, content: Mapping[str, Any], categories: Collection[str], given: dict[str, Any]
+) -> Draft:
+    """The ticket about something that a line does; what is ``given`` counts before the ``content``."""
+    from finding_tickets.register.new import draft_of
+
+    category = CATEGORIES.get(what, USUAL_CATEGORY)
+    usual = {
+        "severity": SEVERITY,
+        "recommended_fix": "To be written: what to do instead, and what that costs.",
+        "categories": (category,) if category in categories else (),
+    }
+    return draft_of({**usual, **content, **given}, "the draft")
 
 
 @dataclass(frozen=True)
@@ -313,7 +338,7 @@ class ProbedFinding:
         Raises:
             BadDataError: What is given does not make a ticket, or a template is wrong.
         """
-        from finding_tickets.register.new import Place, draft_of
+        from finding_tickets.register.new import Place
         from finding_tickets.report.templates import Attached, render
 
         probed, site = self.probed, self.site
@@ -325,8 +350,7 @@ class ProbedFinding:
         # Python calls the code of a comprehension after its form.
         symbol = around if here.function.startswith("<") else here.function
         subject = symbol or PurePosixPath(here.file).name
-        count = site.cost.law or str(site.cost.values[0])
-        times = "once" if count == "1" else f"{count if count.isdecimal() else f'`{count}`'} times"
+        times = times_text(site.cost.law or str(site.cost.values[0]))
         if site.cost.law is None and len(set(site.cost.values)) > 1:
             times = f"{min(site.cost.values)} to {max(site.cost.values)} times"
         when = f"in each call of `{self.within}`" if self.within else f"in a run of `{probed.target}`"
@@ -366,20 +390,80 @@ class ProbedFinding:
             "revision": self.revision,
             "claims": claims,
         }
-        category = CATEGORIES.get(site.what, USUAL_CATEGORY)
         content = {
             "title": f"{subject} {effect} in {here.file}:{here.line}",
-            "severity": SEVERITY,
             "summary": f"Line {here.line} of `{here.file}` {effect} {times} {when}.",
             "description": render("probed.md.j2", context, self.templates).strip(),
-            "recommended_fix": "To be written: what to do instead, and what that costs.",
             "locations": places,
-            "categories": (category,) if category in categories else (),
             "checklist": (f"Line {here.line} {effect} less often", "The result is the same"),
         }
-        return draft_of({**content, **given}, "the draft"), Attached(
-            remediation="probed.yaml.j2", context=context
+        draft = _draft(site.what, content, categories, given)
+        return draft, Attached(remediation="probed.yaml.j2", context=context)
+
+
+@dataclass(frozen=True)
+class TracedFinding:
+    """A line of a trace that a ticket is to be written about; ``root`` and ``templates`` as for a probe."""
+
+    traced: TracedRun
+    row: ProbedRow
+    root: Path
+    templates: Path
+
+    def ticket(self, categories: Collection[str], given: dict[str, Any]) -> tuple[Draft, Attached]:
+        """The content of the ticket, and what was recorded; the arguments are those for a probe.
+
+        Raises:
+            BadDataError: What is given does not make a ticket, or a template is wrong.
+        """
+        from finding_tickets.model.verification import RecordedCount, Recording
+        from finding_tickets.register.new import Place
+        from finding_tickets.register.recordings import dump, name_of
+        from finding_tickets.report.templates import Attached, code, render
+
+        traced, site, root = self.traced, self.row.sites[0], self.root.resolve()
+        # A trace cuts the entries of sys.path off, and may name any file of the machine it was made on.
+        paths = ((root / folder / site.file).resolve() for folder in ("", "src"))
+        path = next((each for each in paths if each.is_file() and each.is_relative_to(root)), None)
+        own = path.relative_to(root).as_posix() if path and site.line else None
+        quote, around = code_around(root, replace(site, file=own)) if own else ("", None)
+        symbol = around if site.function.startswith("<") else site.function
+        file, lines = own or site.file, ((site.line, site.line),) if traced.has_lines else ()
+        where = f"{file}:{site.line}" if lines else file
+        shown = code(where)
+        if not site.line:
+            where = shown = "code without Python"
+        recording = Recording(
+            trace=Path(traced.probed.target).name,
+            sha256=traced.sha256,
+            device=traced.probed.device,
+            **fields_of(site, "file", "line", "function"),
+            has_lines=traced.has_lines,
+            counts=tuple(
+                RecordedCount(count=each.cost.values[0], **fields_of(each, "what", "nbytes", "waited"))
+                for each in self.row.sites
+            ),
+            totals={name: cost.values[0] for name, cost in traced.probed.metrics.items()},
+            source=own,
+            source_sha256=DiskFiles(root).digest(own) if own else None,
         )
+        effect, times = EFFECTS[site.what][0], times_text(str(site.cost.values[0]))
+        times += f", for {site.waited / 1000:.3g} ms," if site.waited else ""
+        subject = symbol or (PurePosixPath(file).name if site.line else "A library")
+        context = {"recording": recording, "said": f"{effect} {times}", "shown": shown, "quote": quote}
+        content = {
+            "title": f"{subject} {effect} in {where}",
+            "summary": f"{code(subject)} {effect} {times} in {shown}, as recorded on {recording.device}.",
+            "description": render("recorded.md.j2", context, self.templates).strip(),
+            "locations": (Place(file=own, lines=lines, symbol=symbol),) if own else (),
+            "checklist": (
+                "A Remediation names what to run, so that it can be verified",
+                f"{subject} {effect} less often",
+                "The result is the same",
+            ),
+        }
+        texts = {f"{{evidence}}/{name_of(recording)}": dump(recording).decode()}
+        return _draft(site.what, content, categories, given), Attached(texts=texts)
 
 
 def code_around(root: Path, site: ProbedSite | CallingLine) -> tuple[str, str | None]:
@@ -519,7 +603,7 @@ def trace_lines(
 
 def trace_item(traced: TracedRun, places: Sequence[PlaceBeside] | None) -> dict[str, Any]:
     """The trace as an item of a JSON output."""
-    names = ("has_stacks", "has_lines", "has_memory", "calls", "distinct", "sums", "left_out")
+    names = ("sha256", "has_stacks", "has_lines", "has_memory", "calls", "distinct", "sums", "left_out")
     return {
         **fields_of(traced.probed, "target", "device"),
         **fields_of(traced, *names),

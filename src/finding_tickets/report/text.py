@@ -18,12 +18,20 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, east_asian_width
 
+from finding_tickets.errors import BadDataError
 from finding_tickets.model.vocabulary import Verdict
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
     from finding_tickets.model.ticket import Remediation
-    from finding_tickets.model.verification import ClaimResult, SiteLaw, VariantResult, Verification
+    from finding_tickets.model.verification import (
+        ClaimResult,
+        OperationCost,
+        Recording,
+        SiteLaw,
+        VariantResult,
+        Verification,
+    )
     from finding_tickets.register.index import Row
     from finding_tickets.register.query import Facts
     from finding_tickets.register.staleness import CurrentVerdict
@@ -67,6 +75,7 @@ LEAST_ROOM = 20
 LEAST_CUT = 12
 """Cells that a column is cut to at least; with less room it is left out."""
 SHOWN_POINTS = 3
+MOST_OPERATIONS = 12
 """Points of the sweep that are listed for a claim that fails there; the JSON has all."""
 MOST_METRICS, MOST_LINES, MOST_CLAIMS, LONGEST_REASON = 5, {BEFORE: 4, AFTER: 3}, 3, 400
 """What half a screen has at most: metrics, lines of a variant, claims, and letters of the reason."""
@@ -399,11 +408,24 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
         TextSection(f"times on {device}", times, ("ratio", "at", "median (interval)")),
         TextSection("where claims fail", failures),
         *lines.values(),
+        *(
+            operation_section(f"operations of {name} at the last point", variant.operations)
+            for name, variant in verification.variants.items()
+        ),
         TextSection("not measured", left_out),
         TextSection("rests on what nobody can check later", [(what,) for what in verification.unseen]),
         TextSection("reads the clock", [(name,) for name in verification.clock]),
     )
     return (section for section in sections if section.rows)
+
+
+def operation_section(title: str, operations: Sequence[OperationCost]) -> TextSection:
+    """The operations that waited, copied or launched, and what their costs rest on."""
+    rows = [
+        (each.operation, ", ".join(f"{name} {count}" for name, count in each.costs.items()), each.rests_on)
+        for each in operations
+    ]
+    return TextSection(title, _at_most(MOST_OPERATIONS, rows), ("operation", "costs", "rests on"))
 
 
 def _claim_cells(claim: ClaimResult, *, at_point: bool = False) -> tuple[Styled, str, str, Styled]:
@@ -546,6 +568,7 @@ class MeasuredDocument:
 
     document: Document
     measured: CurrentVerdict
+    recorded: tuple[Recording | BadDataError, ...] = ()  # by traces, which decide nothing
 
     @property
     def id(self) -> str:
@@ -566,7 +589,7 @@ def measured_documents(facts: Facts, rows: Iterable[Row]) -> Iterator[MeasuredDo
     for row in rows:
         document = facts.document(row)
         if document:
-            yield MeasuredDocument(document, facts.measured(row))
+            yield MeasuredDocument(document, facts.measured(row), tuple(facts.recorded(row)))
 
 
 def document_text(
@@ -597,7 +620,9 @@ def document_text(
     text = ""
     with suppress(OSError):
         text = render(_to_read(entry.document, (facts.root / row.path).read_bytes()))
-    sections = [_related_section(row, entry.document, facts), *_remediation_sections(entry)]
+    recorded = [(str(each),) for each in entry.recorded if not isinstance(each, BadDataError)]
+    sections = [_related_section(row, entry.document, facts), TextSection("Recorded", recorded)]
+    sections += _remediation_sections(entry)
     known = [list(section_lines(section, style, width)) for section in sections if section.rows]
     if done:
         # The lines that were measured are no longer there.

@@ -18,6 +18,7 @@ from finding_tickets.claims.laws import Range, range_text
 from finding_tickets.errors import UsageError
 from finding_tickets.measure.processes.isolation import PRELOADED, Isolation, Task
 from finding_tickets.measure.tasks import At
+from finding_tickets.model.verification import OperationCost
 from finding_tickets.model.vocabulary import MOST_POINTS
 
 PROBE_FUNCTION = "finding_tickets.measure.probe:probe_payload"
@@ -66,6 +67,7 @@ class ProbedSite:
     called_from: tuple[CallingLine, ...] = ()  # the most frequent first
     repeated: bool = True  # whether it may have run more than once
     waited: float = 0.0  # microseconds that the host waited, where a trace tells
+    nbytes: int = 0  # copied or allocated, where a trace tells
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ class Probed:
     printed: int  # bytes that the target wrote to its output
     function: str  # as a ticket names it; empty unless a function was probed
     files: tuple[str, ...]  # the repository's files that were imported, run or named in arguments
+    operations: tuple[OperationCost, ...] = ()  # of the last point, where they were asked for
     calls: tuple[ProbedCalls, ...] = ()  # at each point, if what happens within a function counts
 
 
@@ -112,6 +115,7 @@ class ProbeRequest:
     devices: int = 1
     within: str | None = None  # the function inside whose calls alone things count
     after: int | None = None  # how many of its calls are set apart
+    operations: bool = False  # whether to tell what each operation costs
     timeout: float  # seconds
     memory: int  # bytes
 
@@ -171,6 +175,7 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
         "devices": request.devices,
         "within": request.within_path,
         "after": request.after,
+        "operations": request.operations,
     }
     task = Task(
         target=PROBE_FUNCTION,

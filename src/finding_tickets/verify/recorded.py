@@ -23,6 +23,7 @@ class TracedRun:
 
     Attributes:
         probed: The lines and totals, as a probe of the run would tell.
+        sha256: Of the file.
         has_stacks: Whether Python's stacks were recorded, so that there are lines.
         has_lines: Whether these are the lines that ran, not those where their functions begin.
         has_memory: Whether allocations were recorded.
@@ -35,6 +36,7 @@ class TracedRun:
     """
 
     probed: Probed
+    sha256: str
     has_stacks: bool
     has_lines: bool
     has_memory: bool

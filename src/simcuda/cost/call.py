@@ -58,6 +58,8 @@ class OpCost:
 
     def __add__(self, other: OpCost) -> OpCost:
         """The cost of both, one after the other; what either allocates is held until both are done."""
+        if other is FREE:
+            return self
         return OpCost(
             self.launches + other.launches,
             self.waits + other.waits,

@@ -20,7 +20,16 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 
-from simcuda.device.memory_stats import AllocatorStats, PoolStats
+from simcuda.device.memory_stats import (
+    AllocatorStats,
+    PoolStats,
+    end_wait,
+    hand_out,
+    hold,
+    idle,
+    take_back,
+    wait,
+)
 from simcuda.device.ordering import Ordering, StreamMark
 
 # The constants of c10/cuda/CUDACachingAllocator.cpp.
@@ -205,8 +214,7 @@ class Allocator:
             pool.add(rest)
             inactive, inactive_bytes = inactive + 1, inactive_bytes + rest.size
         taken.requested = requested
-        for stats in pool.stats:
-            stats.hand_out(taken.size, requested, inactive, inactive_bytes)
+        hand_out(pool.stats, taken.size, requested, inactive, inactive_bytes)
         return taken
 
     def free(self, block: MemoryBlock) -> None:
@@ -215,12 +223,10 @@ class Allocator:
         The uses that count are those given to ``record_stream``.
         """
         if not block.used_by:
-            for stats in block.pool.stats:
-                stats.take_back(block.size, block.requested)
+            take_back(block.pool.stats, block.size, block.requested)
             self._cache(block)
             return
-        for stats in block.pool.stats:
-            stats.wait(block.size)
+        wait(block.pool.stats, block.size)
         # It comes back once the host knows that these streams have come this far.
         self._waiting[block] = [self.ordering.record(stream) for stream in sorted(block.used_by)]
         block.used_by = None
@@ -248,8 +254,7 @@ class Allocator:
                 pool.remove(block)
                 self.stats.num_device_free += 1
                 self._may_block()
-                for stats in pool.stats:
-                    stats.hold(-block.size)
+                hold(pool.stats, -block.size)
 
     def _new_pool(self, pools: dict[int, BlockPool], stream: int) -> BlockPool:
         if pools is self._small:
@@ -290,16 +295,14 @@ class Allocator:
         self._next_address += segment
         self.stats.num_device_alloc += 1
         self._may_block()
-        for stats in pool.stats:
-            stats.hold(segment)
+        hold(pool.stats, segment)
         return block
 
     def _cache(self, block: MemoryBlock, *, has_waited: bool = False) -> None:
         """Offer a block for reuse, one with its free neighbours."""
         pool = block.pool
         if has_waited:
-            for stats in pool.stats:
-                stats.end_wait(block.size, block.requested)
+            end_wait(pool.stats, block.size, block.requested)
         inactive = inactive_bytes = 0
         # Free neighbours within a segment become one block again.
         for neighbour in (block.before, block.after):
@@ -312,5 +315,4 @@ class Allocator:
         if block.before is not None or block.after is not None:
             inactive, inactive_bytes = inactive + 1, inactive_bytes + block.size
         if inactive_bytes:
-            for stats in pool.stats:
-                stats.idle(inactive, inactive_bytes)
+            idle(pool.stats, inactive, inactive_bytes)

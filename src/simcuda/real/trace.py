@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,14 @@ MARK = "simcuda "
 """The prefix of our own marks in the trace."""
 CALLS = ("cuda_runtime", "cuda_driver")
 """The categories of calls of CUDA."""
+OF_ATEN = (
+    *("at::", "(anonymous namespace)::", "at_cuda_detail::", "c10::", "cub::", "cunn_", "thrust::"),
+    "multi_tensor_apply_kernel",
+)
+"""How names of ATen's kernels begin, those of CUB and Thrust compiled into it among them.
+
+All others are of libraries (cuBLAS, cuDNN, CUTLASS, NCCL, flash attention) or somebody's own.
+"""
 
 
 class IncompleteTraceError(RuntimeError):
@@ -61,7 +68,7 @@ class ProfilerTrace:
     Attributes:
         calls: The calls of CUDA.
         kernels: The correlation of every kernel that ran.
-        library_kernels: Those of them whose names are a library's.
+        library_kernels: Those of them that are not ATen's own.
         copies: The copies that devices made.
         marks: The marks that we left.
         operations: Names of ATen operations by their number.
@@ -75,15 +82,9 @@ class ProfilerTrace:
     library_kernels: frozenset[int] = frozenset()
 
 
-_LIBRARIES = re.compile(
-    r"gemm|gemv|gemvx|cutlass|cublas|cudnn|nvjet|xmma|cask|split[kK]|dot_kernel|reduce_1Block|cufft|_fft"
-    r"|cusolver|flash_|fmha|winograd|scudnn|convolve|_engine|nchwToNhwc|nhwcToNchw|epilogue::impl"
-)
-
-
-def is_library_kernel(name: str) -> bool:
-    """Whether a kernel is one of cuBLAS, cuDNN or their kin, by its name as the profiler writes it."""
-    return "at::native" not in name and _LIBRARIES.search(name) is not None
+def is_of_aten(kernel: str) -> bool:
+    """Whether ATen launches a kernel of this name itself, in a number that follows from the arguments."""
+    return kernel.removeprefix("void ").startswith(OF_ATEN)
 
 
 def cuda_call(event: Mapping[str, Any]) -> CudaCall:
@@ -119,7 +120,7 @@ def read(events: Iterable[Mapping[str, Any]]) -> ProfilerTrace:
             calls[category][call.correlation] = call
         elif category == "kernel":
             kernels.append(int(arguments.get("correlation", 0)))
-            if is_library_kernel(name):
+            if not is_of_aten(name):
                 of_libraries.add(kernels[-1])
         elif category == "gpu_memcpy":
             copies.append(device_copy(event))

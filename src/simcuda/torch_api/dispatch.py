@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch._library.custom_ops import OPDEFS
 
-from simcuda.cost.call import OperationCall, all_tensors_in, tensors_in
+from simcuda.cost.call import OperationCall, all_tensors_in
 from simcuda.cost.charges import Charges
 from simcuda.cost.copies import charge_copy
 from simcuda.cost.traits import OperationTraits, traits_of
@@ -154,7 +154,7 @@ class Dispatcher:
             if device != HOST and (lacking := HOST_LACKS_MEMORY.search(str(error))):
                 machine.refuse_more_than_all(device, int(lacking[1]))
             raise
-        outputs = [result] if isinstance(result, torch.Tensor) else list(tensors_in((result,)))
+        outputs = all_tensors_in(result if isinstance(result, tuple) else (result,), {})
         # What C++ code makes, or makes of such tensors, may be for any device; see ``Tag``.
         floating = device == HOST and (
             traits.takes_device and "pin_memory" not in kwargs

@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 from torch.jit import _builtins
 
+from simcuda.device.dispatch_key import wake
 from simcuda.device.machine import Machine
 from simcuda.torch_api.patches import Patches, as_method, genuine
-from simcuda.torch_api.refusals import NotSimulatedError
+from simcuda.torch_api.refusals import refuse
 from simcuda.torch_api.tensor_api import DeviceLike, TensorApi, device_of
 
 SPARSE = (
@@ -46,10 +47,16 @@ KEPT = ("dtype", "layout", "is_cuda", "is_sparse", "__module__", "__doc__")
 
 
 class Factories:
-    """Replaces ``torch.tensor`` and its kin, and lets other factories take a number for a device."""
+    """Replaces ``torch.tensor`` and its kin, and lets other factories take a number for a device.
 
-    def __init__(self, tensors: TensorApi) -> None:
+    Args:
+        tensors: What moves tensors to devices.
+        sleeps: Whether operations are watched only once a device is named.
+    """
+
+    def __init__(self, tensors: TensorApi, *, sleeps: bool) -> None:
         self._tensors = tensors
+        self._sleeps = sleeps
         self._make_tensor = genuine(torch.tensor)
         self._make_as_tensor = genuine(torch.as_tensor)
         self._make_asarray = genuine(torch.asarray)
@@ -63,15 +70,15 @@ class Factories:
         patches.set(torch.Tensor, new_tensor=as_method(self.new_tensor))
         patches.set(torch, **{name: partial(self._sparse, genuine(getattr(torch, name))) for name in SPARSE})
         patches.set(torch._C._nn, _parse_to=self.parse_to)
-        if C_KNOWS_NUMBERS:
+        if C_KNOWS_NUMBERS and not self._sleeps:
             return
-        factories = {name: _taking_numbers(getattr(torch, name)) for name in FACTORIES}
+        factories = {name: taking_devices(getattr(torch, name)) for name in FACTORIES}
         # TorchScript finds functions of C++ by what they are.
         known: dict[int, str] = _builtins._get_builtin_table()  # type: ignore[no-untyped-call]  # not annotated
         found = {id(factory): known[id(getattr(torch, name))] for name, factory in factories.items()}
         patches.set(_builtins, _builtin_table=known | found)
         patches.set(torch, **factories)
-        patches.set(Tensor, **{name: _taking_numbers(getattr(Tensor, name)) for name in METHODS})
+        patches.set(Tensor, **{name: taking_devices(getattr(Tensor, name)) for name in METHODS})
 
     def tensor(
         self,
@@ -199,8 +206,7 @@ class LegacyTypes:
 
         def set_default(kind: Any) -> None:
             if kind.is_cuda:
-                message = f"A default type on a simulated CUDA device does not run; use {DEFAULTS}"
-                raise NotSimulatedError(message)
+                refuse("A default type of tensors on a device", f"use {DEFAULTS}")()
             set_original(getattr(kind, "original", kind))
 
         patches.set(torch._C, _set_default_tensor_type=set_default)
@@ -223,13 +229,18 @@ class LegacyTypes:
         return self.factories.tensor(values, dtype=kind.dtype, device=where)
 
 
-def _taking_numbers(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def taking_devices(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which may be given a number for a device, and wakes the simulation if it is given one."""
     original = genuine(original)
 
     @wraps(original)
-    def make(*args: Any, **kwargs: Any) -> Tensor:
-        if isinstance(kwargs.get("device"), int):
-            kwargs["device"] = device_of(kwargs["device"])
+    def make(*args: Any, **kwargs: Any) -> Any:
+        device = kwargs.get("device")
+        if isinstance(device, int):
+            kwargs["device"] = device = device_of(device)
+        # A name such as ``cuda:1``, or a device, whose text begins with the name.
+        if kwargs.get("pin_memory") or (device is not None and str(device).startswith("cuda")):
+            wake()
         return original(*args, **kwargs)
 
     return make

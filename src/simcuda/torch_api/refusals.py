@@ -32,6 +32,7 @@ from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.patches import Patches, genuine
 
+NOT_SIMULATED = "does not run on a simulated CUDA device"
 EAGERLY = "run the captured code as it is"
 NOT_COMPILED = "TORCH_COMPILE_DISABLE=1 or torch.compiler.set_stance('force_eager') runs the code as it is"
 EXPORTED_OUTSIDE = "export outside simcuda.device()"
@@ -223,7 +224,7 @@ def refuse(what: str, instead: str) -> Callable[..., Any]:
     """A function that raises the error which says that ``what`` does not run, and what to do ``instead``."""
 
     def refused(*_: Any, **__: Any) -> Any:
-        raise NotSimulatedError(f"{what} does not run on a simulated CUDA device; {instead}")
+        raise NotSimulatedError(f"{what} {NOT_SIMULATED}; {instead}")
 
     return refused
 

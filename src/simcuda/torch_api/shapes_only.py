@@ -25,10 +25,13 @@ PRODUCTS = frozenset(
         *("_to_copy.default", "clone.default"),
     )
 )
-"""Operations besides elementwise ones that are not computed."""
+"""Operations that are not computed, besides elementwise ones and those that make a tensor like another."""
 
 IN_PLACE = frozenset({"aten.copy_.default", "aten.zero_.default", "aten.fill_.Scalar", "aten.fill_.Tensor"})
 """Operations in place that write to their first argument alone, besides elementwise ones."""
+
+LARGE = 1 << 20
+"""Elements above which a tensor need not be filled: its integers become 1 where an operation reads them."""
 
 is_on: list[bool] = []
 """Not empty within ``shapes_only``: the dispatcher looks before every operation, and calls ``execute``."""
@@ -55,15 +58,25 @@ def execute(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     tensors = all_tensors_in(args, kwargs)
     is_elementwise = torch.Tag.pointwise in getattr(func, "tags", ())
     name = str(func)
+    packet = name.rpartition(".")[0]
     if max((each.numel() for each in tensors), default=0) <= SMALL:
         return func._op(*args, **kwargs)
-    if name.partition(".")[2].partition(".")[0].endswith("_") and (is_elementwise or name in IN_PLACE):
+    if packet.endswith("_") and (is_elementwise or name in IN_PLACE):
         return args[0]
-    if not is_elementwise and name not in PRODUCTS:
+    if not (is_elementwise or name in PRODUCTS or packet.endswith("_like")):
+        _fill_large(tensors)
         return func._op(*args, **kwargs)
     named = {key: "meta" if key == "device" else _without_data(each) for key, each in kwargs.items()}
     result = func._op(*map(_without_data, args), **named)
     return tuple(map(_empty, result)) if isinstance(result, tuple) else _empty(result)
+
+
+def _fill_large(tensors: Sequence[torch.Tensor]) -> None:
+    """Make ones of large integers before they are read: as indices they are valid, as divisors not 0."""
+    for each in tensors:
+        if each.numel() > LARGE and not each.dtype.is_floating_point and not each.dtype.is_complex:
+            memory = torch.ops.aten.empty.memory_format([0], dtype=each.dtype, device="cpu")
+            torch.ops.aten.set_.source_Storage(memory, each.untyped_storage()).fill_(1)
 
 
 def _without_data(value: Any) -> Any:

@@ -7,19 +7,28 @@ what depends on something that was not recorded. What is left is decided: confir
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from simcuda.ledger import noting_operations
 from simcuda.measurement import Gpu
+from simcuda.real.trace import is_of_aten
 from simcuda.simulation import device
 from simcuda.traces.arguments import HOST_COPIES, UNBOUNDED, NotReplayableError, Way, ways_to_call
 from simcuda.traces.call import Argument, RecordedCall, RecordedCost, Trace
-from simcuda.traces.kernels import is_of_aten
 from simcuda.traces.replay import ReplayedCost, replay, warm_up
 
 METRICS = ("launches", "copies", "bytes", "waits", "allocations", "allocated_bytes")
 """What is compared."""
+
+COUNTED_AS = {
+    "launches": ("aten_launches", "library_launches"),
+    **dict.fromkeys(("copies", "bytes"), ("h2d", "d2h", "d2d", "p2p")),
+    "waits": ("stream_syncs", "event_syncs", "device_syncs"),
+    **dict.fromkeys(("allocations", "allocated_bytes"), ("allocations",)),
+}
+"""What the ledger calls them."""
 
 CONFIRMED, REFUTED = "confirmed", "refuted"
 LIBRARY, ON_HOST, OPEN, CIRCULAR, CHANGED = "library", "host", "open", "circular", "changed since"
@@ -63,6 +72,8 @@ class Finding:
         simulated: What each way to make the call gives, the likeliest first.
         why: What the verdict rests on.
         kernels: Names of the recorded kernels.
+        operations: The operations of the simulation, without overload, that made the simulated number: one
+            alone, or each that ran where it is 0; none where several made it together.
     """
 
     op: str
@@ -76,6 +87,7 @@ class Finding:
     simulated: tuple[Any, ...]
     why: str
     kernels: tuple[str, ...]
+    operations: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -106,7 +118,7 @@ def agreement_with(trace: Trace) -> TraceAgreement:
     replayed: dict[tuple[str, tuple[Argument, ...]], int] = {}
     not_replayable: dict[tuple[str, tuple[Argument, ...] | None, str], int] = {}
     findings: list[Finding] = []
-    with device(profile=profile) as gpu:
+    with noting_operations(), device(profile=profile) as gpu:
         warm_up()
         for (op, arguments), same in calls.items():
             try:
@@ -134,65 +146,60 @@ def _compare(
     # Costs may differ between equal calls: of tensors on the host and on the device, for example.
     variants: dict[Any, list[RecordedCall]] = defaultdict(list)
     for call in calls:
-        variants[_essence(call.cost), call.cost.kernels, call.cost.allocations is None].append(call)
+        cost = call.cost
+        variants[*recorded_values(cost).values(), cost.kernels, cost.allocations is None].append(call)
     for equal_calls in variants.values():
-        first = equal_calls[0]
-        cost = first.cost
+        first, cost = equal_calls[0], equal_calls[0].cost
         kinds = [copy for copy in cost.copies if copy.kind in ("h2d", "d2h")] if op in HOST_COPIES else []
-        direction = kinds[0].kind if kinds else ""
-        pinned = bool(kinds) and not kinds[0].pageable
+        direction, pinned = (kinds[0].kind, not kinds[0].pageable) if kinds else ("", False)
         ways = ways_to_call(op, arguments, direction, pinned=pinned, has_scalars=trace.has_scalars)
         outcomes = _replayed(gpu, op, ways)
-        memory = cost.allocations is not None
-        is_doing = not any(outcome.is_nothing(with_memory=memory) for _, outcome in outcomes)
-        why_host = _why_on_host(gpu, op, outcomes[0][0]) if _is_nothing(cost) and is_doing else ""
-        for metric in METRICS:
-            if "alloc" in metric and cost.allocations is None:
-                continue
-            recorded = recorded_value(metric, cost)
-            simulated = [simulated_value(metric, outcome) for _, outcome in outcomes]
-            verdict, why = _judge(metric, first, outcomes, why_host, direction)
-            equal = same(metric, recorded, simulated[0])
-            zero = not _has_any(recorded) and not any(map(_has_any, simulated))
+        metrics = [metric for metric in METRICS if cost.allocations is not None or "alloc" not in metric]
+        recorded = recorded_values(cost)
+        simulated = [simulated_values(outcome) for _, outcome in outcomes]
+        did_nothing = not (cost.memsets or any(map(_has_any, recorded.values())))
+        is_doing = all(any(_has_any(values[metric]) for metric in metrics) for values in simulated)
+        why_host = _why_on_host(gpu, op, outcomes[0][0]) if did_nothing and is_doing else ""
+        for metric in metrics:
+            given, values = recorded[metric], [each[metric] for each in simulated]
+            agreeing = [same(metric, given, value) for value in values]
+            verdict, why = _decided_without_numbers(metric, first, outcomes, direction, why_host) or (
+                _judge(outcomes, values, agreeing)
+            )
             yield Finding(
-                *(op, arguments, metric, verdict, len(equal_calls), equal, zero),
-                *(recorded, tuple(dict.fromkeys(simulated)), why, cost.kernels),
+                *(op, arguments, metric, verdict, len(equal_calls), agreeing[0]),
+                *(not any(map(_has_any, (given, *values))), given, tuple(dict.fromkeys(values)), why),
+                *(cost.kernels, _operations_behind(metric, [outcome for _, outcome in outcomes])),
             )
 
 
-def _judge(
-    metric: str,
-    call: RecordedCall,
-    outcomes: Sequence[tuple[Way, ReplayedCost]],
-    why_host: str,
-    direction: str,
-) -> tuple[str, str]:
-    """The verdict and what it rests on; the filters in their order."""
-    cost = call.cost
-    recorded = recorded_value(metric, cost)
-    values = [simulated_value(metric, outcome) for _, outcome in outcomes]
+Outcomes = Sequence[tuple[Way, ReplayedCost]]
+
+
+def _decided_without_numbers(
+    metric: str, call: RecordedCall, outcomes: Outcomes, direction: str, why_host: str
+) -> tuple[str, str] | None:
+    """The first filter that applies, as verdict and reason; whether the numbers agree plays no part."""
     marks = sorted({mark for _, outcome in outcomes for mark in outcome.marks})
-    foreign = [name for name in cost.kernels if not is_of_aten(name)]
+    foreign = [name for name in call.cost.kernels if not is_of_aten(name)]
     if metric in ("launches", "allocations", "allocated_bytes") and (marks or foreign):
         return LIBRARY, f"marked: {', '.join(marks)}" if marks else f"not marked: {foreign[0][:80]}"
     if why_host:
         return ON_HOST, why_host
     sign, change = CHANGES.get(call.op, ("", ""))
-    if sign and any(name.startswith(sign) for name in (*call.inner, *cost.kernels)):
+    if sign and any(name.startswith(sign) for name in (*call.inner, *call.cost.kernels)):
         return CHANGED, change
-    if direction and metric in ("copies", "waits"):
-        # The side of a tensor was read out of its copy, and whether it blocks is seldom recorded.
-        is_open = metric == "copies" or any(
-            name == "non_blocking" for way, _ in outcomes for name, _ in way.chosen
-        )
-        if is_open:
-            return (
-                CIRCULAR,
-                "the direction of the copy is taken from the recording"
-                if metric == "copies"
-                else ("non_blocking was not recorded"),
-            )
-    agreeing = [same(metric, recorded, value) for value in values]
+    # The side of a tensor was read out of its copy, and whether it blocks is seldom recorded.
+    if direction and metric == "copies":
+        return CIRCULAR, "the direction of the copy is taken from the recording"
+    is_open = any(name == "non_blocking" for way, _ in outcomes for name, _ in way.chosen)
+    if direction and metric == "waits" and is_open:
+        return CIRCULAR, "non_blocking was not recorded"
+    return None
+
+
+def _judge(outcomes: Outcomes, values: Sequence[Any], agreeing: Sequence[bool]) -> tuple[str, str]:
+    """The verdict and reason where the numbers decide."""
     if all(agreeing):
         return CONFIRMED, ""
     deciding = _deciding(outcomes, values)
@@ -205,7 +212,20 @@ def _judge(
     return REFUTED, ""
 
 
-def _deciding(outcomes: Sequence[tuple[Way, ReplayedCost]], values: Sequence[Any]) -> list[str]:
+def _operations_behind(metric: str, outcomes: Sequence[ReplayedCost]) -> tuple[str, ...]:
+    """As ``Finding.operations``, of those that are the same in every way to make the call."""
+    in_each = []
+    for outcome in outcomes:
+        ran, made = set[str](), set[str]()
+        for operation, counts in outcome.operations.items():
+            name = operation.rpartition(".")[0]
+            ran.add(name)
+            made |= {name} if any(what in counts for what in COUNTED_AS[metric]) else set()
+        in_each.append(made if len(made) == 1 else ran if not made else set[str]())
+    return tuple(sorted(set.intersection(*in_each)))
+
+
+def _deciding(outcomes: Outcomes, values: Sequence[Any]) -> list[str]:
     """What was not recorded and changes the metric; all that was not recorded if nothing does so alone."""
     by_name: dict[str, dict[str, set[Any]]] = defaultdict(lambda: defaultdict(set))
     for (way, _), value in zip(outcomes, values, strict=True):
@@ -229,53 +249,40 @@ def _replayed(gpu: Gpu, op: str, ways: Iterable[Way]) -> list[tuple[Way, Replaye
 
 def _why_on_host(gpu: Gpu, op: str, way: Way) -> str:
     try:
-        on_host = replay(gpu, op, way, on_host=True)
+        values = simulated_values(replay(gpu, op, way, on_host=True))
     except NotReplayableError:
         return ""
-    return (
-        "the runtime was not called, and for tensors of the host it need not be"
-        if on_host.is_nothing(with_memory=True)
-        else ""
-    )
+    if any(map(_has_any, values.values())):
+        return ""
+    return "the runtime was not called, and for tensors of the host it need not be"
 
 
-def _is_nothing(cost: RecordedCost) -> bool:
-    waits = cost.stream_syncs + cost.event_syncs + cost.device_syncs
-    return not (cost.kernels or cost.copies or cost.memsets or waits or cost.allocations)
-
-
-def _essence(cost: RecordedCost) -> tuple[Any, ...]:
-    return tuple(recorded_value(metric, cost) for metric in METRICS)
-
-
-def recorded_value(metric: str, cost: RecordedCost) -> Any:
-    """A metric of a recorded call: a number, or a tuple by kind."""
+def recorded_values(cost: RecordedCost) -> dict[str, Any]:
+    """What was recorded, by metric: a number, or a tuple by kind."""
     copies: dict[str, list[int]] = defaultdict(list)
     for copy in cost.copies:
         copies[copy.kind].append(copy.nbytes)
     allocations = tuple(sorted(cost.allocations or ()))
-    values: dict[str, Callable[[], Any]] = {
-        "launches": lambda: len(cost.kernels),
-        "copies": lambda: tuple((kind, len(sizes)) for kind, sizes in sorted(copies.items())),
-        "bytes": lambda: tuple((kind, sum(sizes)) for kind, sizes in sorted(copies.items())),
-        "waits": lambda: (cost.stream_syncs, cost.event_syncs, cost.device_syncs),
-        "allocations": lambda: len(allocations),
-        "allocated_bytes": lambda: allocations,
+    return {
+        "launches": len(cost.kernels),
+        "copies": tuple((kind, len(sizes)) for kind, sizes in sorted(copies.items())),
+        "bytes": tuple((kind, sum(sizes)) for kind, sizes in sorted(copies.items())),
+        "waits": (cost.stream_syncs, cost.event_syncs, cost.device_syncs),
+        "allocations": len(allocations),
+        "allocated_bytes": allocations,
     }
-    return values[metric]()
 
 
-def simulated_value(metric: str, cost: ReplayedCost) -> Any:
-    """A metric of a replayed call, in the form of ``recorded_value``."""
-    values: dict[str, Callable[[], Any]] = {
-        "launches": lambda: cost.launches,
-        "copies": lambda: tuple((kind, count) for kind, count, _ in sorted(cost.copies)),
-        "bytes": lambda: tuple((kind, nbytes) for kind, _, nbytes in sorted(cost.copies)),
-        "waits": lambda: cost.waits,
-        "allocations": lambda: len(cost.allocations),
-        "allocated_bytes": lambda: tuple(sorted(cost.allocations)),
+def simulated_values(cost: ReplayedCost) -> dict[str, Any]:
+    """What was simulated, in the form of ``recorded_values``."""
+    return {
+        "launches": cost.launches,
+        "copies": tuple((kind, count) for kind, count, _ in sorted(cost.copies)),
+        "bytes": tuple((kind, nbytes) for kind, _, nbytes in sorted(cost.copies)),
+        "waits": cost.waits,
+        "allocations": len(cost.allocations),
+        "allocated_bytes": tuple(sorted(cost.allocations)),
     }
-    return values[metric]()
 
 
 def same(metric: str, recorded: Any, simulated: Any) -> bool:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import torch
 
-from simcuda.traces.call import Argument, RecordedTensor
+from simcuda.traces.call import DTYPES, Argument, RecordedTensor
 
 MOST_WAYS = 16
 """Combinations of open values that are all tried; above that, each open value varies alone."""
@@ -37,27 +37,6 @@ MEMORY_FORMATS = (
     *(torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d),
 )
 """By their number in c10/core/MemoryFormat.h."""
-
-DTYPES = {
-    "float": torch.float,
-    "double": torch.double,
-    "long": torch.int64,
-    "long int": torch.int64,
-    "long long": torch.int64,
-    "int": torch.int32,
-    "short": torch.int16,
-    "short int": torch.int16,
-    "signed char": torch.int8,
-    "unsigned char": torch.uint8,
-    "bool": torch.bool,
-    "c10::Half": torch.half,
-    "c10::BFloat16": torch.bfloat16,
-    "c10::complex<float>": torch.complex64,
-    "c10::complex<double>": torch.complex128,
-    "c10::Float8_e4m3fn": torch.float8_e4m3fn,
-    "c10::Float8_e5m2": torch.float8_e5m2,
-}
-"""Types by their name in C++, as traces write them."""
 
 HOST_COPIES = frozenset({"aten::to", "aten::_to_copy", "aten::copy_"})
 """Ops that copy between host and device: on which side their tensors are shows in the copy."""
@@ -88,19 +67,14 @@ def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides[: len(shape)])
 
 
-def _transposed(shape: Sequence[int]) -> tuple[int, ...]:
-    return dense_strides(shape[::-1])[::-1]
-
-
-def _sliced(shape: Sequence[int]) -> tuple[int, ...]:
-    return dense_strides((*shape[:-1], shape[-1] * 2)) if len(shape) > 1 else tuple(2 for _ in shape)
-
-
-def _expanded(shape: Sequence[int]) -> tuple[int, ...]:
-    return tuple(0 for _ in shape)
-
-
-LAYOUTS = {"dense": dense_strides, "transposed": _transposed, "sliced": _sliced, "expanded": _expanded}
+LAYOUTS: dict[str, Callable[[Sequence[int]], tuple[int, ...]]] = {
+    "dense": dense_strides,
+    "transposed": lambda shape: dense_strides(shape[::-1])[::-1],
+    "sliced": lambda shape: (
+        dense_strides((*shape[:-1], shape[-1] * 2)) if len(shape) > 1 else tuple(2 for _ in shape)
+    ),
+    "expanded": lambda shape: tuple(0 for _ in shape),
+}
 """Memory layouts that are tried for all tensors of a call where strides were not recorded."""
 
 
@@ -222,46 +196,31 @@ def _named(name: str, value: Any) -> Any:
     return torch.strided if name == "layout" else value
 
 
-@dataclass(frozen=True)
-class _Slot:
-    """An argument, or a property of all tensors, and the values it may have; open if there are several."""
-
-    name: str
-    options: Sequence[tuple[str, Any]]
-
-
 def _ways(
     schema: Sequence[Any], arguments: Sequence[Argument], direction: str, host: str, has_scalars: bool
 ) -> Iterator[tuple[tuple[Any, ...], tuple[tuple[str, str], ...]]]:
     tensors = list(_tensors_in(arguments))
-    slots = [
-        _Slot(
-            "strides",
-            list(LAYOUTS.items()) if any(_lacks_strides(each) for each in tensors) else [("", dense_strides)],
-        ),
-        _Slot(
-            "types in lists",
-            [(str(each), each) for each in LIST_TYPES] if any(map(_lacks_type, tensors)) else [("", None)],
-        ),
-        # A number in Python code is recorded as a tensor without dimensions.
-        _Slot(
-            "numbers",
-            [(each, each) for each in (NUMBER, DEVICE)] if _may_have_numbers(tensors) else [("", DEVICE)],
-        ),
+    lacks_strides = any(each.strides is None and each.shape for each in tensors)
+    lacks_types = not all(each.dtype for each in tensors)
+    # A number in Python code is recorded as a tensor without dimensions.
+    has_numbers = len(tensors) > 1 and any(map(_may_be_number, tensors))
+    # Properties of all tensors and then the arguments, and the values each may have; open if several.
+    slots: list[tuple[str, Sequence[tuple[str, Any]]]] = [
+        ("strides", [*LAYOUTS.items()] if lacks_strides else [("", dense_strides)]),
+        ("types in lists", [(str(each), each) for each in (LIST_TYPES if lacks_types else (None,))]),
+        ("numbers", [(each, each) for each in ((NUMBER, DEVICE) if has_numbers else (DEVICE,))]),
     ]
     for argument, value in zip(schema, arguments, strict=False):
+        options: Sequence[Any] = [value]
         if isinstance(value, str):
-            parsed = _named(argument.name, _parsed(_plain(str(argument.type)), value))
-            slots.append(_Slot(argument.name, [("", parsed)]))
+            options = [_named(argument.name, _parsed(_plain(str(argument.type)), value))]
         elif value is None and not (has_scalars and str(argument.type) in OPTIONAL_SCALARS):
             options = open_values(argument, tensors, direction)
-            slots.append(_Slot(argument.name, [(str(each), each) for each in options]))
-        else:
-            slots.append(_Slot(argument.name, [("", value)]))
+        slots.append((argument.name, [(str(each), each) for each in options]))
     writes = bool(schema and schema[0].alias_info is not None and schema[0].alias_info.is_write)
     # A copy goes from the first tensor, or into it from the second.
     on_host = (0 if direction == "h2d" else 1) if not writes else (1 if direction == "h2d" else 0)
-    for choice in _combinations([slot.options for slot in slots]):
+    for choice in _combinations([options for _, options in slots]):
         layout, list_type, place = (value for _, value in choice[:3])
         values = tuple(
             # What is written to, or comes first, is no number.
@@ -274,7 +233,7 @@ def _ways(
             for position, (_, value) in enumerate(choice[3:])
         )
         chosen = zip(slots, choice, strict=True)
-        yield values, tuple((slot.name, label) for slot, (label, _) in chosen if len(slot.options) > 1)
+        yield values, tuple((name, label) for (name, options), (label, _) in chosen if len(options) > 1)
 
 
 def _to_make(value: Any, layout: Any, list_type: torch.dtype | None, place: str) -> Any:
@@ -298,20 +257,8 @@ def _tensors_in(arguments: Sequence[Argument]) -> Iterator[RecordedTensor]:
             yield each
 
 
-def _lacks_strides(tensor: RecordedTensor) -> bool:
-    return tensor.strides is None and bool(tensor.shape)
-
-
-def _lacks_type(tensor: RecordedTensor) -> bool:
-    return not tensor.dtype
-
-
 def _may_be_number(tensor: RecordedTensor) -> bool:
     return not tensor.shape and DTYPES.get(tensor.dtype) in (torch.double, torch.int64, torch.bool)
-
-
-def _may_have_numbers(tensors: Sequence[RecordedTensor]) -> bool:
-    return len(tensors) > 1 and any(map(_may_be_number, tensors))
 
 
 def _combinations(options: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:

@@ -4,8 +4,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import torch
 
-@dataclass(frozen=True)
+DTYPES = {
+    "float": torch.float,
+    "double": torch.double,
+    "long": torch.int64,
+    "long int": torch.int64,
+    "long long": torch.int64,
+    "int": torch.int32,
+    "short": torch.int16,
+    "short int": torch.int16,
+    "signed char": torch.int8,
+    "unsigned char": torch.uint8,
+    "unsigned short": torch.uint16,
+    "unsigned int": torch.uint32,
+    "unsigned long": torch.uint64,
+    "bool": torch.bool,
+    "c10::Half": torch.half,
+    "c10::BFloat16": torch.bfloat16,
+    "c10::complex<float>": torch.complex64,
+    "c10::complex<double>": torch.complex128,
+    "c10::Float8_e4m3fn": torch.float8_e4m3fn,
+    "c10::Float8_e5m2": torch.float8_e5m2,
+}
+"""Types by their name in C++, as traces write them."""
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedTensor:
     """An argument that the trace calls a tensor; on which device it was is not recorded.
 
@@ -28,7 +54,7 @@ these are None. Of the tensors in a list no trace tells the type: their ``dtype`
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RecordedCopy:
     """A copy that the device made.
 
@@ -43,7 +69,7 @@ class RecordedCopy:
     pageable: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RecordedCost:
     """What the runtime did on the op's thread within an op; those of its inner ops included.
 
@@ -72,7 +98,7 @@ class RecordedCost:
     waited: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RecordedCall:
     """An op that was outermost in ATen on its thread.
 
@@ -112,6 +138,7 @@ class RecordedSite:
         what: A metric, as in ``simcuda.Site``, or ``launches`` or ``memsets``.
         count: How often.
         waited: Microseconds that the host spent in waits.
+        nbytes: Bytes that were copied or allocated.
     """
 
     file: str
@@ -120,9 +147,10 @@ class RecordedSite:
     what: str
     count: int
     waited: float
+    nbytes: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Trace:
     """A trace of one process.
 

@@ -13,6 +13,8 @@ from typing import Any, TextIO
 CHUNK = 1 << 20
 LARGEST_VALUE = 64 << 20
 """Characters of one event or one value beside the events; what is longer was not written by a profiler."""
+LARGEST_TEXT = 4 << 30
+"""Characters of a whole trace. What is kept of them takes about as many bytes of memory."""
 SPACES = re.compile(r"\s*")
 
 
@@ -38,7 +40,7 @@ class EventFile:
         """The events in the order of the file.
 
         Raises:
-            NotATraceError: The file is no JSON, or it ends in the middle.
+            NotATraceError: The file is no JSON, ends in the middle or is too large.
             OSError: It cannot be opened.
         """
         with self.path.open("rb") as file:
@@ -48,6 +50,8 @@ class EventFile:
                 self.path, "rt", encoding="utf-8", errors="replace"
             ) as source:
                 yield from self._events(_Values(source))
+        except NotATraceError:
+            raise
         except (ValueError, EOFError, gzip.BadGzipFile, zlib.error, RecursionError) as error:
             raise NotATraceError(f"cut or damaged after {self.read} events: {error}") from None
 
@@ -86,6 +90,7 @@ class _Values:
         self._source = source
         self._text = ""
         self._at = 0
+        self._loaded = 0
         # Profilers write names of users' code without escaping their control characters.
         self._decode = json.JSONDecoder(strict=False).raw_decode
 
@@ -127,5 +132,8 @@ class _Values:
         rest = self._text[self._at :]
         # As much again as is left, so that a long value is not tried too often.
         more = self._source.read(max(CHUNK, len(rest)))
+        self._loaded += len(more)
+        if self._loaded > LARGEST_TEXT:
+            raise NotATraceError(f"larger than {LARGEST_TEXT:,} characters: record fewer steps")
         self._text, self._at = rest + more, 0
         return bool(more)

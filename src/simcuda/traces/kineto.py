@@ -26,6 +26,7 @@ from simcuda.real.counting import (
 )
 from simcuda.real.trace import CALLS, CudaCall, DeviceCopy, IncompleteTraceError, cuda_call, device_copy
 from simcuda.traces.call import (
+    DTYPES,
     Argument,
     RecordedCall,
     RecordedCopy,
@@ -52,9 +53,6 @@ SCALAR_READ = "aten::_local_scalar_dense"
 """The op behind ``item()``; it waits for its copy, always (CUDAScalar.cu)."""
 CUDA_MEMORY = 1
 """The ``Device Type`` of CUDA in memory events (c10/core/DeviceType.h)."""
-DTYPES = frozenset(
-    ("float", "double", "int", "long", "long int", "short", "short int", "bool", "unsigned char", "char")
-) | {"signed char", "unsigned short", "unsigned int", "unsigned long", "long long"}
 PROFILER = "torch/profiler/"
 """Code that waits for the device when a recording begins and ends."""
 FRAME = re.compile(r"(.+)\((\d+)\): (.+)")
@@ -336,7 +334,7 @@ class _Attribution:
         self.tops: list[_Top] = []
         self.outside: defaultdict[str, _Cost] = defaultdict(_Cost)
         self._gathered = gathered
-        self._sites: defaultdict[tuple[str, int, str, str], list[float]] = defaultdict(lambda: [0, 0.0])
+        self._sites: defaultdict[tuple[str, int, str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0])
         self._captured: set[int] = set()
         self._unclear_calls = self._own = 0
 
@@ -367,45 +365,46 @@ class _Attribution:
                     for top in doubtful:
                         top.cost.is_ambiguous |= kind == _MEMORY
             cost = within.top.cost if within and within.top else self.outside[_name_around(around.ops)]
-            for done, times, waited in self._add(cost, what):
+            for done, times, waited, nbytes in self._add(cost, what):
                 if self._gathered.has_stacks or self._gathered.has_lines:
                     place = around.place(within)
                     self._own += PROFILER in place[0]
                     seen = self._sites[(*place, done)]
                     seen[0] += times
                     seen[1] += waited
+                    seen[2] += nbytes
 
-    def _add(self, cost: _Cost, what: CudaCall | _Allocation) -> Iterator[tuple[str, int, float]]:
-        """Add something to a cost; yields each metric with how often, and for how long the host waited."""
+    def _add(self, cost: _Cost, what: CudaCall | _Allocation) -> Iterator[tuple[str, int, float, int]]:
+        """Add something to a cost; yields each metric with how often, how long the host waited, and bytes."""
         if isinstance(what, _Allocation):
             cost.allocations.append(what.nbytes)
-            yield "allocations", 1, 0.0
+            yield "allocations", 1, 0.0, what.nbytes
             return
         number = what.correlation
         if number in self._gathered.kernels:
             cost.kernels += self._gathered.kernels[number]
-            yield "launches", len(self._gathered.kernels[number]), 0.0
+            yield "launches", len(self._gathered.kernels[number]), 0.0, 0
         if number in self._gathered.copies:
             copies = self._gathered.copies[number]
             kind, nbytes = kind_and_bytes(copies, what.name)
             if kind != WITHIN_HOST:
                 cost.copies.append(RecordedCopy(kind, nbytes, any(PAGEABLE in each.name for each in copies)))
-                yield kind, 1, 0.0
+                yield kind, 1, 0.0, nbytes
         waited = what.end - what.start
         if what.name in WAITS:
             cost.waited += waited
             cost.counts[WAITS[what.name]] += 1
-            yield WAITS[what.name], 1, waited
+            yield WAITS[what.name], 1, waited, 0
         elif what.name in MAY_BLOCK or what.name.startswith(MEMSETS):
             metric = "implicit_syncs" if what.name in MAY_BLOCK else "memsets"
             cost.counts[metric] += 1
-            yield metric, 1, 0.0
+            yield metric, 1, 0.0, 0
 
     def recorded_sites(self) -> tuple[RecordedSite, ...]:
         """The places in Python code, the longest wait first."""
         sites = [
-            RecordedSite(*key, int(count), waited)
-            for key, (count, waited) in self._sites.items()
+            RecordedSite(*key, int(count), waited, int(nbytes))
+            for key, (count, waited, nbytes) in self._sites.items()
             if PROFILER not in key[0]
         ]
         return tuple(sorted(sites, key=lambda site: (-site.waited, site)))

@@ -8,16 +8,16 @@ seed. Nothing requires a gradient.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import torch
 
-from simcuda.ledger import noting_allocations
+from simcuda.ledger import noting_allocations, operations_of
 from simcuda.measurement import Gpu
-from simcuda.torch_api.shapes_only import shapes_only
+from simcuda.torch_api.shapes_only import LARGE, shapes_only
 from simcuda.traces.arguments import (
     DEVICE,
     HOST,
@@ -35,9 +35,6 @@ MOST_BYTES = 4 << 30
 OF_HOST = frozenset({"aten::pin_memory"})
 """Ops that take tensors of the host alone."""
 
-LARGE = 1 << 20
-"""Elements above which values are not drawn: floating ones are what memory holds, others 1."""
-
 
 @dataclass(frozen=True)
 class ReplayedCost:
@@ -49,6 +46,7 @@ class ReplayedCost:
         waits: Waits of the host for streams, events and devices.
         allocations: Bytes asked for on the device, in order.
         marks: Operations whose launches and memory the simulation calls approximate, or whose waits unknown.
+        operations: How much each operation of the simulation made of what its ledger counts, by its name.
     """
 
     launches: int = 0
@@ -56,10 +54,7 @@ class ReplayedCost:
     waits: tuple[int, int, int] = (0, 0, 0)
     allocations: tuple[int, ...] = ()
     marks: tuple[str, ...] = ()
-
-    def is_nothing(self, *, with_memory: bool) -> bool:
-        """Whether the device did nothing, and its allocator neither, if that counts."""
-        return not (self.launches or self.copies or any(self.waits) or (with_memory and self.allocations))
+    operations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 def warm_up() -> None:
@@ -86,7 +81,9 @@ def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCos
         raise NotReplayableError(f"its tensors take more than {MOST_BYTES >> 30} GiB")
     sizes = [size for each in to_make for size in each.shape]
     make = partial(_made, below=min(sizes, default=1), place=HOST if on_host or op in OF_HOST else "")
-    torch.manual_seed(0)
+    # ``torch.manual_seed`` seeds other accelerators, too, and takes longer than the call.
+    torch.default_generator.manual_seed(0)
+    torch.cuda.manual_seed(0)
     values = [_converted(value, make, on_host) for value in way.values]
     named = {
         argument.name: value for argument, value in zip(schema, values, strict=False) if argument.kwarg_only
@@ -106,6 +103,7 @@ def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCos
         (cost.stream_syncs, cost.event_syncs, cost.device_syncs),
         tuple(requested),
         (*cost.approximate, *cost.unknown),
+        operations_of(cost),
     )
 
 
@@ -162,17 +160,15 @@ def _made(tensor: TensorToMake, below: int, place: str) -> Any:
     # A tensor that is no view, where that is possible: some operations refuse views.
     shape = tensor.shape if is_dense else (_elements(tensor),)
     count, least = math.prod(shape), 1 if below > 1 else 0
-    if dtype.is_floating_point or dtype.is_complex:
-        # What is large is not computed with. Narrow types have no generator of their own.
-        if count > LARGE:
-            drawn = torch.empty(shape, dtype=dtype, device=device)
-        else:
-            drawn = torch.rand(shape, dtype=torch.float, device=device).to(dtype)
-    elif count > LARGE:
-        drawn = torch.ones(shape, dtype=dtype, device=device)
+    if count > LARGE:
+        # Pinned later, it would be copied.
+        drawn = torch.empty(shape, dtype=dtype, device=device, pin_memory=place == PINNED)
+    elif dtype.is_floating_point or dtype.is_complex:
+        # Narrow types have no generator of their own.
+        drawn = torch.rand(shape, dtype=torch.float, device=device).to(dtype)
     elif dtype == torch.bool:
         drawn = torch.rand(shape, device=device) < 0.5
     else:
         drawn = torch.randint(least, max(least + 1, min(below, 100)), shape, dtype=dtype, device=device)
-    drawn = drawn.pin_memory() if place == PINNED else drawn
+    drawn = drawn.pin_memory() if place == PINNED and not drawn.is_pinned() else drawn
     return drawn if is_dense else drawn.as_strided(tensor.shape, tensor.strides)

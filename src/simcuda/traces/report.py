@@ -4,11 +4,27 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from simcuda.measurement import table
 from simcuda.traces.agreement import CONFIRMED, LEAST, METRICS, REFUTED, VERDICTS, Finding, TraceAgreement
 from simcuda.traces.call import Argument, RecordedTensor
+
+CALLS, AGREE = "calls", "agree, raw"
+FINDING = (
+    "op",
+    "arguments",
+    "metric",
+    "verdict",
+    "count",
+    "agrees",
+    "recorded",
+    "simulated",
+    "why",
+    "kernels",
+)
+"""What JSON says of a finding."""
 
 
 def to_lines(agreements: Sequence[TraceAgreement]) -> Iterator[str]:
@@ -22,32 +38,16 @@ def to_lines(agreements: Sequence[TraceAgreement]) -> Iterator[str]:
         yield from (f"  {line}" for line in (*each.trace.sums, *each.trace.left_out))
     findings = [finding for each in agreements for finding in each.findings]
     yield ""
-    rows: list[tuple[str, ...]] = [
-        ("metric", "calls", "agree, raw", *VERDICTS, "share of the decided", "least")
-    ]
+    columns = (CALLS, AGREE, *VERDICTS)
+    rows: list[tuple[str, ...]] = [("metric", *columns, "share of the decided", "least")]
     for metric in METRICS:
-        mine = [finding for finding in findings if finding.metric == metric]
-        counts = Counter[str]()
-        for finding in mine:
-            counts[finding.verdict] += finding.count
-        raw = sum(finding.count for finding in mine if finding.agrees)
-        share = _share(mine)
-        shown_share = (
-            "-" if share is None else f"{share:.2%}" + (" falls short" if share < LEAST[metric] else "")
-        )
-        verdicts = [str(counts[verdict]) for verdict in VERDICTS]
-        rows.append(
-            (
-                metric,
-                str(sum(f.count for f in mine)),
-                str(raw),
-                *verdicts,
-                shown_share,
-                f"{LEAST[metric]:.2%}",
-            )
-        )
+        counts = _counts(f for f in findings if f.metric == metric)
+        share, least = _share(counts), LEAST[metric]
+        told = "-" if share is None else f"{share:.2%}{' falls short' if share < least else ''}"
+        rows.append((metric, *(str(counts[column]) for column in columns), told, f"{least:.2%}"))
     yield from table(rows)
-    refuted = [
+    wrong = [f for f in findings if f.verdict == REFUTED]
+    rows = [
         (
             f"{f.count} x {f.op}",
             f.metric,
@@ -55,16 +55,22 @@ def to_lines(agreements: Sequence[TraceAgreement]) -> Iterator[str]:
             " or ".join(map(str, f.simulated)),
             shown(f.arguments),
         )
-        for f in findings
-        if f.verdict == REFUTED
+        for f in wrong
     ]
-    yield from _section("refuted", ("call", "metric", "recorded", "simulated", "arguments"), refuted)
-    kernels = {name[:100] for f in findings if f.verdict == REFUTED for name in f.kernels}
+    yield from _section("refuted", ("call", "metric", "recorded", "simulated", "arguments"), rows)
+    kernels = {name[:100] for f in wrong for name in f.kernels}
     yield from (f"  kernel {name}" for name in sorted(kernels))
     for verdict in VERDICTS:
         if verdict not in (CONFIRMED, REFUTED):
-            grouped = _grouped(f for f in findings if f.verdict == verdict)
-            yield from _section(verdict, ("op", "calls", "agree, raw", "metrics", "why"), grouped)
+            by_op: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+            for finding in findings:
+                if finding.verdict == verdict:
+                    by_op[finding.op, finding.why].append(finding)
+            rows = []
+            for (op, why), mine in sorted(by_op.items()):
+                counts, metrics = _counts(mine), dict.fromkeys(finding.metric for finding in mine)
+                rows.append((op, str(counts[CALLS]), str(counts[AGREE]), ", ".join(metrics), why))
+            yield from _section(verdict, ("op", CALLS, AGREE, "metrics", "why"), rows)
     left = Counter((op, why) for each in agreements for op, _, why in each.not_replayable)
     rows = [(op, str(count), why) for (op, why), count in sorted(left.items())]
     yield from _section("not replayable", ("op", "distinct calls", "why"), rows)
@@ -85,18 +91,8 @@ def to_json(agreements: Sequence[TraceAgreement]) -> dict[str, Any]:
                 "replayed": len(each.replayed),
                 "ops": sorted({op for op, _ in each.replayed}),
                 "findings": [
-                    {
-                        "op": f.op,
-                        "arguments": shown(f.arguments),
-                        "metric": f.metric,
-                        "verdict": f.verdict,
-                        "count": f.count,
-                        "agrees": f.agrees,
-                        "recorded": f.recorded,
-                        "simulated": f.simulated,
-                        "why": f.why,
-                        "kernels": f.kernels if f.verdict == REFUTED else (),
-                    }
+                    {name: getattr(f, name) for name in FINDING}
+                    | {"arguments": shown(f.arguments), "kernels": f.kernels if f.verdict == REFUTED else ()}
                     for f in each.findings
                 ],
                 "not_replayable": [
@@ -109,10 +105,31 @@ def to_json(agreements: Sequence[TraceAgreement]) -> dict[str, Any]:
     }
 
 
+def confirmations(agreement: TraceAgreement) -> dict[str, list[list[int]]]:
+    """What a trace decides about each operation of the simulation, for each of ``METRICS``.
+
+    The numbers are of distinct calls: confirmed above 0, at 0, and refuted. Zeros at the end are left out.
+    """
+    decided = {
+        (name, f.metric, 2 if f.verdict == REFUTED else int(f.is_zero), f.op, f.arguments)
+        for f in agreement.findings
+        if f.verdict in (CONFIRMED, REFUTED)
+        for name in f.operations
+    }
+    counts = Counter((name, metric, place) for name, metric, place, *_ in decided)
+    numbers = {name: [[0, 0, 0] for _ in METRICS] for name in sorted({name for name, *_ in counts})}
+    for (name, metric, place), count in counts.items():
+        numbers[name][METRICS.index(metric)][place] = count
+    for row in chain.from_iterable(numbers.values()):
+        while row and not row[-1]:
+            row.pop()
+    return numbers
+
+
 def falls_short(agreements: Sequence[TraceAgreement]) -> bool:
     """Whether a metric agrees in fewer of the decided calls than it must."""
     findings = [finding for each in agreements for finding in each.findings]
-    shares = {metric: _share([f for f in findings if f.metric == metric]) for metric in METRICS}
+    shares = {metric: _share(_counts(f for f in findings if f.metric == metric)) for metric in METRICS}
     return any(share is not None and share < LEAST[metric] for metric, share in shares.items())
 
 
@@ -128,24 +145,18 @@ def _shown(argument: Argument) -> str:
     return f"[{shown(argument)}]" if isinstance(argument, tuple) else "-" if argument is None else argument
 
 
-def _share(findings: Iterable[Finding]) -> float | None:
+def _counts(findings: Iterable[Finding]) -> Counter[str]:
+    """Recorded calls by verdict, and also all of them and those that agree."""
     counts = Counter[str]()
     for finding in findings:
-        counts[finding.verdict] += finding.count
+        counts.update({finding.verdict: finding.count, CALLS: finding.count})
+        counts[AGREE] += finding.count * finding.agrees
+    return counts
+
+
+def _share(counts: Counter[str]) -> float | None:
     decided = counts[CONFIRMED] + counts[REFUTED]
     return counts[CONFIRMED] / decided if decided else None
-
-
-def _grouped(findings: Iterable[Finding]) -> list[tuple[str, ...]]:
-    by_op: dict[tuple[str, str], list[Finding]] = defaultdict(list)
-    for finding in findings:
-        by_op[finding.op, finding.why].append(finding)
-    rows: list[tuple[str, ...]] = []
-    for (op, why), mine in sorted(by_op.items()):
-        metrics = dict.fromkeys(finding.metric for finding in mine)
-        agree = sum(finding.count for finding in mine if finding.agrees)
-        rows.append((op, str(sum(f.count for f in mine)), str(agree), ", ".join(metrics), why))
-    return rows
 
 
 def _section(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -8,7 +8,7 @@ import torch
 
 import simcuda
 from simcuda import SimulatedCuda
-from simcuda.real.trace import is_library_kernel
+from simcuda.real.trace import is_of_aten
 
 WORKSPACE = 32 << 20  # of an H200: CublasHandlePool.cpp gives 32 MiB on compute capability 9.0
 MEMORY = {"allocations", "largest_allocation", "peak_bytes", "peak_allocated_bytes"}
@@ -173,17 +173,19 @@ def test_a_limit_that_holds_by_the_usual_number_alone_warns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "is_library"),
+    ("name", "is_aten"),
     [
-        ("ampere_sgemm_32x128_tn", True),
-        ("void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128>(int)", True),
-        ("nvjet_sm103_tst_8x64_64x16_4x1_v_bz_TNN", True),
-        ("void splitKreduce_kernel<32, 16, int, float>(cublasSplitKParams)", True),
-        ("void cudnn::bn_fw_tr_1C11_singleread<float, 512, true, 1, 2, 0>(int)", True),
-        ("void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<int>>(int)", False),
-        ("void (anonymous namespace)::softmax_warp_forward<float, float, float, 8, false>(int)", False),
+        ("ampere_sgemm_32x128_tn", False),
+        ("void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128>(int)", False),
+        ("nvjet_sm103_tst_8x64_64x16_4x1_v_bz_TNN", False),
+        ("void splitKreduce_kernel<32, 16, int, float>(cublasSplitKParams)", False),
+        ("void cudnn::bn_fw_tr_1C11_singleread<float, 512, true, 1, 2, 0>(int)", False),
+        ("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", False),
+        ("triton_poi_fused_add_0", False),
+        ("void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<int>>(int)", True),
+        ("void (anonymous namespace)::softmax_warp_forward<float, float, float, 8, false>(int)", True),
     ],
 )
-def test_a_kernel_is_a_librarys_by_its_name(name: str, is_library: bool) -> None:
+def test_whose_a_kernel_is_by_its_name(name: str, is_aten: bool) -> None:
     """Names as profilers of real GPUs wrote them."""
-    assert is_library == is_library_kernel(name)
+    assert is_aten == is_of_aten(name)

@@ -14,13 +14,14 @@ from tests.simcuda.real.events import kernel, memcpy, operation, runtime
 
 import simcuda
 from simcuda import agree
-from simcuda.torch_api.shapes_only import shapes_only
+from simcuda.torch_api.shapes_only import LARGE, shapes_only
 from simcuda.traces import report
 from simcuda.traces.agreement import LEAST, Finding, TraceAgreement, agreement_with, nearest_profile, same
 from simcuda.traces.arguments import ways_to_call
 from simcuda.traces.call import Argument, RecordedCall, RecordedCopy, RecordedCost, RecordedTensor, Trace
 from simcuda.traces.kineto import read
 from simcuda.traces.replay import replay, warm_up
+from simcuda.truth import RECORDED
 
 OWN = "void at::native::vectorized_elementwise_kernel<4>(int)"
 TRACES = Path(__file__).resolve().parents[4] / "shared" / "traces"
@@ -229,6 +230,14 @@ def test_not_computing_costs_the_same() -> None:
         assert 1.0 == ones[0, 0].item()
 
 
+def test_large_integers_have_a_value_where_they_are_read() -> None:
+    """An index of more than a million elements is made without a value, and is 1 once something is chosen."""
+    with simcuda.device(), shapes_only():
+        index = torch.empty(LARGE + 1, dtype=torch.int64, device="cuda")
+        assert (LARGE + 1, 1) == torch.zeros(2, 1, device="cuda")[index].shape
+        assert {1} == {*index[::1000].tolist()}
+
+
 @pytest.mark.parametrize(
     ("gpu", "cuda", "profile"),
     [
@@ -274,6 +283,44 @@ def test_the_command_prints_a_table_and_json(
     assert "waits" in text
 
 
+def test_what_a_trace_confirms_is_saved_by_operation_of_the_simulation() -> None:
+    """Above 0 for what alone made the count, at 0, and refuted; the library's choice confirms nothing."""
+    reading = RecordedCost(copies=(RecordedCopy("d2h", 4, pageable=False),), stream_syncs=1)
+    calls = [
+        *[RecordedCall("aten::item", (tensor(),), reading, 0.0, 1.0, "1 1")] * 3,
+        RecordedCall("aten::sin", (tensor(4),), RecordedCost(kernels=(OWN, OWN)), 0.0, 1.0, "1 1"),
+        RecordedCall(
+            "aten::mm", (tensor(4, 4), tensor(4, 4)), RecordedCost(kernels=(CUTLASS,)), 0.0, 1.0, "1 1"
+        ),
+    ]
+    # Launches, copies, bytes, waits, and two metrics of memory, which was not recorded. Equal calls are one.
+    assert report.confirmations(agreed(*calls)) == {
+        "aten._local_scalar_dense": [[0, 1], [1], [1], [1], [], []],
+        # One kernel where two were recorded; no copy and no wait, in both.
+        "aten.sin": [[0, 0, 1], [0, 1], [0, 1], [0, 1], [], []],
+        "aten.mm": [[], [0, 1], [0, 1], [0, 1], [], []],
+    }
+
+
+def test_a_trace_is_added_once_to_a_file_of_confirmations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its digest: the same trace takes its own place, another one comes beside it."""
+    saved = tmp_path / "saved.json"
+    for name in ("a", "b", "a"):
+        event = operation("aten::sin", 100, 1) | {"dur": 100}
+        event["args"] |= {"Input Dims": [[4]], "Input type": ["float"]}
+        launch = [runtime("cudaLaunchKernel", 110, 110, op=1), kernel(113, 110) | {"name": OWN}]
+        trace = {"schemaVersion": 1, "name": name, "traceEvents": [event, *launch]}
+        (tmp_path / name).write_text(json.dumps(trace))
+        command = ["simcuda.agree", "--trace", str(tmp_path / name), "--save", str(saved)]
+        monkeypatch.setattr(sys, "argv", command)
+        assert 0 == agree.main()
+    traces = json.loads(saved.read_text())["traces"].values()
+    assert ["a", "b"] == sorted(each["file"] for each in traces)
+    assert [[1], [0, 1], [0, 1], [0, 1], [], []] == next(iter(traces))["operations"]["aten.sin"]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not TRACES.is_dir(), reason="the recordings are not there")
 def test_the_simulation_agrees_with_real_gpus() -> None:
@@ -288,3 +335,6 @@ def test_the_simulation_agrees_with_real_gpus() -> None:
         refuted = [f"{f.op}({report.shown(f.arguments)})" for f in decided if f.verdict == "refuted"]
         assert least <= share, (metric, refuted)
     assert not report.falls_short(found)
+    kept = json.loads(RECORDED.read_text(encoding="utf-8"))["traces"].values()
+    confirmed = {Path(each.trace.path).name: report.confirmations(each) for each in found}
+    assert confirmed == {each["file"]: each["operations"] for each in kept}

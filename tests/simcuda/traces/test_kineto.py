@@ -310,6 +310,16 @@ def test_damage_is_not_searched_for_its_end(tmp_path: Path, monkeypatch: pytest.
         read(tmp_path / "long.json")
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_trace_that_is_too_large(tmp_path: Path, packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused with the limit, one that unpacks to too much as well."""
+    data = whole(tmp_path)
+    monkeypatch.setattr(events, "LARGEST_TEXT", len(data) - 1)
+    (tmp_path / "large").write_bytes(gzip.compress(data) if packed else data)
+    with pytest.raises(NotATraceError, match=f"^larger than {len(data) - 1:,} characters"):
+        read(tmp_path / "large")
+
+
 # Ops, their kernels, copies and waits for streams: counted from the JSON, by merging the intervals of ops. On
 # the coarse clock of the A100 this merges 8 ops with others of the same microsecond: 15444 + 8.
 RECORDINGS = {

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Source
+from finding_tickets.errors import BadDataError
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.lint.worktree import WorkTree
 from finding_tickets.model.ticket import Problem, Span, Ticket
@@ -20,6 +21,7 @@ from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
 from finding_tickets.register.identifiers import numbers
 from finding_tickets.register.index import row_of
 from finding_tickets.register.load import Register, files_of
+from finding_tickets.register.recordings import recordings
 from finding_tickets.register.relations import blocked_by, cyclic, relations
 from finding_tickets.register.staleness import Verdicts, code_inputs
 
@@ -131,8 +133,12 @@ class Context:
         """The verdict that was recorded for a document, fresh or not; None where there is no evidence.
 
         Raises:
-            BadDataError: A file of evidence cannot be read.
+            BadDataError: A file of evidence, or a recording beside it, cannot be read.
         """
+        evidence = self._register.config.evidence
+        for recorded in recordings(self.root, evidence, document.id.value):
+            if isinstance(recorded, BadDataError):
+                raise recorded
         code = code_inputs(document.remediation)
         current = self._verdicts.current(document.id.value, code)
         return current.evidence.verdict.value if current.evidence else None

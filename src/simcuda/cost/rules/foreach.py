@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, OperationCall, tensors_in
+from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.copies import copied_within, same_bytes
 from simcuda.cost.launches import foreach_norm, kernels_over, multi_tensor
 from simcuda.cost.rules.reducing import reduce
@@ -17,19 +17,20 @@ STATE_STEPS = "state_steps"
 def _lists(call: OperationCall) -> list[list[torch.Tensor]]:
     # The step counts are passed beside the lists that a kernel walks.
     values = (call.argument(name) for name in call.names if name != STATE_STEPS)
-    lists = (list(tensors_in(value)) for value in values if isinstance(value, list | tuple))
-    return [tensors for tensors in lists if tensors]
+    lists = [value for value in values if isinstance(value, list | tuple)]
+    return [list(each) for each in lists if each and isinstance(each[0], torch.Tensor)]
 
 
 def _walks_side_by_side(lists: list[list[torch.Tensor]]) -> bool:
     first = lists[0]
     shapes, dtype = [tensor.shape for tensor in first], first[0].dtype
+    dense = [tensor.is_contiguous() for tensor in first]
     for tensors in lists:
-        for tensor, other, shape in zip(tensors, first, shapes, strict=True):
+        for tensor, other, shape, is_dense in zip(tensors, first, shapes, dense, strict=True):
             if tensor.dtype != dtype or tensor.shape != shape:
                 return False
             # Contiguous in the lists' own order, or dense in another one that all of them share.
-            if not (tensor.is_contiguous() and other.is_contiguous()) and not same_bytes(tensor, other):
+            if not (is_dense and tensor.is_contiguous()) and not same_bytes(tensor, other):
                 return False
     return True
 
@@ -51,7 +52,7 @@ def _multi_tensor(call: OperationCall) -> OpCost:
 
 def _copy(call: OperationCall) -> OpCost:
     """Side by side where the lists are laid out alike, even of two types; else one copy for each tensor."""
-    to, source = list(tensors_in(call.args[0])), list(tensors_in(call.args[1]))
+    to, source = call.args[:2]
     alike = all(a.shape == b.shape and a.stride() == b.stride() for a, b in zip(to, source, strict=True))
     one_type = all(len({tensor.dtype for tensor in tensors}) == 1 for tensors in (to, source))
     if alike and one_type:

@@ -6,6 +6,7 @@ cuBLAS and cuDNN choose kernels by shapes, types and GPU. How many they are is k
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import inf
 
 import torch
@@ -36,7 +37,8 @@ CONVOLUTIONS = (
 FUSED_TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
-def _cublas(calls: int = 1) -> OpCost:
+@cache
+def _cublas(calls: int) -> OpCost:
     least, most = PRODUCT
     return OpCost(library=LibraryWork(calls, {"launches": (0, calls * (most - least))}, is_cublas=True))
 

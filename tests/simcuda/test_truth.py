@@ -1,0 +1,100 @@
+"""What the cost of an operation rests on, in one word each, and the page of all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import simcuda
+from simcuda import truth
+from simcuda.cost.rules import RULES
+from simcuda.ledger import noting_operations, operations_of
+from simcuda.truth import basis_of, page
+
+DOCS = Path(__file__).parents[2] / "docs"
+OF_ANOTHER_TORCH = torch.__version__.split("+")[0] != json.loads(truth.TESTED.read_text())["torch"]
+
+
+@pytest.mark.skipif(OF_ANOTHER_TORCH, reason="the page is of the torch by which it was made")
+def test_the_page_is_what_the_command_prints() -> None:
+    """docs/truth.md is what ``python -m simcuda.truth`` prints, with each rule and each operation once."""
+    text = page()
+    assert (DOCS / "truth.md").read_text() == text
+    _, _, operations = text.partition("\n## Operations\n")
+    rows = [line.split(" | ") for line in operations.splitlines() if line.startswith("| `")]
+    names = [name for row in rows for name in row[0].removeprefix("| ").split(", ")]
+    assert len(set(names)) == len(names) > 700
+    assert {rule.id for rule in RULES} <= {rule for row in rows for rule in row[2].split(", ")}
+
+
+@pytest.mark.parametrize(
+    ("operation", "cost", "source"),
+    [
+        ("aten._local_scalar_dense.default", "read", "read-one-value"),  # its rule, from CUDAScalar.cu
+        ("aten.sin.default", "read", truth.TAGGED),  # tagged pointwise, without a rule
+        ("aten.view.default", "read", truth.VIEW),
+        ("aten._to_copy.default", "read", truth.COPY),
+        ("aten.mm.default", "modelled", "matrix-product"),  # cuBLAS chooses its kernels
+        ("aten.linalg_eig.default", "unknown", "nothing"),  # docs/simcuda-ops.md: not documented
+        # Two rules: reading by a mask is modelled, reading by indices is not.
+        ("aten.index.Tensor", "modelled", "read-by-mask, read-by-index"),
+    ],
+)
+def test_where_a_cost_is_known_from(operation: str, cost: str, source: str) -> None:
+    """One word for each way to know it, and the rule or the source that says so."""
+    assert (cost, source) == (basis_of(operation).cost, basis_of(operation).source)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "is_tested", "text"),
+    [
+        ([[12], [0, 40], [], [3]], True, "read, recorded (A100: launches 12, waits 3), tested"),
+        ([[], [0, 40]], True, "read, recorded at 0 (A100), tested"),
+        ([[12, 0, 2]], True, "read, refuted (A100: launches 2), recorded, tested"),
+        ([], True, "read, tested"),
+        ([], False, "read, confirmed by nothing"),
+    ],
+)
+def test_what_confirms_a_cost(
+    numbers: list[list[int]], is_tested: bool, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Recordings by GPU and metric, zeros apart; tests; or nothing, which is said."""
+    recorded = {
+        "metrics": ["launches", "copies", "bytes", "waits"],
+        "traces": {"digest": {"gpu": "NVIDIA A100-PG509-200", "operations": {}}},
+    }
+    if numbers:
+        rows = numbers + [[]] * (4 - len(numbers))
+        recorded["traces"]["digest"]["operations"]["aten.sin"] = rows  # type: ignore[index]  # of mixed values
+    (tmp_path / "recorded.json").write_text(json.dumps(recorded))
+    (tmp_path / "tested.json").write_text(json.dumps({"operations": ["sin"] if is_tested else []}))
+    monkeypatch.setattr(truth, "RECORDED", tmp_path / "recorded.json")
+    monkeypatch.setattr(truth, "TESTED", tmp_path / "tested.json")
+    caches = (truth._data, truth._recorded, truth._tested)
+    for each in caches:
+        each.cache_clear()
+    try:
+        assert text == str(basis_of("aten.sin.default"))
+    finally:
+        for each in caches:
+            each.cache_clear()
+
+
+def test_counts_are_attributed_to_the_operation_that_made_them() -> None:
+    """Not to those around it; explicit waits belong to none, and nothing is noted unless asked."""
+    with noting_operations(), simcuda.device() as gpu:
+        x = torch.rand(8, device="cuda")
+        with gpu.measure() as cost:
+            # isclose and all make kernels, and allclose reads their result by an operation of its own.
+            torch.allclose(x, x)
+            torch.cuda.synchronize()
+    noted = operations_of(cost)
+    assert (1, 2) == (noted["aten._local_scalar_dense.default"]["stream_syncs"], cost.syncs)
+    assert {} == noted["aten.allclose.default"]
+    assert cost.launches == sum(each["aten_launches"] for each in noted.values()) > 0
+    with simcuda.device() as gpu, gpu.measure() as cost:
+        torch.rand(8, device="cuda").sum().item()
+    assert {} == operations_of(cost)
