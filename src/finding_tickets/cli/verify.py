@@ -238,14 +238,13 @@ def measurable(
     Errors in their files, and those in ``problems``, make the code bad data. Those are printed by which a
     document cannot be measured; the others are counted.
     """
-    chosen = list(documents)
-    theirs = [problem for document in chosen for problem in register.problems_of(document)]
+    files = [(document, files_of(document)) for document in documents]
+    theirs = [problem for _, own in files for problem in register.problems if problem.file in own]
     errors = [problem for problem in dict.fromkeys([*problems, *theirs]) if problem.level is Level.ERROR]
     told = set()
     sound = []
-    for document in chosen:
-        files = files_of(document)
-        broken = [each for each in errors if each.file in files and each.rule.startswith(REMEDIATION_RULES)]
+    for document, own in files:
+        broken = [each for each in errors if each.file in own and each.rule.startswith(REMEDIATION_RULES)]
         sound += [] if broken else [document]
         told.update(broken)
         for problem in broken:

@@ -383,10 +383,11 @@ class VerificationRun:
             if part == COMPARED:
                 # The results are needed no more.
                 shutil.rmtree(self._results(key), ignore_errors=True)
-                before, made = unfinished.pop(key), answer_of(outcome, AGREEMENTS)
-                measured = f"results cannot be compared: {made}"
-                if not isinstance(made, str):
-                    measured = before.model_copy(update={"agreements": made})
+                made, measured = answer_of(outcome, AGREEMENTS), unfinished.pop(key)
+                if isinstance(made, str):
+                    measured = f"results cannot be compared: {made}"
+                else:
+                    measured = measured.model_copy(update={"agreements": made})
             else:
                 outcomes[key][part] = outcome
                 if None in outcomes[key].values():
