@@ -95,6 +95,22 @@ def test_the_table(tickets: Tickets) -> None:
     assert ["d2h_bytes", "4*n"] in [line.split() for line in lines]
 
 
+@pytest.mark.usefixtures("_code")
+def test_operations_and_what_they_rest_on(tickets: Tickets, repository: Repository) -> None:
+    """With -v, of both tests together: 1 + 2 norms, each made and read once, and two explicit waits."""
+    repository.write("test_it.py", f"import torch\n{TEST}    torch.cuda.synchronize()\n")
+    lines = tickets("probe", "test_it.py::test_it", "-v", *SIMULATED).out.splitlines()
+    rows = [line.split() for line in lines[lines.index("  operations") + 2 :]]
+    # The read of a value is by far the most recorded wait; PyTorch's samples run all three.
+    assert "aten._local_scalar_dense.default drains 3, syncs 3, d2h 3" == " ".join(rows[0][:7])
+    assert ["read,", "recorded"] == rows[0][7:9]
+    assert "tested" == rows[0][-1]
+    # The first tensor asks the driver for memory.
+    assert "aten.ones.default implicit_syncs 1, launches 3 read," == " ".join(rows[1][:6])
+    assert "aten.linalg_vector_norm.default launches 3 read," == " ".join(rows[2][:4])
+    assert ["no", "operation", "drains", "2,", "syncs", "2"] == rows[3][:6]
+
+
 LIBRARY = """\
 def total(tensors):
     return [each.item() for each in tensors]

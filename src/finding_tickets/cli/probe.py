@@ -88,6 +88,7 @@ def probe(
             compiling=compiling.value,
             within=within,
             after=after,
+            operations=verbose,
             timeout=timeout or config.timeout,
             memory=config.memory,
         )

@@ -23,6 +23,7 @@ from finding_tickets.report.text import (
     TextSection,
     counted,
     fields_of,
+    operation_section,
     printable,
     section_lines,
     single_line,
@@ -174,9 +175,9 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
         name: str(cost) for name, cost in probed.metrics.items() if any(cost.values) and name != "raised"
     }
     if verbose and totals:
-        yield from (
-            INDENT + line for line in section_lines(TextSection("in all", list(totals.items())), style)
-        )
+        sections = [TextSection("in all", list(totals.items()))]
+        sections += [operation_section("operations", probed.operations)] if probed.operations else []
+        yield from (INDENT + line for section in sections for line in section_lines(section, style))
     elif text := ", ".join(f"{name} {totals[name]}" for name in TOTALS if name in totals):
         yield from wrap(f"in all: {text}", width, initial_indent=INDENT, subsequent_indent=INDENT * 2)
 
