@@ -11,6 +11,7 @@ from typing import Any
 
 import torch.utils._device
 
+from simcuda.children import Children
 from simcuda.device import dispatch_key
 from simcuda.device.machine import Machine
 from simcuda.ledger import is_noting_operations
@@ -18,7 +19,6 @@ from simcuda.measurement import Measurement
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
 from simcuda.torch_api import refusals, scripts, waking
 from simcuda.torch_api.autocast import Autocast
-from simcuda.torch_api.children import Children
 from simcuda.torch_api.compiling import COMPILING, Compiler, Compiling
 from simcuda.torch_api.concurrency import (
     IDLE_SECONDS,
