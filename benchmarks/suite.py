@@ -26,6 +26,7 @@ NAMES = (
     "reports",
     "laws",
     "simulation",
+    "gpu_tests",
     "verify_all",
     "trust",
     "ten_tickets",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -10,13 +11,15 @@ from typing import Any
 
 import torch.utils._device
 
+from simcuda.children import Children
 from simcuda.device import dispatch_key
 from simcuda.device.machine import Machine
 from simcuda.ledger import is_noting_operations
 from simcuda.measurement import Measurement
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
-from simcuda.torch_api import refusals, scripts
+from simcuda.torch_api import refusals, scripts, waking
 from simcuda.torch_api.autocast import Autocast
+from simcuda.torch_api.compiling import COMPILING, Compiler, Compiling
 from simcuda.torch_api.concurrency import (
     IDLE_SECONDS,
     Threads,
@@ -27,11 +30,15 @@ from simcuda.torch_api.concurrency import (
 from simcuda.torch_api.cuda_api import CudaApi
 from simcuda.torch_api.device_branches import DeviceBranches
 from simcuda.torch_api.dispatch import Dispatcher
-from simcuda.torch_api.factories import MAKERS, Factories, LegacyTypes
+from simcuda.torch_api.factories import Factories, LegacyTypes
 from simcuda.torch_api.patches import CAN_REDIRECT, Patches
 from simcuda.torch_api.tensor_api import StorageApi, TensorApi
 
+SESSION = "pytest --simcuda"
+
 _active: list[SimulatedCuda] = []
+_ending_processes: list[bool] = []
+"""Not empty while a simulation ends because its process does."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,6 +46,9 @@ class SimulatedCuda:
     """The simulated machine, as measuring code sees it."""
 
     _machine: Machine
+    _children: Children
+    # Whether it lasts for a session of tests: a ``device()`` within it is the same machine.
+    _is_session: bool = False
 
     def __repr__(self) -> str:
         return f"<{len(self._machine.devices)} x {self.profile.name}, simulated>"
@@ -57,6 +67,8 @@ class SimulatedCuda:
         """
         if active() is not self:
             raise RuntimeError("this simulation has ended: measure within its simcuda.device() block")
+        # What the host allocates is counted too.
+        dispatch_key.wake()
         ledger, before = self._machine.ledger, busy_seconds()
         measurement = ledger.open()
         if not CAN_REDIRECT:
@@ -64,6 +76,7 @@ class SimulatedCuda:
         try:
             yield measurement
         finally:
+            self._children.collect()
             if any(after - before.get(thread, 0) > IDLE_SECONDS for thread, after in busy_seconds().items()):
                 ledger.doubt("a thread that was there before and ran")
             ledger.close(measurement)
@@ -80,18 +93,26 @@ def active() -> SimulatedCuda | None:
 
 @contextmanager
 def device(
-    count: int = 1, *, profile: str = DEFAULT_PROFILE, capacity: int | None = None
+    count: int = 1,
+    *,
+    profile: str = DEFAULT_PROFILE,
+    capacity: int | None = None,
+    compile: Compiling = "eager",  # noqa: A002 - named as what it is about
 ) -> Iterator[SimulatedCuda]:
     """Let the device type ``cuda`` work within this block, on ``count`` simulated devices.
+
+    Within a session of tests (``pytest --simcuda``) they are the session's devices.
 
     Args:
         count: Number of devices, ``cuda:0`` and on.
         profile: Name of the kind of device, one of ``PROFILES``.
         capacity: Bytes of memory of every device, by default the profile's.
+        compile: ``eager`` runs what ``torch.compile`` would compile as it is, and marks the metrics that
+            compiling changes; ``refuse`` raises an error.
 
     Raises:
         ValueError: There is no such profile, or ``count`` or ``capacity`` is no positive integer.
-        RuntimeError: A simulation is already active.
+        RuntimeError: A simulation is already active, or the session's devices are others than these.
     """
     if profile not in PROFILES:
         raise ValueError(f"there is no profile {profile!r}; there are {', '.join(PROFILES)}")
@@ -99,20 +120,78 @@ def device(
         raise ValueError(f"a simulation needs at least one device, not {count!r}")
     if capacity is not None and (not isinstance(capacity, int) or capacity <= 0):
         raise ValueError(f"capacity: a positive number of bytes is needed, not {capacity!r}")
-    if _active:
+    if compile not in COMPILING:
+        raise ValueError(f"compile: {compile!r} is none of {', '.join(COMPILING)}")
+    if reason := why_not_in_session(count, profile, capacity):
+        raise RuntimeError(reason)
+    if not _active:
+        with _opened(count, profile, capacity, compile) as simulated:
+            yield simulated
+    elif _active[0]._is_session:
+        yield _active[0]
+    else:
         raise RuntimeError("simcuda.device() is active already; leave it before entering it again")
+
+
+@contextmanager
+def session(count: int, profile: str) -> Iterator[SimulatedCuda]:
+    """Simulated devices for a session of tests, in a process that ends after it.
+
+    While no device is used, operations are not watched; see ``dispatch_key.sleep``. Other arguments and
+    errors as for ``device``.
+    """
+    with ExitStack() as stack, _opened(count, profile, None, "eager", is_session=True) as simulated:
+        try:
+            yield simulated
+        finally:
+            _ending_processes.append(True)
+            stack.callback(_ending_processes.clear)
+
+
+def why_not_in_session(count: int, profile: str | None, capacity: int | None) -> str | None:
+    """Why the devices of the session cannot be these; None if they can, or there is no session."""
+    if not _active or not _active[0]._is_session:
+        return None
+    machine = _active[0]._machine
+    there = len(machine.devices)
+    if count > there:
+        missing = f"{count} devices are needed, as by --simcuda={count}"
+    elif capacity is not None or profile not in (None, machine.profile.name):
+        missing = "another capacity or profile is needed; run this test without --simcuda"
+    else:
+        return None
+    return f"{SESSION} simulates {there} x {machine.profile.name}: {missing}"
+
+
+def _end_with_process(stack: ExitStack) -> None:
+    _ending_processes.append(True)
+    stack.close()
+
+
+@contextmanager
+def _opened(
+    count: int,
+    profile: str,
+    capacity: int | None,
+    compile: Compiling,  # noqa: A002 - as in device
+    *,
+    is_session: bool = False,
+) -> Iterator[SimulatedCuda]:
     kind = PROFILES[profile]
     machine = Machine(count, kind, kind.memory_bytes if capacity is None else capacity)
     dispatcher = Dispatcher(machine)
     if is_noting_operations():
         run: Any = partial(_attributed, machine, dispatcher.run)
         dispatcher.run = run  # type: ignore[method-assign]  # for this one alone
-    patches = Patches()
     threads = Threads(machine, dispatcher)
-    # This set is computed once per process: never from replaced functions. Redirected ones have another hash.
+    # This set is computed once per process: never from replaced functions.
     takes_default_device: Any = torch.utils._device._device_constructors()
+    patches = Patches(tables=[takes_default_device])
     # Each replacement first registers how it is undone: entering may fail half-way.
     with ExitStack() as stack:
+        # Left open until the interpreter ends, it could not be undone: what that needs is gone by then.
+        ending = atexit.register(partial(_end_with_process, stack))
+        stack.callback(atexit.unregister, ending)
         stack.callback(_start_real_cuda)
         stack.enter_context(_default_device_kept())
         # Which module answers for the accelerator is remembered.
@@ -120,10 +199,8 @@ def device(
         stack.callback(patches.restore)
         tensors = TensorApi(machine, dispatcher)
         tensors.install(patches)
-        factories = Factories(tensors)
+        factories = Factories(tensors, sleeps=is_session)
         factories.install(patches)
-        takes_default_device.update(MAKERS)
-        stack.callback(takes_default_device.difference_update, MAKERS)
         LegacyTypes(machine, factories).install(patches)
         StorageApi(machine).install(patches)
         # What is implemented replaces what is refused.
@@ -138,13 +215,22 @@ def device(
         refusals.install(patches)
         refusals.doubt_ways_past(machine, patches)
         scripts.install(machine, patches)
+        compiler = Compiler(machine, patches, compile)
+        compiler.install()
         threads.install(patches)
+        same = partial(device, count, profile=profile, capacity=capacity, compile=compile)
+        children = Children(machine.ledger, same)
+        children.install(patches)
+        if is_session:
+            waking.install(patches)
         # From here on nothing is replaced any more, so that other modules' names can follow.
         stack.enter_context(patches.followed())
         stack.enter_context(refused_in_children(dispatcher))
-        stack.enter_context(refusals.torch_imports_outside(patches))
+        stack.enter_context(
+            refusals.torch_imports_outside(patches, partial(refusals.imported, patches), compiler.imported)
+        )
         torch.get_device_module.cache_clear()
-        simulated = SimulatedCuda(machine)
+        simulated = SimulatedCuda(machine, children, is_session)
         _active.append(simulated)
         stack.callback(_active.clear)
         stack.callback(threads.let_go)
@@ -197,6 +283,6 @@ def _start_real_cuda() -> None:
     # C++ asks for CUDA to be initialized once in a process, and the simulation has answered that.
     if not torch._C._has_cuda:
         _say_that_cuda_is_missing()
-    elif torch.cuda.is_available() and not torch.cuda._is_in_bad_fork():
+    elif not _ending_processes and torch.cuda.is_available() and not torch.cuda._is_in_bad_fork():
         initialize: Any = torch.cuda.init
         initialize()

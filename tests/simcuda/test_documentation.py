@@ -25,8 +25,9 @@ def blocks(section: str) -> list[tuple[str, str]]:
 
 
 def test_every_block_of_the_page_is_tried() -> None:
-    """The blocks are those of the two sections that are tried below."""
-    assert blocks("A first test") + blocks("Without pytest") == BLOCK.findall(PAGE)
+    """The blocks are those of the three sections that are tried below."""
+    tried = ("A first test", "Without pytest", "A whole test suite")
+    assert [block for section in tried for block in blocks(section)] == BLOCK.findall(PAGE)
 
 
 def test_the_first_test_passes_and_fails_as_shown(pytester: pytest.Pytester) -> None:
@@ -48,6 +49,16 @@ def test_the_script_prints_the_report_shown(tmp_path: Path) -> None:
         [sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (printed, "") == (run.stdout, run.stderr)
+
+
+def test_the_suite_prints_the_table_shown(pytester: pytest.Pytester) -> None:
+    """The command of the page, on the file that it shows, ends with the table that it shows."""
+    (_, command), (_, tests), (_, printed) = blocks("A whole test suite")
+    file = pytester.mkdir("tests") / "test_gpu.py"
+    file.write_text(tests, encoding="utf-8")
+    result = pytester.runpytest(*command.split()[1:])
+    result.assert_outcomes(passed=1, failed=1)
+    assert printed in "\n".join(result.outlines)
 
 
 def test_every_public_name_is_described() -> None:

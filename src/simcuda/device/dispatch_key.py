@@ -8,6 +8,8 @@ each thread whether the key takes part.
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, wraps
@@ -25,6 +27,12 @@ _exclude: Any = torch._C._dispatch_tls_set_dispatch_key_excluded
 
 _watcher: Any = None
 
+# The thread that sleeps now and then, and whether it is awake; None where every operation is watched.
+_sleeper: int | None = None
+_is_awake = True
+# Other threads that have used a device meanwhile.
+_users: set[int] = set()
+
 
 @contextmanager
 def watched_by(watcher: Any) -> Iterator[None]:
@@ -32,7 +40,7 @@ def watched_by(watcher: Any) -> Iterator[None]:
 
     It has a method ``run``, which is given an operation, its positional and its named arguments.
     """
-    global _watcher  # noqa: PLW0603 - torch has one kernel for the key, for the whole process
+    global _watcher, _sleeper  # noqa: PLW0603 - torch has one kernel for the key, for the whole process
     register()
     _watcher = watcher
     try:
@@ -40,7 +48,7 @@ def watched_by(watcher: Any) -> Iterator[None]:
             yield
     finally:
         # Threads that are still watched continue without a watcher.
-        _watcher = None
+        _watcher = _sleeper = None
 
 
 @contextmanager
@@ -56,6 +64,35 @@ def watched() -> Iterator[None]:
     finally:
         _include(_KEY, was_included)
         _exclude(_KEY, was_excluded)
+
+
+def sleep() -> None:
+    """Let this thread's operations run at torch's own speed, unwatched, until it calls ``wake``.
+
+    Nothing happens if another thread that is alive has used a device: it may share what is there.
+    """
+    global _sleeper, _is_awake
+    _users.intersection_update(sys._current_frames())
+    if not _users:
+        _sleeper, _is_awake = threading.get_ident(), False
+        _include(_KEY, False)
+
+
+def wake() -> None:
+    """Watch this thread's operations again, if it sleeps: a device is about to be used."""
+    global _is_awake  # noqa: PLW0603 - see sleep
+    thread = threading.get_ident()
+    if thread == _sleeper:
+        _is_awake = True
+        _include(_KEY, True)
+    elif _sleeper is not None:
+        _users.add(thread)
+
+
+def stay_awake() -> None:
+    """Watch this thread again after code of C++ that has put its state back, if it woke up within that."""
+    if _is_awake:
+        wake()
 
 
 def is_watched() -> bool:
@@ -87,6 +124,12 @@ def register() -> Any:
     # Never undone: watched threads may outlive the watcher, and nothing else uses the key.
     library: Any = torch.library.Library("_", "IMPL")  # type: ignore[no-untyped-call]  # not annotated
     library.fallback(_run, "Fake")
+    # Operators of operators, such as that of flex_attention, know no fallback: they pass the key by, and the
+    # operations that they are made of arrive.
+    torch._ops._HIGHER_ORDER_OP_DEFAULT_FALLTHROUGH_DISPATCH_KEYS.append(_KEY)
+    operator: Any
+    for operator in torch._ops._higher_order_ops.values():
+        operator.fallthrough(_KEY)
     return library
 
 

@@ -13,6 +13,7 @@ from operator import itemgetter
 import torch
 
 from simcuda.device.allocator import Allocator, MemoryBlock, OutOfMemory
+from simcuda.device.dispatch_key import wake
 from simcuda.device.generators import Generators
 from simcuda.device.ordering import Ordering, StreamMark
 from simcuda.device.storages import HOST, Storages, Tag
@@ -128,6 +129,7 @@ class Machine:
         """
         if device.type != "cuda":
             return HOST
+        wake()
         index = self.current.device if device.index is None else device.index
         if index >= len(self.devices):
             raise torch.AcceleratorError("CUDA error: invalid device ordinal")

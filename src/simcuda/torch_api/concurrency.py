@@ -24,7 +24,7 @@ from types import FrameType
 from typing import Any
 
 from simcuda.cost.call import all_tensors_in
-from simcuda.device.dispatch_key import register, watched
+from simcuda.device.dispatch_key import register, wake, watched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.dispatch import Dispatcher
@@ -101,6 +101,8 @@ class Threads:
 
     def _lock_shared_state(self) -> None:
         """Let in one thread at a time; a single thread does not pay for the lock."""
+        # What the other thread puts on a device, this one may use.
+        wake()
         if self._lock is not None:
             return
         self._lock = lock = threading.RLock()

@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.jit import _builtins
 
+from simcuda.device.dispatch_key import wake
 from simcuda.device.machine import Machine
 from simcuda.torch_api.patches import Patches, as_method, genuine
-from simcuda.torch_api.refusals import NotSimulatedError
+from simcuda.torch_api.refusals import refuse
 from simcuda.torch_api.tensor_api import DeviceLike, TensorApi, device_of
 
 SPARSE = (
@@ -26,12 +26,15 @@ SPARSE = (
     *("sparse_bsr_tensor", "sparse_bsc_tensor"),
 )
 C_KNOWS_NUMBERS = torch._C._has_cuda
-FACTORIES = (
-    *("arange", "bartlett_window", "blackman_window", "empty", "empty_like", "empty_permuted"),
-    *("empty_strided", "eye", "full", "full_like", "hamming_window", "hann_window", "kaiser_window"),
-    *("linspace", "logspace", "normal", "ones", "ones_like", "rand", "rand_like", "randint", "randint_like"),
-    *("randn", "randn_like", "randperm", "range", "scalar_tensor", "tril_indices", "triu_indices", "zeros"),
-    "zeros_like",
+FACTORIES: tuple[Callable[..., Tensor], ...] = tuple(
+    getattr(torch, name)
+    for name in (
+        *("arange", "bartlett_window", "blackman_window", "empty", "empty_like", "empty_permuted"),
+        *("empty_strided", "eye", "full", "full_like", "hamming_window", "hann_window", "kaiser_window"),
+        *("linspace", "logspace", "normal", "ones", "ones_like", "rand", "rand_like", "randint"),
+        *("randint_like", "randn", "randn_like", "randperm", "range", "scalar_tensor", "tril_indices"),
+        *("triu_indices", "zeros", "zeros_like"),
+    )
 )
 MAKERS: tuple[Callable[..., Tensor], ...] = (torch.tensor, torch.as_tensor, torch.asarray)
 """Functions that make tensors of Python data."""
@@ -46,10 +49,16 @@ KEPT = ("dtype", "layout", "is_cuda", "is_sparse", "__module__", "__doc__")
 
 
 class Factories:
-    """Replaces ``torch.tensor`` and its kin, and lets other factories take a number for a device."""
+    """Replaces ``torch.tensor`` and its kin, and lets other factories take a number for a device.
 
-    def __init__(self, tensors: TensorApi) -> None:
+    Args:
+        tensors: What moves tensors to devices.
+        sleeps: Whether operations are watched only once a device is named.
+    """
+
+    def __init__(self, tensors: TensorApi, *, sleeps: bool) -> None:
         self._tensors = tensors
+        self._sleeps = sleeps
         self._make_tensor = genuine(torch.tensor)
         self._make_as_tensor = genuine(torch.as_tensor)
         self._make_asarray = genuine(torch.asarray)
@@ -63,15 +72,12 @@ class Factories:
         patches.set(torch.Tensor, new_tensor=as_method(self.new_tensor))
         patches.set(torch, **{name: partial(self._sparse, genuine(getattr(torch, name))) for name in SPARSE})
         patches.set(torch._C._nn, _parse_to=self.parse_to)
-        if C_KNOWS_NUMBERS:
+        if C_KNOWS_NUMBERS and not self._sleeps:
             return
-        factories = {name: _taking_numbers(getattr(torch, name)) for name in FACTORIES}
-        # TorchScript finds functions of C++ by what they are.
-        known: dict[int, str] = _builtins._get_builtin_table()  # type: ignore[no-untyped-call]  # not annotated
-        found = {id(factory): known[id(getattr(torch, name))] for name, factory in factories.items()}
-        patches.set(_builtins, _builtin_table=known | found)
-        patches.set(torch, **factories)
-        patches.set(Tensor, **{name: _taking_numbers(getattr(Tensor, name)) for name in METHODS})
+        # Redirected, they stay what they are: TorchScript and ``__torch_function__`` find them by that.
+        for factory in FACTORIES:
+            patches.redirect(factory, taking_devices(factory))
+        patches.set(Tensor, **{name: taking_devices(getattr(Tensor, name)) for name in METHODS})
 
     def tensor(
         self,
@@ -199,8 +205,7 @@ class LegacyTypes:
 
         def set_default(kind: Any) -> None:
             if kind.is_cuda:
-                message = f"A default type on a simulated CUDA device does not run; use {DEFAULTS}"
-                raise NotSimulatedError(message)
+                refuse("A default type of tensors on a device", f"use {DEFAULTS}")()
             set_original(getattr(kind, "original", kind))
 
         patches.set(torch._C, _set_default_tensor_type=set_default)
@@ -223,13 +228,18 @@ class LegacyTypes:
         return self.factories.tensor(values, dtype=kind.dtype, device=where)
 
 
-def _taking_numbers(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def taking_devices(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which may be given a number for a device, and wakes the simulation if it is given one."""
     original = genuine(original)
 
     @wraps(original)
-    def make(*args: Any, **kwargs: Any) -> Tensor:
-        if isinstance(kwargs.get("device"), int):
-            kwargs["device"] = device_of(kwargs["device"])
+    def make(*args: Any, **kwargs: Any) -> Any:
+        device = kwargs.get("device")
+        if isinstance(device, int):
+            kwargs["device"] = device = device_of(device)
+        # A name such as ``cuda:1``, or a device, whose text begins with the name.
+        if kwargs.get("pin_memory") or (device is not None and str(device).startswith("cuda")):
+            wake()
         return original(*args, **kwargs)
 
     return make

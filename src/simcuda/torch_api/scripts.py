@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from simcuda.cost.call import tensors_in
+from simcuda.device.dispatch_key import wake
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.patches import Patches, as_method, genuine
@@ -32,6 +33,8 @@ def install(machine: Machine, patches: Patches) -> None:
 
 
 def _run(machine: Machine, original: Callable[..., Any], script: Any, /, *args: Any, **kwargs: Any) -> Any:
+    # A script may name a device that Python does not see.
+    wake()
     if script not in _doubts:
         _doubts[script] = tuple(dict.fromkeys(_reads(script.inlined_graph)))
     is_method = isinstance(script, torch._C.ScriptMethod)

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from simcuda.device.dispatch_key import stay_awake
 from simcuda.device.machine import Machine
 from simcuda.device.ordering import StreamMark
 from simcuda.torch_api.gradients import is_in_backward
@@ -193,13 +194,13 @@ def run_backward(machine: Machine, engine: Callable[..., Any], /, *args: Any, **
         *args: Its positional arguments.
         **kwargs: Its arguments by name.
     """
-    if not machine.has_side_streams:
-        return engine(*args, **kwargs)
-    streams = list(machine.current.streams)
+    streams = list(machine.current.streams) if machine.has_side_streams else None
     try:
         return engine(*args, **kwargs)
     finally:
-        machine.leave_backward(streams)
+        stay_awake()
+        if streams is not None:
+            machine.leave_backward(streams)
 
 
 class EndedMachine:

@@ -1,0 +1,197 @@
+"""A session of tests on simulated devices: what each test used, waited for and was refused.
+
+Each phase of a test has a measurement of its own, so that what is kept is bounded by the lines of the code.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from simcuda.device import dispatch_key
+from simcuda.device.storages import HOST
+from simcuda.measurement import Measurement, Site, place, source, table
+from simcuda.simulation import SESSION, SimulatedCuda
+from simcuda.torch_api.concurrency import BAD_FORK
+from simcuda.torch_api.refusals import NOT_SIMULATED
+
+WAITS = ("stream_syncs", "event_syncs", "device_syncs")
+USES = ("allocations", "h2d", "d2h", "d2d", "p2p")
+
+REFUSALS = re.compile("|".join(map(re.escape, (NOT_SIMULATED, SESSION, BAD_FORK))))
+IN_OTHER_PROCESSES = re.compile("Torch not compiled with CUDA enabled|Found no NVIDIA driver")
+OTHER_PROCESS = "a process that the test starts has no simulated devices"
+
+INSTALLED = ("installed packages", 0, "")
+"""Stands for the lines that are not the repository's."""
+
+MOST_ROWS = 10
+
+COLLECTIONS = 2
+"""After how many tests the garbage collector looks for what is left on a device, once it was used."""
+
+
+@dataclass
+class Session:
+    """The measurement of the test that runs.
+
+    Args:
+        gpu: The devices of the session.
+        root: The folder of the repository.
+    """
+
+    gpu: SimulatedCuda
+    root: Path
+    _cost: Measurement | None = field(default=None, init=False)
+    _tests_since_use: int = field(default=0, init=False)
+
+    def begin(self) -> None:
+        """Begin a test: measure from here on, and watch operations only once the test uses a device."""
+        ledger = self.gpu._machine.ledger
+        self._end()
+        # Cycles, as of an error and its traceback, keep tensors that nobody can use any more. At first they
+        # are young; what pytest holds of a failure, until the next test runs, is old by then.
+        if self._tests_since_use < COLLECTIONS and self._has_tensors():
+            gc.collect(1 if self._tests_since_use == 0 else 2)
+        self._tests_since_use += 1
+        is_in_use = (
+            # Watched by a simulation around the session, or counted by the code of a fixture.
+            not self.gpu._is_session
+            or ledger.is_counting
+            # A default device, or one that a context gives.
+            or torch._C._len_torch_function_stack() > 0
+            or self._has_tensors()
+        )
+        if not is_in_use:
+            dispatch_key.sleep()
+        self._cost = ledger.open()
+
+    def take(self) -> dict[str, Any]:
+        """What was done since ``begin`` or the last ``take``, as plain data; measuring goes on.
+
+        ``used`` is whether a device did anything, ``waits`` has file, line, function, waits and drains.
+        """
+        cost = self._end()
+        self._cost = self.gpu._machine.ledger.open()
+        waits: Counter[tuple[str, int, str]] = Counter()
+        drains: Counter[tuple[str, int, str]] = Counter()
+        for site in cost.sites:
+            if site.what in (*WAITS, "drains"):
+                (drains if site.what == "drains" else waits)[self._place(site)] += site.count
+        is_used = bool(cost.launches or any(site.what in USES for site in cost.sites))
+        if is_used:
+            self._tests_since_use = 0
+        return {
+            "used": is_used,
+            "waits": [[*where, count, drains[where]] for where, count in waits.items()],
+        }
+
+    def _end(self) -> Measurement:
+        cost, self._cost = self._cost, None
+        if cost is None:
+            return Measurement()
+        self.gpu._machine.ledger.close(cost)
+        return cost
+
+    def _has_tensors(self) -> bool:
+        """Whether any are on a device, or pinned for one."""
+        tags = list(self.gpu._machine.storages.tags.values())
+        return any(tag.device != HOST or tag.pinned for tag in tags)
+
+    def _place(self, site: Site) -> tuple[str, int, str]:
+        """File in the repository, line and function."""
+        file = Path(site.file)
+        if "site-packages" in file.parts or not file.is_relative_to(self.root):
+            return INSTALLED
+        return str(file.relative_to(self.root)), site.line, site.function
+
+
+@dataclass
+class Summary:
+    """What the tests of a session came to; of all its processes."""
+
+    devices: str
+    root: Path
+    outcomes: dict[str, str] = field(default_factory=dict)
+    used: dict[str, None] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    waits: Counter[tuple[str, int, str]] = field(default_factory=Counter)
+    drains: Counter[tuple[str, int, str]] = field(default_factory=Counter)
+
+    def add(self, test: str, phase: str, outcome: str, record: Mapping[str, Any]) -> None:
+        """Add one phase of a test, or the collection of a file, with its record."""
+        # The first phase of a test that is run again begins anew.
+        if phase == "setup" or outcome != "passed":
+            self.outcomes[test] = outcome
+        if record.get("used"):
+            self.used[test] = None
+        if reason := record.get("refused"):
+            self.refused.setdefault(test, reason)
+        for file, line, function, waits, drains in record.get("waits", ()):
+            self.waits[file, line, function] += waits
+            self.drains[file, line, function] += drains
+
+    def lines(self, most: int | None = MOST_ROWS) -> list[str]:
+        """The table for people, with at most so many lines of code and so many refusals."""
+        outcomes = Counter(self.outcomes[test] for test in self.used)
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+        used = f"{len(self.used)} test{'s' * (len(self.used) != 1)} used a device"
+        lines = [used + (f": {counts}" if counts else "")]
+        if self.waits:
+            ranked = self.waits.most_common()
+            rows = [
+                (f"{count:5}", f"{self.drains[where]:6}", *self._described(where))
+                for where, count in ranked[:most]
+            ]
+            lines += ["", *table([("waits", "drains", "where", "source"), *rows])]
+            if rest := ranked[len(rows) :]:
+                lines.append(f"and {len(rest)} more lines, {sum(count for _, count in rest)} waits")
+        if self.refused:
+            shown = [f"{test}: {reason}" for test, reason in self.refused.items()]
+            lines += ["", f"refused: {len(shown)}", *shown[:most]]
+            if len(shown) > len(shown[:most]):
+                lines.append(f"and {len(shown[most:])} more")
+        return lines
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same, complete, as data for JSON."""
+        data = {
+            "devices": self.devices,
+            "used": [{"test": test, "outcome": self.outcomes[test]} for test in self.used],
+            "waits": [
+                {"file": file, "line": line, "function": function, "waits": count, "drains": drains}
+                for (file, line, function), count in self.waits.most_common()
+                for drains in [self.drains[file, line, function]]
+            ],
+            "refused": [{"test": test, "reason": reason} for test, reason in self.refused.items()],
+        }
+        return {"schema_version": 1, "kind": "simcuda-session", "data": data}
+
+    def _described(self, where: tuple[str, int, str]) -> tuple[str, str]:
+        if where == INSTALLED:
+            return "in installed packages", ""
+        file, line, function = where
+        site = Site(str(self.root / file), line, function, "", 0)
+        return place(site), source(site)
+
+
+def refusal(error: BaseException | None) -> str | None:
+    """Why a simulated device refused what ended in this error; None if it did not refuse anything."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        # The error of another process is the text of its traceback.
+        for line in str(error).splitlines():
+            if REFUSALS.search(line):
+                return re.sub(r"^\w+(\.\w+)*: ", "", line.strip())
+            if IN_OTHER_PROCESSES.search(line):
+                return OTHER_PROCESS
+        error = error.__cause__ or error.__context__
+    return None
