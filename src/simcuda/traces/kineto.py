@@ -255,7 +255,7 @@ class _Gathered:
         if category == "cuda_runtime":
             if number in self._of_runtime:
                 raise NotATraceError(
-                    f"two calls of CUDA have the number {number}: the file holds several traces, or one twice; "
+                    f"two calls of CUDA have the number {number}: several traces in one file, or one twice; "
                     "give one file for each rank"
                 )
             self._of_runtime.add(number)
