@@ -126,8 +126,8 @@ import pytest
 import simcuda
 import torch
 
-def test_compiles():
-    torch.compile(torch.nn.Linear(2, 2))
+def test_captures():
+    torch.cuda.CUDAGraph()
 
 def test_handles_it():
     with pytest.raises(RuntimeError):
@@ -155,21 +155,21 @@ def test_loads():
 
 def test_what_is_refused_is_named_with_its_reason(pytester: pytest.Pytester) -> None:
     """Tests, files and worker processes; not a test that expects the refusal."""
-    pytester.makepyfile(test_refused=REFUSED, test_broken="import torch\ntorch.compile(lambda x: x)")
+    pytester.makepyfile(test_refused=REFUSED, test_broken="import torch\ntorch.cuda.CUDAGraph()")
     result = pytester.runpytest("--simcuda=2", "--continue-on-collection-errors")
     result.assert_outcomes(passed=1, failed=3, skipped=1, errors=1)
     reasons = dict(line.split(": ", 1) for line in table(result) if line.startswith("test_"))
     session = "pytest --simcuda simulates 2 x h200-cuda13: "
     assert {
-        "test_broken.py": "torch.compile does not run on a simulated CUDA device; ",
-        "test_refused.py::test_compiles": "torch.compile does not run on a simulated CUDA device; ",
+        "test_broken.py": "torch.cuda.CUDAGraph does not run on a simulated CUDA device; ",
+        "test_refused.py::test_captures": "torch.cuda.CUDAGraph does not run on a simulated CUDA device; ",
         "test_refused.py::test_small": session + "another capacity or profile is needed",
         "test_refused.py::test_many": session + "3 devices are needed, as by --simcuda=3",
         "test_refused.py::test_loads": "Cannot re-initialize CUDA in forked subprocess. ",
     }.keys() == reasons.keys()
     assert reasons["test_refused.py::test_many"] == session + "3 devices are needed, as by --simcuda=3"
     assert reasons["test_refused.py::test_small"].startswith(session + "another capacity or profile")
-    assert reasons["test_broken.py"].startswith("torch.compile does not run on a simulated CUDA device; ")
+    assert reasons["test_broken.py"].startswith("torch.cuda.CUDAGraph does not run on a simulated ")
     assert reasons["test_refused.py::test_loads"].startswith("Cannot re-initialize CUDA in forked subprocess")
 
 

@@ -182,7 +182,8 @@ class Summary:
         """The table for people, with at most so many lines of code and so many refusals."""
         outcomes = Counter(self.outcomes[test] for test in self.used)
         counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
-        lines = [f"{len(self.used)} tests used a device" + (f": {counts}" if counts else "")]
+        used = f"{len(self.used)} test{'s' * (len(self.used) != 1)} used a device"
+        lines = [used + (f": {counts}" if counts else "")]
         if self.waits:
             ranked = self.waits.most_common()
             rows = [

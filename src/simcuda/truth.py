@@ -10,10 +10,11 @@ import json
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -122,52 +123,55 @@ class Basis:
     Attributes:
         cost: ``READ``, ``MODELLED`` or ``UNKNOWN``.
         source: Names of its rules, or where the cost is known from without one.
-        gpus: The GPUs whose recordings decided something about it.
-        above_zero: In how many distinct calls recordings confirm a count above 0, by metric.
-        zero: In how many they confirm that it is 0.
-        refuted: In how many they have another count.
+        recorded: What recordings decide about it: the GPU, a metric, and in how many distinct calls that is
+            confirmed above 0, confirmed at 0, and refuted; without the last numbers that are 0.
         tested: Whether PyTorch's own samples of operators run it, and agree.
     """
 
     cost: str
     source: str
-    gpus: tuple[str, ...]
-    above_zero: Counter[str]
-    zero: Counter[str]
-    refuted: Counter[str]
+    recorded: tuple[tuple[str, str, tuple[int, ...]], ...]
     tested: bool
 
     @property
     def confirmed(self) -> tuple[str, ...]:
         """What confirms it, or contradicts it, in the words of ``MEANINGS``."""
-        by_recordings = BY_RECORDINGS if self.above_zero else BY_ZEROS if self.zero else ""
-        words = (REFUTED * bool(self.refuted), by_recordings, BY_TESTS * self.tested)
+        above_zero, zero, refuted = map(self.calls, range(3))
+        by_recordings = BY_RECORDINGS if above_zero else BY_ZEROS if zero else ""
+        words = (REFUTED if refuted else "", by_recordings, BY_TESTS if self.tested else "")
         return tuple(filter(None, words)) or (BY_NOTHING,)
+
+    def calls(self, place: int) -> Counter[str]:
+        """In how many calls each metric is what stands at this place of ``recorded``."""
+        counts = Counter[str]()
+        for _, metric, numbers in self.recorded:
+            counts[metric] += sum(numbers[place : place + 1])
+        return +counts
+
+    def about(self, metrics: Collection[str]) -> Basis:
+        """What it rests on by these metrics of recordings alone."""
+        return replace(self, recorded=tuple(each for each in self.recorded if each[1] in metrics))
 
     def __str__(self) -> str:
         """In one line: ``read, recorded (A100, V100: launches 12), tested``."""
-        counts = self.refuted or self.above_zero
-        where = f" ({': '.join(filter(None, (_models(self.gpus), _numbers(counts))))})" if self.gpus else ""
+        place = next((place for place in (2, 0) if self.calls(place)), 1)
+        gpus = _models(gpu for gpu, _, numbers in self.recorded if numbers[place : place + 1])
+        counts = _numbers(self.calls(place)) if place != 1 else ""
         first, *rest = self.confirmed
+        where = f" ({': '.join(filter(None, (gpus, counts)))})" if self.recorded else ""
         return ", ".join([self.cost, f"{first}{where}", *rest])
 
 
 def basis_of(operation: str) -> Basis:
-    """What the cost of an operation of ATen rests on, by its name with or without overload."""
+    """What the cost of an operation rests on, by its name with or without overload."""
     packet = _packet(operation)
-    gpus, counts = dict[str, None](), (Counter[str](), Counter[str](), Counter[str]())
-    for gpu, metric, numbers in _recorded().get(packet, ()):
-        gpus[gpu] = None
-        for counter, number in zip(counts, numbers, strict=False):
-            counter.update({metric: number} if number else {})
-    cost, source = _source_of(packet)
-    return Basis(cost, source, tuple(sorted(gpus)), *counts, tested=packet in _tested())
+    return Basis(*_source_of(packet), _recorded().get(packet, ()), packet in _tested())
 
 
 def page() -> str:
     """The page as Markdown."""
-    every = {name: basis_of(name) for name in sorted(_operations())}
-    sizes = Counter(BY_RECORDINGS if each.above_zero else each.confirmed[-1] for each in every.values())
+    every = {name: basis_of(name) for name in sorted(operations())}
+    sizes = Counter(BY_RECORDINGS if each.calls(0) else each.confirmed[-1] for each in every.values())
     text = INTRODUCTION.format(
         meanings="\n".join(
             _table(("word", "meaning"), [(f"**{word}**", MEANINGS[word]) for word in MEANINGS])
@@ -178,9 +182,17 @@ def page() -> str:
         nothing=sizes[BY_NOTHING],
     )
     recorded = [
-        (_named([name]), _models(each.gpus), *map(_numbers, (each.above_zero, each.zero, each.refuted)))
+        (_named([name]), _models(gpu for gpu, *_ in each.recorded), *map(_numbers, map(each.calls, range(3))))
         for name, each in every.items()
-        if each.gpus
+        if each.recorded
+    ]
+    metrics, sums = _data(RECORDED)["metrics"], defaultdict[tuple[str, str, int], int](int)
+    for gpu, metric, numbers in chain.from_iterable(_recorded().values()):
+        for place, number in enumerate(numbers):
+            sums[gpu, metric, place] += number
+    gpus = [
+        (gpu, *(f"{sums[gpu, metric, 0]} + {sums[gpu, metric, 1]}" for metric in metrics))
+        for gpu in sorted({gpu for gpu, *_ in sums})
     ]
     head = ("operation", "on", "above 0", "at 0", "refuted")
     by_basis = defaultdict[tuple[str, ...], list[str]](list)
@@ -189,7 +201,7 @@ def page() -> str:
     rows = [(_named(names), cost, source, confirmed) for (source, cost, confirmed), names in by_basis.items()]
     lines = [
         *(text, RECORDINGS),
-        *_table(("GPU", *_data(RECORDED)["metrics"]), _by_gpu()),
+        *_table(("GPU", *metrics), gpus),
         "",
         *_table(head, recorded),
         RULE_TABLE,
@@ -202,7 +214,7 @@ def page() -> str:
     return "\n".join(lines)
 
 
-def _operations() -> set[str]:
+def operations() -> set[str]:
     """The packets of ATen that have a cost, or of which a recording or a test tells."""
     there = {_packet(name.replace("::", ".")) for name in torch._C._dispatch_get_all_op_names()}
     named = {
@@ -268,14 +280,14 @@ def _data(path: Path) -> Any:
 
 
 @cache
-def _recorded() -> dict[str, list[tuple[str, str, list[int]]]]:
-    """GPU, metric, and the numbers of calls above 0, at 0 and refuted, by operation."""
-    found = defaultdict[str, list[tuple[str, str, list[int]]]](list)
+def _recorded() -> dict[str, tuple[tuple[str, str, tuple[int, ...]], ...]]:
+    """As ``Basis.recorded``, by operation."""
+    found = defaultdict[str, list[tuple[str, str, tuple[int, ...]]]](list)
     for trace in _data(RECORDED)["traces"].values():
         for operation, numbers in trace["operations"].items():
             each = zip(_data(RECORDED)["metrics"], numbers, strict=True)
-            found[operation] += [(trace["gpu"], metric, counts) for metric, counts in each if counts]
-    return dict(found)
+            found[operation] += [(trace["gpu"], metric, tuple(counts)) for metric, counts in each if counts]
+    return {operation: tuple(sorted(each)) for operation, each in found.items()}
 
 
 @cache
@@ -283,7 +295,7 @@ def _tested() -> frozenset[str]:
     return frozenset(f"aten.{name}" for name in _data(TESTED)["operations"])
 
 
-def _models(gpus: Collection[str]) -> str:
+def _models(gpus: Iterable[str]) -> str:
     """``A100, V100`` for ``NVIDIA A100-PG509-200`` and two kinds of V100."""
     found = [(re.search(r"\b[A-Z]*\d+\w*", gpu) or [gpu])[0] for gpu in gpus]
     return ", ".join(dict.fromkeys(found))
@@ -295,16 +307,6 @@ def _numbers(counts: Counter[str]) -> str:
     for metric, number in counts.items():
         metrics[number].append(metric)
     return ", ".join(f"{'/'.join(names)} {number}" for number, names in metrics.items())
-
-
-def _by_gpu() -> Iterator[tuple[str, ...]]:
-    """A row for each GPU: how many calls confirm each metric, above 0 and at 0."""
-    sums: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
-    for found in _recorded().values():
-        for gpu, metric, numbers in found:
-            sums[gpu][metric].update(dict(enumerate(numbers)))
-    for gpu, metrics in sorted(sums.items()):
-        yield (gpu, *(f"{metrics[name][0]} + {metrics[name][1]}" for name in _data(RECORDED)["metrics"]))
 
 
 def _rule_cells(rule: CostRule) -> tuple[str, ...]:

@@ -95,6 +95,22 @@ def test_the_table(tickets: Tickets) -> None:
     assert ["d2h_bytes", "4*n"] in [line.split() for line in lines]
 
 
+@pytest.mark.usefixtures("_code")
+def test_operations_and_what_they_rest_on(tickets: Tickets, repository: Repository) -> None:
+    """With -v, of both tests together: 1 + 2 norms, each made and read once, and two explicit waits."""
+    repository.write("test_it.py", f"import torch\n{TEST}    torch.cuda.synchronize()\n")
+    lines = tickets("probe", "test_it.py::test_it", "-v", *SIMULATED).out.splitlines()
+    rows = [line.split() for line in lines[lines.index("  operations") + 2 :]]
+    # The read of a value is by far the most recorded wait; PyTorch's samples run all three.
+    assert "aten._local_scalar_dense.default drains 3, syncs 3, d2h 3" == " ".join(rows[0][:7])
+    assert ["read,", "recorded"] == rows[0][7:9]
+    assert "tested" == rows[0][-1]
+    # The first tensor asks the driver for memory.
+    assert "aten.ones.default implicit_syncs 1, launches 3 read," == " ".join(rows[1][:6])
+    assert "aten.linalg_vector_norm.default launches 3 read," == " ".join(rows[2][:4])
+    assert ["no", "operation", "drains", "2,", "syncs", "2"] == rows[3][:6]
+
+
 LIBRARY = """\
 def total(tensors):
     return [each.item() for each in tensors]
@@ -238,6 +254,52 @@ def test_a_draft_about_a_line_in_no_function(tickets: Tickets, repository: Repos
     assert "top.py waits for the GPU in top.py:3" == item["title"]
     assert [{"file": "top.py", "lines": [[3, 3]], "symbol": None}] == item["locations"]
     assert [] == tickets("lint", "--format", "json").data
+
+
+COMPILED = """\
+import torch
+
+
+@torch.compile
+def step(x):
+    return (x * 2).sum().item()
+
+
+step(torch.ones(8, device="cuda"))
+"""
+SPAWNING = """\
+import torch
+import torch.multiprocessing
+
+
+def rank(number, times):
+    for _ in range(times):
+        torch.ones(8, device="cuda").sum().item()
+
+
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(rank, args=(3,), nprocs=1)
+"""
+
+
+@pytest.mark.usefixtures("_code")
+def test_compiled_code_and_children_of_a_script(tickets: Tickets, repository: Repository) -> None:
+    """Compiled code runs eagerly, which is said, or not at all; lines of a child name it, tickets do not."""
+    repository.write("compiled.py", COMPILED)
+    repository.write("spawning.py", SPAWNING)
+    ran = tickets("probe", "compiled.py", *SIMULATED)
+    assert (0, True) == (ran.code, "~ is modelled: torch.compile, run eagerly\n" in ran.err)
+    assert "compiled.py:6  return (x * 2).sum().item()  drains 1x, copies d2h" in ran.out
+    refused = tickets("probe", "compiled.py", *SIMULATED, "--compile", "refuse")
+    assert (3, True) == (
+        refused.code,
+        "compiled.py:4: NotSimulatedError: torch.compile does not run" in refused.err,
+    )
+    children = tickets("probe", "spawning.py", *SIMULATED, "--draft", "1")
+    # The rank reads three times.
+    assert "drains 3x, copies d2h in SpawnProcess-1" in children.out
+    (item,) = tickets("list", "--format", "json").data
+    assert [{"file": "spawning.py", "lines": [[7, 7]], "symbol": "rank"}] == item["locations"]
 
 
 @pytest.mark.usefixtures("_code")

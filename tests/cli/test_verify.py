@@ -74,6 +74,25 @@ def test_json_for_machines(repository: Repository, capsys: pytest.CaptureFixture
     assert expected.items() <= second["claims"][0].items()
 
 
+def test_operations_are_shown_and_not_kept(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With -v, at the last point of the sweep, where 13 tensors are added up and read; evidence has none."""
+    add(repository, "A-1")
+    assert ExitCode.OK == tickets(repository, "a-1")
+    assert "operations of" not in capsys.readouterr().out
+    (evidence,) = repository.root.glob("evidence/*/*.json")
+    content = evidence.read_bytes()
+    assert ExitCode.OK == tickets(repository, "a-1", "-v")
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.split("\n")]
+    found, fix = (lines.index(f"operations of {name} at the last point") for name in ("found", "fix"))
+    assert lines[found + 2].startswith("aten._local_scalar_dense.default drains 13, syncs 13, d2h 13 read,")
+    assert lines[found + 3].startswith("aten.sum.default launches 13 read,")
+    # The fix adds up its 13 sums once more.
+    assert any(line.startswith("aten.sum.default launches 14 read,") for line in lines[fix:])
+    assert content == evidence.read_bytes()
+
+
 def test_all_leaves_out_what_has_no_verifier(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -163,13 +163,13 @@ def test_every_verdict_is_that_of_this_machine(repository: Repository, cluster: 
 def test_what_ran_on_a_machine_that_dies_runs_on_another(
     repository: Repository, cluster: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """In the middle of 30, of which every result is there once and is what it would have been.
+    """In the middle of 12, of which every result is there once and is what it would have been.
 
     Nothing of the lost machine goes on.
     """
     note = tmp_path_factory.mktemp("note") / "pid"
-    for number in range(30):
-        add(repository, number, SLEEPS_ONCE.format(note=str(note)) if number == 15 else "")
+    for number in range(12):
+        add(repository, number, SLEEPS_ONCE.format(note=str(note)) if number == 6 else "")
     recorded: list[int] = []
     evidence = repository.root / "there"
     killer = threading.Thread(target=kill_machine, args=(cluster, note, evidence, recorded))
@@ -179,10 +179,10 @@ def test_what_ran_on_a_machine_that_dies_runs_on_another(
     # The note is there now: nothing sleeps on this machine.
     with Isolation() as isolation:
         here = run(Local(isolation), repository, evidence="here")
-    assert 0 < recorded[0] < 29
-    assert sorted(f"T-{number}" for number in range(30)) == sorted_ids(there)
+    assert 0 < recorded[0] < 11
+    assert sorted(f"T-{number}" for number in range(12)) == sorted_ids(there)
     assert verdicts(here) == verdicts(there)
-    assert 30 == len(files(repository.root / "here"))
+    assert 12 == len(files(repository.root / "here"))
     assert files(repository.root / "here") == files(evidence)
     sleeper = int(note.read_text(encoding="ascii"))
     wait_for(lambda: not Path(f"/proc/{sleeper}").exists())

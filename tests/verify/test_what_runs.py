@@ -83,7 +83,11 @@ def test_a_script_at_two_revisions(revisions: Repository, git: Git, isolation: I
     assert {*before.splitlines(), "?? evidence/"} == set(git("status", "--porcelain").splitlines())
     (evidence,) = revisions.root.glob("evidence/*/*.json")
     content = evidence.read_bytes()
-    verify_all(revisions, isolation)
+    again = verify_all(revisions, isolation, operations=True)["B1-PT-01"].verification
+    assert again
+    # At the last point there are five layers.
+    heaviest = again.variants["found"].operations[0]
+    assert ("aten._local_scalar_dense.default", 5) == (heaviest.operation, heaviest.costs["syncs"])
     assert content == evidence.read_bytes()
     (document,) = revisions.load().documents
     assert Verdict.VERIFIED is current_verdict(document, revisions.root).verdict

@@ -68,6 +68,7 @@ class CountedRun:
 
     With an ``error`` it counted up to the exception. With ``unknown`` operations no count can be trusted.
     The metrics that contain modelled numbers have ``ranges``; they are costs of ``approximate`` operations.
+    ``operations`` has what each of them counted, where that was asked for.
     """
 
     at: Sizes
@@ -77,6 +78,7 @@ class CountedRun:
     unknown: tuple[str, ...] = ()
     approximate: tuple[str, ...] = ()
     ranges: Mapping[str, Range] = field(default_factory=dict)
+    operations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def difference(self, again: CountedRun) -> str | None:
         """How the costs of the same work differ in another run, and on which line; None where they do not."""

@@ -127,7 +127,13 @@ def verify(
             verifying = Local(stack.enter_context(Isolation(at_once=not stale, sandbox=sandbox)))
         register, documents, chosen = _choose(root, list(query or ()), stale=stale, matrix=matrix)
         settings = settings_of(
-            register, meter, timeout, overrides=overrides, resources=register.config.ray, seed=seed
+            register,
+            meter,
+            timeout,
+            overrides=overrides,
+            resources=register.config.ray,
+            seed=seed,
+            operations=verbose,
         )
         if seed is not None:
             say(f"measured with seed {seed}: nothing is recorded")
@@ -232,14 +238,13 @@ def measurable(
     Errors in their files, and those in ``problems``, make the code bad data. Those are printed by which a
     document cannot be measured; the others are counted.
     """
-    chosen = list(documents)
-    theirs = [problem for document in chosen for problem in register.problems_of(document)]
+    files = [(document, files_of(document)) for document in documents]
+    theirs = [problem for _, own in files for problem in register.problems if problem.file in own]
     errors = [problem for problem in dict.fromkeys([*problems, *theirs]) if problem.level is Level.ERROR]
     told = set()
     sound = []
-    for document in chosen:
-        files = files_of(document)
-        broken = [each for each in errors if each.file in files and each.rule.startswith(REMEDIATION_RULES)]
+    for document, own in files:
+        broken = [each for each in errors if each.file in own and each.rule.startswith(REMEDIATION_RULES)]
         sound += [] if broken else [document]
         told.update(broken)
         for problem in broken:

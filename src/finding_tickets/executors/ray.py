@@ -43,7 +43,7 @@ _AHEAD = 2
 _NODE_ID = "ray.io/node-id"
 """The label by which Ray places a task on one machine."""
 _SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-_TRAVELLING = ("meter", "timeout", "memory", "overrides", "seed")
+_TRAVELLING = ("meter", "timeout", "memory", "overrides", "seed", "operations")
 """The settings that a machine of the cluster is told; the others are its own or are for here."""
 
 

@@ -274,6 +274,7 @@ def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> Call
         unknown=tuple({name for run in different for name in run.unknown}),
         approximate=tuple({name for run in different for name in run.approximate}),
         ranges=join_ranges(different, lambda _, each: max(each)),
+        operations=runs[-1].operations,
         result=whole.result,
         calls=len(runs),
         apart=apart,

@@ -8,10 +8,10 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -23,10 +23,20 @@ from finding_tickets.measure.state import unpatched
 from finding_tickets.measure.tasks import METERS, SIMULATED_DEVICE, VISIBLE_DEVICES, At, CannotMeasureError
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda import real
-from simcuda.ledger import ChangedCountsError
+from simcuda.ledger import ChangedCountsError, noting_operations, operations_of
 
 Function = Callable[..., Any]
 DEVICE = "cuda"
+OPERATION_METRICS = {
+    "drains": (("drains",), ("waits",)),
+    "syncs": (("stream_syncs", "event_syncs", "device_syncs"), ("waits",)),
+    "implicit_syncs": (("implicit_syncs",), ()),
+    **{name: ((name,), ("copies", "bytes")) for name in ("d2h", "h2d", "d2d")},
+    "p2p": (("p2p",), ()),
+    "launches": (("aten_launches", "library_launches"), ("launches",)),
+}
+"""The metrics that are told by operation, the heaviest first: what counts in the simulation, and which
+metrics of recordings confirm it."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +64,43 @@ class VariantRun(CountedRun):
             approximate=tuple(counted.approximate),
             ranges=counted.ranges,
             error=error,
+            operations=operations_of(counted),
         )
+
+
+def noting(asked: bool) -> AbstractContextManager[object]:
+    """A block in which runs have their ``operations``, if these are asked for."""
+    return noting_operations() if asked else nullcontext()
+
+
+def operation_costs(run: CountedRun) -> list[dict[str, Any]]:
+    """What an ``OperationCost`` is made of, for each operation that waited, copied or launched in a run.
+
+    The heaviest is first. What no operation did, such as an explicit wait, comes last.
+    """
+    if not run.operations:
+        return []
+    # Reads the rules of all operations, which only this needs.
+    from simcuda.truth import MODELLED, READ, UNKNOWN, basis_of
+
+    found, left = [], {metric: run.metrics[metric] for metric in OPERATION_METRICS}
+    for name, counts in run.operations.items():
+        costs = {
+            metric: sum(counts.get(what, 0) for what in counted)
+            for metric, (counted, _) in OPERATION_METRICS.items()
+        }
+        left = {metric: number - costs[metric] for metric, number in left.items()}
+        # A recording of launches confirms no wait.
+        recorded = {each for metric in costs if costs[metric] for each in OPERATION_METRICS[metric][1]}
+        cost = UNKNOWN if name in run.unknown else MODELLED if name in run.approximate else READ
+        found.append((name, costs, str(replace(basis_of(name).about(recorded), cost=cost))))
+    found.sort(key=lambda each: [-number for number in each[1].values()])
+    found.append(("no operation", left, "a call that waits, such as torch.cuda.synchronize"))
+    return [
+        {"operation": name, "costs": {metric: n for metric, n in costs.items() if n > 0}, "rests_on": text}
+        for name, costs, text in found
+        if any(number > 0 for number in costs.values())
+    ]
 
 
 class Meter:
@@ -104,12 +150,14 @@ class SimulatedMeter(Meter):
 
     name = "simulated"
 
-    def __init__(self, profile: str = SIMULATED_DEVICE) -> None:
-        self.device = profile
+    def __init__(
+        self, profile: str = SIMULATED_DEVICE, compiling: Literal["eager", "refuse"] = "eager"
+    ) -> None:
+        self.device, self.compiling = profile, compiling
 
     def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
         """Simulated devices, by default with all the memory of their profile."""
-        return simcuda.device(number, profile=self.device, capacity=capacity)
+        return simcuda.device(number, profile=self.device, capacity=capacity, compile=self.compiling)
 
 
 class CudaMeter(Meter):
@@ -146,8 +194,11 @@ class CudaMeter(Meter):
             raise CannotMeasureError(str(error)) from None
 
 
-def choose(name: str) -> Meter:
-    """The meter called ``name``; ``auto`` is a real GPU if one is usable, else the simulated device."""
+def choose(name: str, compiling: Literal["eager", "refuse"] = "eager") -> Meter:
+    """The meter called ``name``; ``auto`` is a real GPU if one is usable, else the simulated device.
+
+    ``compiling`` says what becomes of code for ``torch.compile`` on the simulated device.
+    """
     if name not in METERS:
         raise CannotMeasureError(f"no meter is called {name!r}: one of {', '.join(METERS)}")
     if name == "cuda":
@@ -155,7 +206,7 @@ def choose(name: str) -> Meter:
     if name == "auto":
         with suppress(CannotMeasureError):
             return CudaMeter()
-    return SimulatedMeter()
+    return SimulatedMeter(compiling=compiling)
 
 
 # The next functions may start CUDA, so commands call them in a process of their own.

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -32,7 +32,15 @@ from finding_tickets.measure.loading import (
     load_function,
     load_workload,
 )
-from finding_tickets.measure.meter import Function, Meter, VariantRun, choose, torch_version
+from finding_tickets.measure.meter import (
+    Function,
+    Meter,
+    VariantRun,
+    choose,
+    noting,
+    operation_costs,
+    torch_version,
+)
 from finding_tickets.measure.places import belongs_to, describe, is_out_of_host_memory, place, portable
 from finding_tickets.measure.run import JobReport, check_repeated, run
 from finding_tickets.measure.tasks import (
@@ -77,9 +85,11 @@ class ProbeOrder:
     verifier: str = ""
     meter: str = "auto"
     devices: int = 1
+    compiling: Literal["eager", "refuse"] = "eager"
     within: str = ""
     after: int | None = None
     repeated: bool = False  # whether a function is run again, to find costs that differ
+    operations: bool = False  # whether to tell what each operation costs
 
 
 def probe_payload(payload: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +123,7 @@ def run_target(order: ProbeOrder) -> ProbeRun:
     """
     root = Path(order.root)
     import_from(root)
-    meter = choose(order.meter)
+    meter = choose(order.meter, order.compiling)
     calls = CallMeter(meter, order.within, root, order.after) if order.within else None
     if order.kind == "function":
         return _run_function(order, root, calls or meter)
@@ -131,7 +141,7 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
     """
     root = Path(order.root)
     callers = Callers(root)
-    with noting_frames(callers.note):
+    with noting_frames(callers.note), noting(order.operations):
         ran = run_target(order)
     report, runs = ran.report, ran.report.runs[NAME]
     # One run has values and no laws.
@@ -157,6 +167,7 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
             f"at {at_text(each.at)}: {each.error}" if has_laws else each.error for each in runs if each.error
         ],
         "not_measured": [f"{at_text(each['at'])}: {each['why']}" for each in report.not_measured],
+        "operations": operation_costs(runs[-1]) if runs else [],
         "unknown": sorted({name for each in runs for name in each.unknown}),
         "approximate": sorted({name for each in runs for name in each.approximate}),
         "printed": os.fstat(sys.__stdout__.fileno()).st_size if sys.__stdout__ else 0,
@@ -195,7 +206,8 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
         repeated=job.repeated,
     )
     try:
-        report = run_target(order).report
+        with noting(job.operations):
+            report = run_target(order).report
     except WrongTargetError as error:
         raise CannotMeasureError(f"{error.message} ({job.stated})") from None
     except CannotMeasureError as error:
@@ -215,6 +227,7 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
         "device": report.device,
         **{name: getattr(run, name) for name in ("metrics", "unknown", "approximate", "ranges", "error")},
         "at": job.at,
+        "operations": operation_costs(run),
         "sites": [(*place, count) for place, count in run.sites.items()],
         "imported": sorted({*imported_files(root), *own}),
     }
@@ -441,8 +454,11 @@ def run_node(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
         reasons = failures or skipped or [f"pytest ended with {int(code)}"]
         raise CannotMeasureError(f"no test ran: {'; '.join(dict.fromkeys(reasons))}")
     sites: Counter[Place] = Counter()
+    operations: dict[str, Counter[str]] = {}
     for each in runs:
         sites.update(each.sites)
+        for name, counts in each.operations.items():
+            operations.setdefault(name, Counter()).update(counts)
     return VariantRun(
         at=ONCE,
         metrics={
@@ -454,4 +470,5 @@ def run_node(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
         approximate=tuple({name for each in runs for name in each.approximate}),
         ranges=join_ranges(runs, lambda name, each: (max if name in LARGEST else sum)(each)),
         error=next(iter(failures), None),
+        operations=operations,
     )

@@ -25,6 +25,8 @@ from finding_tickets.measure.meter import (
     VariantRun,
     arguments,
     choose,
+    noting,
+    operation_costs,
     steady_state,
     torch_version,
     warm_up,
@@ -69,7 +71,10 @@ class JobReport:
         """What a ``MeasuredTicket`` is made of: samples, and the laws that fit them."""
         rest = {name: value for name, value in vars(self).items() if name != "runs"}
         # Laws are fitted in the worker, because several workers run at once.
-        variants = {name: fitted(runs) for name, runs in self.runs.items()}
+        variants = {
+            name: {**fitted(runs), "operations": operation_costs(runs[-1]) if runs else ()}
+            for name, runs in self.runs.items()
+        }
         return {**rest, "torch": torch_version(), "variants": variants}
 
 
@@ -92,7 +97,8 @@ def measure(job: Job, replace_functions: Replace | None = None) -> JobReport:
             functions[name] = load_function(path, code)
     measured = replace_functions(stated, functions) if replace_functions else functions
     meter = choose(job.meter)
-    report = run(workload, measured, meter, code, job.graph_breaks, kept)
+    with noting(job.operations):
+        report = run(workload, measured, meter, code, job.graph_breaks, kept)
     say_progress(f"{workload.ticket}: once more")
     check_repeated(report, workload, measured, meter, code)
     say_progress(f"{workload.ticket}: fitting laws")

@@ -98,7 +98,8 @@ class Job:
     ``root`` is absolute and ``verifier`` relative to it. The variants are imported from ``code``, which is
     another folder for those at a revision. ``meter`` is one of ``METERS``. ``graph_breaks`` names the
     variants whose graph breaks are counted. With ``keeps``, the results of the variant are written to the
-    worker's own folder. The ``seed`` takes the place of the workload's.
+    worker's own folder. The ``seed`` takes the place of the workload's. With ``operations``, what each of
+    them costs is told.
     """
 
     root: str
@@ -109,6 +110,7 @@ class Job:
     graph_breaks: tuple[str, ...] = ()
     keeps: bool = False
     seed: int | None = None
+    operations: bool = False
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
@@ -124,7 +126,8 @@ class RunJob:
     ``kind``, ``target``, ``arguments`` and ``within`` are as in a ``ProbeOrder``, but a script is named by
     its path from ``code``, the absolute folder that has the code of the variant. It runs there if that is the
     ``work_tree``, else in a copy. A function without a sweep is called without values. ``stated`` is where
-    the ticket says all this. In the run that is ``repeated``, functions run again, too.
+    the ticket says all this. In the run that is ``repeated``, functions run again, too. ``operations`` is as
+    in a ``Job``.
     """
 
     code: str
@@ -137,6 +140,7 @@ class RunJob:
     stated: str
     meter: str
     repeated: bool = False
+    operations: bool = False
 
 
 @dataclass(frozen=True)

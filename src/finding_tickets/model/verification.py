@@ -38,11 +38,20 @@ class SiteLaw(Record):
     growth: str | None = None
 
 
+class OperationCost(Record):
+    """What an operation of PyTorch cost in one run, and what that rests on, in the words of docs/truth.md."""
+
+    operation: str
+    costs: dict[str, int]
+    rests_on: str
+
+
 class VariantResult(Record):
     """Everything measured for one variant.
 
     ``laws`` has no entry for a metric without an exact law; ``growth`` then has the laws that fit equally
-    well, or else the range: ``no law, 6..23``.
+    well, or else the range: ``no law, 6..23``. ``operations`` are those of the last point, the heaviest
+    first; there are none unless they were asked for, and none in evidence.
     """
 
     laws: dict[str, str]
@@ -51,6 +60,7 @@ class VariantResult(Record):
     sites: tuple[SiteLaw, ...]
     unknown: tuple[str, ...] = ()
     approximate: tuple[str, ...] = ()
+    operations: tuple[OperationCost, ...] = ()
 
 
 class ClaimResult(Record):
@@ -172,6 +182,7 @@ class MeasuredRun(Record):
     ranges: dict[str, tuple[int, int | None]] = Default(default_factory=dict)
     error: str | None
     imported: tuple[str, ...]
+    operations: tuple[OperationCost, ...] = ()
 
 
 class Verification(Record):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from finding_tickets.model.ticket import Remediation
     from finding_tickets.model.verification import (
         ClaimResult,
+        OperationCost,
         Recording,
         SiteLaw,
         VariantResult,
@@ -74,6 +75,7 @@ LEAST_ROOM = 20
 LEAST_CUT = 12
 """Cells that a column is cut to at least; with less room it is left out."""
 SHOWN_POINTS = 3
+MOST_OPERATIONS = 12
 """Points of the sweep that are listed for a claim that fails there; the JSON has all."""
 MOST_METRICS, MOST_LINES, MOST_CLAIMS, LONGEST_REASON = 5, {BEFORE: 4, AFTER: 3}, 3, 400
 """What half a screen has at most: metrics, lines of a variant, claims, and letters of the reason."""
@@ -406,11 +408,24 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
         TextSection(f"times on {device}", times, ("ratio", "at", "median (interval)")),
         TextSection("where claims fail", failures),
         *lines.values(),
+        *(
+            operation_section(f"operations of {name} at the last point", variant.operations)
+            for name, variant in verification.variants.items()
+        ),
         TextSection("not measured", left_out),
         TextSection("rests on what nobody can check later", [(what,) for what in verification.unseen]),
         TextSection("reads the clock", [(name,) for name in verification.clock]),
     )
     return (section for section in sections if section.rows)
+
+
+def operation_section(title: str, operations: Sequence[OperationCost]) -> TextSection:
+    """The operations that waited, copied or launched, and what their costs rest on."""
+    rows = [
+        (each.operation, ", ".join(f"{name} {count}" for name, count in each.costs.items()), each.rests_on)
+        for each in operations
+    ]
+    return TextSection(title, _at_most(MOST_OPERATIONS, rows), ("operation", "costs", "rests on"))
 
 
 def _claim_cells(claim: ClaimResult, *, at_point: bool = False) -> tuple[Styled, str, str, Styled]:

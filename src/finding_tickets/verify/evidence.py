@@ -101,16 +101,19 @@ def dump(evidence: Evidence) -> bytes:
     claims = evidence.verification.claims
     failed = [claim.id for claim in claims if claim.is_surprise]
     is_passed = bool(claims) and all(claim.as_expected for claim in claims)
-    # Timings are never kept. That there is no revision says no more than that it is of the work tree.
+    # Timings and operations are never kept. That there is no revision says no more than that it is of the
+    # work tree.
     left_out = {"timings"} if evidence.verification.revision else {"timings", "revision"}
     left_out |= set() if evidence.verification.clock else {"clock"}
+    exclude: dict[str, Any] = dict.fromkeys(left_out, True)
+    exclude["variants"] = {name: {"operations"} for name in evidence.verification.variants}
     predicate: dict[str, Any] = {
         "result": "FAILED" if failed else "PASSED" if is_passed else "WARNED",
         "configuration": [resource(each) for each in evidence.inputs if not each.is_subject],
         "passedTests": [claim.id for claim in claims if claim.as_expected],
         "warnedTests": [claim.id for claim in claims if claim.holds is None],
         "failedTests": failed,
-        "verification": evidence.verification.model_dump(mode="json", exclude=left_out),
+        "verification": evidence.verification.model_dump(mode="json", exclude=exclude),
     }
     return write_statement((resource(each) for each in evidence.inputs if each.is_subject), predicate)
 

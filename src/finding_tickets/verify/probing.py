@@ -18,6 +18,7 @@ from finding_tickets.claims.laws import Range, range_text
 from finding_tickets.errors import UsageError
 from finding_tickets.measure.processes.isolation import PRELOADED, Isolation, Task
 from finding_tickets.measure.tasks import At
+from finding_tickets.model.verification import OperationCost
 from finding_tickets.model.vocabulary import MOST_POINTS
 
 PROBE_FUNCTION = "finding_tickets.measure.probe:probe_payload"
@@ -97,6 +98,7 @@ class Probed:
     printed: int  # bytes that the target wrote to its output
     function: str  # as a ticket names it; empty unless a function was probed
     files: tuple[str, ...]  # the repository's files that were imported, run or named in arguments
+    operations: tuple[OperationCost, ...] = ()  # of the last point, where they were asked for
     calls: tuple[ProbedCalls, ...] = ()  # at each point, if what happens within a function counts
 
 
@@ -111,8 +113,10 @@ class ProbeRequest:
     verifier: Path | None = None
     meter: str = "auto"
     devices: int = 1
+    compiling: str = "eager"  # or refuse: what becomes of code for torch.compile on a simulated device
     within: str | None = None  # the function inside whose calls alone things count
     after: int | None = None  # how many of its calls are set apart
+    operations: bool = False  # whether to tell what each operation costs
     timeout: float  # seconds
     memory: int  # bytes
 
@@ -170,8 +174,10 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
         "verifier": request.verifier_path or "",
         "meter": request.meter,
         "devices": request.devices,
+        "compiling": request.compiling,
         "within": request.within_path,
         "after": request.after,
+        "operations": request.operations,
     }
     task = Task(
         target=PROBE_FUNCTION,

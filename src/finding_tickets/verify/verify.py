@@ -44,6 +44,7 @@ from finding_tickets.model.verification import (
     Evidence,
     MeasuredRun,
     MeasuredTicket,
+    OperationCost,
     ResultCheck,
     Times,
     VariantResult,
@@ -85,6 +86,7 @@ class Settings:
     resources: Mapping[str, float] = field(default_factory=dict)
     cell: Cell | None = None  # the one of a matrix that is measured
     seed: int | None = None  # takes the place of the workload's; what is measured with it is no evidence
+    operations: bool = False  # whether to tell what each operation costs, which is no evidence
     # Makes another document and plan of those that were measured, before these are judged and recorded; or
     # nothing, and then nothing is recorded.
     amend: Callable[[Plan, MeasuredTicket], tuple[Document, Plan] | None] | None = None
@@ -381,10 +383,11 @@ class VerificationRun:
             if part == COMPARED:
                 # The results are needed no more.
                 shutil.rmtree(self._results(key), ignore_errors=True)
-                before, made = unfinished.pop(key), answer_of(outcome, AGREEMENTS)
-                measured = f"results cannot be compared: {made}"
-                if not isinstance(made, str):
-                    measured = before.model_copy(update={"agreements": made})
+                made, measured = answer_of(outcome, AGREEMENTS), unfinished.pop(key)
+                if isinstance(made, str):
+                    measured = f"results cannot be compared: {made}"
+                else:
+                    measured = measured.model_copy(update={"agreements": made})
             else:
                 outcomes[key][part] = outcome
                 if None in outcomes[key].values():
@@ -443,11 +446,12 @@ class VerificationRun:
             CannotMeasureError: The code is still an example.
         """
         todo, results = self._planned[key][1], self._results(key)
-        meter = self._settings.meter
+        meter, told = self._settings.meter, {"operations": self._settings.operations}
         if todo.run:
             return {
                 (key, part): replace(
-                    self._on_gpu(key, RUN, asdict(each), Path(each.code)), copied=each.code != each.work_tree
+                    self._on_gpu(key, RUN, asdict(each) | told, Path(each.code)),
+                    copied=each.code != each.work_tree,
                 )
                 for part, each in todo.run_jobs(meter).items()
             }
@@ -460,7 +464,7 @@ class VerificationRun:
             raise CannotMeasureError(f"example code: {files}; write what the ticket is about in its place")
         tasks = {}
         for name, job in jobs.items():
-            task = self._on_gpu(key, TARGET, asdict(job), Path(job.code))
+            task = self._on_gpu(key, TARGET, asdict(job) | told, Path(job.code))
             if job.keeps:
                 folder = results / name_of_part(todo, name)
                 folder.mkdir()
@@ -618,7 +622,7 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
     """What came of the runs of each variant at each point; or the reason why nothing did."""
     variants, imported, first = dict[str, VariantResult](), set[str](), None
     for name in todo.variants:
-        runs = []
+        runs, operations = list[CountedRun](), tuple[OperationCost, ...]()
         for place in (*map(str, range(len(todo.sweep))), AGAIN):
             if (outcome := outcomes.get(f"{name} {place}")) is None:
                 continue
@@ -630,11 +634,12 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
             run = CountedRun(at, done.metrics, sites, done.error, done.unknown, done.approximate, done.ranges)
             if place != AGAIN:
                 runs.append(run)
+                operations = done.operations
             elif difference := runs[0].difference(run):
                 return f"{named_at(name + where, at, ', ')}: {VARYING}: {difference}"
             first = first or done
             imported.update(done.imported)
-        variants[name] = VariantResult.model_validate(fitted(runs))
+        variants[name] = VariantResult.model_validate({**fitted(runs), "operations": operations})
     if first is None:
         return "nothing was run"
     return MeasuredTicket(

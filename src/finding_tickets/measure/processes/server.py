@@ -75,13 +75,14 @@ MOST_IN_SANDBOX = 4096
 POLL_SECONDS = 0.005
 PATIENCE_SECONDS = 5.0
 FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
-# From linux/prctl.h.
+# Python has no function for it; the options are those of linux/prctl.h.
+_prctl = ctypes.CDLL(None).prctl
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def main(most: int, preload: Sequence[str]) -> None:
     """Load modules and serve one caller, at most ``most`` tasks at a time."""
-    _set_process(PR_SET_CHILD_SUBREAPER, 1)
+    _prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     # Removed, so that a server that the code of a ticket starts makes a folder of its own.
     folder = os.environ.pop(FOLDER_VARIABLE, "")
     try:
@@ -275,11 +276,6 @@ class ForkServer:
         return self._guard.replaces(replaced) if replaced else ""
 
 
-def _set_process(option: int, value: int) -> None:
-    """Set an attribute of this process that Python has no function for."""
-    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
-
-
 def _tell(**event: object) -> None:
     """Write an event for the caller, as a line of JSON."""
     # A caller that is gone has closed stdin too, and the server ends there.
@@ -348,11 +344,11 @@ def work(order: dict[str, Any], gpus: Sequence[str], server: int, channel: socke
 
     This process dies with ``server``, the one that forked it, and is watched by it through the ``channel``.
     """
-    _set_process(PR_SET_PDEATHSIG, signal.SIGKILL)
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != server:
         os._exit(1)
     # Orphans stay below this worker until it ends, so that the server knows which task they belong to.
-    _set_process(PR_SET_CHILD_SUBREAPER, 1)
+    _prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.setsid()
     # Leave no caches of compiled files in the repository: git may not ignore them.
     sys.dont_write_bytecode = True
