@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
@@ -20,7 +18,7 @@ from simcuda.recording.file import NotARecordingError, Recording, read
 from simcuda.recording.recorder import record, say_on_stderr
 from simcuda.recording.suite_runner import CannotRecordError
 from simcuda.traces import report
-from simcuda.traces.agreement import METRICS, TraceAgreement, agreement_with
+from simcuda.traces.agreement import agreement_with
 from simcuda.traces.events import NotATraceError
 from simcuda.traces.kineto import read as read_trace
 
@@ -92,30 +90,11 @@ def _agree_with_traces(paths: Sequence[Path], how: str, save: Path | None) -> in
             say_on_stderr(f"error: {path}: {error}")
             refused = True
     if found and save:
-        _add_confirmations(save, found)
+        report.save_confirmations(found, save)
     if found:
         as_json = how == "json"
         print(json.dumps(report.to_json(found), indent=2) if as_json else "\n".join(report.to_lines(found)))
     return 2 if refused else int(report.falls_short(found))
-
-
-def _add_confirmations(path: Path, found: Sequence[TraceAgreement]) -> None:
-    """Write what each trace decides to a file, in the place of what the file says of the same trace."""
-    traces = json.loads(path.read_text(encoding="utf-8"))["traces"] if path.exists() else {}
-    for each in found:
-        file = Path(each.trace.path)
-        with file.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
-        about = {
-            "file": file.name,
-            "gpu": next(iter(each.trace.devices), "not named"),
-            "cuda": each.trace.cuda,
-        }
-        traces[digest] = {**about, "operations": report.confirmations(each)}
-    # A line for each operation, so that a change can be read.
-    text = json.dumps({"metrics": METRICS, "traces": dict(sorted(traces.items()))}, indent=1)
-    numbers = re.compile(r"\[[\s\d,\[\]]*\]")
-    path.write_text(numbers.sub(lambda row: re.sub(r"\s+", "", row[0]), text) + "\n", encoding="utf-8")
 
 
 def agreement(

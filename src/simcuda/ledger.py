@@ -98,6 +98,19 @@ class Ledger:
         if wrong := [what for what, number in counted.items() if getattr(measurement, what) != number]:
             raise ChangedCountsError(f"changes what was counted: {', '.join(sorted(wrong))}")
 
+    def totals(self) -> dict[str, int]:
+        """What was counted so far, by each of ``COUNTED``, while anything was measured."""
+        return self._totals.copy()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Count nothing in this block."""
+        paused, self._open = self._open, []
+        try:
+            yield
+        finally:
+            self._open = paused
+
     def count(self, what: str, amount: int = 1) -> None:
         """Count something and attribute it to the source line that caused it.
 
@@ -114,6 +127,18 @@ class Ledger:
         for m in self._open:
             setattr(m, what, getattr(m, what) + amount)
             m._sites[place] = m._sites.get(place, 0) + amount
+
+    def add(self, counts: Mapping[str, int], sites: Mapping[tuple[str, int, str, str], int]) -> None:
+        """Count what another process has counted: by each of ``COUNTED``, and by lines."""
+        if not self._open:
+            return
+        for what, amount in counts.items():
+            self._totals[what] += amount
+            for m in self._open:
+                setattr(m, what, getattr(m, what) + amount)
+        for m in self._open:
+            for place, amount in sites.items():
+                m._sites[place] = m._sites.get(place, 0) + amount
 
     @contextmanager
     def one_line(self) -> Iterator[None]:

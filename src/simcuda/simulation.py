@@ -11,6 +11,7 @@ from typing import Any
 
 import torch.utils._device
 
+from simcuda.children import Children
 from simcuda.device import dispatch_key
 from simcuda.device.machine import Machine
 from simcuda.ledger import is_noting_operations
@@ -18,6 +19,7 @@ from simcuda.measurement import Measurement
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
 from simcuda.torch_api import refusals, scripts, waking
 from simcuda.torch_api.autocast import Autocast
+from simcuda.torch_api.compiling import COMPILING, Compiler, Compiling
 from simcuda.torch_api.concurrency import (
     IDLE_SECONDS,
     Threads,
@@ -28,7 +30,7 @@ from simcuda.torch_api.concurrency import (
 from simcuda.torch_api.cuda_api import CudaApi
 from simcuda.torch_api.device_branches import DeviceBranches
 from simcuda.torch_api.dispatch import Dispatcher
-from simcuda.torch_api.factories import MAKERS, Factories, LegacyTypes
+from simcuda.torch_api.factories import Factories, LegacyTypes
 from simcuda.torch_api.patches import CAN_REDIRECT, Patches
 from simcuda.torch_api.tensor_api import StorageApi, TensorApi
 
@@ -44,6 +46,7 @@ class SimulatedCuda:
     """The simulated machine, as measuring code sees it."""
 
     _machine: Machine
+    _children: Children
     # Whether it lasts for a session of tests: a ``device()`` within it is the same machine.
     _is_session: bool = False
 
@@ -73,6 +76,7 @@ class SimulatedCuda:
         try:
             yield measurement
         finally:
+            self._children.collect()
             if any(after - before.get(thread, 0) > IDLE_SECONDS for thread, after in busy_seconds().items()):
                 ledger.doubt("a thread that was there before and ran")
             ledger.close(measurement)
@@ -89,7 +93,11 @@ def active() -> SimulatedCuda | None:
 
 @contextmanager
 def device(
-    count: int = 1, *, profile: str = DEFAULT_PROFILE, capacity: int | None = None
+    count: int = 1,
+    *,
+    profile: str = DEFAULT_PROFILE,
+    capacity: int | None = None,
+    compile: Compiling = "eager",  # noqa: A002 - named as what it is about
 ) -> Iterator[SimulatedCuda]:
     """Let the device type ``cuda`` work within this block, on ``count`` simulated devices.
 
@@ -99,6 +107,8 @@ def device(
         count: Number of devices, ``cuda:0`` and on.
         profile: Name of the kind of device, one of ``PROFILES``.
         capacity: Bytes of memory of every device, by default the profile's.
+        compile: ``eager`` runs what ``torch.compile`` would compile as it is, and marks the metrics that
+            compiling changes; ``refuse`` raises an error.
 
     Raises:
         ValueError: There is no such profile, or ``count`` or ``capacity`` is no positive integer.
@@ -110,10 +120,12 @@ def device(
         raise ValueError(f"a simulation needs at least one device, not {count!r}")
     if capacity is not None and (not isinstance(capacity, int) or capacity <= 0):
         raise ValueError(f"capacity: a positive number of bytes is needed, not {capacity!r}")
+    if compile not in COMPILING:
+        raise ValueError(f"compile: {compile!r} is none of {', '.join(COMPILING)}")
     if reason := why_not_in_session(count, profile, capacity):
         raise RuntimeError(reason)
     if not _active:
-        with _opened(count, profile, capacity) as simulated:
+        with _opened(count, profile, capacity, compile) as simulated:
             yield simulated
     elif _active[0]._is_session:
         yield _active[0]
@@ -128,7 +140,7 @@ def session(count: int, profile: str) -> Iterator[SimulatedCuda]:
     While no device is used, operations are not watched; see ``dispatch_key.sleep``. Other arguments and
     errors as for ``device``.
     """
-    with ExitStack() as stack, _opened(count, profile, None, is_session=True) as simulated:
+    with ExitStack() as stack, _opened(count, profile, None, "eager", is_session=True) as simulated:
         try:
             yield simulated
         finally:
@@ -158,7 +170,12 @@ def _end_with_process(stack: ExitStack) -> None:
 
 @contextmanager
 def _opened(
-    count: int, profile: str, capacity: int | None, *, is_session: bool = False
+    count: int,
+    profile: str,
+    capacity: int | None,
+    compile: Compiling,  # noqa: A002 - as in device
+    *,
+    is_session: bool = False,
 ) -> Iterator[SimulatedCuda]:
     kind = PROFILES[profile]
     machine = Machine(count, kind, kind.memory_bytes if capacity is None else capacity)
@@ -166,10 +183,10 @@ def _opened(
     if is_noting_operations():
         run: Any = partial(_attributed, machine, dispatcher.run)
         dispatcher.run = run  # type: ignore[method-assign]  # for this one alone
-    patches = Patches()
     threads = Threads(machine, dispatcher)
-    # This set is computed once per process: never from replaced functions. Redirected ones have another hash.
+    # This set is computed once per process: never from replaced functions.
     takes_default_device: Any = torch.utils._device._device_constructors()
+    patches = Patches(tables=[takes_default_device])
     # Each replacement first registers how it is undone: entering may fail half-way.
     with ExitStack() as stack:
         # Left open until the interpreter ends, it could not be undone: what that needs is gone by then.
@@ -184,8 +201,6 @@ def _opened(
         tensors.install(patches)
         factories = Factories(tensors, sleeps=is_session)
         factories.install(patches)
-        takes_default_device.update(MAKERS)
-        stack.callback(takes_default_device.difference_update, MAKERS)
         LegacyTypes(machine, factories).install(patches)
         StorageApi(machine).install(patches)
         # What is implemented replaces what is refused.
@@ -200,15 +215,22 @@ def _opened(
         refusals.install(patches)
         refusals.doubt_ways_past(machine, patches)
         scripts.install(machine, patches)
+        compiler = Compiler(machine, patches, compile)
+        compiler.install()
         threads.install(patches)
+        same = partial(device, count, profile=profile, capacity=capacity, compile=compile)
+        children = Children(machine.ledger, same)
+        children.install(patches)
         if is_session:
             waking.install(patches)
         # From here on nothing is replaced any more, so that other modules' names can follow.
         stack.enter_context(patches.followed())
         stack.enter_context(refused_in_children(dispatcher))
-        stack.enter_context(refusals.torch_imports_outside(patches))
+        stack.enter_context(
+            refusals.torch_imports_outside(patches, partial(refusals.imported, patches), compiler.imported)
+        )
         torch.get_device_module.cache_clear()
-        simulated = SimulatedCuda(machine, is_session)
+        simulated = SimulatedCuda(machine, children, is_session)
         _active.append(simulated)
         stack.callback(_active.clear)
         stack.callback(threads.let_go)

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,7 @@ def basis_of(operation: str) -> Basis:
 
 def page() -> str:
     """The page as Markdown."""
-    every = {name: basis_of(name) for name in sorted(_operations())}
+    every = {name: basis_of(name) for name in sorted(operations())}
     sizes = Counter(BY_RECORDINGS if each.calls(0) else each.confirmed[-1] for each in every.values())
     text = INTRODUCTION.format(
         meanings="\n".join(
@@ -185,6 +186,14 @@ def page() -> str:
         for name, each in every.items()
         if each.recorded
     ]
+    metrics, sums = _data(RECORDED)["metrics"], defaultdict[tuple[str, str, int], int](int)
+    for gpu, metric, numbers in chain.from_iterable(_recorded().values()):
+        for place, number in enumerate(numbers):
+            sums[gpu, metric, place] += number
+    gpus = [
+        (gpu, *(f"{sums[gpu, metric, 0]} + {sums[gpu, metric, 1]}" for metric in metrics))
+        for gpu in sorted({gpu for gpu, *_ in sums})
+    ]
     head = ("operation", "on", "above 0", "at 0", "refuted")
     by_basis = defaultdict[tuple[str, ...], list[str]](list)
     for name, basis in every.items():
@@ -192,7 +201,7 @@ def page() -> str:
     rows = [(_named(names), cost, source, confirmed) for (source, cost, confirmed), names in by_basis.items()]
     lines = [
         *(text, RECORDINGS),
-        *_table(("GPU", *_data(RECORDED)["metrics"]), _by_gpu()),
+        *_table(("GPU", *metrics), gpus),
         "",
         *_table(head, recorded),
         RULE_TABLE,
@@ -205,7 +214,7 @@ def page() -> str:
     return "\n".join(lines)
 
 
-def _operations() -> set[str]:
+def operations() -> set[str]:
     """The packets of ATen that have a cost, or of which a recording or a test tells."""
     there = {_packet(name.replace("::", ".")) for name in torch._C._dispatch_get_all_op_names()}
     named = {
@@ -298,16 +307,6 @@ def _numbers(counts: Counter[str]) -> str:
     for metric, number in counts.items():
         metrics[number].append(metric)
     return ", ".join(f"{'/'.join(names)} {number}" for number, names in metrics.items())
-
-
-def _by_gpu() -> Iterator[tuple[str, ...]]:
-    """A row for each GPU: how many calls confirm each metric, above 0 and at 0."""
-    sums: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
-    for found in _recorded().values():
-        for gpu, metric, numbers in found:
-            sums[gpu][metric].update(dict(enumerate(numbers)))
-    for gpu, metrics in sorted(sums.items()):
-        yield (gpu, *(f"{metrics[name][0]} + {metrics[name][1]}" for name in _data(RECORDED)["metrics"]))
 
 
 def _rule_cells(rule: CostRule) -> tuple[str, ...]:

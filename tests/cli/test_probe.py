@@ -256,6 +256,52 @@ def test_a_draft_about_a_line_in_no_function(tickets: Tickets, repository: Repos
     assert [] == tickets("lint", "--format", "json").data
 
 
+COMPILED = """\
+import torch
+
+
+@torch.compile
+def step(x):
+    return (x * 2).sum().item()
+
+
+step(torch.ones(8, device="cuda"))
+"""
+SPAWNING = """\
+import torch
+import torch.multiprocessing
+
+
+def rank(number, times):
+    for _ in range(times):
+        torch.ones(8, device="cuda").sum().item()
+
+
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(rank, args=(3,), nprocs=1)
+"""
+
+
+@pytest.mark.usefixtures("_code")
+def test_compiled_code_and_children_of_a_script(tickets: Tickets, repository: Repository) -> None:
+    """Compiled code runs eagerly, which is said, or not at all; lines of a child name it, tickets do not."""
+    repository.write("compiled.py", COMPILED)
+    repository.write("spawning.py", SPAWNING)
+    ran = tickets("probe", "compiled.py", *SIMULATED)
+    assert (0, True) == (ran.code, "~ is modelled: torch.compile, run eagerly\n" in ran.err)
+    assert "compiled.py:6  return (x * 2).sum().item()  drains 1x, copies d2h" in ran.out
+    refused = tickets("probe", "compiled.py", *SIMULATED, "--compile", "refuse")
+    assert (3, True) == (
+        refused.code,
+        "compiled.py:4: NotSimulatedError: torch.compile does not run" in refused.err,
+    )
+    children = tickets("probe", "spawning.py", *SIMULATED, "--draft", "1")
+    # The rank reads three times.
+    assert "drains 3x, copies d2h in SpawnProcess-1" in children.out
+    (item,) = tickets("list", "--format", "json").data
+    assert [{"file": "spawning.py", "lines": [[7, 7]], "symbol": "rank"}] == item["locations"]
+
+
 @pytest.mark.usefixtures("_code")
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),

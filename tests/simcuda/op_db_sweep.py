@@ -316,7 +316,7 @@ def _left(gpu: simcuda.SimulatedCuda, before: int) -> int:
     return gpu.live_bytes() - before
 
 
-def tested_by(outcomes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def operations_that_agree(outcomes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The operations of ATen that operators run which give results and gradients, and those of the CPU."""
     agree = [
         each for each in outcomes.values() if not (each["differences"] or each["gradients"] or each["raised"])
@@ -343,7 +343,7 @@ def main() -> None:
     if sys.argv[1:]:
         json.dump(outcomes, sys.stdout)
     else:
-        print(json.dumps(tested_by(outcomes), indent=1))
+        print(json.dumps(operations_that_agree(outcomes), indent=1))
 
 
 if __name__ == "__main__":

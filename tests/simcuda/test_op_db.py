@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.simcuda.op_db_sweep import tested_by
+from tests.simcuda.op_db_sweep import operations_that_agree
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +101,7 @@ def test_every_unknown_operation_is_listed(outcomes: Outcomes) -> None:
 def test_tested_operations_are_those_that_the_package_lists(outcomes: Outcomes) -> None:
     """``simcuda/tested.json`` has what operators run that agree with the CPU, and nothing else."""
     listed = json.loads((ROOT / "src/simcuda/tested.json").read_text(encoding="utf-8"))
-    assert listed == tested_by(outcomes)
+    assert listed == operations_that_agree(outcomes)
 
 
 def test_nothing_is_left_on_the_device(outcomes: Outcomes) -> None:

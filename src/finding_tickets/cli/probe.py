@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,6 +34,9 @@ from finding_tickets.report.probe import ProbedFinding, doubts, probe_item, prob
 from finding_tickets.verify.probing import PRELOAD, Probed, ProbeRequest
 from finding_tickets.verify.probing import probe as run
 
+# What becomes of code for torch.compile.
+Compiling = StrEnum("Compiling", ["EAGER", "REFUSE"])
+
 
 def probe(
     target: Annotated[
@@ -57,6 +61,10 @@ def probe(
     agent: AgentWord = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every line and metric.")] = False,
     devices: Annotated[int, typer.Option(min=1, help="How many devices the target may use.")] = 1,
+    compiling: Annotated[
+        Compiling,
+        typer.Option("--compile", help="What becomes of code for torch.compile on a simulated device."),
+    ] = Compiling.EAGER,
     root: Root = HERE,
     meter: Meter = None,
     timeout: Timeout = None,
@@ -77,6 +85,7 @@ def probe(
             verifier=verifier,
             meter=meter or config.meter,
             devices=devices,
+            compiling=compiling.value,
             within=within,
             after=after,
             operations=verbose,

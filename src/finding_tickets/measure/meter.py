@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -150,12 +150,14 @@ class SimulatedMeter(Meter):
 
     name = "simulated"
 
-    def __init__(self, profile: str = SIMULATED_DEVICE) -> None:
-        self.device = profile
+    def __init__(
+        self, profile: str = SIMULATED_DEVICE, compiling: Literal["eager", "refuse"] = "eager"
+    ) -> None:
+        self.device, self.compiling = profile, compiling
 
     def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
         """Simulated devices, by default with all the memory of their profile."""
-        return simcuda.device(number, profile=self.device, capacity=capacity)
+        return simcuda.device(number, profile=self.device, capacity=capacity, compile=self.compiling)
 
 
 class CudaMeter(Meter):
@@ -192,8 +194,11 @@ class CudaMeter(Meter):
             raise CannotMeasureError(str(error)) from None
 
 
-def choose(name: str) -> Meter:
-    """The meter called ``name``; ``auto`` is a real GPU if one is usable, else the simulated device."""
+def choose(name: str, compiling: Literal["eager", "refuse"] = "eager") -> Meter:
+    """The meter called ``name``; ``auto`` is a real GPU if one is usable, else the simulated device.
+
+    ``compiling`` says what becomes of code for ``torch.compile`` on the simulated device.
+    """
     if name not in METERS:
         raise CannotMeasureError(f"no meter is called {name!r}: one of {', '.join(METERS)}")
     if name == "cuda":
@@ -201,7 +206,7 @@ def choose(name: str) -> Meter:
     if name == "auto":
         with suppress(CannotMeasureError):
             return CudaMeter()
-    return SimulatedMeter()
+    return SimulatedMeter(compiling=compiling)
 
 
 # The next functions may start CUDA, so commands call them in a process of their own.

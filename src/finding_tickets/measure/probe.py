@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -85,6 +85,7 @@ class ProbeOrder:
     verifier: str = ""
     meter: str = "auto"
     devices: int = 1
+    compiling: Literal["eager", "refuse"] = "eager"
     within: str = ""
     after: int | None = None
     repeated: bool = False  # whether a function is run again, to find costs that differ
@@ -122,7 +123,7 @@ def run_target(order: ProbeOrder) -> ProbeRun:
     """
     root = Path(order.root)
     import_from(root)
-    meter = choose(order.meter)
+    meter = choose(order.meter, order.compiling)
     calls = CallMeter(meter, order.within, root, order.after) if order.within else None
     if order.kind == "function":
         return _run_function(order, root, calls or meter)

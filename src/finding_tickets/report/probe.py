@@ -111,7 +111,9 @@ class ProbedRow:
             times += f" for {site.waited / 1000:.3g} ms" if site.waited else ""
             said.append(word if times == before else f"{word} {times}")
             before = times
-        return ", ".join(said)
+        # Of a process that the target started, the function names it.
+        process = self.sites[0].function.partition(" [")[2].removesuffix("]")
+        return ", ".join(said) + (f" in {process}" if process else "")
 
 
 def rows_of(probed: Probed) -> list[ProbedRow]:
@@ -227,8 +229,13 @@ def doubts(probed: Probed, *, verbose: bool = False) -> Iterator[str]:
     if probed.unknown:
         yield f"operations of unknown cost, which are not counted: {', '.join(probed.unknown)}"
     if probed.approximate:
-        some = ", ".join(probed.approximate) if verbose else counted(len(probed.approximate), "operation")
-        yield f"{MODELLED} is modelled: libraries choose kernels or workspaces of {some}"
+        # Operations are names; what else is modelled says so in words.
+        operations = [each for each in probed.approximate if " " not in each]
+        said = [each for each in probed.approximate if " " in each]
+        if operations:
+            some = ", ".join(operations) if verbose else counted(len(operations), "operation")
+            said.append(f"libraries choose kernels or workspaces of {some}")
+        yield f"{MODELLED} is modelled: {'; '.join(said)}"
     # What pytest prints of a test is here in other words.
     if probed.printed and probed.kind != "test" and verbose:
         yield f"the target printed {probed.printed} bytes, which are not shown"
@@ -348,7 +355,7 @@ class ProbedFinding:
         here = site.called_from[0] if site.called_from else site
         quote, around = code_around(self.root, here)
         # Python calls the code of a comprehension after its form.
-        symbol = around if here.function.startswith("<") else here.function
+        symbol = around if here.function.startswith("<") else here.function.partition(" [")[0]
         subject = symbol or PurePosixPath(here.file).name
         times = times_text(site.cost.law or str(site.cost.values[0]))
         if site.cost.law is None and len(set(site.cost.values)) > 1:

@@ -113,6 +113,7 @@ class ProbeRequest:
     verifier: Path | None = None
     meter: str = "auto"
     devices: int = 1
+    compiling: str = "eager"  # or refuse: what becomes of code for torch.compile on a simulated device
     within: str | None = None  # the function inside whose calls alone things count
     after: int | None = None  # how many of its calls are set apart
     operations: bool = False  # whether to tell what each operation costs
@@ -173,6 +174,7 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
         "verifier": request.verifier_path or "",
         "meter": request.meter,
         "devices": request.devices,
+        "compiling": request.compiling,
         "within": request.within_path,
         "after": request.after,
         "operations": request.operations,

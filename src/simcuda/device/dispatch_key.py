@@ -124,6 +124,12 @@ def register() -> Any:
     # Never undone: watched threads may outlive the watcher, and nothing else uses the key.
     library: Any = torch.library.Library("_", "IMPL")  # type: ignore[no-untyped-call]  # not annotated
     library.fallback(_run, "Fake")
+    # Operators of operators, such as that of flex_attention, know no fallback: they pass the key by, and the
+    # operations that they are made of arrive.
+    torch._ops._HIGHER_ORDER_OP_DEFAULT_FALLTHROUGH_DISPATCH_KEYS.append(_KEY)
+    operator: Any
+    for operator in torch._ops._higher_order_ops.values():
+        operator.fallthrough(_KEY)
     return library
 
 

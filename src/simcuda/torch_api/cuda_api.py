@@ -24,6 +24,9 @@ from simcuda.torch_api import streams
 from simcuda.torch_api.patches import Patches
 from simcuda.torch_api.refusals import refuse
 
+NCCL_VERSION = 2 << 32 | 29 << 16 | 7
+"""As C++ packs 2.29.7, which torch 2.13.0+cu130 requires: programs look at it before they use NCCL."""
+
 
 @dataclass(frozen=True)
 class DeviceProperties:
@@ -157,6 +160,8 @@ class CudaApi:
             "_cuda_getCublasWorkspaceSize": lambda: workspace_bytes(profile),
             "_cuda_clearCublasWorkspaces": machine.free_cublas,
             "_cuda_tunableop_is_enabled": lambda: False,
+            "_nccl_version": lambda: NCCL_VERSION,
+            "_nccl_version_suffix": lambda: b"",
         }
         # ``torch.accelerator`` asks the same under its own names.
         accelerator: dict[str, Callable[..., Any]] = {

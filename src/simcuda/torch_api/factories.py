@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.jit import _builtins
 
 from simcuda.device.dispatch_key import wake
 from simcuda.device.machine import Machine
@@ -27,12 +26,15 @@ SPARSE = (
     *("sparse_bsr_tensor", "sparse_bsc_tensor"),
 )
 C_KNOWS_NUMBERS = torch._C._has_cuda
-FACTORIES = (
-    *("arange", "bartlett_window", "blackman_window", "empty", "empty_like", "empty_permuted"),
-    *("empty_strided", "eye", "full", "full_like", "hamming_window", "hann_window", "kaiser_window"),
-    *("linspace", "logspace", "normal", "ones", "ones_like", "rand", "rand_like", "randint", "randint_like"),
-    *("randn", "randn_like", "randperm", "range", "scalar_tensor", "tril_indices", "triu_indices", "zeros"),
-    "zeros_like",
+FACTORIES: tuple[Callable[..., Tensor], ...] = tuple(
+    getattr(torch, name)
+    for name in (
+        *("arange", "bartlett_window", "blackman_window", "empty", "empty_like", "empty_permuted"),
+        *("empty_strided", "eye", "full", "full_like", "hamming_window", "hann_window", "kaiser_window"),
+        *("linspace", "logspace", "normal", "ones", "ones_like", "rand", "rand_like", "randint"),
+        *("randint_like", "randn", "randn_like", "randperm", "range", "scalar_tensor", "tril_indices"),
+        *("triu_indices", "zeros", "zeros_like"),
+    )
 )
 MAKERS: tuple[Callable[..., Tensor], ...] = (torch.tensor, torch.as_tensor, torch.asarray)
 """Functions that make tensors of Python data."""
@@ -72,12 +74,9 @@ class Factories:
         patches.set(torch._C._nn, _parse_to=self.parse_to)
         if C_KNOWS_NUMBERS and not self._sleeps:
             return
-        factories = {name: taking_devices(getattr(torch, name)) for name in FACTORIES}
-        # TorchScript finds functions of C++ by what they are.
-        known: dict[int, str] = _builtins._get_builtin_table()  # type: ignore[no-untyped-call]  # not annotated
-        found = {id(factory): known[id(getattr(torch, name))] for name, factory in factories.items()}
-        patches.set(_builtins, _builtin_table=known | found)
-        patches.set(torch, **factories)
+        # Redirected, they stay what they are: TorchScript and ``__torch_function__`` find them by that.
+        for factory in FACTORIES:
+            patches.redirect(factory, taking_devices(factory))
         patches.set(Tensor, **{name: taking_devices(getattr(Tensor, name)) for name in METHODS})
 
     def tensor(

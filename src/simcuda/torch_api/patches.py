@@ -101,8 +101,10 @@ def _redirect(native: Any, target: Callable[..., Any]) -> list[int]:
 
 
 _OURS = ("torch", "simcuda")
-# Most modules have none of these names, by their number of names when that was found out.
+# Most modules have none of these names or tables, by their number of names when that was found out.
 _without_any: dict[str, tuple[int, int]] = {}
+_without_tables: dict[str, tuple[int, int]] = {}
+Table = dict[Any, Any] | set[Any]
 
 
 @dataclass(eq=False)
@@ -111,9 +113,11 @@ class Patches:
 
     Attributes:
         replaced: Every owner and name that is replaced, with what the name stood for before.
+        tables: What has functions as keys, besides what modules outside torch have.
     """
 
     replaced: list[tuple[Any, str, Any]] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
     _redirected: list[tuple[Any, Any, list[int]]] = field(default_factory=list)
     _is_suspended: bool = False
 
@@ -138,7 +142,8 @@ class Patches:
     def redirect(self, native: Any, target: Callable[..., Any]) -> None:
         """Let a function of C++ call ``target`` until ``restore``, wherever it is bound.
 
-        Meanwhile a method has no hash, and a function another one: sets and dictionaries do not find it.
+        Meanwhile a method has no hash, and a function another one: only ``tables``, and those of modules
+        outside torch, find it.
         """
         if CAN_REDIRECT:
             self._redirected.append((native, target, _redirect(native, target)))
@@ -151,8 +156,14 @@ class Patches:
         """Put everything back, the last first."""
         while self.replaced:
             _put(*self.replaced.pop())
+        functions = {id(native) for native, _, _ in self._redirected}
         while self._redirected:
             _put_back(*self._redirected.pop())
+        for table in (*self.tables, *_tables_of(functions)):
+            # Each key goes where its own hash says, also one that was entered meanwhile.
+            entries = _entries(table)
+            table.clear()
+            table.update(entries)
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
@@ -178,7 +189,7 @@ class Patches:
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Bind every module's names to what replaces them, and afterwards to what was replaced."""
+        """Let every module's names stand for what replaces them, and its tables find it."""
         pairs = [
             (original, vars(owner)[name])
             for owner, name, original in self.replaced
@@ -186,6 +197,9 @@ class Patches:
             if isinstance(owner, ModuleType) and callable(original)
         ]
         _rebind({id(original): simulated for original, simulated in pairs})
+        for table in (*self.tables, *_tables_of({id(native) for native, _, _ in self._redirected})):
+            # What is redirected is found by its new hash too.
+            table.update(_entries(table))
         try:
             yield
         finally:
@@ -203,6 +217,33 @@ def _put(owner: Any, name: str, value: Any) -> None:
         delattr(owner, name)
     else:
         setattr(owner, name, value)
+
+
+def _tables_of(functions: set[int]) -> list[Table]:
+    """The dictionaries and sets of modules outside torch that have one of these functions, by id, as a key.
+
+    A class that takes part in ``__torch_function__`` looks up in such a table what it can do.
+    """
+    tables = []
+    for key, module in list(sys.modules.items()):
+        if not isinstance(module, ModuleType) or key.partition(".")[0] in _OURS:
+            continue
+        names = vars(module)
+        if _without_tables.get(key) == (id(module), len(names)):
+            continue
+        found = [
+            value
+            for value in list(names.values())
+            if type(value) in (dict, set) and any(id(each) in functions for each in list(value))
+        ]
+        if not found:
+            _without_tables[key] = id(module), len(names)
+        tables += found
+    return tables
+
+
+def _entries(table: Table) -> list[Any]:
+    return list(table.items() if isinstance(table, dict) else table)
 
 
 def _rebind(others: dict[int, Any]) -> None:

@@ -7,7 +7,6 @@ names would outlive the simulation.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -34,7 +33,6 @@ from simcuda.torch_api.patches import Patches, genuine
 
 NOT_SIMULATED = "does not run on a simulated CUDA device"
 EAGERLY = "run the captured code as it is"
-NOT_COMPILED = "TORCH_COMPILE_DISABLE=1 or torch.compiler.set_stance('force_eager') runs the code as it is"
 EXPORTED_OUTSIDE = "export outside simcuda.device()"
 ALONE = "call the module itself, on one device"
 COPIED = "copy the tensor to the host first, by Tensor.cpu()"
@@ -66,9 +64,6 @@ REFUSED_ON_IMPORT: dict[str, tuple[str, str, str, str]] = {
     "triton.runtime.jit": ("JITFunction", "run", "A Triton kernel", WITH_OPERATIONS),
 }
 """The same for modules that may be loaded at any time; the owner is a class in them, or the module."""
-
-DYNAMO = "torch._dynamo.eval_frame"
-"""Where functions that were compiled before ask for their compiler."""
 
 C_FUNCTIONS: dict[str, str] = {
     "_cuda_memorySnapshot": WITH_STATISTICS,
@@ -130,8 +125,6 @@ def install(patches: Patches) -> None:
     interface: Any = vars(torch.Tensor)["__cuda_array_interface__"]
     share = refuse_on_device(interface.__get__, "Export to other libraries", COPIED)
     patches.set(torch.Tensor, __cuda_array_interface__=property(share))
-    compiling = refuse_if(lambda *_, **__: _compiles(), torch.compile, "torch.compile", NOT_COMPILED)
-    patches.set(torch, compile=compiling)
     profile: Any = torch.autograd.profiler.profile
     asks_for_cuda = refuse_if(
         lambda *_, use_cuda=False, use_device=None, **__: use_cuda or use_device == "cuda",
@@ -159,9 +152,9 @@ def install(patches: Patches) -> None:
         patches.set(distributed, init_process_group=asks_for_nccl)
         patches.set(distributed.distributed_c10d, init_process_group=asks_for_nccl)
     # What is loaded later is refused then.
-    for module in (*REFUSED_ON_IMPORT, DYNAMO):
+    for module in REFUSED_ON_IMPORT:
         if module in sys.modules:
-            imported(sys.modules[module], patches)
+            imported(patches, sys.modules[module])
 
 
 def doubt_ways_past(machine: Machine, patches: Patches) -> None:
@@ -199,25 +192,11 @@ def refuse_c_functions(patches: Patches) -> None:
     patches.set(torch._C, __getattr__=missing)
 
 
-def imported(module: ModuleType, patches: Patches) -> None:
+def imported(patches: Patches, module: ModuleType) -> None:
     """Refuse what is in a module that was loaded before, or has just been."""
     if module.__name__ in REFUSED_ON_IMPORT:
         owner, name, what, instead = REFUSED_ON_IMPORT[module.__name__]
         patches.set(getattr(module, owner) if owner else module, **{name: refuse(what, instead)})
-        return
-    original = getattr(module, "_callback_from_stance", None)
-    if module.__name__ != DYNAMO or original is None:
-        return
-
-    refused = refuse("What torch.compile has made", NOT_COMPILED)
-
-    def callback_from_stance(callback: Any) -> Any:
-        # None and False stand for code that is not to be compiled.
-        if not callback:
-            return original(callback)
-        return refused() if _compiles() else None
-
-    patches.set(module, _callback_from_stance=callback_from_stance)
 
 
 def refuse(what: str, instead: str) -> Callable[..., Any]:
@@ -254,19 +233,11 @@ def _instead_of_c_function(name: str) -> str | None:
     return next((instead for prefix, instead in C_FUNCTIONS.items() if name.startswith(prefix)), None)
 
 
-def _compiles() -> bool:
-    """Whether code is to be compiled: neither the environment nor the stance disables that."""
-    if DYNAMO not in sys.modules:
-        # What the compiler will read when it is loaded, which takes a second.
-        return os.environ.get("TORCH_COMPILE_DISABLE") != "1"
-    dynamo: Any = torch._dynamo
-    return not dynamo.config.disable and dynamo.eval_frame._stance.stance != "force_eager"
-
-
 @dataclass
 class _OutsideLoader(Loader):
     loader: Loader
     patches: Patches
+    imported: tuple[Callable[[ModuleType], None], ...]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self.loader.create_module(spec)
@@ -279,12 +250,14 @@ class _OutsideLoader(Loader):
         is_of_torch = module.__name__.startswith(_TORCH)
         with self.patches.suspended() if is_of_torch else nullcontext():
             self.loader.exec_module(module)
-        imported(module, self.patches)
+        for imported in self.imported:
+            imported(module)
 
 
 @dataclass
 class _OutsideFinder:
     patches: Patches
+    imported: tuple[Callable[[ModuleType], None], ...]
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -294,14 +267,14 @@ class _OutsideFinder:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _OutsideLoader(spec.loader, self.patches)
+            spec.loader = _OutsideLoader(spec.loader, self.patches, self.imported)
         return spec
 
 
 @contextmanager
-def torch_imports_outside(patches: Patches) -> Iterator[None]:
-    """Suspend ``patches`` while a module of torch is imported."""
-    finder = _OutsideFinder(patches)
+def torch_imports_outside(patches: Patches, *imported: Callable[[ModuleType], None]) -> Iterator[None]:
+    """Suspend ``patches`` while a module of torch is imported, and tell ``imported`` of it."""
+    finder = _OutsideFinder(patches, imported)
     sys.meta_path.insert(0, finder)
     try:
         yield

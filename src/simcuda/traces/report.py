@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from simcuda.measurement import table
@@ -124,6 +128,25 @@ def confirmations(agreement: TraceAgreement) -> dict[str, list[list[int]]]:
         while row and not row[-1]:
             row.pop()
     return numbers
+
+
+def save_confirmations(agreements: Sequence[TraceAgreement], path: Path) -> None:
+    """Write what each trace decides to a file, in the place of what the file says of the same trace."""
+    traces = json.loads(path.read_text(encoding="utf-8"))["traces"] if path.exists() else {}
+    for each in agreements:
+        file = Path(each.trace.path)
+        with file.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        about = {
+            "file": file.name,
+            "gpu": next(iter(each.trace.devices), "not named"),
+            "cuda": each.trace.cuda,
+        }
+        traces[digest] = {**about, "operations": confirmations(each)}
+    # A line for each operation, so that a change can be read.
+    text = json.dumps({"metrics": METRICS, "traces": dict(sorted(traces.items()))}, indent=1)
+    numbers = re.compile(r"\[[\s\d,\[\]]*\]")
+    path.write_text(numbers.sub(lambda row: re.sub(r"\s+", "", row[0]), text) + "\n", encoding="utf-8")
 
 
 def falls_short(agreements: Sequence[TraceAgreement]) -> bool:

@@ -189,3 +189,26 @@ def test_a_limit_that_holds_by_the_usual_number_alone_warns() -> None:
 def test_whose_a_kernel_is_by_its_name(name: str, is_aten: bool) -> None:
     """Names as profilers of real GPUs wrote them."""
     assert is_aten == is_of_aten(name)
+
+
+def grouped(dtype: torch.dtype) -> torch.Tensor:
+    """Rows 0 to 3 times the first matrix, none times the second, and rows 3 to 16 times the third."""
+    rows, matrices = (torch.ones(size, dtype=dtype, device="cuda") for size in ((16, 8), (3, 8, 8)))
+    ends = torch.tensor([3, 3, 16], dtype=torch.int32, device="cuda")
+    return torch._grouped_mm(rows, matrices, offs=ends)
+
+
+def test_products_of_groups_wait_unless_they_are_of_bfloat16(gpu: SimulatedCuda) -> None:
+    """A mixture of experts in float32 reads where its groups end; in bfloat16 one kernel takes them all."""
+    grouped(torch.float32)
+    waits, reads, launches = [], [], []
+    for dtype in (torch.bfloat16, torch.float32):
+        with gpu.measure() as m:
+            grouped(dtype)
+        waits.append(m.syncs)
+        reads.append(m.d2h_bytes)
+        launches.append((m.aten_launches, m.ranges.get("launches")))
+    # Of each, the ends are copied from the host, which waits; three of 4 bytes are read back. Two matrices of
+    # ones are two kernels. Of the groups, two have rows: two products, of 1 to 3 kernels each.
+    assert ([1, 2], [0, 12]) == (waits, reads)
+    assert [(3, None), (2, (4, 8))] == launches

@@ -34,6 +34,8 @@ CONVOLUTIONS = (
     *("convolution", "_convolution", "convolution_overrideable"),
     *("cudnn_convolution", "cudnn_convolution_transpose", "cudnn_convolution_relu"),
 )
+GROUPING = (9, 10)
+"""Compute capabilities with a kernel for groups of products."""
 FUSED_TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
@@ -117,7 +119,38 @@ def _convolution_gradients(call: OperationCall) -> OpCost:
     return cost + reduce("sum", gradient, others, call.outputs[-1], call.profile)
 
 
+def _grouped_product(call: OperationCall) -> OpCost:
+    """A product for each group: one kernel of CUTLASS on bfloat16, else the host reads where groups end."""
+    first, second, offsets = call.args[0], call.args[1], call.argument("offs")
+    is_bfloat16 = {first.dtype, second.dtype, call.outputs[0].dtype} == {torch.bfloat16}
+    if call.profile.capability[0] in GROUPING and is_bfloat16:
+        groups = max(offsets.numel() if offsets is not None else 0, first.shape[0] if first.dim() == 3 else 0)
+        # Pointers to three matrices, an even number of each; three sizes and three strides.
+        arguments = 3 * 8 * (groups + groups % 2) + 3 * 4 * groups + 3 * 8 * groups
+        library = LibraryWork(1, dict.fromkeys(MEMORY, (0.0, inf)))
+        return OpCost(1, workspaces=(arguments,), library=library)
+    if offsets is None:
+        return _cublas(1)
+    sizes = offsets.diff(prepend=offsets.new_zeros(1))
+    products = int(sizes.count_nonzero())
+    # Without anything to add up, a result is filled; without rows or columns, there is none.
+    filled = len(sizes) - products if first.dim() == second.dim() == 2 else 0
+    read = OpCost(filled, 1, (("d2h", offsets.nbytes),))
+    return read + _cublas(products) if products else read
+
+
 TOPIC = (
+    CostRule(
+        id="grouped-product",
+        ops=("aten._grouped_mm",),
+        counts=_grouped_product,
+        source="ATen/native/cuda/GroupedBlas.cpp: on compute capability 9 and 10, GroupMM.cu for bfloat16, "
+        "one kernel for the arguments and one of CUTLASS; ATen/native/GroupedMMUtils.h: else offs.cpu(), and "
+        "a product for each group",
+        example="torch._grouped_mm(*(torch.ones(size, dtype=torch.bfloat16, device='cuda') for size in "
+        "((16, 8), (2, 8, 8))), offs=torch.tensor([8, 16], dtype=torch.int32, device='cuda'))",
+        approximate=True,
+    ),
     CostRule(
         id="matrix-product",
         ops=tuple(f"aten.{name}" for name in PRODUCTS),

@@ -1,0 +1,123 @@
+"""``torch.compile``: what it would compile runs as it is, and what compiling changes is marked."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field
+from math import inf
+from types import ModuleType
+from typing import Any, Literal, get_args
+
+import torch
+
+from simcuda.device.machine import Machine
+from simcuda.torch_api.patches import Patches
+from simcuda.torch_api.refusals import refuse, refuse_if
+
+Compiling = Literal["eager", "refuse"]
+COMPILING: tuple[Compiling, ...] = get_args(Compiling)
+
+DYNAMO = "torch._dynamo.eval_frame"
+"""Where functions ask for their compiler, also those that were compiled before."""
+FLEX, FLEX_OPERATOR = "torch.nn.attention.flex_attention", "torch._higher_order_ops.flex_attention"
+
+RUN_EAGERLY = "torch.compile, run eagerly"
+EAGERLY = "TORCH_COMPILE_DISABLE=1 or torch.compiler.set_stance('force_eager') runs the code as it is"
+# Kernels are fused, also those of the backward pass, and what is kept for it differs.
+_UNBOUNDED = dict.fromkeys(
+    (
+        *("aten_launches", "launches", "allocations", "largest_allocation", "d2d", "d2d_bytes"),
+        *("peak_bytes", "peak_allocated_bytes", "retained_bytes"),
+    ),
+    (inf, inf),
+)
+
+
+@dataclass(eq=False)
+class Compiler:
+    """Stands where functions ask for their compiler.
+
+    Attributes:
+        compiling: Whether what would be compiled runs ``eager``, and marks the run, or is refused.
+    """
+
+    machine: Machine
+    patches: Patches
+    compiling: Compiling
+    _running: list[dict[str, int]] = field(default_factory=list)
+
+    def install(self) -> None:
+        """Do so in all that is loaded."""
+        if self.compiling == "refuse":
+            compiles = refuse_if(lambda *_, **__: _compiles(), torch.compile, "torch.compile", EAGERLY)
+            self.patches.set(torch, compile=compiles)
+        for name in (DYNAMO, FLEX):
+            if name in sys.modules:
+                self.imported(sys.modules[name])
+
+    def imported(self, module: ModuleType) -> None:
+        """Do so in a module that has just been loaded."""
+        if module.__name__ == FLEX:
+            warn_once: Any = getattr(module, "_warn_once", None)
+            self.patches.set(module, flex_attention_hop=self._attend)
+            # It warns that nothing compiles it, which is so here alone.
+            self.patches.set(
+                module, _warn_once=lambda *how, **named: None if self._running else warn_once(*how, **named)
+            )
+        if module.__name__ != DYNAMO or not hasattr(module, "_callback_from_stance"):
+            return
+        original = module._callback_from_stance
+        refused = refuse("What torch.compile has made", EAGERLY)
+
+        def callback_from_stance(callback: Any) -> Any:
+            # None and False stand for code that is not to be compiled.
+            if not callback:
+                return original(callback)
+            if _compiles():
+                if self.compiling == "refuse":
+                    refused()
+                self._run_eagerly(sys._getframe(1).f_locals.get("cleanups"))
+            return None
+
+        self.patches.set(module, _callback_from_stance=callback_from_stance)
+        if hasattr(module, "set_fullgraph_compiled_frame_count"):
+            # With fullgraph=True, a function of which nothing was compiled is an error, if that is counted.
+            self.patches.set(module, set_fullgraph_compiled_frame_count=lambda _: 0)
+
+    def _run_eagerly(self, cleanups: list[Any] | None) -> None:
+        """Mark what is counted from now on, until the ``cleanups`` of the call run."""
+        self.machine.ledger.doubt(RUN_EAGERLY, _UNBOUNDED)
+        if cleanups is not None:
+            self._running.append(self.machine.ledger.totals())
+            cleanups.append(self._end)
+
+    def _end(self) -> None:
+        before, now = self._running.pop(), self.machine.ledger.totals()
+        copies, nbytes, waits, drains = (
+            now[what] - before[what] for what in ("h2d", "h2d_bytes", "stream_syncs", "drains")
+        )
+        if copies:
+            # A constant of the host is compiled into the kernel; other waits and copies end a graph and stay.
+            fewer = {"h2d": copies, "h2d_bytes": nbytes}
+            fewer |= dict.fromkeys(("syncs", "stream_syncs"), min(waits, copies))
+            fewer["drains"] = min(drains, copies)
+            self.machine.ledger.doubt(RUN_EAGERLY, {name: (most, 0) for name, most in fewer.items() if most})
+
+    def _attend(self, *args: Any, **kwargs: Any) -> Any:
+        """``flex_attention`` by the operations that it is made of: their gradients need no tracing."""
+        dense: Any = sys.modules[FLEX_OPERATOR]
+        if len(self._running) < 2:
+            # Only its own compiler, which compiles nothing: a GPU runs these operations too.
+            return dense.sdpa_dense(*args, **kwargs)
+        with self.machine.ledger.paused():
+            return dense.sdpa_dense(*args, **kwargs)
+
+
+def _compiles() -> bool:
+    """Whether code is to be compiled: neither the environment nor the stance disables that."""
+    if DYNAMO not in sys.modules:
+        # What the compiler will read when it is loaded, which takes a second.
+        return os.environ.get("TORCH_COMPILE_DISABLE") != "1"
+    dynamo: Any = torch._dynamo
+    return not dynamo.config.disable and dynamo.eval_frame._stance.stance != "force_eager"
