@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+import simcuda
 from simcuda import simulation
 
 pytest_plugins = ["pytester"]
@@ -217,7 +218,8 @@ def test_only_tests_that_use_a_device_are_watched(pytester: pytest.Pytester) -> 
     pytester.makepyfile("""
         import pytest
         import torch
-        from simcuda import simulation
+        import simcuda
+from simcuda import simulation
         from simcuda.device import dispatch_key
 
         kept = []
@@ -267,6 +269,18 @@ def test_only_tests_that_use_a_device_are_watched(pytester: pytest.Pytester) -> 
     result = pytester.runpytest_subprocess("--simcuda")
     result.assert_outcomes(passed=8, xfailed=1)
     assert "3 tests used a device: 2 passed, 1 xfailed" in table(result)
+
+
+@pytest.mark.usefixtures("suite")
+def test_a_simulation_around_the_session_is_used(pytester: pytest.Pytester) -> None:
+    """As where a session is probed: its devices are those there are, and it goes on afterwards."""
+    with simcuda.device(3) as gpu, gpu.measure() as cost:
+        result = pytester.runpytest("--simcuda=2", "checks")
+        assert gpu is simulation.active()
+    # The reading test, the ordinary one, and one for each device.
+    result.assert_outcomes(passed=2 + 3)
+    # Four reads, and a copy from pageable memory to each device.
+    assert 4 + 3 == cost.syncs
 
 
 @pytest.mark.parametrize(

@@ -223,7 +223,6 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
     (run,) = report.runs[NAME]
     if isinstance(run, CallsRun) and run.differs:
         raise CannotMeasureError(f"{job.within}: {run.differs}")
-    own = _named_files(root, job.kind, job.target, job.arguments)
     return {
         "meter": report.meter,
         "torch": torch_version(),
@@ -232,7 +231,6 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
         "at": job.at,
         "operations": operation_costs(run),
         "sites": [(*place, count) for place, count in run.sites.items()],
-        "imported": sorted({*imported_files(root), *own}),
     }
 
 
