@@ -218,8 +218,7 @@ def test_only_tests_that_use_a_device_are_watched(pytester: pytest.Pytester) -> 
     pytester.makepyfile("""
         import pytest
         import torch
-        import simcuda
-from simcuda import simulation
+        from simcuda import simulation
         from simcuda.device import dispatch_key
 
         kept = []

@@ -115,10 +115,9 @@ def test_whatever_names_a_device_wakes_the_session(session: Session, way: str) -
 def test_every_function_that_takes_a_device_wakes_the_session() -> None:
     """Of the operators with a device, each that Python can call by name is among those that wake."""
     known = {
-        *factories.FACTORIES,
         *factories.SPARSE,
         *factories.METHODS,
-        *(f.__name__ for f in factories.MAKERS),
+        *(each.__name__ for each in (*factories.FACTORIES, *factories.MAKERS)),
     }
     known |= {name for _, name in waking.FACTORIES} | {"Generator", "to", "pin_memory", "is_pinned"}
     schemas: list[Any] = torch._C._jit_get_all_schemas()
