@@ -61,7 +61,7 @@ REFUSED_ON_DEVICE: tuple[tuple[Any, str, str, str], ...] = (
 
 REFUSED_ON_IMPORT: dict[str, tuple[str, str, str, str]] = {
     "torch.export": ("", "export", "torch.export", EXPORTED_OUTSIDE),
-    "triton.runtime.jit": ("JITFunction", "run", "A Triton kernel", WITH_OPERATIONS),
+    "triton.runtime.jit": ("JITFunction", "run", "The Triton kernel", WITH_OPERATIONS),
 }
 """The same for modules that may be loaded at any time; the owner is a class in them, or the module."""
 
@@ -196,7 +196,12 @@ def imported(patches: Patches, module: ModuleType) -> None:
     """Refuse what is in a module that was loaded before, or has just been."""
     if module.__name__ in REFUSED_ON_IMPORT:
         owner, name, what, instead = REFUSED_ON_IMPORT[module.__name__]
-        patches.set(getattr(module, owner) if owner else module, **{name: refuse(what, instead)})
+
+        def refused(*called: Any, **_: Any) -> Any:
+            # What a method is called on has a name of its own, such as a kernel's.
+            refuse(" ".join([what, *([called[0].__name__] if owner else [])]), instead)()
+
+        patches.set(getattr(module, owner) if owner else module, **{name: refused})
 
 
 def refuse(what: str, instead: str) -> Callable[..., Any]:
