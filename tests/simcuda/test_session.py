@@ -192,7 +192,7 @@ def test_a_session_leaves_a_real_gpu_alone(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     "message",
     [
-        "The Triton kernel add_kernel does not run on a simulated CUDA device; call operations of PyTorch instead",
+        "The Triton kernel add does not run on a simulated CUDA device; call operations of PyTorch instead",
         "pytest --simcuda simulates 1 x h200-cuda13: 2 devices are needed, as by --simcuda=2",
     ],
 )
