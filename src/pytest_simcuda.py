@@ -71,24 +71,24 @@ def _simulate_session(config: pytest.Config, options: Any) -> None:
     if options.simcuda_real == "always":
         raise pytest.UsageError("--simcuda simulates devices, --simcuda-real=always measures real ones")
     report = options.simcuda_report and Path(options.simcuda_report).absolute()
-    if report and not report.parent.is_dir():
-        raise pytest.UsageError(f"--simcuda-report: there is no folder {report.parent}")
+    if report and (report.is_dir() or not report.parent.is_dir()):
+        raise pytest.UsageError(f"--simcuda-report: {report} is a folder, or in none")
     try:
         from simcuda import session, simulation
     except ModuleNotFoundError as error:
         raise pytest.UsageError(f"--simcuda needs PyTorch: {error}") from None
+    stack = ExitStack()
+    config.add_cleanup(stack.close)
     active = simulation.active()
     if active is None:
-        stack = ExitStack()
-        config.add_cleanup(stack.close)
         try:
             profile = _profile(options.simcuda_profile)
         except pytest.exit.Exception as error:
             raise pytest.UsageError(error.msg) from None
         active = stack.enter_context(simulation.session(int(options.simcuda), profile))
     summary = session.Summary(repr(active).strip("<>"), config.rootpath)
-    tests = SimulatedSession(session.Session(active, config.rootpath), summary, report)
-    config.pluginmanager.register(tests, "simcuda_session")
+    measured = stack.enter_context(session.measuring_tests(active, config.rootpath))
+    config.pluginmanager.register(SimulatedSession(measured, summary, report), "simcuda_session")
 
 
 class SimulatedSession:
@@ -96,7 +96,6 @@ class SimulatedSession:
 
     def __init__(self, session: Session, summary: Summary, report: Path | None) -> None:
         self._session, self._summary, self._report = session, summary, report
-        session.begin()
 
     def pytest_report_header(self) -> str:
         """Say on what the tests run."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+import simcuda
 from simcuda import simulation
 
 pytest_plugins = ["pytester"]
@@ -47,7 +48,7 @@ def pytest_report_header(config):
 @pytest.fixture
 def suite(pytester: pytest.Pytester) -> Path:
     """A folder with tests, and a conftest that only counts if the folder is among the arguments."""
-    folder = pytester.mkdir("tests")
+    folder = pytester.mkdir("checks")
     (folder / "test_gpu.py").write_text(SUITE, encoding="utf-8")
     (folder / "conftest.py").write_text(CONFTEST, encoding="utf-8")
     return folder
@@ -67,7 +68,7 @@ def table(result: pytest.RunResult) -> list[str]:
 )
 def test_the_devices_are_there_before_the_suite(pytester: pytest.Pytester, option: str, devices: int) -> None:
     """conftest, skips and parametrisations see them; a folder after the option stays a folder."""
-    result = pytester.runpytest(option, "tests", "--mine=x")
+    result = pytester.runpytest(option, "checks", "--mine=x")
     # The reading test, the ordinary one, and one for each device.
     result.assert_outcomes(passed=2 + devices)
     result.stdout.fnmatch_lines([f"simcuda: {devices} x h200-cuda13, simulated", f"mine: x, seen: {devices}"])
@@ -78,7 +79,7 @@ def test_the_devices_are_there_before_the_suite(pytester: pytest.Pytester, optio
 @pytest.mark.usefixtures("suite")
 def test_without_the_option_nothing_is_simulated(pytester: pytest.Pytester) -> None:
     """The same suite skips what needs a GPU, and has no table."""
-    result = pytester.runpytest("tests")
+    result = pytester.runpytest("checks")
     result.assert_outcomes(passed=1, skipped=2)
     assert "simcuda" not in "\n".join(result.outlines)
 
@@ -87,14 +88,14 @@ def test_without_the_option_nothing_is_simulated(pytester: pytest.Pytester) -> N
 def test_the_table_counts_what_the_tests_did(pytester: pytest.Pytester) -> None:
     """Tests that used a device, and the lines that waited, most often first."""
     pytester.makeini("[pytest]\naddopts = --simcuda=2")
-    result = pytester.runpytest("tests")
+    result = pytester.runpytest("checks")
     assert [
         ["3 tests used a device: 3 passed"],
         [""],
         ["waits", "drains", "where", "source"],
         # Four reads, and a copy from pageable memory to each of the two devices.
-        ["4", "4", "tests/test_gpu.py:8 in test_reads", 'torch.ones(3, device="cuda").sum().item()'],
-        ["2", "2", "tests/test_gpu.py:12 in test_each", EACH],
+        ["4", "4", "checks/test_gpu.py:8 in test_reads", 'torch.ones(3, device="cuda").sum().item()'],
+        ["2", "2", "checks/test_gpu.py:12 in test_each", EACH],
     ] == [re.split(r"\s{2,}", line.strip()) for line in table(result)]
 
 
@@ -104,7 +105,7 @@ def test_processes_of_xdist_have_devices_and_one_report(pytester: pytest.Pyteste
         "import os, torch\n\ndef test_crash():\n    torch.ones(1, device='cuda')\n    os._exit(1)\n",
         encoding="utf-8",
     )
-    result = pytester.runpytest_subprocess("--simcuda=2", "-n2", "tests", "--simcuda-report=found.json")
+    result = pytester.runpytest_subprocess("--simcuda=2", "-n2", "checks", "--simcuda-report=found.json")
     result.assert_outcomes(passed=4, failed=1)
     found: dict[str, Any] = json.loads((pytester.path / "found.json").read_text("utf-8"))
     assert (1, "simcuda-session") == (found["schema_version"], found["kind"])
@@ -194,12 +195,22 @@ def test_the_tests_own_devices_are_those_of_the_session(pytester: pytest.Pyteste
             assert 1 == cost.syncs
             read()
 
+        def test_a_failure_prints_tensors():
+            try:
+                assert torch.ones(2, device="cuda") is None
+            except AssertionError:
+                pass
+
         def test_assertion():
             with pytest.raises(AssertionError, match="syncs: 1, at most 0 allowed"):
                 with simcuda.assert_no_syncs():
                     read()
     """)
-    pytester.runpytest("--simcuda").assert_outcomes(passed=3)
+    result = pytester.runpytest("--simcuda")
+    result.assert_outcomes(passed=4)
+    # What pytest reads to print it is not counted: all four reads are those of one line.
+    assert ["4", "4"] == table(result)[3].split()[:2]
+    assert 4 == len(table(result))
 
 
 def test_only_tests_that_use_a_device_are_watched(pytester: pytest.Pytester) -> None:
@@ -259,6 +270,18 @@ def test_only_tests_that_use_a_device_are_watched(pytester: pytest.Pytester) -> 
     assert "3 tests used a device: 2 passed, 1 xfailed" in table(result)
 
 
+@pytest.mark.usefixtures("suite")
+def test_a_simulation_around_the_session_is_used(pytester: pytest.Pytester) -> None:
+    """As where a session is probed: its devices are those there are, and it goes on afterwards."""
+    with simcuda.device(3) as gpu, gpu.measure() as cost:
+        result = pytester.runpytest("--simcuda=2", "checks")
+        assert gpu is simulation.active()
+    # The reading test, the ordinary one, and one for each device.
+    result.assert_outcomes(passed=2 + 3)
+    # Four reads, and a copy from pageable memory to each device.
+    assert 4 + 3 == cost.syncs
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -267,7 +290,7 @@ def test_only_tests_that_use_a_device_are_watched(pytester: pytest.Pytester) -> 
         (["--simcuda=-1"], "--simcuda=-1: a number of devices from 1 to 64"),
         (["--simcuda", "--simcuda-profile=h300"], "--simcuda-profile: there is no profile 'h300'"),
         (["--simcuda", "--simcuda-real=always"], "--simcuda-real=always measures real ones"),
-        (["--simcuda", "--simcuda-report=no/where.json"], "--simcuda-report: there is no folder "),
+        (["--simcuda", "--simcuda-report=no/where.json"], "/no/where.json is a folder, or in none"),
         (["--simcuda-report=found.json"], "--simcuda-report is the report of a session with --simcuda"),
         (["--simcuda", "-p", "no:simcuda"], "unrecognized arguments: --simcuda"),
     ],

@@ -8,15 +8,18 @@ from __future__ import annotations
 import gc
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
 
 from simcuda.device import dispatch_key
 from simcuda.device.storages import HOST
+from simcuda.ledger import noting_frames
 from simcuda.measurement import Measurement, Site, place, source, table
 from simcuda.simulation import SESSION, SimulatedCuda
 from simcuda.torch_api.concurrency import BAD_FORK
@@ -29,7 +32,10 @@ REFUSALS = re.compile("|".join(map(re.escape, (NOT_SIMULATED, SESSION, BAD_FORK)
 IN_OTHER_PROCESSES = re.compile("Torch not compiled with CUDA enabled|Found no NVIDIA driver")
 OTHER_PROCESS = "a process that the test starts has no simulated devices"
 
-INSTALLED = ("installed packages", 0, "")
+Line = tuple[str, int, str]
+"""File, line and function."""
+
+INSTALLED: Line = ("installed packages", 0, "")
 """Stands for the lines that are not the repository's."""
 
 MOST_ROWS = 10
@@ -51,11 +57,14 @@ class Session:
     root: Path
     _cost: Measurement | None = field(default=None, init=False)
     _tests_since_use: int = field(default=0, init=False)
+    _callers: dict[Line, set[Line]] = field(default_factory=dict, init=False)
+    _own: dict[str, bool] = field(default_factory=dict, init=False)
 
     def begin(self) -> None:
         """Begin a test: measure from here on, and watch operations only once the test uses a device."""
         ledger = self.gpu._machine.ledger
         self._end()
+        self._callers.clear()
         # Cycles, as of an error and its traceback, keep tensors that nobody can use any more. At first they
         # are young; what pytest holds of a failure, until the next test runs, is old by then.
         if self._tests_since_use < COLLECTIONS and self._has_tensors():
@@ -80,11 +89,13 @@ class Session:
         """
         cost = self._end()
         self._cost = self.gpu._machine.ledger.open()
-        waits: Counter[tuple[str, int, str]] = Counter()
-        drains: Counter[tuple[str, int, str]] = Counter()
+        waits: Counter[Line] = Counter()
+        drains: Counter[Line] = Counter()
         for site in cost.sites:
-            if site.what in (*WAITS, "drains"):
+            # Of a failed test pytest prints tensors: that is none of its waits.
+            if site.what in (*WAITS, "drains") and "_pytest" not in Path(site.file).parts:
                 (drains if site.what == "drains" else waits)[self._place(site)] += site.count
+        self._callers.clear()
         is_used = bool(cost.launches or any(site.what in USES for site in cost.sites))
         if is_used:
             self._tests_since_use = 0
@@ -105,12 +116,41 @@ class Session:
         tags = list(self.gpu._machine.storages.tags.values())
         return any(tag.device != HOST or tag.pinned for tag in tags)
 
-    def _place(self, site: Site) -> tuple[str, int, str]:
-        """File in the repository, line and function."""
-        file = Path(site.file)
-        if "site-packages" in file.parts or not file.is_relative_to(self.root):
+    def note(self, frame: FrameType) -> None:
+        """Note which line of the repository leads to the line of a frame, for which something is counted."""
+        site, caller = _line_of(frame), frame
+        while not self._is_own(caller.f_code.co_filename):
+            if caller.f_back is None:
+                return
+            caller = caller.f_back
+        self._callers.setdefault(site, set()).add(_line_of(caller))
+
+    def _place(self, site: Site) -> Line:
+        """The line of the repository; of an installed package, the one that led there, if it was only one."""
+        callers = self._callers.get((site.file, site.line, site.function), set())
+        if len(callers) != 1:
             return INSTALLED
-        return str(file.relative_to(self.root)), site.line, site.function
+        ((file, line, function),) = callers
+        return str(Path(file).relative_to(self.root)), line, function
+
+    def _is_own(self, file: str) -> bool:
+        if file not in self._own:
+            path = Path(file)
+            self._own[file] = path.is_relative_to(self.root) and "site-packages" not in path.parts
+        return self._own[file]
+
+
+def _line_of(frame: FrameType) -> Line:
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+
+
+@contextmanager
+def measuring_tests(gpu: SimulatedCuda, root: Path) -> Iterator[Session]:
+    """The session of tests on these devices."""
+    session = Session(gpu, root)
+    with noting_frames(session.note):
+        session.begin()
+        yield session
 
 
 @dataclass
@@ -122,8 +162,8 @@ class Summary:
     outcomes: dict[str, str] = field(default_factory=dict)
     used: dict[str, None] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
-    waits: Counter[tuple[str, int, str]] = field(default_factory=Counter)
-    drains: Counter[tuple[str, int, str]] = field(default_factory=Counter)
+    waits: Counter[Line] = field(default_factory=Counter)
+    drains: Counter[Line] = field(default_factory=Counter)
 
     def add(self, test: str, phase: str, outcome: str, record: Mapping[str, Any]) -> None:
         """Add one phase of a test, or the collection of a file, with its record."""
@@ -174,7 +214,7 @@ class Summary:
         }
         return {"schema_version": 1, "kind": "simcuda-session", "data": data}
 
-    def _described(self, where: tuple[str, int, str]) -> tuple[str, str]:
+    def _described(self, where: Line) -> tuple[str, str]:
         if where == INSTALLED:
             return "in installed packages", ""
         file, line, function = where

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import pytest
 
 from finding_tickets.report.probe import ProbedFinding, doubts, probe_lines, site_of
 from finding_tickets.report.text import plainly
-from finding_tickets.verify.probing import Probed, ProbedCost, ProbedSite
+from finding_tickets.verify.probing import CallingLine, Probed, ProbedCost, ProbedSite
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -395,6 +396,16 @@ def test_a_line_of_an_installed_package(tmp_path: Path) -> None:
     draft, _ = draft_of(probed, tmp_path)
     assert [("a.py", "f")] == [(place.file, place.symbol) for place in draft.locations]
     assert "```" not in draft.description
+
+
+def test_a_line_that_leads_to_an_installed_package(tmp_path: Path) -> None:
+    """The ticket names the package, its version and the path within it."""
+    (tmp_path / "a.py").write_text("import torch\n\nf()\n")
+    caller = CallingLine("a.py", 3, "<module>", "f()")
+    probed = made_up(replace(site(file="torch/functional.py", line=7), called_from=(caller,)))
+    draft, _ = draft_of(probed, tmp_path)
+    torch = version("torch")
+    assert f"line 7 of `torch/functional.py` of torch {torch}, called from `a.py:3`" in draft.description
 
 
 def test_what_was_measured_stands_in_a_table(tmp_path: Path) -> None:

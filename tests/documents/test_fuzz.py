@@ -16,8 +16,8 @@ from finding_tickets.documents.reading import read_document
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = 100_000
-QUARTERS = 4
-"""Of all documents, one quarter is read; the next change of the reader may be tried on another one."""
+PARTS = 10
+"""Of all documents, one part is read; the next change of the reader may be tried on another one."""
 PROCESSES = 2
 READER = [*(ROOT / "src/finding_tickets/documents").rglob("*.py")]
 LIMIT = 900.0
@@ -31,9 +31,9 @@ def test_broken_documents_by_the_thousand() -> None:
     A fault is printed with the number of its document, from which ``mutations.document`` makes it again.
     """
     code = b"".join(file.read_bytes() for file in sorted(READER))
-    quarter, share = DOCUMENTS // QUARTERS, DOCUMENTS // QUARTERS // PROCESSES
-    start = crc32(code) % QUARTERS * quarter
-    ranges = [(str(first), str(first + share)) for first in range(start, start + quarter, share)]
+    part, share = DOCUMENTS // PARTS, DOCUMENTS // PARTS // PROCESSES
+    start = crc32(code) % PARTS * part
+    ranges = [(str(first), str(first + share)) for first in range(start, start + part, share)]
     line = [sys.executable, "-m", "tests.documents.fuzzing"]
     running = [
         subprocess.Popen(

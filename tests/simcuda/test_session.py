@@ -16,16 +16,15 @@ import torch
 import simcuda
 from simcuda import simulation
 from simcuda.device import dispatch_key
-from simcuda.session import Session, refusal
+from simcuda.session import Session, measuring_tests, refusal
 from simcuda.torch_api import factories, waking
 
 
 @pytest.fixture
 def session() -> Iterator[Session]:
     """Two devices, asleep."""
-    with simulation.session(2, "h200-cuda13") as gpu:
-        made = Session(gpu, Path(__file__).parent)
-        made.begin()
+    folder = Path(__file__).parent
+    with simulation.session(2, "h200-cuda13") as gpu, measuring_tests(gpu, folder) as made:
         assert not is_watched()
         yield made
 
@@ -76,6 +75,7 @@ def made_in_backward() -> torch.Tensor:
 
 
 OF_CUDA: Any = torch.cuda
+SCRIPT: Any = torch.jit.CompilationUnit("def zeros() -> Tensor:\n  return torch.zeros([2], device='cuda')\n")
 
 WAYS: dict[str, Callable[[], torch.Tensor]] = {
     "a factory": lambda: torch.ones(2, device="cuda"),
@@ -91,6 +91,7 @@ WAYS: dict[str, Callable[[], torch.Tensor]] = {
     "an operator": lambda: torch.ops.aten.zeros.default([2], device=torch.device("cuda")),
     "a packet of operators": lambda: torch.ops.aten.zeros([2], device="cuda"),
     "pinned memory": lambda: torch.ones(2).pin_memory().cuda(non_blocking=True),
+    "a script": SCRIPT.zeros,
     "a saved tensor": loaded,
     "a default device": made_by_default,
     "the block of a device": made_in_context,
@@ -114,10 +115,9 @@ def test_whatever_names_a_device_wakes_the_session(session: Session, way: str) -
 def test_every_function_that_takes_a_device_wakes_the_session() -> None:
     """Of the operators with a device, each that Python can call by name is among those that wake."""
     known = {
-        *factories.FACTORIES,
         *factories.SPARSE,
         *factories.METHODS,
-        *(f.__name__ for f in factories.MAKERS),
+        *(each.__name__ for each in (*factories.FACTORIES, *factories.MAKERS)),
     }
     known |= {name for _, name in waking.FACTORIES} | {"Generator", "to", "pin_memory", "is_pinned"}
     schemas: list[Any] = torch._C._jit_get_all_schemas()
@@ -157,6 +157,22 @@ def test_a_measurement_of_a_fixture_keeps_the_session_awake(session: Session) ->
         session.begin()
         torch.ones(4)
     assert 16 == cost.host_peak_bytes
+
+
+def test_waits_of_a_package_are_those_of_the_line_that_calls_it(session: Session, tmp_path: Path) -> None:
+    """Of one line; where two lines lead to the same wait, nobody knows how many are whose."""
+    code = compile("def read(x):\n    return x.item()", str(tmp_path / "package.py"), "exec")
+    package: dict[str, Any] = {}
+    exec(code, package)  # noqa: S102 - code whose file is not in the folder of the session
+    x = torch.ones((), device="cuda")
+    for _ in range(3):
+        package["read"](x)
+    ((file, _, function, waits, drains),) = session.take()["waits"]
+    assert ("test_session.py", 3, 3) == (file, waits, drains)
+    assert "test_waits_of_a_package_are_those_of_the_line_that_calls_it" == function
+    package["read"](x)
+    package["read"](x)
+    assert [["installed packages", 0, "", 2, 2]] == session.take()["waits"]
 
 
 def test_a_session_leaves_a_real_gpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,6 +80,7 @@ class ProbeOrder:
     root: str
     kind: str
     name: str
+    folder: str = ""  # where the command was given, in which the target runs
     arguments: Sequence[str] = ()
     sweep: Sequence[At] = ()
     verifier: str = ""
@@ -122,6 +123,8 @@ def run_target(order: ProbeOrder) -> ProbeRun:
         CannotMeasureError: The meter cannot measure here, or there was nothing to measure.
     """
     root = Path(order.root)
+    if order.folder:
+        os.chdir(order.folder)
     import_from(root)
     meter = choose(order.meter, order.compiling)
     calls = CallMeter(meter, order.within, root, order.after) if order.within else None
@@ -220,7 +223,6 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
     (run,) = report.runs[NAME]
     if isinstance(run, CallsRun) and run.differs:
         raise CannotMeasureError(f"{job.within}: {run.differs}")
-    own = _named_files(root, job.kind, job.target, job.arguments)
     return {
         "meter": report.meter,
         "torch": torch_version(),
@@ -229,7 +231,6 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
         "at": job.at,
         "operations": operation_costs(run),
         "sites": [(*place, count) for place, count in run.sites.items()],
-        "imported": sorted({*imported_files(root), *own}),
     }
 
 

@@ -14,7 +14,6 @@ import torch
 from finding_tickets.claims.check import ONCE, named_at
 from finding_tickets.claims.laws import fitted
 from finding_tickets.measure.loading import (
-    imported_files,
     load_function,
     load_workload,
 )
@@ -52,9 +51,8 @@ Replace = Callable[[Workload, Mapping[str, Function]], Mapping[str, Function]]
 class JobReport:
     """All runs of one ticket on one meter.
 
-    ``not_measured`` is as JSON carries it. ``imported`` are the files below the folder of the code that were
-    imported. ``compares`` tells whether the workload compares results in its own way, and ``fixed_inputs``
-    whether the seed changes nothing of what it builds.
+    ``not_measured`` is as JSON carries it. ``compares`` tells whether the workload compares results in its
+    own way, and ``fixed_inputs`` whether the seed changes nothing of what it builds.
     """
 
     meter: str
@@ -62,7 +60,6 @@ class JobReport:
     sweep: tuple[At, ...]
     runs: dict[str, list[VariantRun]]
     not_measured: tuple[dict[str, Any], ...] = ()
-    imported: tuple[str, ...] = ()
     timed_on: str = "cuda"
     compares: bool = False
     fixed_inputs: bool = False
@@ -104,7 +101,6 @@ def measure(job: Job, replace_functions: Replace | None = None) -> JobReport:
     say_progress(f"{workload.ticket}: fitting laws")
     return replace(
         report,
-        imported=imported_files(code),
         fixed_inputs=job.seed not in {None, stated.seed} and has_fixed_inputs(stated, workload, meter),
     )
 

@@ -146,9 +146,9 @@ class ResultCheck(Record):
 class MeasuredTicket(Record):
     """What a process measured of one ticket on one meter, before any claim is judged.
 
-    ``imported`` are files below the folder that the variants come from. ``timed_on`` is the workload's, and
-    ``compares`` tells whether it compares results in its own way; ``fixed_inputs`` whether a drawn seed
-    changes nothing of what it builds. ``times`` are taken afterwards, in processes of their own.
+    ``timed_on`` is the workload's, and ``compares`` tells whether it compares results in its own way;
+    ``fixed_inputs`` whether a drawn seed changes nothing of what it builds. ``times`` are taken afterwards,
+    in processes of their own.
     """
 
     meter: str
@@ -158,7 +158,6 @@ class MeasuredTicket(Record):
     variants: dict[str, VariantResult]
     agreements: tuple[ResultCheck, ...] = ()
     not_measured: tuple[NotMeasured, ...] = ()
-    imported: tuple[str, ...] = ()
     timed_on: str = "cuda"
     compares: bool = False
     fixed_inputs: bool = False
@@ -168,7 +167,7 @@ class MeasuredTicket(Record):
 class MeasuredRun(Record):
     """What a process measured of one run of what a ticket names under ``run``.
 
-    ``sites`` are file, line, function, metric and count. ``imported`` is as in a ``MeasuredTicket``.
+    ``sites`` are file, line, function, metric and count.
     """
 
     meter: str
@@ -181,7 +180,6 @@ class MeasuredRun(Record):
     approximate: tuple[str, ...]
     ranges: dict[str, tuple[int, int | None]] = Default(default_factory=dict)
     error: str | None
-    imported: tuple[str, ...]
     operations: tuple[OperationCost, ...] = ()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from finding_tickets.errors import BadDataError
@@ -41,8 +42,11 @@ def dump(recording: Recording) -> bytes:
 
 def recordings(root: Path, folder: str, ticket: str) -> Iterator[Recording | BadDataError]:
     """The recordings beside the verifications of a ticket, or why one cannot be read."""
-    disk = DiskFiles(root)
-    for file in sorted((root / folder / evidence_folder(ticket, None)).glob(f"*{SUFFIX}")):
+    disk, files = DiskFiles(root), []
+    # What cannot be listed is told by the reader of the verifications, which lie there too.
+    with suppress(OSError):
+        files = sorted((root / folder / evidence_folder(ticket, None)).glob(f"*{SUFFIX}"))
+    for file in files:
         try:
             statement = read_statement(file.read_bytes(), PREDICATE, NO_RECORDING)
             (subject,) = statement["subject"]

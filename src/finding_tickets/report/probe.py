@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from importlib.metadata import packages_distributions, version
 from pathlib import Path, PurePosixPath
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -378,6 +379,7 @@ class ProbedFinding:
             "probed": probed,
             "site": site,
             "here": here,
+            "package": "" if here == site else _package_of(site.file),
             "said": f"{effect}: {times}",
             "quote": quote,
             "command": self.command,
@@ -406,6 +408,12 @@ class ProbedFinding:
         }
         draft = _draft(site.what, content, categories, given)
         return draft, Attached(remediation="probed.yaml.j2", context=context)
+
+
+def _package_of(file: str) -> str:
+    """The installed package of a file below site-packages, with its version; empty where there is none."""
+    names = packages_distributions().get(file.partition("/")[0].removesuffix(".py"), ())
+    return f"{names[0]} {version(names[0])}" if names else ""
 
 
 @dataclass(frozen=True)

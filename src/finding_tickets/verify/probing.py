@@ -169,6 +169,7 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
         "root": str(request.root),
         "kind": kind,
         "name": name,
+        "folder": str(Path.cwd()),
         "arguments": list(request.arguments),
         "sweep": points(request.sweep),
         "verifier": request.verifier_path or "",

@@ -523,7 +523,7 @@ class VerificationRun:
             else:
                 if todo.is_timed:
                     measured = measured.model_copy(update={"times": self._time(key, measured)})
-                unchanged = _is_unchanged(todo, measured)
+                unchanged = _is_unchanged(todo, measured, self._outcomes[key])
                 revision = settings.cell.revision if settings.cell else None
                 amended = settings.amend(todo, measured) if settings.amend and not unchanged else None
                 document, todo = amended or (document, todo)
@@ -620,7 +620,7 @@ def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome | None]) -> MeasuredTic
 
 def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
     """What came of the runs of each variant at each point; or the reason why nothing did."""
-    variants, imported, first = dict[str, VariantResult](), set[str](), None
+    variants, first = dict[str, VariantResult](), None
     for name in todo.variants:
         runs, operations = list[CountedRun](), tuple[OperationCost, ...]()
         for place in (*map(str, range(len(todo.sweep))), AGAIN):
@@ -638,7 +638,6 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
             elif difference := runs[0].difference(run):
                 return f"{named_at(name + where, at, ', ')}: {VARYING}: {difference}"
             first = first or done
-            imported.update(done.imported)
         variants[name] = VariantResult.model_validate({**fitted(runs), "operations": operations})
     if first is None:
         return "nothing was run"
@@ -648,7 +647,6 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
         device=first.device,
         sweep=todo.sweep,
         variants=variants,
-        imported=tuple(sorted(imported)),
     )
 
 
@@ -664,13 +662,12 @@ def join(todo: Plan, parts: Sequence[MeasuredTicket]) -> MeasuredTicket | str:
     return first.model_copy(
         update={
             "variants": {name: variants[name] for name in todo.variants},
-            "imported": tuple(sorted({file for part in parts for file in part.imported})),
             "fixed_inputs": all(part.fixed_inputs for part in parts),
         }
     )
 
 
-def _is_unchanged(todo: Plan, measured: MeasuredTicket) -> bool:
+def _is_unchanged(todo: Plan, measured: MeasuredTicket, outcomes: Iterable[TaskOutcome]) -> bool:
     """Whether the fix is the code as found, with all that it imports of the repository."""
     # Few fixes cost what the code as found does.
     from finding_tickets.ground.imports import reach
@@ -690,8 +687,11 @@ def _is_unchanged(todo: Plan, measured: MeasuredTicket) -> bool:
         return (new / path).read_bytes() if (new / path).is_file() else None
 
     is_file = fix.module.endswith(".py")
-    files = reach(read, [fix.module] if is_file else [], [] if is_file else [fix.module])
-    pairs = ((parse_code(old / file), parse_code(new / file)) for file in {*files, *measured.imported})
+    files = set(reach(read, [fix.module] if is_file else [], [] if is_file else [fix.module]))
+    # What no text names was seen.
+    used = (Path(access.path) for each in outcomes for access in each.accesses if access.path.endswith(".py"))
+    files |= {str(path.relative_to(at)) for path in used for at in (old, new) if path.is_relative_to(at)}
+    pairs = ((parse_code(old / file), parse_code(new / file)) for file in files)
     return rest == around and all(ast.dump(one) == ast.dump(two) for one, two in pairs if one and two)
 
 

@@ -123,7 +123,7 @@ def agreement_with(trace: Trace) -> TraceAgreement:
         for (op, arguments), same in calls.items():
             try:
                 if arguments is None:
-                    raise NotReplayableError("shapes were not recorded")
+                    raise NotReplayableError("shapes or types were not recorded")
                 findings += _compare(gpu, trace, op, arguments, same)
                 replayed[op, arguments] = len(same)
             except NotReplayableError as error:
@@ -289,12 +289,10 @@ def same(metric: str, recorded: Any, simulated: Any) -> bool:
     """Whether two values of a metric are equal; bytes of blocks but for the allocator's rounding."""
     if metric != "allocated_bytes":
         return bool(recorded == simulated)
-    return len(recorded) == len(simulated) and all(map(_serves, recorded, simulated))
-
-
-def _serves(block: int, requested: int) -> bool:
-    rounded = -(-requested // ROUNDING) * ROUNDING
-    return rounded <= block <= rounded + (SLACK if requested > LARGE else 0)
+    pairs = zip((-(-requested // ROUNDING) * ROUNDING for requested in simulated), recorded, strict=False)
+    return len(recorded) == len(simulated) and all(
+        least <= block <= least + (SLACK if least > LARGE else 0) for least, block in pairs
+    )
 
 
 def _has_any(value: Any) -> bool:

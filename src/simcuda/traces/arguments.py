@@ -21,7 +21,7 @@ from simcuda.traces.call import DTYPES, Argument, RecordedTensor
 MOST_WAYS = 16
 """Combinations of open values that are all tried; above that, each open value varies alone."""
 
-SCALAR_TYPES = dict(
+TYPES = dict(
     enumerate((torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.half, torch.float))
 ) | {
     7: torch.double,
@@ -30,13 +30,18 @@ SCALAR_TYPES = dict(
     10: torch.complex128,
     11: torch.bool,
     15: torch.bfloat16,
+    23: torch.float8_e5m2,
+    24: torch.float8_e4m3fn,
 }
-"""Types by their number in c10/core/ScalarType.h, as traces write ``dtype``."""
 
-MEMORY_FORMATS = (
-    *(torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d),
-)
-"""By their number in c10/core/MemoryFormat.h."""
+FORMATS = torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d
+
+NUMBERED: dict[str, dict[int, Any]] = {
+    "dtype": TYPES,
+    "memory_format": dict(enumerate(FORMATS)),
+    "layout": {0: torch.strided},
+}
+"""What the numbers of c10/core (ScalarType.h, MemoryFormat.h, Layout.h) mean, as traces write arguments."""
 
 HOST_COPIES = frozenset({"aten::to", "aten::_to_copy", "aten::copy_"})
 """Ops that copy between host and device: on which side their tensors are shows in the copy."""
@@ -126,11 +131,20 @@ def ways_to_call(
         has_scalars: Whether scalars were recorded: an optional one that is missing then held nothing.
 
     Raises:
-        NotReplayableError: No overload takes these arguments, or tensors in a list were not recorded.
+        NotReplayableError: No overload takes these arguments, or some were recorded in part.
     """
-    packet = getattr(torch.ops.aten, op.removeprefix("aten::"), None)
+    packet: Any = getattr(torch.ops.aten, op.removeprefix("aten::"), None)
     # A hacked twin is TorchScript's view of an overload.
-    names = [] if packet is None else [name for name in packet.overloads() if "hacked_twin" not in name]
+    is_op = isinstance(packet, torch._ops.OpOverloadPacket)
+    overloads: list[str] = packet.overloads() if is_op else []
+    names = [name for name in overloads if "hacked_twin" not in name]
+    if any(isinstance(each, RecordedTensor) and not each.dtype for each in arguments):
+        raise NotReplayableError("the type of a tensor was not recorded")
+    for each in _tensors_in(arguments):
+        numbers = (*each.shape, *(each.strides or ()))
+        has_strides = each.strides is None or len(each.strides) == len(each.shape)
+        if not has_strides or not all(isinstance(number, int) and number >= 0 for number in numbers):
+            raise NotReplayableError("a tensor is not strided, or has no shape")
     fitting = [name for name in names if _fits(getattr(packet, name)._schema.arguments, arguments)]
     if not fitting:
         raise NotReplayableError(
@@ -189,11 +203,11 @@ def _parsed(kind: str, text: str) -> Any:
 
 def _named(name: str, value: Any) -> Any:
     """What a number means that stands for a type, a layout or a memory format."""
-    if name == "dtype":
-        return SCALAR_TYPES.get(value)
-    if name == "memory_format":
-        return MEMORY_FORMATS[value]
-    return torch.strided if name == "layout" else value
+    if name not in NUMBERED:
+        return value
+    if value not in NUMBERED[name]:
+        raise NotReplayableError(f"the {name} {value} is not known")
+    return NUMBERED[name][value]
 
 
 def _ways(

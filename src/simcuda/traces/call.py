@@ -106,7 +106,7 @@ class RecordedCall:
 
     Attributes:
         op: Its name without overload, such as ``aten::add``.
-        arguments: In the order of its schema; None where shapes were not recorded.
+        arguments: In the order of its schema; None where shapes or types were not recorded.
         cost: What the runtime did within it.
         start: Microseconds on the trace's clock.
         duration: Microseconds.

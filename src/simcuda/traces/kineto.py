@@ -9,8 +9,9 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,8 @@ class _Gathered:
         self.keys: set[str] = set()
         self.categories: Counter[str] = Counter()
         self.has_memory = self.has_stacks = self.has_lines = False
+        self.without_end = 0
+        self._of_runtime: set[int] = set()
         self._known: dict[Any, Any] = {}
 
     def add(self, event: Mapping[str, Any]) -> None:
@@ -204,11 +207,7 @@ class _Gathered:
         if category == "cpu_op":
             self._add_op(event, arguments)
         elif category in CALLS:
-            call = cuda_call(event)
-            # A driver call that the runtime makes for one of its own calls has the same number.
-            if category == "cuda_runtime" or call.correlation not in self.calls:
-                self.calls[call.correlation] = call
-                self.items[_thread(event)].append((call.start, _CALL, call.correlation, call))
+            self._add_call(event, category)
         elif category == "kernel":
             name = str(event["name"])
             self.kernels[int(arguments["correlation"])].append(self._known.setdefault(name, name))
@@ -222,14 +221,17 @@ class _Gathered:
             start, name = event["ts"], str(event["name"])
             if (place := _place(name)) and (_is_user_code(place[0]) or PROFILER in place[0]):
                 end = start + event["dur"]
-                self.items[_thread(event)].append((start, _PYTHON, -end, (end, place)))
+                if start <= end < inf:
+                    self.items[_thread(event)].append((start, _PYTHON, -end, (end, place)))
+                else:
+                    self.without_end += 1
 
     def _add_op(self, event: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
         name, start, number = str(event["name"]), event["ts"], int(arguments.get("External id", 0))
         given = None
         if name.startswith(ATEN):
             self.keys.update(arguments)
-            if "Input Dims" in arguments:
+            if "Input Dims" in arguments and "Input type" in arguments:
                 given = tuple(_arguments(arguments))
                 given = self._known.setdefault(given, given)
         name = self._known.setdefault(name, name)
@@ -237,8 +239,30 @@ class _Gathered:
         self.has_lines |= bool(stack)
         stack = self._known.setdefault(stack, stack)
         op = _Op(start, start + event.get("dur", 0), name, number, given, stack)
+        if not start <= op.end < inf:
+            self.without_end += 1
+            return
         # The profiler numbers ops as they start: on a coarse clock only that orders them.
         self.items[_thread(event)].append((start, _OP, number, op))
+
+    def _add_call(self, event: Mapping[str, Any], category: str) -> None:
+        call = cuda_call(event)
+        number = call.correlation
+        if not call.start < inf:
+            raise ValueError(f"{call.name} has no time")
+        if call.end < call.start:
+            call = replace(call, end=call.start)
+        if category == "cuda_runtime":
+            if number in self._of_runtime:
+                raise NotATraceError(
+                    f"two calls of CUDA have the number {number}: several traces in one file, or one twice; "
+                    "give one file for each rank"
+                )
+            self._of_runtime.add(number)
+        # A driver call that the runtime makes for one of its own calls has the same number.
+        if category == "cuda_runtime" or number not in self.calls:
+            self.calls[number] = call
+            self.items[_thread(event)].append((call.start, _CALL, number, call))
 
     def _add_memory(self, event: Mapping[str, Any]) -> None:
         arguments = event["args"]
@@ -353,6 +377,9 @@ class _Attribution:
                     self.tops.append(top)
                 continue
             if kind == _CALL:
+                # Of the runtime's call and the driver's within it, the runtime's counts.
+                if self._gathered.calls[what.correlation] is not what:
+                    continue
                 is_capturing = CAPTURE.get(what.name, is_capturing)
                 if is_capturing:
                     self._captured.add(what.correlation)
@@ -460,6 +487,11 @@ class _Attribution:
         early = sum(number < first for kind in (gathered.kernels, gathered.copies) for number in kind)
         if early:
             yield f"{early} kernels and copies were launched before the recording began"
+        if gathered.without_end:
+            yield f"{gathered.without_end} events of the host end before they begin, and are left out"
+        waits = [call.name for call in gathered.calls.values() if "Synchronize" in call.name]
+        if others := [name for name in waits if name not in WAITS]:
+            yield f"{len(others)} calls of {', '.join(sorted(set(others)))} are not counted as waits"
         if self._captured:
             yield f"{len(self._captured)} calls were recorded into a CUDA graph"
         lost = [

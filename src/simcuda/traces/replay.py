@@ -112,7 +112,14 @@ def _function(op: str, overload: str, schema: Sequence[Any]) -> Callable[..., An
     name = op.removeprefix("aten::")
     names = [argument.name for argument in schema if not argument.kwarg_only]
     if name == "to" and "device" in [argument.name for argument in schema]:
-        return lambda tensor, *args, **how: _moved(tensor, dict(zip(names[1:], args, strict=False)) | how)
+        kept = {"device", "dtype", "non_blocking", "copy", "memory_format"}
+        return lambda tensor, *args, **how: tensor.to(
+            **{
+                each: value
+                for each, value in (dict(zip(names[1:], args, strict=False)) | how).items()
+                if each in kept and value is not None
+            }
+        )
     of_python: dict[str, Callable[..., Any]] = {
         "dropout": torch.dropout,
         "one_hot": torch.nn.functional.one_hot,
@@ -121,11 +128,6 @@ def _function(op: str, overload: str, schema: Sequence[Any]) -> Callable[..., An
         "record_stream": lambda tensor, _: tensor.record_stream(torch.cuda.current_stream()),
     }
     return of_python.get(name) or getattr(getattr(torch.ops.aten, name), overload)
-
-
-def _moved(tensor: torch.Tensor, how: dict[str, Any]) -> torch.Tensor:
-    kept = ("device", "dtype", "non_blocking", "copy", "memory_format")
-    return tensor.to(**{name: how[name] for name in kept if how.get(name) is not None})
 
 
 def _converted(value: Any, make: Callable[[TensorToMake], Any], on_host: bool) -> Any:

@@ -172,10 +172,15 @@ def test_an_older_pytorch_is_named_with_its_sources() -> None:
     ("name", "arguments", "why"),
     [
         ("cat", (None, "0"), "the tensors of a list were not recorded"),
-        ("add", None, "shapes were not recorded"),
+        ("add", None, "shapes or types were not recorded"),
         ("no_such_op", (tensor(2),), "no overload in torch"),
         ("relu", (RecordedTensor((1 << 40,), "float", (1,)),), "take more than 4 GiB"),
         ("relu", (RecordedTensor((2,), "c10::New", (1,)),), "c10::New"),
+        ("relu", (RecordedTensor((2,), "", (1,)),), "the type of a tensor was not recorded"),
+        ("relu", (RecordedTensor((2, 3), "float", ()),), "not strided"),
+        ("relu", (RecordedTensor((-2,), "float", (1,)),), "not strided"),
+        ("zeros", ("[2]", "99", None, None, None), "the dtype 99 is not known"),
+        ("__class__", (tensor(2),), "no overload in torch"),
     ],
 )
 def test_what_cannot_be_replayed_is_listed_with_its_reason(name: str, arguments: Any, why: str) -> None:

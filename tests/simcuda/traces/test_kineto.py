@@ -147,8 +147,28 @@ def test_calls_of_the_driver_count_once(tmp_path: Path) -> None:
     driver = [
         runtime("cuLaunchKernel", ts, number, category="cuda_driver") for ts, number in ((121, 20), (130, 21))
     ]
-    (call,) = traced(tmp_path, op("aten::mm", 100, 200, 1), *launch(120, 20), *driver, kernel(140, 21)).calls
-    assert 2 == len(call.cost.kernels)
+    both = *launch(120, 20), *driver, kernel(140, 21)
+    for order in (both, both[::-1]):
+        (call,) = traced(tmp_path, op("aten::mm", 100, 200, 1), *order).calls
+        assert 2 == len(call.cost.kernels)
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        ([op("aten::x", 200, 100, 1)], "1 events of the host end before they begin"),
+        (
+            [runtime("cuCtxSynchronize", 120, 20, category="cuda_driver")],
+            "1 calls of cuCtxSynchronize are not",
+        ),
+        ([runtime("cudaLaunchKernel", 120, 20) | {"dur": -5.0}, kernel(123, 20)], ""),
+    ],
+)
+def test_what_a_profiler_seldom_writes_is_told(tmp_path: Path, events: list[Event], told: str) -> None:
+    """An op without an end and a wait of another kind are named; how long a launch took does not matter."""
+    found = traced(tmp_path, op("aten::y", 110, 190, 3), *events)
+    assert [bool(told)] == [told in line for line in found.left_out] or not told
+    assert ["aten::y"] == [call.op for call in found.calls]
 
 
 def test_names_of_2021(tmp_path: Path) -> None:
@@ -259,6 +279,8 @@ def test_the_device_and_its_cuda(tmp_path: Path) -> None:
         ([runtime("cudaLaunchKernel", 1, 1) | {"args": {"correlation": "x"}}], "none of a profiler"),
         ([operation("aten::x", 1, 1) | {"ts": "1", "dur": "2"}, *launch(3, 3)], "none of a profiler"),
         ([], "no operation of PyTorch among 0 events"),
+        ([operation("aten::x", 1, 1), *launch(3, 3), *launch(3, 3)], "two calls of CUDA have the number 3"),
+        ([operation("aten::x", 1, 1), launch(3, 3)[0] | {"ts": float("nan")}], "has no time"),
     ],
 )
 def test_what_pytorch_on_cuda_did_not_write(tmp_path: Path, events: list[Event], reason: str) -> None:

@@ -53,12 +53,6 @@ def _pad(call: OperationCall) -> OpCost:
     return OpCost(filled) + copied_within(place, source)
 
 
-def _repeat(call: OperationCall) -> OpCost:
-    tensor, result = call.args[0], call.outputs[0]
-    # Once is a copy of bytes, if it lies dense.
-    return copied_within(result, tensor) if tensor.numel() == result.numel() else one_kernel(call)
-
-
 def _fill_from_tensor(call: OperationCall) -> OpCost:
     tensor, value = call.inputs[:2]
     # A single element of the same type needs no kernel.
@@ -139,7 +133,12 @@ TOPIC = (
     CostRule(
         id="repeat",
         ops=("aten.repeat",),
-        counts=_repeat,
+        # Once is a copy of bytes, if it lies dense.
+        counts=lambda call: (
+            copied_within(call.outputs[0], call.args[0])
+            if call.args[0].numel() == call.outputs[0].numel()
+            else one_kernel(call)
+        ),
         source="ATen/native/TensorShape.cpp: one copy from a broadcast view",
         example="x.repeat(2)",
     ),

@@ -67,11 +67,6 @@ def _loss_backward(call: OperationCall) -> OpCost:
     return OpCost(kernels_over(call.outputs[0]) * (1 + follows))
 
 
-def _fill_first(call: OperationCall) -> OpCost:
-    dense = contiguous(call.args[0]) if "_pad" in call.op else FREE
-    return dense + OpCost(2 if call.outputs[0].numel() else 0)
-
-
 def _roll(call: OperationCall) -> OpCost:
     """A kernel for each dimension; what is rolled along one is kept until all are done."""
     tensor, result = call.args[0], call.outputs[0]
@@ -117,11 +112,6 @@ def _loss(call: OperationCall) -> OpCost:
 def number_on_device(number: complex) -> OpCost:
     """A number that C++ makes a tensor of on the device, unseen: a fill, and the bytes of its widest type."""
     return OpCost(1, temporaries=(_NUMBERS[type(number)].itemsize,))
-
-
-def _power_of_number(call: OperationCall) -> OpCost:
-    base = call.args[0]
-    return one_kernel(call) + (FREE if base == 1 else number_on_device(base))
 
 
 def _converted(tensor: torch.Tensor, dtype: torch.dtype) -> OpCost:
@@ -204,7 +194,9 @@ TOPIC = (
     CostRule(
         id="power-of-number",
         ops=("aten.pow.Scalar", "aten.pow.Scalar_out"),
-        counts=_power_of_number,
+        counts=lambda call: (
+            one_kernel(call) + (FREE if call.args[0] == 1 else number_on_device(call.args[0]))
+        ),
         source="ATen/native/Pow.cpp: wrapped_scalar_tensor on the device, then one kernel; a fill for 1",
         example="2 ** x",
     ),
@@ -260,7 +252,10 @@ TOPIC = (
     CostRule(
         id="fill-then-kernel",
         ops=tuple(f"aten.{name}" for name in FILLED_FIRST),
-        counts=_fill_first,
+        counts=lambda call: (
+            OpCost(2 if call.outputs[0].numel() else 0)
+            + (contiguous(call.args[0]) if "_pad" in call.op else FREE)
+        ),
         source="ATen/native: a fill, then one kernel on a part; the gradients of padding are contiguous",
         example="torch.eye(3, device='cuda')",
     ),

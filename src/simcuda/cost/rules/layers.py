@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch._prims_common import suggest_memory_format
 
@@ -66,12 +68,6 @@ def _resize(call: OperationCall) -> OpCost:
     return contiguous(tensor) + one_kernel(call) + _into(result)
 
 
-def _columns(call: OperationCall) -> OpCost:
-    """One kernel an image."""
-    tensor = call.args[0]
-    return contiguous(tensor) + OpCost(tensor.shape[0] if tensor.dim() == 4 else 1)
-
-
 def _max_pool_backward(call: OperationCall) -> OpCost:
     tensors = [call.argument(name) for name in ("grad_output", "self", "indices")]
     layout = suggest_memory_format(tensors[1])
@@ -123,7 +119,7 @@ TOPIC = (
     CostRule(
         id="columns",
         ops=("aten.im2col",),
-        counts=_columns,
+        counts=lambda call: contiguous(call.args[0]) + OpCost(math.prod(call.args[0].shape[:-3])),
         source="ATen/native/cuda/Im2Col.cu: input.contiguous(), then one kernel an image",
         example="torch.nn.functional.unfold(x.view(2, 1, 2, 2), 2)",
     ),
