@@ -14,7 +14,7 @@ NAMES = """
     gemma2 gemma3_text phi phi3 mpt stablelm starcoder2 olmo olmo2 olmoe cohere granite granitemoe
     deepseek_v2 deepseek_v3 mamba mamba2 rwkv codegen biogpt xglm persimmon nemotron glm glm4 gpt_oss
     llama4_text smollm3 ernie4_5 hunyuan_v1_dense lfm2 minimax arcee exaone4 helium bert roberta electra
-    bart marian xlnet falcon_mamba zamba phimoe diffllama apertus seed_oss
+    bart marian falcon_mamba phimoe diffllama apertus seed_oss
 """.split()
 # Every width, depth and number that a configuration may have, under all its names.
 SMALL = {
