@@ -12,7 +12,7 @@ from tests.measure.conftest import workload
 from finding_tickets.measure import results
 from finding_tickets.measure.meter import SimulatedMeter
 from finding_tickets.measure.run import run
-from finding_tickets.measure.state import unpatched
+from finding_tickets.measure.state import changed, state, unpatched
 from finding_tickets.measure.tasks import CannotMeasureError
 from simcuda.cost.rules import without_rule
 from simcuda.ledger import Ledger
@@ -44,6 +44,21 @@ def test_a_replaced_function_is_named_and_put_back(owner: Any, name: str) -> Non
     with pytest.raises(CannotMeasureError, match=f"^replaces {prefix}.{name}, which"), unpatched():
         setattr(owner, name, answer)
     assert (before, own) == (getattr(owner, name), name in vars(owner))
+
+
+def test_a_method_that_a_library_adds_to_a_class_of_torch_stays() -> None:
+    """It hides nothing, so that no other variant uses it; a property would hide what objects have."""
+    name, before = "added_by_a_library", state()
+    try:
+        with unpatched():
+            setattr(torch.nn.Module, name, answer)
+        assert answer is getattr(torch.nn.Module, name)
+        assert [] == changed(before, state())
+    finally:
+        delattr(torch.nn.Module, name)
+    with pytest.raises(CannotMeasureError, match=name), unpatched():
+        setattr(torch.nn.Module, name, property(answer))
+    assert not hasattr(torch.nn.Module, name)
 
 
 def test_a_replaced_constant_is_named_and_put_back() -> None:

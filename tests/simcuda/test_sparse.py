@@ -10,7 +10,7 @@ import torch
 
 from simcuda import SimulatedCuda
 
-pytestmark = pytest.mark.filterwarnings("ignore:Sparse")
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse", "ignore:The PyTorch API of nested")
 _torch: Any = torch  # whose annotations know one way to make sparse tensors of several
 
 MAKE: dict[str, Callable[[], torch.Tensor]] = {
@@ -25,6 +25,7 @@ MAKE: dict[str, Callable[[], torch.Tensor]] = {
     "dense by rows": lambda: torch.eye(2, device="cuda").to_sparse_csr(),
     "sum": lambda: torch.eye(2, device="cuda").to_sparse() + torch.eye(2, device="cuda").to_sparse(),
     "copy": lambda: torch.eye(2).to_sparse().cuda(),
+    "transposed": lambda: torch.eye(2).to_sparse().cuda().t(),
     "in place": lambda: torch.eye(2).to_sparse().cuda().add_(torch.eye(2).to_sparse().cuda()),
 }
 
@@ -87,3 +88,29 @@ def test_a_sparse_gradient_lies_on_the_device(gpu: SimulatedCuda) -> None:
     assert (torch.sparse_coo, torch.device("cuda", 0)) == (gradient.layout, gradient.device)
     # Two rows of 4 floats are held a few times over; a dense gradient would have 100.
     assert cost.peak_bytes < 100 * 4 * 4
+
+
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+def test_a_nested_tensor_lies_where_its_parts_lie(gpu: SimulatedCuda, layout: torch.layout) -> None:
+    """Made there or copied there; layers run on it, forward and backward."""
+    parts = [torch.ones(2, 3), torch.ones(4, 3)]
+    layer = torch.nn.Linear(3, 2, device="cuda")
+    made = torch.nested.nested_tensor(parts, device="cuda", layout=layout)
+    moved = torch.nested.nested_tensor(parts, layout=layout).cuda()
+    for nested in (made, moved):
+        assert ("cuda:0", True) == (str(nested.device), nested.is_cuda)
+        padded = layer(nested).to_padded_tensor(0.0)
+        assert ("cuda:0", (2, 4, 2)) == (str(padded.device), padded.shape)
+        padded.sum().backward()
+    # Twice the gradient of a sum over 6 rows.
+    assert layer.bias.grad is not None
+    assert [12.0, 12.0] == layer.bias.grad.tolist()
+    assert gpu.live_bytes() > 0
+
+
+def test_a_nested_tensor_is_copied_as_one_buffer(gpu: SimulatedCuda) -> None:
+    """Its 18 values of 4 bytes; sizes stay on the host, also on a GPU."""
+    nested = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)])
+    with gpu.measure() as cost:
+        nested.cuda()
+    assert (1, 72, 1, ()) == (cost.h2d, cost.h2d_bytes, cost.syncs, cost.unknown)

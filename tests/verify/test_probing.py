@@ -68,6 +68,20 @@ def hangs(n):
     while True:
         pass
 """,
+    "wraps.py": """\
+import torch
+
+from pkg.mod import norms
+
+original = torch.select
+torch.select = lambda *args: original(*args)
+norms(2)
+""",
+    "cheats.py": """\
+import simcuda.ledger
+
+simcuda.ledger.Ledger.count = lambda *_: None
+""",
     "train.py": """\
 import sys
 
@@ -515,3 +529,10 @@ def test_what_a_program_leaves_behind_is_what_can_still_be_reached(isolation: Is
     (root / "cycle.py").write_text(CYCLE)
     # 10 elements of 4 bytes.
     assert "40" == str(probed(isolation, "cycle.py").metrics["retained_bytes"])
+
+
+def test_a_program_whose_library_replaces_functions_of_torch_is_counted(isolation: Isolation) -> None:
+    """It is the only one that they are for; what counts is nobody's to replace."""
+    # One read for each of two tensors.
+    assert (2,) == probed(isolation, "wraps.py").metrics["syncs"].values
+    assert "replaces simcuda.ledger.Ledger.count" in str(run(isolation, "cheats.py"))

@@ -115,7 +115,7 @@ def state() -> dict[str, int]:
                 if isinstance(owner, type) and not _is_plain_method(owner, name):
                     names.append(name)
         if isinstance(owner, type):
-            found[prefix] = hash(frozenset(names))
+            found[prefix] = hash(frozenset(name for name in names if not _only_adds(owner, name)))
     return found
 
 
@@ -189,6 +189,16 @@ def _is_code(value: Any) -> bool:
     return callable(value) or type(value) in WRAPPERS
 
 
+def _only_adds(owner: type, name: str) -> bool:
+    """Whether a name of a class of torch is a method that hides nothing, as libraries add for their own use.
+
+    transformers adds ``torch.nn.Module.smart_apply``, for example.
+    """
+    inherited = any(name in vars(base) for base in owner.__mro__[1:])
+    is_method = type(vars(owner)[name]) is FunctionType
+    return owner in CLASSES and is_method and not inherited and not name.startswith("__")
+
+
 def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
     """Put back what was replaced in a module or a class, and give the full names."""
     now = vars(owner)
@@ -201,6 +211,8 @@ def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
             continue
         # Code and constants are held to what they were; other values change as a program runs.
         if not (_is_code(old) or _is_code(new) or name.isupper()) or _unwrapped(new) is _unwrapped(old):
+            continue
+        if name not in before and _only_adds(owner, name):
             continue
         if name in before:
             setattr(owner, name, old)

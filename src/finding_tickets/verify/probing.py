@@ -17,11 +17,11 @@ from pydantic import TypeAdapter, ValidationError
 from finding_tickets.claims.laws import Range, range_text
 from finding_tickets.errors import UsageError
 from finding_tickets.measure.processes.isolation import PRELOADED, Isolation, Task
+from finding_tickets.measure.processes.server import PROBE
 from finding_tickets.measure.tasks import At
 from finding_tickets.model.verification import OperationCost
 from finding_tickets.model.vocabulary import MOST_POINTS
 
-PROBE_FUNCTION = "finding_tickets.measure.probe:probe_payload"
 PRELOAD = (*PRELOADED, "finding_tickets.measure.probe")
 TARGET_FORMS = "a target is script.py, package.module, package.module:function or tests/test_x.py::test_y"
 TargetKind = Literal["function", "script", "module", "test", "trace"]
@@ -181,7 +181,7 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
         "operations": request.operations,
     }
     task = Task(
-        target=PROBE_FUNCTION,
+        target=PROBE,
         payload=payload,
         root=request.root,
         timeout=request.timeout,

@@ -180,8 +180,9 @@ class Charges:
 
     def _cost(self, traits: OperationTraits, call: OperationCall) -> OpCost:
         ledger = self._machine.ledger
-        if self._machine.has_sparse and call.outputs and any(map(is_sparse, (*call.inputs, *call.outputs))):
-            # Rules describe dense tensors; whether CUDA's operations on sparse ones wait is unknown.
+        has_sparse = self._machine.has_sparse and any(map(is_sparse, (*call.inputs, *call.outputs)))
+        if call.outputs and (has_sparse or any(t.is_nested for t in (*call.inputs[:1], call.outputs[0]))):
+            # Rules describe dense tensors; whether CUDA's operations on others wait is unknown.
             ledger.doubt(traits.op)
             return _elementwise(call.outputs)
         for rule in traits.rules:

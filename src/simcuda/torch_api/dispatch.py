@@ -23,7 +23,7 @@ from simcuda.cost.traits import OperationTraits, traits_of
 from simcuda.cost.widening import Widening, WideOperation
 from simcuda.device.dispatch_key import watched
 from simcuda.device.machine import Machine
-from simcuda.device.storages import HOST
+from simcuda.device.storages import HOST, is_sparse
 from simcuda.torch_api.gradients import is_in_backward, joins_gradients
 from simcuda.torch_api.operand_devices import common_device
 from simcuda.torch_api.shapes_only import execute, is_on
@@ -70,11 +70,15 @@ class Dispatcher:
             traits = self._traits[id(func)] = traits_of(func)
         if not traits.is_special:
             return self._run(traits, func, args, kwargs)
-        if traits.composite is not None:
+        if traits.composite is not None and not (args and getattr(args[0], "is_nested", False)):
             with watched():
                 return func._op_dk(traits.composite, *args, **kwargs)
         if traits.is_view:
-            return func._op(*args, **kwargs)
+            result = func._op(*args, **kwargs)
+            # A sparse tensor that is transposed has parts of its own.
+            if self._machine.has_sparse and isinstance(result, torch.Tensor) and is_sparse(result):
+                return self._run(traits, func, args, kwargs)
+            return result
         if traits.widening is not None:
             return self._run(traits, self._widened(traits.widening, func, args), args, kwargs)
         if traits.is_foreign:

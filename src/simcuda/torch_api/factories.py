@@ -71,6 +71,8 @@ class Factories:
             patches.redirect(original, own)
         patches.set(torch.Tensor, new_tensor=as_method(self.new_tensor))
         patches.set(torch, **{name: partial(self._sparse, genuine(getattr(torch, name))) for name in SPARSE})
+        nested: Any = vars(torch._C)["_nested"]
+        patches.set(nested, nested_tensor=partial(self._sparse, genuine(nested.nested_tensor)))
         patches.set(torch._C._nn, _parse_to=self.parse_to)
         if C_KNOWS_NUMBERS and not self._sleeps:
             return

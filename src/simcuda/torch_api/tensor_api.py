@@ -62,6 +62,16 @@ class CrossDeviceCopy(torch.autograd.Function):
 _copy_with_gradient: Any = CrossDeviceCopy.apply
 
 
+class InPlaceOf(partial[Any]):
+    """A function that is given the one it replaces, first, and has its hash, which is the operation's own.
+
+    PyTorch keeps operations in tables, as for jagged tensors, which are filled before or after.
+    """
+
+    def __hash__(self) -> int:
+        return hash(self.args[0])
+
+
 @dataclass(frozen=True)
 class TensorApi:
     """Replaces attributes of ``torch.Tensor``."""
@@ -97,16 +107,32 @@ class TensorApi:
         # Called from Python, these name the device that is meant.
         to, copy, aten = torch.ops.aten.to, torch.ops.aten._to_copy, torch.ops.aten
         for operation in (to, to.device, to.dtype_layout, to.prim_Device):
-            patches.set(operation, _op=self._to)
+            patches.set(operation, _op=InPlaceOf(self._to, operation._op))
         for operation in (copy, copy.default):
-            patches.set(operation, _op=partial(self._copy, operation._op))
-        patches.set(aten.cpu, _op=lambda tensor: self.to(tensor, CPU))
+            patches.set(operation, _op=InPlaceOf(self._copy, operation._op))
+        patches.set(aten.cpu, _op=InPlaceOf(lambda _, tensor: self.to(tensor, CPU), aten.cpu._op))
         patches.set(torch._tensor_str, _str=self.text)
         # These need a tensor that Python has not seen yet: nothing may look at them.
         for name in ("_make_subclass", "as_subclass"):
             function: Any = unwatched(genuine(getattr(torch.Tensor, name)))
             is_static = isinstance(vars(_Base)[name], staticmethod)
             patches.set(torch.Tensor, **{name: staticmethod(function) if is_static else function})
+        make: Any = unwatched(genuine(torch.Tensor._make_wrapper_subclass))
+        patches.set(torch.Tensor, _make_wrapper_subclass=staticmethod(partial(self._wrap, make)))
+
+    def _wrap(self, make: Callable[..., Tensor], /, *args: Any, **kwargs: Any) -> Tensor:
+        """``torch.Tensor._make_wrapper_subclass``: a tensor without data, such as a jagged one."""
+        asked = [each for each in (*args, *kwargs.values()) if isinstance(each, torch.device | str)]
+        device = torch.device(asked[0]) if asked else CPU
+        if device.type != "cuda":
+            return make(*args, **kwargs)
+        # C++ would ask a device of the tensor's own for streams: the storage tells it, as of all others.
+        made = make(
+            *(CPU if each is asked[0] else each for each in args),
+            **{name: CPU if each is asked[0] else each for name, each in kwargs.items()},
+        )
+        self.machine.storages.add(made.untyped_storage(), self.machine.index(device), 0)
+        return made
 
     def index_of(self, tensor: Tensor) -> int:
         """Index of a tensor's device, or ``HOST``."""
@@ -149,6 +175,11 @@ class TensorApi:
         if isinstance(tensor, UninitializedParameter | UninitializedBuffer):
             with torch._C.DisableTorchFunctionSubclass():
                 return self.dispatcher.copy(tensor.detach(), device, **how)
+        if tensor.is_nested and tensor.layout is torch.strided and self.index_of(tensor) != device:
+            # Its memory is one buffer; sizes and strides stay on the host.
+            form = (tensor._nested_tensor_size(), tensor._nested_tensor_strides())
+            buffer = self.move(tensor.values(), device, how)
+            return torch._nested_view_from_buffer(buffer, *form, tensor._nested_tensor_storage_offsets())
         if self.index_of(tensor) == device:
             return _to(tensor, how.pop("dtype", tensor.dtype), copy=copy, **how)  # type: ignore[no-any-return]
         if tensor.requires_grad and torch.is_grad_enabled():
@@ -229,7 +260,7 @@ class TensorApi:
         with watched():
             return original(tensor)
 
-    def _to(self, tensor: Tensor, *how: Any, **named: Any) -> Tensor:
+    def _to(self, _: Callable[..., Tensor], tensor: Tensor, *how: Any, **named: Any) -> Tensor:
         # Of dense tensors, as they are all.
         return self.to(
             tensor, *how, **{name: named[name] for name in named.keys() - {"layout", "pin_memory"}}

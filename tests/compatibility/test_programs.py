@@ -1,0 +1,73 @@
+"""The programs, the page that they made, and the workflow that runs them every week belong together."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+import yaml
+from tests.compatibility.__main__ import ARCHITECTURES, PROGRAMS, ROOT, architectures, programs
+
+PAGE = (ROOT / "docs/compatibility.md").read_text(encoding="utf-8")
+FOLDER = PROGRAMS.parent
+
+
+@pytest.mark.parametrize("file", sorted(PROGRAMS.glob("*.py")), ids=lambda file: file.stem)
+def test_a_file_of_programs_has_some_and_each_says_what_it_uses(file: Any) -> None:
+    """It parses, and what is no program has a name of its own, with an underscore."""
+    public = [
+        node
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+    ]
+    assert public
+    assert all(ast.get_docstring(node) for node in public)
+    # What a program is given by ``tickets probe`` is nothing, but for the place of an architecture.
+    assert all(not node.args.args for node in public) or file == ARCHITECTURES
+
+
+def test_the_page_has_every_program_under_its_library() -> None:
+    """In the order of the command, each with its feature."""
+    listed: list[tuple[str, str, str]] = []
+    for section in PAGE.split("\n## ")[1:]:
+        rows = re.findall(r"^\| (.+) \| `(\w+)` \|", section, re.MULTILINE)
+        listed += [(section.split()[0], function, feature) for feature, function in rows]
+    assert [(each.library, each.function, each.feature) for each in programs()] == listed
+
+
+def test_the_page_has_every_architecture() -> None:
+    """Each once, in the order of their file."""
+    rows = PAGE.split("## Architectures")[1]
+    assert architectures() == re.findall(r"^\| (\w+) \|", rows, re.MULTILINE)[1:]
+
+
+def test_there_are_as_many_as_promised() -> None:
+    """40 programs on 12 libraries, of which 36 run; 40 architectures."""
+    counts = Counter(each.library for each in programs())
+    assert counts.total() >= 40
+    assert len(counts) >= 12
+    assert sum(not each.refused for each in programs()) >= 36
+    assert len(architectures()) >= 40
+
+
+def test_each_library_is_pinned() -> None:
+    """The workflow installs what the page is about."""
+    pins = (FOLDER / "requirements.txt").read_text(encoding="utf-8")
+    pinned = {name.replace("-", "_") for name in re.findall(r"^([a-z0-9-]+)==\d", pins, re.MULTILINE)}
+    assert {each.library for each in programs()} - {"torch"} <= pinned
+
+
+def test_the_workflow_runs_the_command_with_no_right_but_to_read() -> None:
+    """Libraries with one torch, features of torch with each of a list; on demand and every week."""
+    workflow = yaml.safe_load((ROOT / ".github/workflows/compatibility.yml").read_text(encoding="utf-8"))
+    # YAML reads the key ``on`` as a truth.
+    assert {"schedule", "workflow_dispatch"} == workflow[True].keys()
+    assert {"contents": "read"} == workflow["permissions"]
+    runs = {name: job["steps"][-1]["run"].split(" >>")[0] for name, job in workflow["jobs"].items()}
+    command = "python -m tests.compatibility"
+    assert {"libraries": command, "torch": f"{command} torch"} == runs
+    versions = workflow["jobs"]["torch"]["strategy"]["matrix"]["torch"]
+    assert ["2.8", "2.9", "2.10", "2.11", "2.12", "2.13"] == [each.rpartition(".")[0] for each in versions]
