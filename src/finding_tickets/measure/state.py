@@ -112,8 +112,7 @@ def state() -> dict[str, int]:
         for name, value in list(vars(owner).items()):
             if (_is_code(value) or name.isupper()) and name not in FOLLOWS_TORCH:
                 found[f"{prefix}.{name}"] = hash(_content(value, ()))
-                if isinstance(owner, type) and not _is_plain_method(owner, name):
-                    names.append(name)
+                names.append(name)
         if isinstance(owner, type):
             found[prefix] = hash(frozenset(name for name in names if not _only_adds(owner, name)))
     return found
@@ -207,8 +206,6 @@ def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
     # Hardly any name changes, and there are many: the rest is asked of those alone.
     for name in sorted({name for name in names if before.get(name) is not now.get(name)} - FOLLOWS_TORCH):
         old, new = before.get(name), now.get(name)
-        if name not in before and _is_plain_method(owner, name):
-            continue
         # Code and constants are held to what they were; other values change as a program runs.
         if not (_is_code(old) or _is_code(new) or name.isupper()) or _unwrapped(new) is _unwrapped(old):
             continue
@@ -219,16 +216,6 @@ def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
         else:
             delattr(owner, name)
         yield f"{_full_name(owner)}.{name}"
-
-
-def _is_plain_method(owner: type, name: str) -> bool:
-    """Whether it is a function that hides nothing: Python asks no class for it, and attributes come first.
-
-    Libraries add such methods to ``torch.nn.Module``.
-    """
-    is_special = name.startswith("__") and name.endswith("__")
-    is_inherited = any(name in vars(base) for base in owner.__mro__[1:])
-    return type(vars(owner)[name]) is FunctionType and not is_special and not is_inherited
 
 
 def _unwrapped(value: Any) -> Any:

@@ -71,6 +71,7 @@ UNWRITABLE = 74
 # The module that tells what the code that measures holds, if it is loaded.
 GUARD = "finding_tickets.measure.state"
 PROBE = "finding_tickets.measure.probe:probe_payload"
+PROGRAMS = (PROBE, "finding_tickets.measure.probe:run_payload")
 CHUNK = 1 << 16
 MOST_IN_SANDBOX = 4096
 POLL_SECONDS = 0.005
@@ -274,8 +275,8 @@ class ForkServer:
             replaced = self._guard.changed(self._state, json.loads(file.read_bytes()) if is_bounded else None)
         except (OSError, ValueError, AttributeError):
             return "leaves no word of what it replaced"
-        if order["target"] == PROBE:
-            # It is one program alone: what its libraries replace of torch, it would also find on a GPU.
+        if order["target"] in PROGRAMS:
+            # Each is alone in its process: what its libraries replace of torch, it would also find on a GPU.
             replaced = [name for name in replaced if name.partition(".")[0] in self._guard.OURS]
         return self._guard.replaces(replaced) if replaced else ""
 
