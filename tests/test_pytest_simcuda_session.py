@@ -174,6 +174,31 @@ def test_what_is_refused_is_named_with_its_reason(pytester: pytest.Pytester) -> 
     assert reasons["test_refused.py::test_loads"].startswith("Cannot re-initialize CUDA in forked subprocess")
 
 
+SPAWNING = """
+import multiprocessing
+import torch
+
+def read():
+    for _ in range(3):
+        torch.ones(2, device="cuda").sum().item()
+
+def test_spawns():
+    process = multiprocessing.get_context("spawn").Process(target=read)
+    process.start()
+    process.join()
+    assert 0 == process.exitcode
+"""
+
+
+def test_what_a_spawned_process_waits_for_is_in_the_table(pytester: pytest.Pytester) -> None:
+    """By its lines, which name it: three reads."""
+    pytester.makepyfile(test_spawning=SPAWNING)
+    result = pytester.runpytest("--simcuda")
+    result.assert_outcomes(passed=1)
+    (row,) = [line.split() for line in table(result) if "test_spawning.py:" in line]
+    assert ["3", "3", "test_spawning.py:6", "in", "read", "[SpawnProcess-1]"] == row[:6]
+
+
 def test_the_tests_own_devices_are_those_of_the_session(pytester: pytest.Pytester) -> None:
     """The fixture, a block of its own and the assertions count on the session's devices."""
     pytester.makepyfile("""

@@ -108,6 +108,7 @@ class Session:
         cost, self._cost = self._cost, None
         if cost is None:
             return Measurement()
+        self.gpu._children.collect()
         self.gpu._machine.ledger.close(cost)
         return cost
 
@@ -128,6 +129,9 @@ class Session:
     def _place(self, site: Site) -> Line:
         """The line of the repository; of an installed package, the one that led there, if it was only one."""
         callers = self._callers.get((site.file, site.line, site.function), set())
+        if not callers and self._is_own(site.file):
+            # A process that the test has started told of it.
+            callers = {(site.file, site.line, site.function)}
         if len(callers) != 1:
             return INSTALLED
         ((file, line, function),) = callers
