@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -168,7 +169,7 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
     left = [row for row in rows if row not in shown]
     if left:
         light = sum(row.is_light for row in left)
-        words = [f"{counted(len(left) - light, 'more line')}"] if len(left) > light else []
+        words = [f"{counted(len(left) - light, 'more line')}{_sums(left)}"] if len(left) > light else []
         words += [f"{counted(light, 'line')} that only allocate{'s' if light == 1 else ''}"] if light else []
         yield style(f"{INDENT}and {' and '.join(words)}: -v", "dim")
     # What is 0 in all runs is left out; exceptions are told as doubts.
@@ -181,6 +182,17 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
         yield from (INDENT + line for section in sections for line in section_lines(section, style))
     elif text := ", ".join(f"{name} {totals[name]}" for name in TOTALS if name in totals):
         yield from wrap(f"in all: {text}", width, initial_indent=INDENT, subsequent_indent=INDENT * 2)
+
+
+def _sums(rows: Sequence[ProbedRow]) -> str:
+    """What rows that are not shown wait and copy together: `` (syncs 3, d2d 7)``; empty for several runs."""
+    sums: Counter[str] = Counter()
+    for site in (site for row in rows if not row.is_light for site in row.sites):
+        if len(site.cost.values) > 1:
+            return ""
+        sums["syncs" if site.what in SYNCS else site.what] += site.cost.values[0]
+    shown = [f"{name} {sums[name]}" for name in (*TOTALS[:-2], "d2d") if sums[name]]
+    return f" ({', '.join(shown)})" if shown else ""
 
 
 def _row_lines(rows: Sequence[ProbedRow], style: Styler, width: int, *, verbose: bool) -> Iterator[str]:
