@@ -78,16 +78,20 @@ class Children:
             self._running.remove(child)
             try:
                 self._add(name, json.loads(reader.recv_bytes()))
-            except EOFError:
+            except (EOFError, ValueError, TypeError, LookupError):
+                # Nothing that a child tells makes counts fewer: code of the user runs in it.
                 self._killed.append(name)
             reader.close()
 
     def _add(self, name: str, told: dict[str, Any]) -> None:
+        counts = {what: int(told["counts"][what]) for what in COUNTED}
         sites = {
-            (file, line, f"{function} [{name}]", what): count
+            (str(file), int(line), f"{function} [{name}]", str(what)): int(count)
             for file, line, function, what, count in told["sites"]
         }
-        self.ledger.add(told["counts"], sites)
+        if min(*counts.values(), *sites.values(), *(int(told[metric]) for metric in MEMORY)) < 0:
+            raise ValueError(f"{name} has counted less than nothing")
+        self.ledger.add(counts, sites)
         for operation in told["unknown"]:
             self.ledger.doubt(operation)
         for operation in told["approximate"]:

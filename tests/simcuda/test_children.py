@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import multiprocessing
 import os
 import signal
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,8 @@ import torch
 import torch.multiprocessing
 
 import simcuda
+from simcuda.children import MEMORY
+from simcuda.ledger import COUNTED
 
 SPAWNING = multiprocessing.get_context("spawn")
 
@@ -68,6 +73,23 @@ def test_a_child_of_a_child_is_counted() -> None:
     with simcuda.device() as gpu, gpu.measure() as cost:
         spawn(read_in_a_child)
     assert 3 == cost.syncs
+
+
+def lie() -> None:
+    """Tell the parent of counts below 0, and end before anything else is told."""
+    lies = {"counts": dict.fromkeys(COUNTED, -9), "sites": [], "unknown": [], "approximate": []}
+    for each in gc.get_objects():
+        if isinstance(each, Connection) and each.writable:
+            each.send_bytes(json.dumps(lies | dict.fromkeys(MEMORY, 0)).encode())
+    os._exit(0)
+
+
+def test_what_a_child_tells_makes_no_count_smaller() -> None:
+    """Its code may write to the pipe itself; then nobody knows what it has counted."""
+    with simcuda.device() as gpu, gpu.measure() as cost:
+        read(0, 2)
+        assert 0 == spawn(lie).exitcode
+    assert (2, (2, None)) == (cost.syncs, cost.ranges["syncs"])
 
 
 def test_a_child_that_was_killed_is_named() -> None:
