@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -24,6 +24,7 @@ from finding_tickets.measure.tasks import METERS, SIMULATED_DEVICE, VISIBLE_DEVI
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda import real
 from simcuda.ledger import ChangedCountsError, noting_operations, operations_of
+from simcuda.torch_api.compiling import Compiling
 
 Function = Callable[..., Any]
 DEVICE = "cuda"
@@ -150,9 +151,7 @@ class SimulatedMeter(Meter):
 
     name = "simulated"
 
-    def __init__(
-        self, profile: str = SIMULATED_DEVICE, compiling: Literal["eager", "refuse"] = "eager"
-    ) -> None:
+    def __init__(self, profile: str = SIMULATED_DEVICE, compiling: Compiling = "eager") -> None:
         self.device, self.compiling = profile, compiling
 
     def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
@@ -194,7 +193,7 @@ class CudaMeter(Meter):
             raise CannotMeasureError(str(error)) from None
 
 
-def choose(name: str, compiling: Literal["eager", "refuse"] = "eager") -> Meter:
+def choose(name: str, compiling: Compiling = "eager") -> Meter:
     """The meter called ``name``; ``auto`` is a real GPU if one is usable, else the simulated device.
 
     ``compiling`` says what becomes of code for ``torch.compile`` on the simulated device.

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -55,6 +55,7 @@ from finding_tickets.measure.tasks import (
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda.ledger import noting_frames
 from simcuda.measurement import HEAVIEST_FIRST
+from simcuda.torch_api.compiling import Compiling
 
 # Stands in reports for the name of a variant.
 NAME = "target"
@@ -86,7 +87,7 @@ class ProbeOrder:
     verifier: str = ""
     meter: str = "auto"
     devices: int = 1
-    compiling: Literal["eager", "refuse"] = "eager"
+    compiling: Compiling = "eager"
     within: str = ""
     after: int | None = None
     repeated: bool = False  # whether a function is run again, to find costs that differ

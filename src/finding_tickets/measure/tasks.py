@@ -17,6 +17,7 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.ground.imports import places_of
 
 TARGET = "finding_tickets.measure.run:measure_payload"
+PROBE = "finding_tickets.measure.probe:probe_payload"
 RUN = "finding_tickets.measure.probe:run_payload"
 TIMING = "finding_tickets.measure.timing:time_payload"
 COMPARISON = "finding_tickets.measure.results:compare_saved"

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import packages_distributions, version
 from pathlib import Path, PurePosixPath
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -424,6 +423,9 @@ class ProbedFinding:
 
 def _package_of(file: str) -> str:
     """The installed package of a file below site-packages, with its version; empty where there is none."""
+    # Reads all that is installed, which only a draft needs.
+    from importlib.metadata import packages_distributions, version
+
     names = packages_distributions().get(file.partition("/")[0].removesuffix(".py"), ())
     return f"{names[0]} {version(names[0])}" if names else ""
 

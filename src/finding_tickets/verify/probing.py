@@ -17,8 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from finding_tickets.claims.laws import Range, range_text
 from finding_tickets.errors import UsageError
 from finding_tickets.measure.processes.isolation import PRELOADED, Isolation, Task
-from finding_tickets.measure.processes.server import PROBE
-from finding_tickets.measure.tasks import At
+from finding_tickets.measure.tasks import PROBE, At
 from finding_tickets.model.verification import OperationCost
 from finding_tickets.model.vocabulary import MOST_POINTS
 

@@ -41,7 +41,15 @@ from typing import Any, NoReturn
 
 from finding_tickets.measure.places import CONTAINED, describe, is_out_of_host_memory, place
 from finding_tickets.measure.processes.watch import Watch, install, loaded_before
-from finding_tickets.measure.tasks import COPY, KEPT, PROGRESS, VISIBLE_DEVICES, CannotMeasureError
+from finding_tickets.measure.tasks import (
+    COPY,
+    KEPT,
+    PROBE,
+    PROGRESS,
+    RUN,
+    VISIBLE_DEVICES,
+    CannotMeasureError,
+)
 
 RESULT, LOG, STATE = "result.json", "output.log", "state.json"
 # The server's own files: what it has loaded and, beside the folder of each task, what that task used.
@@ -70,8 +78,6 @@ NO_ROOM = "there is no room for its temporary files"
 UNWRITABLE = 74
 # The module that tells what the code that measures holds, if it is loaded.
 GUARD = "finding_tickets.measure.state"
-PROBE = "finding_tickets.measure.probe:probe_payload"
-PROGRAMS = (PROBE, "finding_tickets.measure.probe:run_payload")
 CHUNK = 1 << 16
 MOST_IN_SANDBOX = 4096
 POLL_SECONDS = 0.005
@@ -275,7 +281,7 @@ class ForkServer:
             replaced = self._guard.changed(self._state, json.loads(file.read_bytes()) if is_bounded else None)
         except (OSError, ValueError, AttributeError):
             return "leaves no word of what it replaced"
-        if order["target"] in PROGRAMS:
+        if order["target"] in (PROBE, RUN):
             # Each is alone in its process: what its libraries replace of torch, it would also find on a GPU.
             replaced = [name for name in replaced if name.partition(".")[0] in self._guard.OURS]
         return self._guard.replaces(replaced) if replaced else ""
