@@ -223,7 +223,7 @@ def _config(path: Path, content: bytes) -> Config | None:
         except msgspec.MsgspecError:
             # A damaged entry is made anew below.
             pass
-    from finding_tickets.register.config_schema import parse_config
+    from finding_tickets.register.schema.configuration import parse_config
 
     kept = msgspec.json.encode(parse_config(path, content, is_project=path.name == PROJECT_FILE))
     write_entry(_CACHE, name, kept, _KEEP)

@@ -219,7 +219,7 @@ def parse_config(path: Path, content: bytes, *, is_project: bool) -> dict[str, A
         }
     if budgets:
         # Most registers have none.
-        from finding_tickets.register.budget_schema import parse_budgets
+        from finding_tickets.register.schema.budgets import parse_budgets
 
         values["budgets"] = parse_budgets(budgets, content.decode(), str(path))
     return {**values, "vocabulary": words}
