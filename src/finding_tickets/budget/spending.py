@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from finding_tickets.budget.statements import statement_at, statements_of
+from finding_tickets.budget.statements import read_code, statement_at, statements_of
 from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
 from finding_tickets.register.config import Budget, Config
@@ -258,11 +258,9 @@ def _spent(
 
 
 def _spender(code: Path, file: str, line: int, function: str) -> Spender:
-    path = code / file
-    if line and path.is_file():
-        statement = statement_at(statements_of(path.read_text(encoding="utf-8", errors="replace")), line)
-        if statement:
-            return Spender(file, statement.first, statement.function, statement.text, statement.occurrence)
+    statement = statement_at(statements_of(read_code(code / file)), line) if line else None
+    if statement:
+        return Spender(file, statement.first, statement.function, statement.text, statement.occurrence)
     return Spender(file, line, function)
 
 
