@@ -42,7 +42,7 @@ from finding_tickets.measure.meter import (
     torch_version,
 )
 from finding_tickets.measure.places import belongs_to, describe, is_out_of_host_memory, place, portable
-from finding_tickets.measure.run import JobReport, check_repeated, run
+from finding_tickets.measure.run import JobReport, check_declared, check_repeated, run
 from finding_tickets.measure.tasks import (
     COPY,
     At,
@@ -222,6 +222,7 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
     if root != work_tree and (foreign := imported_files(work_tree)):
         raise CannotMeasureError(f"{foreign[0]} was imported from the work tree, where it is installed from")
     (run,) = report.runs[NAME]
+    check_declared([run], ())
     if isinstance(run, CallsRun) and run.differs:
         raise CannotMeasureError(f"{job.within}: {run.differs}")
     return {
