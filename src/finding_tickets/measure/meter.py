@@ -57,7 +57,8 @@ class VariantRun(CountedRun):
         metrics = {name: getattr(counted, name) for name in simcuda.METRICS if name not in missing}
         sites: Counter[Place] = Counter()
         for site in counted.sites:
-            sites[portable(site.file, root), site.line, site.function, site.what] += site.count
+            here = portable(site.file, root), site.line, site.function, site.what
+            sites[(*here, site.process) if site.process else here] += site.count
         return cls(
             at=at,
             metrics={**metrics, "retained_bytes": retained, "raised": int(error is not None)},

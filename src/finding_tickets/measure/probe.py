@@ -24,7 +24,7 @@ import torch
 
 import simcuda
 from finding_tickets.claims.check import ONCE, at_text, named_at
-from finding_tickets.claims.laws import Fit, Place, fit_metrics, fit_sites, join_ranges
+from finding_tickets.claims.laws import Fit, Place, by_line, fit_metrics, fit_sites, join_ranges
 from finding_tickets.measure.calls import Callers, CallMeter, CallsRun, statement_at
 from finding_tickets.measure.loading import (
     import_from,
@@ -232,7 +232,7 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
         **{name: getattr(run, name) for name in ("metrics", "unknown", "approximate", "ranges", "error")},
         "at": job.at,
         "operations": operation_costs(run),
-        "sites": [(*place, count) for place, count in run.sites.items()],
+        "sites": [(*place, count) for place, count in by_line(run.sites).items()],
     }
 
 
@@ -376,7 +376,7 @@ def _sites(
     repeated = {(portable(file, root), *rest) for file, *rest in callers.repeated}
     sites = []
     for key in sorted({key for each in runs for key in each.sites}):
-        file, line, function, what = key
+        file, line, function, what, *process = key
         source = next((folder / file for folder in folders if (folder / file).is_file()), None)
         nearest = callers.nearest[reached[key[:3]]].most_common() if key[:3] in reached else []
         sites.append(
@@ -385,6 +385,7 @@ def _sites(
                 "line": line,
                 "function": function,
                 "what": what,
+                "process": "".join(process),
                 "text": linecache.getline(str(source), line).strip() if source else "",
                 "statement": statement_at(str(source), line) if source else "",
                 "called_from": [
