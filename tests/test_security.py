@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.conftest import Repository
 
 ROOT = Path(__file__).parents[1]
-RUN_CODE = {"verify", "fix", "close", "check", "audit", "bisect", "probe", "history"}
+RUN_CODE = {"budget", "verify", "fix", "close", "check", "audit", "bisect", "probe", "history"}
 TRACE = str(Path(__file__).parent / "cli/trace.json")
 SARIF = """{"version": "2.1.0", "runs": [{
     "tool": {"driver": {"name": "other"}},

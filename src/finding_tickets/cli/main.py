@@ -56,6 +56,7 @@ COMMANDS = {
     ),
     "lint": Command("lint:lint", "lint-rules.md", "Check structure, words, IDs, relations, code and claims."),
     "verify": Command("verify:verify", "verifiers.md", "Measure tickets and compare with what they claim."),
+    "budget": Command("budget:budget", "budgets.md", "Measure what code spends, beside what it may."),
     "check": Command("check:check", "ci.md", "Measure again what a branch changes, as a gate."),
     "audit": Command("audit:audit", "audit.md", "Try fixes that cheat: does the verifier catch them?"),
     "bisect": Command("history:bisect", "bisect.md", "Find the commits that introduced and fixed a finding."),
