@@ -59,6 +59,7 @@ Residues = list[int]
 # File, line and function of a line of code, and the metric that it made count.
 # File, line, function, metric, and the process where the code has started another one.
 Place = tuple[str, int, str, str] | tuple[str, int, str, str, str]
+SITE = ("file", "line", "function", "what")
 # The least and the most that a number can be; None where nobody knows.
 Range = tuple[int, int | None]
 
@@ -178,6 +179,9 @@ class Sum:
 def fitted(runs: Sequence[CountedRun]) -> dict[str, Any]:
     """What a ``VariantResult`` is made of: samples, and the laws that fit them."""
     fits = fit_metrics(runs)
+    by_lines = runs
+    if any(len(place) > len(SITE) for run in runs for place in run.sites):
+        by_lines = [replace(run, sites=by_line(run.sites)) for run in runs]
     return {
         "laws": {name: fit.law for name, fit in fits.items() if fit.law},
         "growth": {name: fit.growth for name, fit in fits.items() if fit.growth},
@@ -185,8 +189,7 @@ def fitted(runs: Sequence[CountedRun]) -> dict[str, Any]:
             {"at": run.at, "metrics": run.metrics, "error": run.error, "ranges": run.ranges} for run in runs
         ],
         "sites": [
-            dict(zip(("file", "line", "function", "what"), place, strict=True)) | asdict(fit)
-            for place, fit in fit_sites([replace(run, sites=by_line(run.sites)) for run in runs]).items()
+            dict(zip(SITE, place, strict=True)) | asdict(fit) for place, fit in fit_sites(by_lines).items()
         ],
         "unknown": sorted({name for run in runs for name in run.unknown}),
         "approximate": sorted({name for run in runs for name in run.approximate}),
