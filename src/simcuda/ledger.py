@@ -13,7 +13,7 @@ from types import CodeType, FrameType
 
 import torch
 
-from simcuda.measurement import Measurement, Usage
+from simcuda.measurement import Measurement, Place, Usage
 
 Slack = Mapping[str, tuple[float, float]]
 
@@ -133,7 +133,7 @@ class Ledger:
             setattr(m, what, getattr(m, what) + amount)
             m._sites[place] = m._sites.get(place, 0) + amount
 
-    def add(self, counts: Mapping[str, int], sites: Mapping[tuple[str, int, str, str], int]) -> None:
+    def add(self, counts: Mapping[str, int], sites: Mapping[Place, int]) -> None:
         """Count what another process has counted: by each of ``COUNTED``, and by lines."""
         if not self._open:
             return
