@@ -18,9 +18,23 @@ from pathlib import Path
 
 # What is done with any value, and says nothing of what spends.
 _COMMON = frozenset(
-    ["", "abs", "append", "dict", "enumerate", "extend", "format", "getattr", "isinstance", "join", "len"]
-    + ["list", "map", "max", "min", "print", "range", "repr", "round", "set", "sorted", "str", "sum", "tuple"]
-    + ["update", "zip"]
+    (
+        *(
+            "",
+            "abs",
+            "append",
+            "dict",
+            "enumerate",
+            "extend",
+            "format",
+            "getattr",
+            "isinstance",
+            "join",
+            "len",
+        ),
+        *("list", "map", "max", "min", "print", "range", "repr", "round", "set", "sorted", "str", "sum"),
+        *("tuple", "update", "zip"),
+    )
 )
 _SYNTAX: dict[str, tuple[type[ast.AST], ...]] = {
     "[]": (ast.Subscript,),

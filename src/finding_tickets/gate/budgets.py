@@ -347,7 +347,7 @@ class _Compared:
             each.allowance.owner for each in allowed if each.spender == spender and each.allowance.owner
         ]
         owners = stated or _owners(self._base, self._root, spender.file)
-        author = last_author(self._root, self._base.revision.commit, spender.file, spender.line)
+        author = last_author(self._root, spender.file, spender.line, self._base.revision.commit)
         return " ".join(owners) or author or "nobody"
 
     def exceeded_law(self, was: tuple[Spender, Spent] | None, metric: str) -> bool:

@@ -230,13 +230,15 @@ def changed_lines(root: Path, commit: str) -> dict[str, frozenset[int]]:
     return {file: frozenset(each) for file, each in found.items()}
 
 
-def last_author(root: Path, commit: str, file: str, line: int) -> str:
-    """Who changed a line last, as of a commit; empty where git cannot tell."""
+def last_author(root: Path, file: str, line: int, commit: str | None = None) -> str:
+    """Who changed a line last, as of a commit or now; empty where git cannot tell, or it is not committed."""
+    at = [commit] if commit else []
     try:
-        said = ask(root, "blame", "--porcelain", "-L", f"{line},{line}", commit, "--", file)
+        said = ask(root, "blame", "--porcelain", "-L", f"{line},{line}", *at, "--", file)
     except GitError:
         return ""
-    return next((each[7:] for each in said.split("\n") if each.startswith("author ")), "")
+    author = next((each[7:] for each in said.split("\n") if each.startswith("author ")), "")
+    return "" if author == "Not Committed Yet" else author
 
 
 def shallow_commits(root: Path) -> frozenset[str]:
