@@ -3,6 +3,7 @@
 from simcuda.assertions import assert_at_most, assert_no_syncs
 from simcuda.measurement import METRICS, Gpu, Measurement, Site
 from simcuda.profile import PROFILES, Profile
+from simcuda.regions import allowed
 from simcuda.simulation import SimulatedCuda, device
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Profile",
     "SimulatedCuda",
     "Site",
+    "allowed",
     "assert_at_most",
     "assert_no_syncs",
     "device",
