@@ -13,7 +13,7 @@ from types import CodeType, FrameType
 
 import torch
 
-from simcuda.measurement import Measurement, Usage
+from simcuda.measurement import Measurement, Place, Usage
 from simcuda.regions import current_reason
 
 Slack = Mapping[str, tuple[float, float]]
@@ -141,7 +141,7 @@ class Ledger:
             for m in self._open:
                 m._allowed[reason, *place] = m._allowed.get((reason, *place), 0) + amount
 
-    def add(self, counts: Mapping[str, int], sites: Mapping[tuple[str, int, str, str], int]) -> None:
+    def add(self, counts: Mapping[str, int], sites: Mapping[Place, int]) -> None:
         """Count what another process has counted: by each of ``COUNTED``, and by lines."""
         if not self._open:
             return

@@ -6,10 +6,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 import simcuda
+from simcuda.cost import declared
 
 pytest_plugins = ["pytester"]
 
@@ -25,8 +28,11 @@ def blocks(section: str) -> list[tuple[str, str]]:
 
 
 def test_every_block_of_the_page_is_tried() -> None:
-    """The blocks are those of the three sections that are tried below."""
-    tried = ("A first test", "Without pytest", "A whole test suite")
+    """The blocks are those of the sections that are tried below."""
+    tried = (
+        *("A first test", "Without pytest", "Code that may wait", "A whole test suite"),
+        "Operators of other libraries",
+    )
     assert [block for section in tried for block in blocks(section)] == BLOCK.findall(PAGE)
 
 
@@ -51,6 +57,17 @@ def test_the_script_prints_the_report_shown(tmp_path: Path) -> None:
     assert (printed, "") == (run.stdout, run.stderr)
 
 
+def test_the_region_shown_counts_to_no_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 201 steps three are logged, each by one wait."""
+    ((_, script),) = blocks("Code that may wait")
+    names: dict[str, Any] = {}
+    exec(script, names)  # noqa: S102 - it is the page's
+    with simcuda.device(), simcuda.assert_no_syncs() as cost:
+        for step in range(201):
+            names["log"](step, torch.ones((), device="cuda"))
+    assert (3, "1.0\n" * 3) == (cost.syncs, capsys.readouterr().out)
+
+
 def test_the_suite_prints_the_table_shown(pytester: pytest.Pytester) -> None:
     """The command of the page, on the file that it shows, ends with the table that it shows."""
     (_, command), (_, tests), (_, printed) = blocks("A whole test suite")
@@ -59,6 +76,17 @@ def test_the_suite_prints_the_table_shown(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest(*command.split()[1:])
     result.assert_outcomes(passed=1, failed=1)
     assert printed in "\n".join(result.outlines)
+
+
+def test_the_declaration_is_listed_as_the_text_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is declared with what the text says that a measurement lists."""
+    monkeypatch.setattr(declared, "_declared", {})
+    ((_, script),) = blocks("Operators of other libraries")
+    exec(script, {})  # noqa: S102 - it is the page's
+    (said,) = declared.declarations()
+    listed = re.search(r"lists `(.*), \.\.\.`", PAGE)
+    assert listed is not None
+    assert f"{listed[1]}, d2h 8 B, temporary 4096 B" == said
 
 
 def test_every_public_name_is_described() -> None:

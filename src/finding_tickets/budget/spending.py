@@ -24,7 +24,7 @@ from finding_tickets.register.staleness import (
 )
 
 if TYPE_CHECKING:
-    from finding_tickets.claims.laws import CountedRun
+    from finding_tickets.claims.laws import CountedRun, Place
     from finding_tickets.ground.checkouts import Revision
     from finding_tickets.measure.processes.isolation import Isolation, TaskOutcome
     from finding_tickets.model.verification import MeasuredRun
@@ -235,7 +235,7 @@ def _joined(
 def _counted(run: MeasuredRun) -> CountedRun:
     from finding_tickets.claims.laws import CountedRun
 
-    sites = {(file, line, function, what): count for file, line, function, what, count in run.sites}
+    sites: dict[Place, int] = {each[:4]: each[4] for each in run.sites}
     return CountedRun(run.at, run.metrics, sites, run.error)
 
 

@@ -25,7 +25,7 @@ import torch
 
 import simcuda
 from finding_tickets.claims.check import ONCE, at_text, named_at
-from finding_tickets.claims.laws import Fit, Place, fit_metrics, fit_sites, join_ranges
+from finding_tickets.claims.laws import Fit, Place, by_line, fit_metrics, fit_sites, join_ranges
 from finding_tickets.measure.calls import Callers, CallMeter, CallsRun, Line, statement_at
 from finding_tickets.measure.loading import (
     import_from,
@@ -44,7 +44,7 @@ from finding_tickets.measure.meter import (
     torch_version,
 )
 from finding_tickets.measure.places import belongs_to, describe, is_out_of_host_memory, place, portable
-from finding_tickets.measure.run import JobReport, check_repeated, run
+from finding_tickets.measure.run import JobReport, check_declared, check_repeated, run
 from finding_tickets.measure.tasks import (
     COPY,
     At,
@@ -225,6 +225,7 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
     if root != work_tree and (foreign := imported_files(work_tree)):
         raise CannotMeasureError(f"{foreign[0]} was imported from the work tree, where it is installed from")
     (run,) = report.runs[NAME]
+    check_declared([run], ())
     if isinstance(run, CallsRun) and run.differs:
         raise CannotMeasureError(f"{job.within}: {run.differs}")
     return {
@@ -234,7 +235,7 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
         **{name: getattr(run, name) for name in ("metrics", "unknown", "approximate", "ranges", "error")},
         "at": job.at,
         "operations": operation_costs(run),
-        "sites": [(*place, count) for place, count in run.sites.items()],
+        "sites": [(*place, count) for place, count in by_line(run.sites).items()],
         "allowed": [(*place, count) for place, count in run.allowed.items() if job.own_lines],
         "largest": [(portable(file, root), *rest, nbytes) for (file, *rest), nbytes in largest.items()],
     }
@@ -394,7 +395,7 @@ def _sites(
     repeated = {(portable(file, root), *rest) for file, *rest in callers.repeated}
     sites = []
     for key in sorted({key for each in runs for key in each.sites}):
-        file, line, function, what = key
+        file, line, function, what, *process = key
         source = next((folder / file for folder in folders if (folder / file).is_file()), None)
         nearest = callers.nearest[reached[key[:3]]].most_common() if key[:3] in reached else []
         sites.append(
@@ -403,6 +404,7 @@ def _sites(
                 "line": line,
                 "function": function,
                 "what": what,
+                "process": "".join(process),
                 "text": linecache.getline(str(source), line).strip() if source else "",
                 "statement": statement_at(str(source), line) if source else "",
                 "called_from": [
