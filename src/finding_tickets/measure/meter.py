@@ -248,7 +248,9 @@ def warm_up(workload: Workload, point: Point, function: Function, device: str) -
 
 def arguments(workload: Workload, point: Point, device: str, seed: int) -> tuple[Any, ...]:
     """Fresh arguments, the same for every variant; also what ``build`` draws without its generator."""
-    torch.manual_seed(seed)
+    # ``torch.manual_seed`` seeds other accelerators too, which takes longer than building most arguments.
+    torch.default_generator.manual_seed(seed)
+    torch.cuda.manual_seed_all(seed)
     random.seed(seed)
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(seed % 2**32)
