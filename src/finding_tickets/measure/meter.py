@@ -8,7 +8,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from finding_tickets.measure.state import unpatched
 from finding_tickets.measure.tasks import METERS, SIMULATED_DEVICE, VISIBLE_DEVICES, At, CannotMeasureError
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda import real
-from simcuda.ledger import ChangedCountsError, noting_operations, operations_of
+from simcuda.ledger import ChangedCountsError, operations_of
 from simcuda.torch_api.compiling import Compiling
 
 Function = Callable[..., Any]
@@ -67,11 +67,6 @@ class VariantRun(CountedRun):
             error=error,
             operations=operations_of(counted),
         )
-
-
-def noting(asked: bool) -> AbstractContextManager[object]:
-    """A block in which runs have their ``operations``, if these are asked for."""
-    return noting_operations() if asked else nullcontext()
 
 
 def operation_costs(run: CountedRun) -> list[dict[str, Any]]:
@@ -146,13 +141,13 @@ class Meter:
             return replace(run, result=on_host)
 
 
+@dataclass(frozen=True)
 class SimulatedMeter(Meter):
     """Every run has a simulated device of its own, with the memory that the workload asks for."""
 
     name = "simulated"
-
-    def __init__(self, profile: str = SIMULATED_DEVICE, compiling: Compiling = "eager") -> None:
-        self.device, self.compiling = profile, compiling
+    device: str = SIMULATED_DEVICE
+    compiling: Compiling = "eager"
 
     def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
         """Simulated devices, by default with all the memory of their profile."""

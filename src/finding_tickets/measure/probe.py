@@ -37,7 +37,6 @@ from finding_tickets.measure.meter import (
     Meter,
     VariantRun,
     choose,
-    noting,
     operation_costs,
     torch_version,
 )
@@ -53,7 +52,7 @@ from finding_tickets.measure.tasks import (
     own_folder,
 )
 from finding_tickets.measure.workloads import Point, Workload
-from simcuda.ledger import noting_frames
+from simcuda.ledger import noting_frames, noting_operations
 from simcuda.measurement import HEAVIEST_FIRST
 from simcuda.torch_api.compiling import Compiling
 
@@ -145,7 +144,7 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
     """
     root = Path(order.root)
     callers = Callers(root)
-    with noting_frames(callers.note), noting(order.operations):
+    with noting_frames(callers.note), noting_operations(order.operations):
         ran = run_target(order)
     report, runs = ran.report, ran.report.runs[NAME]
     # One run has values and no laws.
@@ -210,7 +209,7 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
         repeated=job.repeated,
     )
     try:
-        with noting(job.operations):
+        with noting_operations(job.operations):
             report = run_target(order).report
     except WrongTargetError as error:
         raise CannotMeasureError(f"{error.message} ({job.stated})") from None
