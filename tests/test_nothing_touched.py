@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 from tests.conftest import TICKET
 from tests.other_python import other_python
-from tests.verify.conftest import CLAIMS, FIX, FOUND, VERIFIER
+from tests.verify.conftest import CLAIMS, FEW_POINTS, FIX, FOUND
 
 from finding_tickets.cli.main import COMMANDS
 
@@ -181,7 +181,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Place:
     place.write("notes.txt", "one\n")
     place.write("moved.txt", "moved\n" * 9)
     place.write("gone.txt", "gone\n")
-    place.write("verifiers/a_1.py", VERIFIER.format(ticket="A-1"))
+    place.write("verifiers/a_1.py", FEW_POINTS.format(ticket="A-1"))
     place.write("fixes/a_1/found.py", FOUND)
     place.write("fixes/a_1/fix.py", FIX)
     place.git("add", ".")
