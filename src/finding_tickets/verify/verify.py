@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from pydantic import TypeAdapter
 
 from finding_tickets.claims.check import named_at
-from finding_tickets.claims.laws import CountedRun, fitted
+from finding_tickets.claims.laws import CountedRun, Place, fitted
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
@@ -632,7 +632,7 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
             where = f" at {todo.revisions[name]}" if name in todo.revisions else ""
             if isinstance(done, str):
                 return f"{named_at(name + where, at, ', ')}: {done}"
-            sites = {(file, line, function, what): n for file, line, function, what, n in done.sites}
+            sites: dict[Place, int] = {each[:4]: each[4] for each in done.sites}
             run = CountedRun(at, done.metrics, sites, done.error, done.unknown, done.approximate, done.ranges)
             if place != AGAIN:
                 runs.append(run)
