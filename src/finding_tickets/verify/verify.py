@@ -51,7 +51,7 @@ from finding_tickets.model.verification import (
     Verification,
 )
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.staleness import OWN_PYTHON, own_torch
+from finding_tickets.register.staleness import own_python, own_torch
 from finding_tickets.verify.evidence import RestsOn, inputs, rests_on, write
 from finding_tickets.verify.judge import DECIDING, FOUND, MEASURED, answer_of, judge, unchecked
 from finding_tickets.verify.plan import AGAIN, EVERY, Plan, plan
@@ -560,7 +560,7 @@ class VerificationRun:
         """What was measured rests on in a folder, and outside of it."""
         folders = {str(todo.root), str(todo.verifiers), self._isolation.folder}
         folders |= set(todo.folders.values())
-        return rests_on(self._outcomes.get(key, ()), todo, root, folders - {str(root)}, OWN_PYTHON)
+        return rests_on(self._outcomes.get(key, ()), todo, root, folders - {str(root)}, own_python())
 
 
 def shows_little(points: int, stated: Collection[str], drawn: Collection[str], *, fixed_inputs: bool) -> str:
