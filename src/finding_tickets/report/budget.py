@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from finding_tickets.budget.judge import JudgedBudget, law_of
+from finding_tickets.budget.judge import AllowedSpender, JudgedBudget, law_of
 from finding_tickets.budget.spending import LARGEST, SYNCS, Spender
 from finding_tickets.claims.check import ONCE
 from finding_tickets.model.vocabulary import Level
@@ -56,8 +56,12 @@ def _line_rows(judged: JudgedBudget, *, verbose: bool) -> Iterator[tuple[str | S
             yield str(spender), said, "counts", spender.source
     for each in judged.allowed:
         if said := _spent(judged, each.spent, {*limited, *each.allowance.what}, verbose=verbose):
-            owner = f" ({each.allowance.owner})" if each.allowance.owner else ""
-            yield str(each.spender), said, f"allowed{owner}: {each.allowance.reason}", each.spender.source
+            yield str(each.spender), said, _why_allowed(each) if verbose else "allowed", each.spender.source
+
+
+def _why_allowed(each: AllowedSpender) -> str:
+    by = f" by {each.allowance.owner}" if each.allowance.owner else ""
+    return f"allowed{by}: {each.allowance.reason}"
 
 
 def _spent(
