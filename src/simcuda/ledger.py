@@ -328,13 +328,14 @@ def noting_allocations(note: Callable[[int, tuple[str, int, str]], None]) -> Ite
 
 
 @contextmanager
-def noting_operations() -> Iterator[None]:
+def noting_operations(asked: bool = True) -> Iterator[None]:
     """Let simulated devices that are opened in the block tell ``operations_of``; others do no work for it."""
-    _blocks_noting_operations.append(None)
+    noted = [None] if asked else []
+    _blocks_noting_operations.extend(noted)
     try:
         yield
     finally:
-        _blocks_noting_operations.pop()
+        del _blocks_noting_operations[: len(noted)]
 
 
 def is_noting_operations() -> bool:

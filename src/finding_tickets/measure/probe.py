@@ -39,7 +39,6 @@ from finding_tickets.measure.meter import (
     Meter,
     VariantRun,
     choose,
-    noting,
     operation_costs,
     torch_version,
 )
@@ -55,7 +54,7 @@ from finding_tickets.measure.tasks import (
     own_folder,
 )
 from finding_tickets.measure.workloads import Point, Workload
-from simcuda.ledger import attributing_to, noting_allocations, noting_frames
+from simcuda.ledger import attributing_to, noting_allocations, noting_frames, noting_operations
 from simcuda.measurement import HEAVIEST_FIRST
 from simcuda.torch_api.compiling import Compiling
 
@@ -147,7 +146,7 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
     """
     root = Path(order.root)
     callers = Callers(root)
-    with noting_frames(callers.note), noting(order.operations):
+    with noting_frames(callers.note), noting_operations(order.operations):
         ran = run_target(order)
     report, runs = ran.report, ran.report.runs[NAME]
     # One run has values and no laws.
@@ -213,7 +212,7 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
     )
     try:
         largest: dict[Line, int] = {}
-        with noting(job.operations), _own_lines(root, largest) if job.own_lines else nullcontext():
+        with noting_operations(job.operations), _own_lines(root, largest) if job.own_lines else nullcontext():
             report = run_target(order).report
     except WrongTargetError as error:
         raise CannotMeasureError(f"{error.message} ({job.stated})") from None
