@@ -148,6 +148,7 @@ def judge(
         )
         return JudgedBudget(budget=budget, spending=spending, problems=tuple(found.problems))
     allowed, silent, gone = _match(found)
+    allowed += tuple(_of_region(*each) for each in spending.regions)
     if spending.unknown:
         unknown = ", ".join(spending.unknown)
         found.say("budget-inconclusive", f"uses operations of unknown cost: {unknown}")
@@ -286,6 +287,18 @@ def _tell_of(found: _Judge, move: Move) -> None:
             hint="tickets budget tighten writes it",
             level=Level.WARNING if is_related else Level.NOTE,
         )
+
+
+def _of_region(reason: str, spender: Spender, spent: Mapping[str, Values]) -> AllowedSpender:
+    """What ``simcuda.allowed`` set apart; its allowance has no line of the configuration."""
+    allowance = Allowance(
+        file=spender.file,
+        function=spender.function,
+        text=spender.text,
+        occurrence=spender.occurrence,
+        reason=reason,
+    )
+    return AllowedSpender(allowance, spender, spent)
 
 
 def _names(allowance: Allowance, spender: Spender) -> bool:
