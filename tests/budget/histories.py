@@ -278,7 +278,7 @@ def _loop(s: Style, clip: str) -> str:
 
 def styles(seed: int, count: int) -> Iterator[tuple[str, Style]]:
     """So many commits that each change one thing, with its name."""
-    random, style = Random(seed), Style()
+    random, style = Random(seed), Style()  # noqa: S311  # nothing is secret
     names: list[str] = []
     for _ in range(count):
         # Every kind of change comes before any comes again.
@@ -319,7 +319,8 @@ CHANGES = (
         "a mask index",
         "engine/data.py",
         '        yield rows.to("cuda", non_blocking=True)\n',
-        '        rows = rows.to("cuda", non_blocking=True)\n        rows[rows > 9].sum()\n        yield rows\n',
+        '        rows = rows.to("cuda", non_blocking=True)\n'
+        "        rows[rows > 9].sum()\n        yield rows\n",
         "rows[rows > 9].sum()",
     ),
     Change(

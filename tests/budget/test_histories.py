@@ -77,7 +77,7 @@ def test_what_spends_more_is_refused_at_its_line(
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_what_spends_nothing_is_not_refused(repository: Repository, git: Git, run: Run, seed: int) -> None:
-    """Moves, renames, formatting, comments and refactorings, one after the other, 50 commits for each seed."""
+    """Moves, renames, formatting, comments and refactorings, one after the other."""
     repository.write(".gitignore", "__pycache__/\n")
     write(repository, program())
     write(repository, render(Style()))
