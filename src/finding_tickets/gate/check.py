@@ -10,10 +10,10 @@ from functools import cached_property
 from pathlib import Path
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError, ExitCode
+from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.gate.branch import Base, BranchTicket
 from finding_tickets.gate.changes import Side
-from finding_tickets.ground.git import changed_files, work_tree
+from finding_tickets.ground.git import GitError, changed_files, work_tree
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import ClaimResult, Evidence, Input, Verification
@@ -245,7 +245,11 @@ def configuration(bases: Iterable[Base], head: Register, *, accepted: bool) -> I
                 why = f"the configuration is another one than the base's: {', '.join(names)}"
                 found["tickets.toml"] = why
         top = work_tree(head.root) or head.root
-        for file in sorted(changed_files(top, base.revision.commit)):
+        try:
+            files = sorted(changed_files(top, base.revision.commit))
+        except GitError as error:
+            raise UsageError(f"git cannot compare the work tree with the base: {error}") from None
+        for file in files:
             if STARTUP.search(file) and os.path.lexists(top / file):
                 why = "and Python may run it before anything is measured"
                 found[file] = f"{file} is another one than the base's, {why}"
@@ -299,7 +303,7 @@ def _most_alike(side: Side | None, like: Verification | None) -> Verification | 
 def _outcome(evidence: Evidence) -> tuple[Verification, set[Input]]:
     """What a measurement says of the repository, without what it says of the machine."""
     machine = {"torch": "", "unseen": (), "timings": ()}
-    own = {"file", "commit", "import", "names", "path"}
+    own = {"file", "commit", "import", "names", "path", "link"}
     # A file of evidence has them in an order of its own.
     given = {each for each in evidence.inputs if each.kind in own and not each.name.startswith("/")}
     return evidence.verification.model_copy(update=machine), given
