@@ -20,6 +20,7 @@ FLOORS = (
     {"executors"},
     {"report"},
     {"gate", "history"},
+    {"budget"},
     {"verify", "lint", "importers"},
     {"workload"},
     {"measure", "register"},

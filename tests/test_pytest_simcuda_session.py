@@ -196,7 +196,7 @@ def test_what_a_spawned_process_waits_for_is_in_the_table(pytester: pytest.Pytes
     result = pytester.runpytest("--simcuda")
     result.assert_outcomes(passed=1)
     (row,) = [line.split() for line in table(result) if "test_spawning.py:" in line]
-    assert ["3", "3", "test_spawning.py:6", "in", "read", "[reader]"] == row[:6]
+    assert ["3", "3", "test_spawning.py:6", "in", "read,", "reader"] == row[:6]
 
 
 def test_the_tests_own_devices_are_those_of_the_session(pytester: pytest.Pytester) -> None:

@@ -19,7 +19,19 @@ if TYPE_CHECKING:
     from tests.conftest import Repository
 
 ROOT = Path(__file__).parents[1]
-RUN_CODE = {"verify", "fix", "close", "check", "audit", "bisect", "probe", "history"}
+RUN_CODE = {
+    "budget",
+    "budget init",
+    "budget tighten",
+    "verify",
+    "fix",
+    "close",
+    "check",
+    "audit",
+    "bisect",
+    "probe",
+    "history",
+}
 TRACE = str(Path(__file__).parent / "cli/trace.json")
 SARIF = """{"version": "2.1.0", "runs": [{
     "tool": {"driver": {"name": "other"}},
@@ -114,7 +126,7 @@ def test_the_page_names_the_commands_that_run_code() -> None:
         for line in page.split("\n")
         if line.endswith("| yes: verifiers, variants, and what they import |")
     )
-    assert RUN_CODE == set(re.findall(r"`(\w+)`", row))
+    assert {name.partition(" ")[0] for name in RUN_CODE} == set(re.findall(r"`(\w+)`", row))
 
 
 @pytest.mark.parametrize("command", LINES)

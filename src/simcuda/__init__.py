@@ -1,6 +1,7 @@
 """A simulated CUDA device: runs CUDA code on the CPU, with real values, and counts what it would cost."""
 
 from simcuda.assertions import assert_at_most, assert_no_syncs
+from simcuda.cost.declared import declare
 from simcuda.measurement import METRICS, Gpu, Measurement, Site
 from simcuda.profile import PROFILES, Profile
 from simcuda.simulation import SimulatedCuda, device
@@ -15,5 +16,6 @@ __all__ = [
     "Site",
     "assert_at_most",
     "assert_no_syncs",
+    "declare",
     "device",
 ]

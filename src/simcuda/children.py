@@ -1,7 +1,7 @@
 """Processes that are spawned during a simulation have the simulated devices too, and count for themselves.
 
 As it ends, a child tells its parent what it has counted. The parent adds that to what it measures then, by
-lines whose function names the child. One that has not ended by then, or was killed, has not told: the
+lines that name the child. One that has not ended by then, or was killed, has not told: the
 measurement says so. What is forked cannot use CUDA's devices either; ``concurrency`` sees to that.
 """
 
@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
 from simcuda.ledger import COUNTED, Ledger
-from simcuda.measurement import METRICS, Measurement
+from simcuda.measurement import METRICS, Measurement, Place
 from simcuda.torch_api.patches import Patches
 
 MOST_SITES = 200
@@ -85,20 +85,22 @@ class Children:
 
     def _add(self, name: str, told: dict[str, Any]) -> None:
         counts = {what: int(told["counts"][what]) for what in COUNTED}
-        sites = {
-            (str(file), int(line), f"{function} [{name}]", str(what)): int(count)
-            for file, line, function, what, count in told["sites"]
+        sites: dict[Place, int] = {
+            (str(file), int(line), str(function), str(what), str(process) or name): int(count)
+            for file, line, function, what, process, count in told["sites"]
         }
-        if min(*counts.values(), *sites.values(), *(int(told[metric]) for metric in MEMORY)) < 0:
+        # What is modelled there is so here. Its memory is on the same devices; nobody knows when.
+        slack = {metric: (float(below), float(above)) for metric, (below, above) in told["slack"].items()}
+        slack |= {metric: (0.0, float(told[metric])) for metric in MEMORY}
+        if min(*counts.values(), *sites.values(), *(bound for both in slack.values() for bound in both)) < 0:
             raise ValueError(f"{name} has counted less than nothing")
         self.ledger.add(counts, sites)
         for operation in told["unknown"]:
             self.ledger.doubt(operation)
         for operation in told["approximate"]:
             self.ledger.doubt(operation, {})
-        # Its memory is on the same devices; nobody knows when.
-        if more := {metric: (0, told[metric]) for metric in MEMORY if told[metric]}:
-            self.ledger.doubt(f"memory of process {name}", more)
+        if more := {metric: slack[metric] for metric in METRICS if any(slack.get(metric, ()))}:
+            self.ledger.doubt(f"process {name}", more)
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,10 @@ def _tell(stack: ExitStack, measurement: Measurement, writer: Connection) -> Non
     heaviest = sorted(measurement.sites, key=lambda site: -site.count)[:MOST_SITES]
     told = {
         "counts": {what: getattr(measurement, what) for what in COUNTED},
-        "sites": [[site.file, site.line, site.function, site.what, site.count] for site in heaviest],
+        "sites": [
+            [each.file, each.line, each.function, each.what, each.process, each.count] for each in heaviest
+        ],
+        "slack": measurement._slack,
         "unknown": measurement.unknown,
         "approximate": measurement.approximate,
         **{metric: getattr(measurement, metric) for metric in MEMORY},

@@ -15,7 +15,7 @@ from types import CodeType, FrameType
 
 import torch
 
-from simcuda.measurement import Measurement, Usage
+from simcuda.measurement import Measurement, Place, Usage
 
 Slack = Mapping[str, tuple[float, float]]
 
@@ -33,13 +33,18 @@ _LIBRARIES = tuple(str(Path(file).resolve().parent) + "/" for file in (torch.__f
 _user_code: dict[int, tuple[CodeType, str | None]] = {}
 """Files of user code by the address of a code object, which is kept alive: hashing one takes a while."""
 
+_own: list[Callable[[str], bool]] = []
+"""What tells own files in blocks of ``attributing_to``."""
+_own_code: dict[int, tuple[CodeType, str | None]] = {}
+"""The same as ``_user_code`` for own files."""
+
 _noted: list[Callable[[FrameType], None]] = []
 """What is told the frames of ``noting_frames``."""
 
 NOWHERE = ("<unknown>", 0, "<unknown>")
 """Stands for the line of what a thread does without any code of the user."""
-_noted_sizes: list[Callable[[int], None]] = []
-"""What is told the bytes of ``noting_allocations``."""
+_noted_sizes: list[Callable[[int, tuple[str, int, str]], None]] = []
+"""What is told the bytes and lines of ``noting_allocations``."""
 _blocks_noting_operations: list[None] = []
 """One entry for each active block of ``noting_operations``."""
 
@@ -138,7 +143,7 @@ class Ledger:
             setattr(m, what, getattr(m, what) + amount)
             m._sites[place] = m._sites.get(place, 0) + amount
 
-    def add(self, counts: Mapping[str, int], sites: Mapping[tuple[str, int, str, str], int]) -> None:
+    def add(self, counts: Mapping[str, int], sites: Mapping[Place, int]) -> None:
         """Count what another process has counted: by each of ``COUNTED``, and by lines."""
         if not self._open:
             return
@@ -192,7 +197,7 @@ class Ledger:
         place = (*line, "allocations")
         self._totals["allocations"] += 1
         for note in _noted_sizes:
-            note(nbytes)
+            note(nbytes, line)
         # The peaks of a block are found here, where usage may have risen.
         requested, allocated, host = self._usage()
         for m in self._open:
@@ -250,22 +255,52 @@ def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
     ``within`` frames, this one among them, are known to be the package's own. In a backward pass it is the
     line which called ``backward``.
     """
-    # Walking frames takes most of the time of counting: those known to be ours are skipped.
-    frame: FrameType | None = sys._getframe(within)
-    known = _user_code
+    innermost = sys._getframe(within)
+    frame = (_frame_of(innermost, _own_code, _is_own) if _own else None) or _frame_of(
+        innermost, _user_code, is_user_code
+    )
+    if frame is None:
+        return NOWHERE
+    for note in _noted:
+        note(frame)
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+
+
+def _frame_of(
+    frame: FrameType | None, known: dict[int, tuple[CodeType, str | None]], is_wanted: Callable[[str], bool]
+) -> FrameType | None:
+    """The innermost frame of a wanted file, from this one outwards."""
+    # Walking frames takes most of the time of counting: what is known of them is kept.
     while frame is not None:
         code = frame.f_code
         try:
             file = known[id(code)][1]
         except KeyError:
-            file = code.co_filename if is_user_code(code.co_filename) else None
+            file = code.co_filename if is_wanted(code.co_filename) else None
             known[id(code)] = code, file
         if file is not None:
-            for note in _noted:
-                note(frame)
-            return file, frame.f_lineno, code.co_name
+            return frame
         frame = frame.f_back
-    return NOWHERE
+    return None
+
+
+@contextmanager
+def attributing_to(is_own: Callable[[str], bool]) -> Iterator[None]:
+    """Attribute what installed packages do in this block to the line of an own file that led there.
+
+    Where none did, it stays theirs. Only simulated devices do so.
+    """
+    _own.append(is_own)
+    _own_code.clear()
+    try:
+        yield
+    finally:
+        _own.pop()
+        _own_code.clear()
+
+
+def _is_own(file: str) -> bool:
+    return is_user_code(file) and _own[-1](file)
 
 
 @contextmanager
@@ -282,8 +317,11 @@ def noting_frames(note: Callable[[FrameType], None]) -> Iterator[None]:
 
 
 @contextmanager
-def noting_allocations(note: Callable[[int], None]) -> Iterator[None]:
-    """Tell ``note`` the bytes of every request to a simulated allocator while something is measured."""
+def noting_allocations(note: Callable[[int, tuple[str, int, str]], None]) -> Iterator[None]:
+    """Tell ``note`` the bytes of every request to a simulated allocator while something is measured.
+
+    File, line and function follow.
+    """
     _noted_sizes.append(note)
     try:
         yield

@@ -47,7 +47,8 @@ class Site:
     """A source line of user code and how often it caused one thing.
 
     ``what`` is ``stream_syncs``, ``event_syncs``, ``device_syncs``, ``drains``, ``implicit_syncs``, ``h2d``,
-    ``d2h``, ``d2d``, ``p2p``, ``allocations`` or ``hazards``.
+    ``d2h``, ``d2d``, ``p2p``, ``allocations`` or ``hazards``. The process is
+    named where the code has started another one that did so.
     """
 
     file: str
@@ -55,6 +56,11 @@ class Site:
     function: str
     what: str
     count: int
+    process: str = ""
+
+
+Place = tuple[str, int, str, str] | tuple[str, int, str, str, str]
+"""File, line, function and what of a site, and its process where that is another one."""
 
 
 Range = tuple[int, int | None]
@@ -104,7 +110,7 @@ class Measurement:
     _approximate: set[str] = field(default_factory=set, repr=False)
     # How far below and above the number that is counted the true one can be, by metric.
     _slack: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)
-    _sites: dict[tuple[str, int, str, str], int] = field(default_factory=dict, repr=False)
+    _sites: dict[Place, int] = field(default_factory=dict, repr=False)
     # What each operation counted, where that was asked for.
     _operations: dict[str, Counter[str]] = field(default_factory=dict, repr=False)
 
@@ -126,7 +132,7 @@ class Measurement:
     @property
     def sites(self) -> tuple[Site, ...]:
         """The source lines behind the counts, in the order of files and lines."""
-        return tuple(sorted(Site(*place, count) for place, count in self._sites.items()))
+        return tuple(sorted(Site(*place[:4], count, *place[4:]) for place, count in self._sites.items()))
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -230,7 +236,8 @@ def place(site: Site) -> str:
     file = Path(site.file)
     here = Path.cwd()
     shown = file.relative_to(here) if file.is_relative_to(here) else file
-    return f"{shown}:{site.line} in {site.function}" if site.line else f"{site.file} in {site.function}"
+    where = f"{shown}:{site.line} in {site.function}" if site.line else f"{site.file} in {site.function}"
+    return f"{where}, {site.process}" if site.process else where
 
 
 def source(site: Site) -> str:

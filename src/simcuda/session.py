@@ -32,10 +32,10 @@ REFUSALS = re.compile("|".join(map(re.escape, (NOT_SIMULATED, SESSION, BAD_FORK)
 IN_OTHER_PROCESSES = re.compile("Torch not compiled with CUDA enabled|Found no NVIDIA driver")
 OTHER_PROCESS = "a process that the test starts has no simulated devices"
 
-Line = tuple[str, int, str]
-"""File, line and function."""
+Line = tuple[str, int, str, str]
+"""File, line and function, and the process if the tests have started it."""
 
-INSTALLED: Line = ("installed packages", 0, "")
+INSTALLED: Line = ("installed packages", 0, "", "")
 """Stands for the lines that are not the repository's."""
 
 MOST_ROWS = 10
@@ -128,14 +128,13 @@ class Session:
 
     def _place(self, site: Site) -> Line:
         """The line of the repository; of an installed package, the one that led there, if it was only one."""
-        callers = self._callers.get((site.file, site.line, site.function), set())
-        if not callers and self._is_own(site.file):
-            # A process that the test has started told of it.
-            callers = {(site.file, site.line, site.function)}
-        if len(callers) != 1:
+        where = site.file, site.line, site.function, site.process
+        # What another process told is known by its own line alone.
+        callers = {where} if site.process else self._callers.get(where, set())
+        if len(callers) != 1 or not self._is_own(next(iter(callers))[0]):
             return INSTALLED
-        ((file, line, function),) = callers
-        return str(Path(file).relative_to(self.root)), line, function
+        ((file, line, function, process),) = callers
+        return str(Path(file).relative_to(self.root)), line, function, process
 
     def _is_own(self, file: str) -> bool:
         if file not in self._own:
@@ -145,7 +144,7 @@ class Session:
 
 
 def _line_of(frame: FrameType) -> Line:
-    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, ""
 
 
 @contextmanager
@@ -178,9 +177,9 @@ class Summary:
             self.used[test] = None
         if reason := record.get("refused"):
             self.refused.setdefault(test, reason)
-        for file, line, function, waits, drains in record.get("waits", ()):
-            self.waits[file, line, function] += waits
-            self.drains[file, line, function] += drains
+        for file, line, function, process, waits, drains in record.get("waits", ()):
+            self.waits[file, line, function, process] += waits
+            self.drains[file, line, function, process] += drains
 
     def lines(self, most: int | None = MOST_ROWS) -> list[str]:
         """The table for people, with at most so many lines of code and so many refusals."""
@@ -210,9 +209,9 @@ class Summary:
             "devices": self.devices,
             "used": [{"test": test, "outcome": self.outcomes[test]} for test in self.used],
             "waits": [
-                {"file": file, "line": line, "function": function, "waits": count, "drains": drains}
-                for (file, line, function), count in self.waits.most_common()
-                for drains in [self.drains[file, line, function]]
+                dict(zip(("file", "line", "function", "process"), where, strict=True))
+                | {"waits": count, "drains": self.drains[where]}
+                for where, count in self.waits.most_common()
             ],
             "refused": [{"test": test, "reason": reason} for test, reason in self.refused.items()],
         }
@@ -221,8 +220,8 @@ class Summary:
     def _described(self, where: Line) -> tuple[str, str]:
         if where == INSTALLED:
             return "in installed packages", ""
-        file, line, function = where
-        site = Site(str(self.root / file), line, function, "", 0)
+        file, line, function, process = where
+        site = Site(str(self.root / file), line, function, "", 0, process)
         return place(site), source(site)
 
 

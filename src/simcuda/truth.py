@@ -21,13 +21,13 @@ from typing import Any
 import torch
 
 import simcuda
-from simcuda.cost.rules import RULES, CostRule, example_names, run_example
+from simcuda.cost.rules import OF_LIBRARIES, RULES, CostRule, example_names, run_example
 from simcuda.cost.rules.without_rule import HOST_ONLY, NEVER_WAITING, TAKEN_APART
 from simcuda.cost.traits import COPIES, traits_of
 
 RECORDED, TESTED = (Path(__file__).with_name(f"{name}.json") for name in ("recorded", "tested"))
 
-READ, MODELLED, UNKNOWN = "read", "modelled", "unknown"
+READ, MODELLED, UNKNOWN, DECLARED = "read", "modelled", "unknown", "declared"
 BY_RECORDINGS, BY_ZEROS, REFUTED, BY_TESTS, BY_NOTHING = (
     "recorded",
     "recorded at 0",
@@ -40,6 +40,7 @@ MEANINGS = {
     MODELLED: "in some calls at least, launches or memory are an estimate: a library chooses kernels or "
     "workspaces. Waits and copies are read from the source",
     UNKNOWN: "in some calls at least, nobody knows whether it waits; a measurement lists it as unknown",
+    DECLARED: "the program says what it costs, by `simcuda.declare`",
     BY_RECORDINGS: "a recording of a real GPU has the same count, above 0, of at least one metric",
     BY_ZEROS: "recordings have the same counts, all of them 0. That proves little",
     REFUTED: "a recording has another count",
@@ -106,6 +107,11 @@ RULE_TABLE = """
 The costs are those of the examples on the default profile. `x` and `y` are vectors of 8 and 3 floats, `value`
 is a float tensor without dimensions, `index` a vector of 3 integers. `~` marks an estimate: a library chooses
 kernels or workspaces.
+"""
+
+LIBRARY_TABLE = """
+These are for operators of other libraries, where they are installed. Others may be
+[declared](simcuda.md#operators-of-other-libraries).
 """
 
 OPERATION_TABLE = """
@@ -206,6 +212,11 @@ def page() -> str:
         *_table(head, recorded),
         RULE_TABLE,
         *_table(("rule", "example", "costs", "source"), map(_rule_cells, sorted(RULES, key=lambda r: r.id))),
+        LIBRARY_TABLE,
+        *_table(
+            ("rule", "operators", "source"),
+            ((rule.id, f"`{'`, `'.join(rule.ops)}`", rule.source) for rule in OF_LIBRARIES),
+        ),
         OPERATION_TABLE,
         *_table(("operations", "cost", "source", "confirmation"), sorted(rows, key=lambda row: row[2:])),
         "\n## Without a kernel\n",

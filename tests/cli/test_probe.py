@@ -172,6 +172,7 @@ def test_json(tickets: Tickets) -> None:
         "line": 7,
         "function": "norms",
         "what": "drains",
+        "process": "",
         "source": "total += tensor.norm().item()",
         "statement": "total += tensor.norm().item()",
         "called_from": [],

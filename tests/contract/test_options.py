@@ -77,7 +77,7 @@ def test_commands_and_options(program: Any, frozen: Frozen) -> None:
 def test_the_page_and_the_help_name_them(program: Any, tool: Tool) -> None:
     """docs/commands.md and ``tickets COMMAND --help`` have every option of every command, and no other."""
     page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
-    sections = dict(re.findall(r"^## ([a-z]+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    sections = dict(re.findall(r"^## ([a-z ]+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
     assert list(program.commands) == list(sections)
     for name, command in program.commands.items():
         names = {each for parameter in command.params for each in parameter.opts if each.startswith("-")} - {

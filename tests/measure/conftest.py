@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import simcuda
+from finding_tickets.claims.laws import Place
 from finding_tickets.measure.meter import Meter, VariantRun, arguments, attempt, warm_up
 from finding_tickets.workload import Point, Workload
 
@@ -38,7 +39,7 @@ class TallyMeter(Meter):
         self.built.append(inputs[0].tolist())
         counted = inputs[0].numel()
         result, error = attempt(workload, function, inputs, root)
-        sites = {("fixes/x/found.py", 3, "check", "stream_syncs"): counted}
+        sites: dict[Place, int] = {("fixes/x/found.py", 3, "check", "stream_syncs"): counted}
         metrics = {"syncs": counted, "raised": int(error is not None)}
         return VariantRun(dict(point), metrics, sites, error, result=result)
 

@@ -9,7 +9,7 @@ from tests.report.conftest import ROWS, claim, report, row
 
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level, Verdict
-from finding_tickets.report.github import MOST, annotation, summary, write_annotations
+from finding_tickets.report.formats.github import MOST, annotation, summary, write_annotations
 from finding_tickets.report.rows import ReportRow
 
 ROOM = 1024**2

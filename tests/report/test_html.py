@@ -17,7 +17,7 @@ import pytest
 from tests.conftest import Git, Repository
 
 from finding_tickets.cli.main import run
-from finding_tickets.report.html import CodeDiff, DiffLine, code_diff, trusted_html
+from finding_tickets.report.formats.html import CodeDiff, DiffLine, code_diff, trusted_html
 
 ROOT = Path(__file__).parents[2]
 ADDRESSES = {"action", "background", "data", "formaction", "href", "poster", "src", "srcset", "xlink:href"}
@@ -357,7 +357,7 @@ def test_a_byte_order_mark_and_line_ends_are_no_text() -> None:
 def test_what_is_not_sanitized_needs_not_be(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sanitizer is spared what it would leave as it is: with it, the same comes out."""
     spared = trusted_html(text, below=3)
-    monkeypatch.setattr("finding_tickets.report.html._HARMLESS", re.compile(r"(?!)"))
+    monkeypatch.setattr("finding_tickets.report.formats.html._HARMLESS", re.compile(r"(?!)"))
     # Both are read and written once more, as there are two ways to write a quotation mark.
     read = nh3.Cleaner(
         tags=nh3.ALLOWED_TAGS, attributes={"*": {"class", "href", "rel", "title"}}, link_rel=None
@@ -372,7 +372,7 @@ def test_the_sanitizer_is_not_spared_what_it_changes(monkeypatch: pytest.MonkeyP
         def clean(self, html: str) -> str:
             return f"clean {html}"
 
-    monkeypatch.setattr("finding_tickets.report.html._cleaner", lambda _: Sanitizer())
+    monkeypatch.setattr("finding_tickets.report.formats.html._cleaner", lambda _: Sanitizer())
     for text in ("[a](b)", "<https://e.example>", "![a](b)", "a<br>b", "a<sub>b", "</kbd>"):
         assert trusted_html(text).startswith("clean ")
     assert not trusted_html("plain `text` & **more**").startswith("clean ")

@@ -27,7 +27,7 @@ from finding_tickets.model.verification import (
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
-from finding_tickets.report.html import write_html
+from finding_tickets.report.formats.html import write_html
 from finding_tickets.report.rows import row_of
 from finding_tickets.report.status import StatusReport, status_of_rows
 

@@ -14,7 +14,7 @@ from finding_tickets.documents.reading import read_document
 from finding_tickets.model.verification import ClaimResult
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import CurrentVerdict
-from finding_tickets.report.json import Item, full_item, ticket_item, write_json
+from finding_tickets.report.formats.json import Item, full_item, ticket_item, write_json
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import Since, StatedChange, StatusReport, status_of_rows
 from finding_tickets.report.text import MeasuredDocument

@@ -7,7 +7,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from tests.report.conftest import ROWS, claim, report, row
 
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.report.junit import write_junit
+from finding_tickets.report.formats.junit import write_junit
 from finding_tickets.report.rows import ReportRow
 
 

@@ -17,9 +17,9 @@ from finding_tickets.lint.rules import RULES
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level, Verdict
 from finding_tickets.register.query import Facts
-from finding_tickets.report import sarif
+from finding_tickets.report.formats import sarif
+from finding_tickets.report.formats.sarif import lint_log, write_sarif
 from finding_tickets.report.rows import ReportRow, rows_of
-from finding_tickets.report.sarif import lint_log, write_sarif
 from finding_tickets.report.status import Profile, StatusReport, status_of_rows
 
 SCHEMA = Path(__file__).parents[3] / "shared/schemas/sarif-schema-2.1.0.json"

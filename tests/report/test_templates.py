@@ -21,7 +21,7 @@ from finding_tickets.model.verification import NotMeasured
 from finding_tickets.register.index import Row as Stated
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report import templates
-from finding_tickets.report.html import DiffLine
+from finding_tickets.report.formats.html import DiffLine
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.templates import cell, code, render, source, text
 

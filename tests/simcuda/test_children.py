@@ -58,10 +58,11 @@ def test_ranks_of_a_program_are_counted_and_told_apart() -> None:
         torch.ones(4, device="cuda").sum().item()
     # Three reads in each of two processes, and one here.
     assert 7 == cost.syncs == cost.d2h
-    waits = {site.function: site.count for site in cost.sites if site.what == "stream_syncs"}
-    names = [name for name in waits if name.startswith("read [")]
-    assert [3, 3] == [waits.pop(name) for name in names]
-    assert [1] == list(waits.values())
+    waits = {site.process: site.count for site in cost.sites if site.what == "stream_syncs"}
+    assert 1 == waits.pop("")
+    assert [3, 3] == list(waits.values())
+    assert {"read"} == {site.function for site in cost.sites if site.process}
+    assert all(f"in read, {process}" in cost.report() for process in waits)
     assert {Path(__file__).name} == {Path(site.file).name for site in cost.sites}
     # 16 bytes of x and 4 of a sum are live in one process at a time, or in all three at once.
     assert (20, 60) == cost.ranges["peak_bytes"]
@@ -75,9 +76,28 @@ def test_a_child_of_a_child_is_counted() -> None:
     assert 3 == cost.syncs
 
 
+def multiply() -> None:
+    """A product, whose kernels and workspace cuBLAS chooses."""
+    x = torch.ones(4, 4, device="cuda")
+    x @ x
+
+
+def test_what_is_modelled_in_a_child_is_a_range_here() -> None:
+    """The range is that of the same work in one process."""
+    ranges = []
+    for work in (multiply, lambda: spawn(multiply)):
+        with simcuda.device() as gpu, gpu.measure() as cost:
+            work()
+        assert "aten.mm.default" in cost.approximate
+        ranges.append((cost.launches, cost.ranges["launches"]))
+    assert ranges[0] == ranges[1]
+    # One kernel or more: which and how many, nobody knows.
+    assert ranges[0][0] != ranges[0][1][1]
+
+
 def lie() -> None:
     """Tell the parent of counts below 0, and end before anything else is told."""
-    lies = {"counts": dict.fromkeys(COUNTED, -9), "sites": [], "unknown": [], "approximate": []}
+    lies = {"counts": dict.fromkeys(COUNTED, -9), "sites": [], "unknown": [], "approximate": [], "slack": {}}
     for each in gc.get_objects():
         if isinstance(each, Connection) and each.writable:
             each.send_bytes(json.dumps(lies | dict.fromkeys(MEMORY, 0)).encode())

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import simcuda
+from simcuda.cost import declared
 
 pytest_plugins = ["pytester"]
 
@@ -25,8 +26,8 @@ def blocks(section: str) -> list[tuple[str, str]]:
 
 
 def test_every_block_of_the_page_is_tried() -> None:
-    """The blocks are those of the three sections that are tried below."""
-    tried = ("A first test", "Without pytest", "A whole test suite")
+    """The blocks are those of the sections that are tried below."""
+    tried = ("A first test", "Without pytest", "A whole test suite", "Operators of other libraries")
     assert [block for section in tried for block in blocks(section)] == BLOCK.findall(PAGE)
 
 
@@ -59,6 +60,17 @@ def test_the_suite_prints_the_table_shown(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest(*command.split()[1:])
     result.assert_outcomes(passed=1, failed=1)
     assert printed in "\n".join(result.outlines)
+
+
+def test_the_declaration_is_listed_as_the_text_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is declared with what the text says that a measurement lists."""
+    monkeypatch.setattr(declared, "_declared", {})
+    ((_, script),) = blocks("Operators of other libraries")
+    exec(script, {})  # noqa: S102 - it is the page's
+    (said,) = declared.declarations()
+    listed = re.search(r"lists `(.*), \.\.\.`", PAGE)
+    assert listed is not None
+    assert f"{listed[1]}, d2h 8 B, temporary 4096 B" == said
 
 
 def test_every_public_name_is_described() -> None:

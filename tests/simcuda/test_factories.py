@@ -30,6 +30,7 @@ MADE: dict[str, Make] = {
     "like": lambda x: torch.ones_like(x, device=1),
     "new": lambda x: x.new_full((2,), 3.0, device=1),
     "current": lambda _: torch.empty(2, device=torch.cuda.current_device() + 1),
+    "a device": lambda _: torch.zeros(2, device=torch.device(1)),
     "to": lambda x: x.to(1),
     "module": lambda _: torch.nn.Linear(2, 2, device=1).weight,
     "module to": lambda _: torch.nn.Linear(2, 2).to(1).weight,
@@ -87,3 +88,76 @@ def test_factories_can_still_be_scripted() -> None:
     """TorchScript takes a factory for what it is."""
     script: Any = torch.jit.script
     assert [2.0, 2.0] == script(make_zeros)(torch.ones(2)).tolist()
+
+
+class Named(torch.Tensor):
+    """A subclass without a ``__new__`` of its own."""
+
+
+class Made(torch.Tensor):
+    """A subclass that calls the one of tensors, as memory-mapped ones of tensordict do."""
+
+    @staticmethod
+    def __new__(cls, data: torch.Tensor) -> Any:
+        """The tensor, as one of this class."""
+        return torch.Tensor.__new__(cls, data)
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("kind", [Named, Made])
+@pytest.mark.parametrize("device", ["cpu", "cuda:1"])
+def test_a_tensor_becomes_one_of_a_subclass(kind: Any, device: str) -> None:
+    """It shares the memory and the history, on host and device."""
+    x = torch.ones(3, device=device, requires_grad=True)
+    made = kind(x)
+    assert (kind, torch.device(device), True) == (type(made), made.device, made.requires_grad)
+    assert x.data_ptr() == made.data_ptr()
+    assert (3,) == Named(3).shape
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_number_alone_is_a_device_and_nothing_else_changes() -> None:
+    """As in a build for CUDA; a wrong device is as wrong as ever."""
+    assert torch.device("cuda", 1) == torch.device(1)
+    with torch.device(1):
+        assert "cuda:1" == str(torch.ones(1).device)
+    named: Any = torch.device
+    assert named("cpu") == named(type="cpu")
+    for wrong in (-1, True, None):
+        with pytest.raises((RuntimeError, TypeError)):
+            named(wrong)
+
+
+def test_storages_are_made_on_devices(gpu: SimulatedCuda) -> None:
+    """Of a number of bytes and of Python data, which is copied there; those of the host stay there."""
+    make: Any = torch.UntypedStorage
+    with gpu.measure() as cost:
+        made, data, host = make(64, device="cuda:1"), make([1, 2], device="cuda"), make(8)
+    assert ["cuda:1", "cuda:0", "cpu"] == [str(each.device) for each in (made, data, host)]
+    # 64 bytes, and two of Python data, which are copied.
+    assert (2, 64, 1, 2) == (cost.allocations, cost.largest_allocation, cost.h2d, cost.h2d_bytes)
+    assert [1, 2] == data.tolist()
+
+
+def test_what_makes_objects_is_put_back() -> None:
+    """Afterwards classes make objects as before, also those that were defined meanwhile."""
+    kinds: list[Any] = [torch.Tensor, torch.device, torch.UntypedStorage, Named]
+    before = [kind.__new__ for kind in kinds]
+    with simcuda.device():
+        assert before != [kind.__new__ for kind in kinds]
+        later: Any = type("Later", (torch.Tensor,), {})
+    assert before == [kind.__new__ for kind in kinds]
+    assert later is type(later(torch.ones(2)))
+    # A static type has no other way to make objects than C++, so that this is an error again.
+    if not torch._C._has_cuda:
+        with pytest.raises(RuntimeError, match="Cannot access accelerator device"):
+            torch.device(0)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_file_is_memory_of_the_host_alone(tmp_path: Any) -> None:
+    """PyTorch maps no file into a device's memory."""
+    (tmp_path / "x").write_bytes(bytes(16))
+    assert [0.0] * 4 == torch.from_file(str(tmp_path / "x"), size=4).tolist()
+    with pytest.raises(NotImplementedError, match="'aten::from_file' with arguments from the 'CUDA' backend"):
+        torch.from_file(str(tmp_path / "x"), size=4, device="cuda")

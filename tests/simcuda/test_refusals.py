@@ -30,7 +30,6 @@ CODE = {
     "torch.cuda.graph(None)": "run the captured code as it is",
     "torch.cuda.make_graphed_callables(layer, (x,))": "run the captured code as it is",
     "torch.nn.DataParallel(layer)": "call the module itself, on one device",
-    "torch.nn.parallel.DistributedDataParallel(layer)": "call the module itself, on one device",
     "torch.nn.parallel.replicate(layer, [0, 1])": "copy by Tensor.to",
     "torch.nn.parallel.scatter(x, [0, 0])": "copy by Tensor.to",
     "torch.distributed.init_process_group('nccl')": "use the backend gloo, or one process",
@@ -146,7 +145,7 @@ def test_host_tensors_are_shared_as_ever() -> None:
 
 @pytest.mark.usefixtures("gpu")
 def test_modules_on_the_host_may_be_distributed() -> None:
-    """Only what is on the device is refused: here it is PyTorch that lacks a process group."""
+    """It is PyTorch that lacks a process group."""
     with pytest.raises(ValueError, match="process group"):
         torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))
 

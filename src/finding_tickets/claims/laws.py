@@ -10,9 +10,9 @@ that length fit, all of them are rivals and none is a law.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, product
@@ -57,7 +57,9 @@ Point = tuple[tuple[str, int], ...]
 Column = tuple[int, ...]
 Residues = list[int]
 # File, line and function of a line of code, and the metric that it made count.
-Place = tuple[str, int, str, str]
+# File, line, function, metric, and the process where the code has started another one.
+Place = tuple[str, int, str, str] | tuple[str, int, str, str, str]
+SITE = ("file", "line", "function", "what")
 # The least and the most that a number can be; None where nobody knows.
 Range = tuple[int, int | None]
 
@@ -87,10 +89,9 @@ class CountedRun:
             if value != self.metrics.get(metric) and metric != DEPENDS_ON_CACHE:
                 places = sorted(self.sites.keys() | again.sites.keys(), key=lambda place: place[3] != metric)
                 where = (
-                    f"{file}:{line}"
-                    for file, line, function, what in places
-                    if self.sites.get((file, line, function, what))
-                    != again.sites.get((file, line, function, what))
+                    f"{place[0]}:{place[1]}"
+                    for place in places
+                    if self.sites.get(place) != again.sites.get(place)
                 )
                 at = next((f" at {place}" for place in where), "")
                 return f"{metric} {self.metrics.get(metric)}, then {value}{at}"
@@ -178,6 +179,9 @@ class Sum:
 def fitted(runs: Sequence[CountedRun]) -> dict[str, Any]:
     """What a ``VariantResult`` is made of: samples, and the laws that fit them."""
     fits = fit_metrics(runs)
+    by_lines = runs
+    if any(len(place) > len(SITE) for run in runs for place in run.sites):
+        by_lines = [replace(run, sites=by_line(run.sites)) for run in runs]
     return {
         "laws": {name: fit.law for name, fit in fits.items() if fit.law},
         "growth": {name: fit.growth for name, fit in fits.items() if fit.growth},
@@ -185,12 +189,19 @@ def fitted(runs: Sequence[CountedRun]) -> dict[str, Any]:
             {"at": run.at, "metrics": run.metrics, "error": run.error, "ranges": run.ranges} for run in runs
         ],
         "sites": [
-            {"file": file, "line": line, "function": function, "what": what, **asdict(fit)}
-            for (file, line, function, what), fit in fit_sites(runs).items()
+            dict(zip(SITE, place, strict=True)) | asdict(fit) for place, fit in fit_sites(by_lines).items()
         ],
         "unknown": sorted({name for run in runs for name in run.unknown}),
         "approximate": sorted({name for run in runs for name in run.approximate}),
     }
+
+
+def by_line(sites: Mapping[Place, int]) -> dict[Place, int]:
+    """The counts of each line in all processes together."""
+    counts = Counter[Place]()
+    for place, count in sites.items():
+        counts[place[:4]] += count
+    return dict(counts)
 
 
 def fit_metrics(runs: Sequence[CountedRun]) -> dict[str, Fit]:

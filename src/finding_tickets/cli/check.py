@@ -24,8 +24,8 @@ from finding_tickets.gate.branch import bases_of, branch_tickets
 from finding_tickets.gate.check import configuration, exit_code, judge, unread
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.register.load import load
+from finding_tickets.report.formats.github import annotation
 from finding_tickets.report.gate import gate_item, gate_lines, gate_page, problem_line
-from finding_tickets.report.github import annotation
 from finding_tickets.report.text import counted, fields_of
 from finding_tickets.verify.verify import draw_seed
 

@@ -115,11 +115,11 @@ def _write_problems(found: Sequence[Breach], output_format: LintFormat) -> None:
             "lint", [each.problem.model_dump(mode="json") | {"fixable": bool(each.fix)} for each in found]
         )
     elif output_format is LintFormat.SARIF:
-        from finding_tickets.report.sarif import lint_log
+        from finding_tickets.report.formats.sarif import lint_log
 
         write(json.dumps(lint_log(problems), indent=2, ensure_ascii=False))
     elif problems:
-        from finding_tickets.report.github import annotation
+        from finding_tickets.report.formats.github import annotation
 
         write("\n".join(map(annotation if output_format is LintFormat.GITHUB else str, problems)))
 

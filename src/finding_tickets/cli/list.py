@@ -71,7 +71,7 @@ def list_tickets(
         rows = [row for row in rows if is_ready(row, facts)]
     if output_format is ListFormat.JSON:
         # A document in JSON is the whole record, which a table does without.
-        from finding_tickets.report.json import ticket_item
+        from finding_tickets.report.formats.json import ticket_item
         from finding_tickets.report.text import measured_documents
 
         write_json("ticket-list", map(ticket_item, measured_documents(facts, rows)))

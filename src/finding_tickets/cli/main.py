@@ -56,6 +56,13 @@ COMMANDS = {
     ),
     "lint": Command("lint:lint", "lint-rules.md", "Check structure, words, IDs, relations, code and claims."),
     "verify": Command("verify:verify", "verifiers.md", "Measure tickets and compare with what they claim."),
+    "budget": Command("budget:budget", "budgets.md", "Measure what code spends, beside what it may."),
+    "budget init": Command(
+        "budget:init", "budgets.md", "Measure code, and write a budget that allows what it spends."
+    ),
+    "budget tighten": Command(
+        "budget:tighten", "budgets.md", "Lower budgets to what is spent; remove what is gone."
+    ),
     "check": Command("check:check", "ci.md", "Measure again what a branch changes, as a gate."),
     "audit": Command("audit:audit", "audit.md", "Try fixes that cheat: does the verifier catch them?"),
     "bisect": Command("history:bisect", "bisect.md", "Find the commits that introduced and fixed a finding."),
@@ -95,6 +102,9 @@ def run(arguments: Sequence[str]) -> int:
     words = list(arguments)
     try:
         # Only the command that is run is imported: most of the others need more than a list does.
+        if " ".join(words[:2]) in COMMANDS:
+            # A command of two words is one to those who look for it.
+            words[:2] = [" ".join(words[:2])]
         wanted = [name for name in COMMANDS if words[:1] == [name]]
         if not QUERIED.isdisjoint(wanted):
             words = [NEGATED.sub("NOT ", word) for word in words]

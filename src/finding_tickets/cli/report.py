@@ -89,7 +89,7 @@ def report(
     else:
         write_output(write_report(made, output_format), output, is_protected)
     if summary:
-        from finding_tickets.report.github import summary as page
+        from finding_tickets.report.formats.github import summary as page
 
         add_to_summary(summary, page(made, summary_room(summary)))
     unread = [each.problem for each in facts.looked_up]

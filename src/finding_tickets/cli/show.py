@@ -21,8 +21,8 @@ from finding_tickets.errors import BadDataError, ExitCode
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.load import files_of
 from finding_tickets.register.query import Facts
+from finding_tickets.report.formats.json import full_item
 from finding_tickets.report.history import history_item, history_lines
-from finding_tickets.report.json import full_item
 from finding_tickets.report.text import document_text, measured_documents, printable
 
 if TYPE_CHECKING:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
-import shlex
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from hashlib import sha256
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from finding_tickets.documents.sections import DocumentPart
 from finding_tickets.documents.source import Block, Source, Values
+from finding_tickets.ground.files import inside_repository
 from finding_tickets.model.ticket import Problem, Remediation, Span
 from finding_tickets.model.vocabulary import MOST_POINTS, SAME_RESULT, SECONDS, WORKTREE, Level, Vocabulary
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 # How alike two names are takes the square of their length.
 _LONGEST_NAME = 100
-_LONGEST_PATH = 1000
 _LINE_END = re.compile(r"\r\n|\r|\n")
 # A remediation nests four deep; far more is no remediation, and would exhaust the stack.
 _DEEPEST = 50
@@ -31,18 +29,6 @@ _KINDS = {"mapping": "a mapping", "sequence": "a list", "scalar": "a single valu
 _QUOTE = "quote a value that starts with one of > | * & ! % @ { [, or that contains ': ' or ' #'"
 _INDENT = "indent with spaces: here is a tab"
 _KEYS = ("verifier", "run", "sweep", "within", "variants", "decision", "claims", "unmeasured", "checklist")
-_DOTTED = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
-_TARGETS = {
-    "test": re.compile(r"[^:]+\.py::.+"),
-    "function": re.compile(rf"(?:{_DOTTED}|[^:]+\.py):{_DOTTED}"),
-    "script": re.compile(r"[^:]*\.py|[^:=]*/[^:]+"),
-    "module": re.compile(rf"(?!python\d?\Z|pytest\Z|torchrun\Z){_DOTTED}"),
-}
-_TARGET_FORMS = "script.py ARGUMENTS, package.module, package.module:function or tests/test_x.py::test_y"
-# What only a shell would interpret, outside of quotes.
-_SHELL = re.compile(r"[|&;<>$`*?\n]|(?<!\S)[~#]")
-_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.")
-_BRACES = re.compile(r"\{([A-Za-z_]\w*)\}")
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _NO_RUN = {
     SAME_RESULT: "a run returns no result to compare",
@@ -206,7 +192,7 @@ def read_sidecar(data: bytes, path: str) -> tuple[Remediation, tuple[Problem, ..
 def _remediation(root: YamlNode | None, source: Source, span: Span) -> Values:
     keys = root.mapping("the Remediation block", _KEYS) if root else {}
     verifier = _text(keys, "verifier")
-    if verifier and not _inside_repository(verifier):
+    if verifier and not inside_repository(verifier):
         keys["verifier"].wrong("path", f"{verifier} leaves the repository")
         verifier = None
     work = {} if keys.keys().isdisjoint(("run", "sweep", "within")) else _run(keys)
@@ -246,7 +232,7 @@ def _variants(keys: dict[str, YamlNode]) -> Values:
             revision = match[1] if match[1] != WORKTREE else None
             at = {"module": "", "function": "", "line": node.place[0]}
             variants[name] = {"raw": raw, "revision": revision, **at}
-        elif match and _inside_repository(match["module"]):
+        elif match and inside_repository(match["module"]):
             variants[name] = {"raw": raw, "line": node.place[0], **match.groupdict()}
         elif match:
             node.wrong("path", f"{match['module']} leaves the repository")
@@ -276,50 +262,20 @@ def _run(keys: dict[str, YamlNode]) -> Values:
         found["sweep"] = _points(keys["sweep"])
     within = _text(keys, "within")
     match = _REFERENCE.fullmatch(within) if within else None
-    if within and not (match and not match["revision"] and _inside_repository(match["module"])):
+    if within and not (match and not match["revision"] and inside_repository(match["module"])):
         keys["within"].wrong("run", f"within: {within!r} does not name a function", "write path.py:function")
     elif match:
         found["within"] = within
-    try:
-        # Values are filled in later, into what is split here: none of them can add an argument.
-        words = shlex.split(raw or "")
-    except ValueError as error:
-        node.wrong("run", f"run cannot be split into arguments: {error}")
-        return found
-    if raw is not None and words:
-        kind = next((name for name, form in _TARGETS.items() if form.fullmatch(words[0])), None)
-        variables = set(found["sweep"][0] if found["sweep"] else ())
-        if wrong := _wrong_command(raw, kind, words, variables):
-            node.wrong("run", f"run: {wrong[0]}", wrong[1])
-        else:
-            found["run"] = {"raw": raw, "kind": kind, "target": words[0], "arguments": words[1:]}
-            found["run"]["line"] = node.place[0]
+    if raw and raw.strip():
+        # Few tickets have one.
+        from finding_tickets.documents.run_command import WrongCommandError, parse_command
+
+        try:
+            variables = found["sweep"][0] if found["sweep"] else ()
+            found["run"] = {**parse_command(raw, variables), "line": node.place[0]}
+        except WrongCommandError as error:
+            node.wrong("run", error.message, error.hint)
     return found
-
-
-def _wrong_command(
-    raw: str, kind: str | None, words: list[str], variables: set[str]
-) -> tuple[str, str | None] | None:
-    """What is wrong with a command, and a hint; None where nothing is."""
-    named, target = _BRACES.findall(raw), words[0]
-    if shell := _SHELL.search(_QUOTED.sub("", raw)):
-        return f"{shell[0]!r} has no meaning here, for no shell runs this", "quote it to pass it on as it is"
-    if kind is None:
-        return (
-            f"{target!r} is nothing that Python runs",
-            f"write {_TARGET_FORMS}, without python or -m in front",
-        )
-    if kind != "module" and not _inside_repository(target.partition(":")[0]):
-        return f"{target} leaves the repository", None
-    if kind == "function" and (len(words) > 1 or named):
-        return "a function takes no arguments here", "the variables of the sweep are its parameters"
-    if _BRACES.search(target.partition("::")[0]):
-        return f"only arguments depend on the sweep, and not {target}", None
-    if unknown := [name for name in named if name not in variables]:
-        return f"{{{unknown[0]}}} is no variable of the sweep", f"sweep: {{{unknown[0]}: [1, 2, 3, 5, 9]}}"
-    if kind != "function" and (unused := sorted(variables.difference(named))):
-        return f"nothing uses {unused[0]} of the sweep", f"write {{{unused[0]}}} among the arguments"
-    return None
 
 
 def _points(node: YamlNode) -> list[dict[str, int]]:
@@ -356,20 +312,6 @@ def _integer(node: YamlNode, name: str) -> int | None:
     if text is not None and not _INTEGER.fullmatch(text):
         node.wrong("type", f"a value of {name} must be an integer, not {text!r}")
     return int(text) if text and _INTEGER.fullmatch(text) else None
-
-
-def _inside_repository(path: str) -> bool:
-    """Whether a path relative to the repository's root stays below it, symbolic links aside."""
-    # Windows paths are checked everywhere: a register is read on more than one system.
-    normal = posixpath.normpath(path.replace("\\", "/"))
-    outside = normal.startswith(("/", "~")) or normal.split("/")[0] == ".."
-    # No system has a file whose path has NUL in it, or a name of thousands of letters.
-    is_name = (
-        normal.isprintable()
-        and max(map(len, normal.encode().split(b"/"))) < 256
-        and len(normal) < _LONGEST_PATH
-    )
-    return not outside and is_name and re.match(r"[A-Za-z]:", normal) is None
 
 
 def _claims(claims: YamlNode) -> Iterator[Values]:

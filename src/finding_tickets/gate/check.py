@@ -31,7 +31,15 @@ from finding_tickets.register.index import outcome_of
 from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import rank
 from finding_tickets.verify.evidence import dump, name_of
-from finding_tickets.verify.verify import Planned, Settings, Verified, measure, plan_each, shows_little
+from finding_tickets.verify.verify import (
+    Planned,
+    Settings,
+    Verified,
+    measure,
+    plan_each,
+    seed_of,
+    shows_little,
+)
 
 GUARDED = ("tickets", "evidence", "meter", "largest_file")
 # Settings that decide which tickets there are and which are closed, what counts, and where evidence is.
@@ -225,7 +233,8 @@ def _verify_twice(
         if not todo.run:
             # Times depend on no seed.
             claims = tuple(claim for claim in todo.claims if claim.metric != SECONDS)
-            planned[f"{key}\0"] = document, replace(todo, seed=settings.seed, claims=claims)
+            seed = seed_of(todo.ticket, settings.seed)
+            planned[f"{key}\0"] = document, replace(todo, seed=seed, claims=claims)
     for key, done in measure(planned, isolation, settings) if planned else ():
         yield done, settings.seed if key.endswith("\0") else None
 

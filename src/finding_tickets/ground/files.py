@@ -11,6 +11,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import posixpath
 import re
 import secrets
 import stat
@@ -25,6 +26,7 @@ from pathlib import Path
 from finding_tickets.errors import BadDataError
 
 LONGEST_NAME = 150
+_LONGEST_PATH = 1000
 """Bytes, so that a name with a suffix or two stays below the 255 that file systems take."""
 PATIENCE = 30.0
 """Seconds to wait for another process that is editing files of the same folder, which takes milliseconds."""
@@ -89,6 +91,20 @@ def safe_name(name: str) -> str:
     if len(safe.encode()) <= LONGEST_NAME:
         return safe
     return f"{safe[:30]}_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
+def inside_repository(path: str) -> bool:
+    """Whether a path relative to the repository's root stays below it, symbolic links aside."""
+    # Windows paths are checked everywhere: a register is read on more than one system.
+    normal = posixpath.normpath(path.replace("\\", "/"))
+    outside = normal.startswith(("/", "~")) or normal.split("/")[0] == ".."
+    # No system has a file whose path has NUL in it, or a name of thousands of letters.
+    is_name = (
+        normal.isprintable()
+        and max(map(len, normal.encode().split(b"/"))) < 256
+        and len(normal) < _LONGEST_PATH
+    )
+    return not outside and is_name and re.match(r"[A-Za-z]:", normal) is None
 
 
 def relative(root: Path, path: Path) -> str:

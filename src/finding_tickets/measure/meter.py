@@ -23,6 +23,7 @@ from finding_tickets.measure.state import unpatched
 from finding_tickets.measure.tasks import METERS, SIMULATED_DEVICE, VISIBLE_DEVICES, At, CannotMeasureError
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda import real
+from simcuda.cost.declared import MARK
 from simcuda.ledger import ChangedCountsError, noting_operations, operations_of
 from simcuda.torch_api.compiling import Compiling
 
@@ -56,7 +57,8 @@ class VariantRun(CountedRun):
         metrics = {name: getattr(counted, name) for name in simcuda.METRICS if name not in missing}
         sites: Counter[Place] = Counter()
         for site in counted.sites:
-            sites[portable(site.file, root), site.line, site.function, site.what] += site.count
+            here = portable(site.file, root), site.line, site.function, site.what
+            sites[(*here, site.process) if site.process else here] += site.count
         return cls(
             at=at,
             metrics={**metrics, "retained_bytes": retained, "raised": int(error is not None)},
@@ -82,8 +84,9 @@ def operation_costs(run: CountedRun) -> list[dict[str, Any]]:
     if not run.operations:
         return []
     # Reads the rules of all operations, which only this needs.
-    from simcuda.truth import MODELLED, READ, UNKNOWN, basis_of
+    from simcuda.truth import DECLARED, MODELLED, READ, UNKNOWN, basis_of
 
+    declared = {each.partition(MARK)[0] for each in run.approximate if MARK in each}
     found, left = [], {metric: run.metrics[metric] for metric in OPERATION_METRICS}
     for name, counts in run.operations.items():
         costs = {
@@ -94,6 +97,7 @@ def operation_costs(run: CountedRun) -> list[dict[str, Any]]:
         # A recording of launches confirms no wait.
         recorded = {each for metric in costs if costs[metric] for each in OPERATION_METRICS[metric][1]}
         cost = UNKNOWN if name in run.unknown else MODELLED if name in run.approximate else READ
+        cost = DECLARED if declared & {name, name.rpartition(".")[0]} else cost
         found.append((name, costs, str(replace(basis_of(name).about(recorded), cost=cost))))
     found.sort(key=lambda each: [-number for number in each[1].values()])
     found.append(("no operation", left, "a call that waits, such as torch.cuda.synchronize"))

@@ -15,7 +15,8 @@ import runpy
 import stat
 import sys
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,8 @@ import torch
 
 import simcuda
 from finding_tickets.claims.check import ONCE, at_text, named_at
-from finding_tickets.claims.laws import Fit, Place, fit_metrics, fit_sites, join_ranges
-from finding_tickets.measure.calls import Callers, CallMeter, CallsRun, statement_at
+from finding_tickets.claims.laws import Fit, Place, by_line, fit_metrics, fit_sites, join_ranges
+from finding_tickets.measure.calls import Callers, CallMeter, CallsRun, Line, statement_at
 from finding_tickets.measure.loading import (
     import_from,
     imported_files,
@@ -42,7 +43,7 @@ from finding_tickets.measure.meter import (
     torch_version,
 )
 from finding_tickets.measure.places import belongs_to, describe, is_out_of_host_memory, place, portable
-from finding_tickets.measure.run import JobReport, check_repeated, run
+from finding_tickets.measure.run import JobReport, check_declared, check_repeated, run
 from finding_tickets.measure.tasks import (
     COPY,
     At,
@@ -53,7 +54,7 @@ from finding_tickets.measure.tasks import (
     own_folder,
 )
 from finding_tickets.measure.workloads import Point, Workload
-from simcuda.ledger import noting_frames
+from simcuda.ledger import attributing_to, noting_allocations, noting_frames
 from simcuda.measurement import HEAVIEST_FIRST
 from simcuda.torch_api.compiling import Compiling
 
@@ -210,7 +211,8 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
         repeated=job.repeated,
     )
     try:
-        with noting(job.operations):
+        largest: dict[Line, int] = {}
+        with noting(job.operations), _own_lines(root, largest) if job.own_lines else nullcontext():
             report = run_target(order).report
     except WrongTargetError as error:
         raise CannotMeasureError(f"{error.message} ({job.stated})") from None
@@ -222,6 +224,7 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
     if root != work_tree and (foreign := imported_files(work_tree)):
         raise CannotMeasureError(f"{foreign[0]} was imported from the work tree, where it is installed from")
     (run,) = report.runs[NAME]
+    check_declared([run], ())
     if isinstance(run, CallsRun) and run.differs:
         raise CannotMeasureError(f"{job.within}: {run.differs}")
     return {
@@ -231,8 +234,23 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
         **{name: getattr(run, name) for name in ("metrics", "unknown", "approximate", "ranges", "error")},
         "at": job.at,
         "operations": operation_costs(run),
-        "sites": [(*place, count) for place, count in run.sites.items()],
+        "sites": [(*place, count) for place, count in by_line(run.sites).items()],
+        "largest": [(portable(file, root), *rest, nbytes) for (file, *rest), nbytes in largest.items()],
     }
+
+
+@contextmanager
+def _own_lines(root: Path, largest: dict[Line, int]) -> Iterator[None]:
+    """Attribute what happens to lines of the repository, and find the largest request of each."""
+
+    def note(nbytes: int, line: Line) -> None:
+        largest[line] = max(nbytes, largest.get(line, 0))
+
+    with (
+        attributing_to(lambda file: belongs_to(root, Path(file).resolve())),
+        noting_allocations(note),
+    ):
+        yield
 
 
 def _named_files(root: Path, kind: str, target: str, arguments: Sequence[str]) -> dict[str, Path]:
@@ -375,7 +393,7 @@ def _sites(
     repeated = {(portable(file, root), *rest) for file, *rest in callers.repeated}
     sites = []
     for key in sorted({key for each in runs for key in each.sites}):
-        file, line, function, what = key
+        file, line, function, what, *process = key
         source = next((folder / file for folder in folders if (folder / file).is_file()), None)
         nearest = callers.nearest[reached[key[:3]]].most_common() if key[:3] in reached else []
         sites.append(
@@ -384,6 +402,7 @@ def _sites(
                 "line": line,
                 "function": function,
                 "what": what,
+                "process": "".join(process),
                 "text": linecache.getline(str(source), line).strip() if source else "",
                 "statement": statement_at(str(source), line) if source else "",
                 "called_from": [

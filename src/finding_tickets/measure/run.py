@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,6 +42,7 @@ from finding_tickets.measure.tasks import (
     say_progress,
 )
 from finding_tickets.measure.workloads import Point, Workload
+from simcuda.cost.declared import MARK, declarations
 
 # Replaces the functions of variants once they are loaded: an audit puts cheats in their place.
 Replace = Callable[[Workload, Mapping[str, Function]], Mapping[str, Function]]
@@ -88,6 +89,7 @@ def measure(job: Job, replace_functions: Replace | None = None) -> JobReport:
     stated = workload = load_workload(job.verifier, root, code)
     if job.seed is not None:
         workload = replace(stated, seed=job.seed)
+    allowed = declarations()
     functions: dict[str, Function] = {}
     for name, path in job.variants.items():
         with _naming(name), unpatched():
@@ -98,6 +100,9 @@ def measure(job: Job, replace_functions: Replace | None = None) -> JobReport:
         report = run(workload, measured, meter, code, job.graph_breaks, kept)
     say_progress(f"{workload.ticket}: once more")
     check_repeated(report, workload, measured, meter, code)
+    for name, runs in report.runs.items():
+        with _naming(name):
+            check_declared(runs, allowed)
     say_progress(f"{workload.ticket}: fitting laws")
     return replace(
         report,
@@ -189,6 +194,12 @@ def _naming(variant: str, point: Point | None = None) -> Iterator[None]:
         yield
     except CannotMeasureError as error:
         raise CannotMeasureError(f"{named_at(variant, point or ONCE)}: {error}") from None
+
+
+def check_declared(runs: Iterable[VariantRun], allowed: Collection[str]) -> None:
+    """Raise ``CannotMeasureError`` if a run counts an operation as the measured code itself declares it."""
+    if own := {each for run in runs for each in run.approximate if MARK in each and each not in allowed}:
+        raise CannotMeasureError(f"{min(own)} by the code that is measured; a verifier may declare it")
 
 
 def check_repeated(

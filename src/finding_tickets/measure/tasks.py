@@ -128,7 +128,8 @@ class RunJob:
     its path from ``code``, the absolute folder that has the code of the variant. It runs there if that is the
     ``work_tree``, else in a copy. A function without a sweep is called without values. ``stated`` is where
     the ticket says all this. In the run that is ``repeated``, functions run again, too. ``operations`` is as
-    in a ``Job``.
+    in a ``Job``. With ``own_lines``, what installed packages do is that of the repository's line that led
+    there.
     """
 
     code: str
@@ -142,6 +143,7 @@ class RunJob:
     meter: str
     repeated: bool = False
     operations: bool = False
+    own_lines: bool = False
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,8 @@ class MeasuredTicket(Record):
 class MeasuredRun(Record):
     """What a process measured of one run of what a ticket names under ``run``.
 
-    ``sites`` are file, line, function, metric and count.
+    ``sites`` are file, line, function, metric and count. ``largest`` has the bytes of the largest request for
+    memory by file, line and function, where that was asked for.
     """
 
     meter: str
@@ -181,6 +182,7 @@ class MeasuredRun(Record):
     ranges: dict[str, tuple[int, int | None]] = Default(default_factory=dict)
     error: str | None
     operations: tuple[OperationCost, ...] = ()
+    largest: tuple[tuple[str, int, str, int], ...] = ()
 
 
 class Verification(Record):

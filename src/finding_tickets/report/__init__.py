@@ -25,11 +25,11 @@ def write_report(report: StatusReport, output_format: str) -> Iterator[str]:
             context = {"report": report, "status": report.status}
             return pieces(report.template, context, report.templates)
         case "html":
-            from finding_tickets.report.html import write_html
+            from finding_tickets.report.formats.html import write_html
 
             return write_html(report)
         case "json":
-            from finding_tickets.report.json import write_json
+            from finding_tickets.report.formats.json import write_json
 
             return write_json(report)
         case "csv":
@@ -37,15 +37,15 @@ def write_report(report: StatusReport, output_format: str) -> Iterator[str]:
 
             return write_csv(report.status.rows)
         case "junit":
-            from finding_tickets.report.junit import write_junit
+            from finding_tickets.report.formats.junit import write_junit
 
             return write_junit(report)
         case "sarif":
-            from finding_tickets.report.sarif import write_sarif
+            from finding_tickets.report.formats.sarif import write_sarif
 
             return write_sarif(report)
         case "github":
-            from finding_tickets.report.github import write_annotations
+            from finding_tickets.report.formats.github import write_annotations
 
             return write_annotations(report)
     raise ValueError(f"no such format as {output_format}")

@@ -219,7 +219,7 @@ def timeline_page(
     Raises:
         BadDataError: A template of the user's is wrong.
     """
-    from finding_tickets.report.html import page_pieces
+    from finding_tickets.report.formats.html import page_pieces
 
     sections = [_section(each, nodes) | {"anchor": f"ticket-{at}"} for at, each in enumerate(timelines)]
     context = {"sections": sections, "nodes": nodes, "since": since}

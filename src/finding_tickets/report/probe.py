@@ -112,8 +112,7 @@ class ProbedRow:
             times += f" for {site.waited / 1000:.3g} ms" if site.waited else ""
             said.append(word if times == before else f"{word} {times}")
             before = times
-        # Of a process that the target started, the function names it.
-        process = self.sites[0].function.partition(" [")[2].removesuffix("]")
+        process = self.sites[0].process
         return ", ".join(said) + (f" in {process}" if process else "")
 
 
@@ -122,9 +121,9 @@ def rows_of(probed: Probed) -> list[ProbedRow]:
 
     What a program does once comes after what it does in loops, and what only allocates comes last.
     """
-    sites: dict[tuple[str, int, str], list[ProbedSite]] = {}
+    sites: dict[tuple[str, int, str, str], list[ProbedSite]] = {}
     for site in probed.sites:
-        sites.setdefault((site.file, site.line, site.function), []).append(site)
+        sites.setdefault((site.file, site.line, site.function, site.process), []).append(site)
     is_program = probed.kind in {"script", "module"} and not probed.calls
     is_program = is_program and any(site.repeated for site in probed.sites)
     rows = [
@@ -265,7 +264,7 @@ def probe_item(probed: Probed) -> dict[str, Any]:
         "sites": [
             {
                 "number": row.number,
-                **fields_of(site, "file", "line", "function", "what"),
+                **fields_of(site, "file", "line", "function", "what", "process"),
                 "source": site.text,
                 "statement": site.statement,
                 "called_from": [vars(caller) for caller in site.called_from],
@@ -367,7 +366,7 @@ class ProbedFinding:
         here = site.called_from[0] if site.called_from else site
         quote, around = code_around(self.root, here)
         # Python calls the code of a comprehension after its form.
-        symbol = around if here.function.startswith("<") else here.function.partition(" [")[0]
+        symbol = around if here.function.startswith("<") else here.function
         subject = symbol or PurePosixPath(here.file).name
         times = times_text(site.cost.law or str(site.cost.values[0]))
         if site.cost.law is None and len(set(site.cost.values)) > 1:

@@ -67,6 +67,7 @@ class ProbedSite:
     repeated: bool = True  # whether it may have run more than once
     waited: float = 0.0  # microseconds that the host waited, where a trace tells
     nbytes: int = 0  # copied or allocated, where a trace tells
+    process: str = ""  # its name, where the target has started another one that did so
 
 
 @dataclass(frozen=True)
@@ -200,6 +201,17 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
 
 def points(sweep: Iterable[str]) -> list[At]:
     """All combinations of the values in texts such as ``n=1,2,5,9``; an empty list for no texts."""
+    variables = values_of(sweep)
+    if not variables:
+        return []
+    found = [dict(zip(variables, at, strict=True)) for at in product(*variables.values())]
+    if len(found) > MOST_POINTS:
+        raise UsageError(f"the sweep has {len(found)} points, more than {MOST_POINTS}")
+    return found
+
+
+def values_of(sweep: Iterable[str]) -> dict[str, list[int]]:
+    """The values of each variable in texts such as ``n=1,2,5,9``."""
     variables: dict[str, list[int]] = {}
     for text in sweep:
         name, equals, values = text.partition("=")
@@ -210,12 +222,7 @@ def points(sweep: Iterable[str]) -> list[At]:
         if name in variables:
             raise UsageError(f"--sweep {name} is given twice")
         variables[name] = list(dict.fromkeys(map(int, numbers)))
-    if not variables:
-        return []
-    found = [dict(zip(variables, at, strict=True)) for at in product(*variables.values())]
-    if len(found) > MOST_POINTS:
-        raise UsageError(f"the sweep has {len(found)} points, more than {MOST_POINTS}")
-    return found
+    return variables
 
 
 def _kind_and_name(target: str, root: Path) -> tuple[TargetKind, str]:

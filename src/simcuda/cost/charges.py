@@ -9,6 +9,7 @@ from math import inf
 import torch
 
 from simcuda.cost.call import ANYTHING, ONE_KERNEL, OpCost, OperationCall, tensors_in
+from simcuda.cost.declared import declared_cost
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.tensor_iterator import LARGEST_OFFSET
 from simcuda.cost.traits import OperationTraits
@@ -193,6 +194,9 @@ class Charges:
                 elif rule.approximate:
                     ledger.doubt(traits.op, _slack(cost))
                 return cost
+        if traits.is_foreign and (declared := declared_cost(traits.op)):
+            ledger.doubt(declared[1], {})
+            return declared[0]
         cost = _elementwise(call.outputs)
         if traits.is_unknown:
             ledger.doubt(traits.op)

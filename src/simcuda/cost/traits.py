@@ -171,6 +171,7 @@ def traits_of(operation: Any) -> OperationTraits:
         # The dispatcher takes a short way for these, which are most of what runs.
         is_plain=is_one_kernel
         and not rules
+        and not is_foreign
         and written in ((), names[:1])
         and not has_out
         and packet not in RESIZING

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch._library.custom_ops import OPDEFS
 
 from simcuda.cost.call import OperationCall, all_tensors_in
 from simcuda.cost.charges import Charges
 from simcuda.cost.copies import charge_copy
+from simcuda.cost.declared import python_kernel
 from simcuda.cost.traits import OperationTraits, traits_of
 from simcuda.cost.widening import Widening, WideOperation
 from simcuda.device.dispatch_key import watched
@@ -105,9 +105,7 @@ class Dispatcher:
 
     def _run_foreign(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         """Run an operation that is not ATen's own; where it is Python code, charge what it is made of."""
-        definition = OPDEFS.get(traits.op.rpartition(".")[0].replace(".", "::"))
-        kernels = {} if definition is None else definition._backend_fns
-        kernel = kernels.get("cuda", kernels.get(None))
+        kernel = python_kernel(traits.op.rpartition(".")[0])
         if kernel is not None:
             with watched():
                 return kernel(*args, **kwargs)

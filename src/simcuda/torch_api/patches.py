@@ -11,6 +11,7 @@ Known limitations:
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -100,6 +101,45 @@ def _redirect(native: Any, target: Callable[..., Any]) -> list[int]:
     return before
 
 
+class _Made:
+    def __new__(cls) -> _Made:
+        return super().__new__(cls)
+
+
+_PY_TP_NEW = 65  # typeslots.h
+_slot_of: Any = ctypes.pythonapi.PyType_GetSlot
+_slot_of.argtypes, _slot_of.restype = (_object, ctypes.c_int), ctypes.c_size_t
+
+
+def _type_words(kind: type) -> Any:
+    return (ctypes.c_size_t * (object.__sizeof__(_Made) // _WORD)).from_address(id(kind))
+
+
+_BY_NAME = _slot_of(_Made, _PY_TP_NEW)
+_NEWS = [i for i, word in enumerate(_type_words(_Made)) if word == _BY_NAME]
+CAN_REDIRECT = CAN_REDIRECT and len(_NEWS) == 1 and _type_words(int)[_NEWS[0]] == _slot_of(int, _PY_TP_NEW)
+
+
+def native_new(kind: type) -> Callable[..., Any]:
+    """What makes objects of a type of C++, given a type and arguments, whatever ``Patches.set_new`` does."""
+    call: Any = ctypes.PYFUNCTYPE(_object, _object, _object, _object)(_slot_of(kind, _PY_TP_NEW))
+    return lambda cls, *args, **kwargs: call(cls, args, kwargs)
+
+
+def _set_new(kind: type, before: int, now: int, named: Any) -> None:
+    """Change what makes objects, and what ``__new__`` is, also in the classes that inherit both."""
+    names = gc.get_referents(vars(kind))[0]
+    names.pop("__new__", None)
+    names.update({} if named is None else {"__new__": named})
+    inheriting: list[type] = [kind]
+    for each in inheriting:
+        if _type_words(each)[_NEWS[0]] == before:
+            _type_words(each)[_NEWS[0]] = now
+        subclasses: list[type] = type.__subclasses__(each)
+        inheriting += [one for one in subclasses if "__new__" not in vars(one)]
+    ctypes.pythonapi.PyType_Modified(_object(kind))
+
+
 _OURS = ("torch", "simcuda")
 # Most modules have none of these names or tables, by their number of names when that was found out.
 _without_any: dict[str, tuple[int, int]] = {}
@@ -119,6 +159,7 @@ class Patches:
     replaced: list[tuple[Any, str, Any]] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     _redirected: list[tuple[Any, Any, list[int]]] = field(default_factory=list)
+    _made: list[tuple[type, Any, int, Any]] = field(default_factory=list)
     _is_suspended: bool = False
 
     def set(self, owner: Any, **values: Any) -> None:
@@ -152,8 +193,19 @@ class Patches:
         if getattr(owner, name, None) is native:
             self.set(owner, **{name: target})
 
+    def set_new(self, kind: type, new: Callable[..., Any]) -> None:
+        """Let ``new`` make the objects of a type without a ``__new__`` of Python, until ``restore``."""
+        if not CAN_REDIRECT:
+            return
+        names = gc.get_referents(vars(kind))[0]
+        self._made.append((kind, names.get("__new__"), _slot_of(kind, _PY_TP_NEW), staticmethod(new)))
+        _set_new(kind, self._made[-1][2], _BY_NAME, self._made[-1][3])
+
     def restore(self) -> None:
         """Put everything back, the last first."""
+        while self._made:
+            kind, own, before, _ = self._made.pop()
+            _set_new(kind, _BY_NAME, before, own)
         while self.replaced:
             _put(*self.replaced.pop())
         functions = {id(native) for native, _, _ in self._redirected}
@@ -178,11 +230,15 @@ class Patches:
             _put(owner, name, original)
         for redirected in reversed(self._redirected):
             _put_back(*redirected)
+        for kind, own, before, _ in self._made:
+            _set_new(kind, _BY_NAME, before, own)
         try:
             yield
         finally:
             for native, target, _ in self._redirected:
                 _redirect(native, target)
+            for kind, _, before, new in self._made:
+                _set_new(kind, before, _BY_NAME, new)
             for owner, name, value in simulated:
                 _put(owner, name, value)
             self._is_suspended = False

@@ -140,14 +140,6 @@ def install(patches: Patches) -> None:
         "profile with activities=[ProfilerActivity.CPU]",
     )
     patches.set(profile, __init__=asks_for_cuda)
-    parallel: Any = torch.nn.parallel.DistributedDataParallel
-    is_spread = refuse_if(
-        lambda _, module, *__, **___: any(parameter.is_cuda for parameter in module.parameters()),
-        parallel.__init__,
-        "DistributedDataParallel",
-        ALONE,
-    )
-    patches.set(parallel, __init__=is_spread)
     distributed: Any = torch.distributed
     if distributed.is_available():
         asks_for_nccl = refuse_if(

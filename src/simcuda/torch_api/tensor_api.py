@@ -16,7 +16,7 @@ from simcuda.device.dispatch_key import is_watched, unwatched, watched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.dispatch import Dispatcher
-from simcuda.torch_api.patches import Patches, as_method, genuine
+from simcuda.torch_api.patches import Patches, as_method, genuine, native_new
 from simcuda.torch_api.refusals import COPIED, refuse_if
 
 _Base: Any = torch._C.TensorBase
@@ -24,7 +24,7 @@ _tolist, _to, _type, _numpy = (genuine(getattr(_Base, name)) for name in ("tolis
 _text: Any = torch._tensor_str._str_intern
 DeviceLike = torch.device | str | int
 CPU = torch.device("cpu")
-_new_storage: Callable[[int], UntypedStorage] = UntypedStorage
+_make_tensor, _make_storage, _make_device = map(native_new, (Tensor, UntypedStorage, torch.device))
 _resize: Callable[[UntypedStorage, int], UntypedStorage] = genuine(UntypedStorage.resize_)
 _write_file: Callable[..., None] = genuine(UntypedStorage._write_file)
 
@@ -39,7 +39,7 @@ It is drawn, so that nobody can tell from an address where the host keeps the da
 CONVERSIONS = ("__bool__", "__complex__", "__float__", "__index__", "__int__")
 """Methods by which C++ reads the tensors in Python data, with no operation of its own."""
 
-METHODS = ("to", "cuda", "type", "numpy", "pin_memory", "record_stream")
+METHODS = ("to", "cuda", "type", "numpy", "pin_memory", "record_stream", "data_ptr")
 """Methods of ``torch.Tensor`` that ``TensorApi`` implements under the same names."""
 
 
@@ -96,7 +96,6 @@ class TensorApi:
             is_pinned=lambda tensor, _=None, **__: (
                 (tag := self.machine.storages.of(tensor)) is not None and tag.pinned
             ),
-            data_ptr=lambda tensor: _seen_at(self.index_of(tensor), _address(tensor)),
             tolist=lambda tensor: _tolist(self._read_by_host(tensor)),
             **{name: as_method(getattr(self, name)) for name in METHODS},
         )
@@ -117,6 +116,8 @@ class TensorApi:
             function: Any = unwatched(genuine(getattr(torch.Tensor, name)))
             is_static = isinstance(vars(_Base)[name], staticmethod)
             patches.set(torch.Tensor, **{name: staticmethod(function) if is_static else function})
+        patches.set_new(torch.Tensor, _new)
+        patches.set_new(torch.device, _new_device)
         make: Any = unwatched(genuine(torch.Tensor._make_wrapper_subclass))
         patches.set(torch.Tensor, _make_wrapper_subclass=staticmethod(partial(self._wrap, make)))
 
@@ -243,6 +244,12 @@ class TensorApi:
         source = tensor if is_on_host and force else self._read_by_host(tensor)
         return _numpy(source, force=force)
 
+    def data_ptr(self, tensor: Tensor) -> int:
+        """``torch.Tensor.data_ptr``."""
+        # Of a subclass, C++ would call this once more.
+        with torch._C.DisableTorchFunctionSubclass():
+            return _seen_at(self.index_of(tensor), _address(tensor))
+
     def record_stream(self, tensor: Tensor, stream: Any) -> None:
         """``torch.Tensor.record_stream``."""
         tag = self.machine.storages.of(tensor)
@@ -299,6 +306,7 @@ class StorageApi:
             COPIED,
         )
         patches.redirect(get, refused)
+        patches.set_new(UntypedStorage, self.new)
         patches.set(
             UntypedStorage,
             device=property(
@@ -319,6 +327,15 @@ class StorageApi:
         tag = self.machine.storages.tags.get(storage._cdata)
         return HOST if tag is None else tag.device
 
+    def new(self, kind: Any, *data: Any, device: DeviceLike | None = None, **how: Any) -> UntypedStorage:
+        """A storage of so many bytes, or of Python data, on a device."""
+        made: UntypedStorage = _make_storage(kind, *data, **how)
+        index = HOST if device is None else self.machine.index(device_of(device))
+        if index == HOST or not isinstance(data[0] if data else 0, int):
+            return made if index == HOST else self.copy(made, index)
+        self.machine.place(made, index)
+        return made
+
     def resize(self, storage: UntypedStorage, nbytes: int) -> UntypedStorage:
         """Change a storage's size in place, as sharded parameters do to give their memory back."""
         _resize(storage, nbytes)
@@ -337,13 +354,27 @@ class StorageApi:
 
     def copy(self, storage: UntypedStorage, device: int, non_blocking: bool = False) -> UntypedStorage:
         """A copy of a storage on a device or on ``HOST``."""
-        made = _new_storage(storage.nbytes())
+        made: UntypedStorage = _make_storage(UntypedStorage, storage.nbytes())
         if device == HOST:
             self.machine.place_on_host(made)
         else:
             self.machine.place(made, device)
         made.copy_(storage, non_blocking)
         return made
+
+
+def _new(kind: type[Tensor], *data: Any, **how: Any) -> Tensor:
+    # A subclass needs a tensor that Python has not seen yet.
+    make: Any = _make_tensor if kind is Tensor else unwatched(_make_tensor)
+    made: Tensor = make(kind, *data, **how)
+    return made
+
+
+def _new_device(kind: type[torch.device], *named: Any, **how: Any) -> torch.device:
+    # A number alone is one of the accelerator, which C++ does not have.
+    is_number = len(named) == 1 and type(named[0]) is int and named[0] >= 0 and not how
+    made: torch.device = _make_device(kind, *(("cuda",) if is_number else ()), *named, **how)
+    return made
 
 
 def device_of(device: DeviceLike) -> torch.device:

@@ -91,7 +91,12 @@ def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCos
     positional = [value for argument, value in zip(schema, values, strict=False) if not argument.kwarg_only]
     requested: list[int] = []
     try:
-        with torch.no_grad(), shapes_only(), gpu.measure() as cost, noting_allocations(requested.append):
+        with (
+            torch.no_grad(),
+            shapes_only(),
+            gpu.measure() as cost,
+            noting_allocations(lambda size, _: requested.append(size)),
+        ):
             _function(op, way.overload, schema)(*positional, **named)
     # Values that were not recorded are often impossible, and torch says so in one of these ways.
     except (RuntimeError, ValueError, TypeError, IndexError, OverflowError) as error:

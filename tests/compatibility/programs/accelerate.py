@@ -54,9 +54,6 @@ def offloaded():
 
 
 def offloaded_by_number():
-    """A device map that names the device by its number.
-
-    Refused: a limit of simcuda; `torch.device(0)` fails in a build of PyTorch without CUDA.
-    """
+    """A device map that names the device by its number."""
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
     dispatch_model(model, {"0": 0, "1": "cpu"}, main_device=0)(torch.ones(2, 4))

@@ -126,10 +126,7 @@ def _in_group(backend, work):
 
 
 def distributed_gloo():
-    """DistributedDataParallel by gloo, with the model on the device.
-
-    Refused: its reducer in C++ takes the model for one on the host.
-    """
+    """DistributedDataParallel by gloo, with the model on the device."""
 
     def train():
         model = nn.parallel.DistributedDataParallel(nn.Linear(8, 1).to("cuda"), device_ids=[0])

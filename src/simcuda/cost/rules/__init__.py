@@ -17,6 +17,7 @@ from simcuda.cost.rules import (
     sampling,
     sequences,
     sorting,
+    vision,
 )
 from simcuda.cost.rules.rule import CostRule, example_names, run_example
 
@@ -36,16 +37,18 @@ RULES: tuple[CostRule, ...] = (
     *factorizing.TOPIC,
     *sequences.TOPIC,
 )
-"""Every rule of the simulated device."""
+"""Every rule for operations of PyTorch."""
+OF_LIBRARIES: tuple[CostRule, ...] = vision.TOPIC
+"""Rules for operators of other libraries, whose examples need these."""
 
 
 def rules_for(op: str) -> tuple[CostRule, ...]:
     """The rules for an operation with overload, those that name it most closely first."""
     packet = op.rpartition(".")[0]
     # Exact names beat stars, and a name with its overload beats one without.
-    named = [rule for name in (op, packet) for rule in RULES if name in rule.ops]
+    named = [rule for name in (op, packet) for rule in (*RULES, *OF_LIBRARIES) if name in rule.ops]
     starred = [rule for rule in RULES if any("*" in each and fnmatchcase(op, each) for each in rule.ops)]
     return (*named, *(rule for rule in starred if rule not in named))
 
 
-__all__ = ["RULES", "CostRule", "example_names", "rules_for", "run_example"]
+__all__ = ["OF_LIBRARIES", "RULES", "CostRule", "example_names", "rules_for", "run_example"]

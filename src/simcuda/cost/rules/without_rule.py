@@ -147,7 +147,7 @@ HOST_ONLY = frozenset(
             "_histogramdd_from_bin_cts",
             "_histogramdd_from_bin_tensors",
         ),
-        *("_add_relu", "_add_relu_", "_spdiags", "to_mkldnn", "quantized_gru", "quantized_lstm"),
+        *("_add_relu", "_add_relu_", "_spdiags", "from_file", "to_mkldnn", "quantized_gru", "quantized_lstm"),
         *("_upsample_lanczos2d_aa", "_upsample_lanczos2d_aa_backward"),
     )
 )

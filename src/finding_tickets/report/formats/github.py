@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from finding_tickets.importers.drafts import words
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
-from finding_tickets.report.sarif import VERDICTS, code_of
+from finding_tickets.report.formats.sarif import VERDICTS, code_of
 from finding_tickets.report.status import StatusReport
 from finding_tickets.report.text import printable
 

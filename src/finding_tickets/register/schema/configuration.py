@@ -193,6 +193,7 @@ def parse_config(path: Path, content: bytes, *, is_project: bool) -> dict[str, A
         table = tool["tickets"]
         if not isinstance(table, dict):
             raise BadDataError("tool.tickets must be a table", file=str(path))
+    budgets = table.pop("budget", [])
     flat = {name: value for name, value in table.items() if name not in _TABLES}
     for name in _TABLES & table.keys():
         if not isinstance(table[name], dict):
@@ -216,6 +217,11 @@ def parse_config(path: Path, content: bytes, *, is_project: bool) -> dict[str, A
             word: (*more.get(word, ()), *(each for each in others if squeeze(each) not in given))
             for word, others in getattr(Vocabulary(), name).items()
         }
+    if budgets:
+        # Most registers have none.
+        from finding_tickets.register.schema.budgets import parse_budgets
+
+        values["budgets"] = parse_budgets(budgets, content.decode(), str(path))
     return {**values, "vocabulary": words}
 
 

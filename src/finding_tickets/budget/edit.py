@@ -1,0 +1,241 @@
+"""Write budgets into the configuration, and make them tighter; what else is in the file stays as it is."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.items import AoT, Table
+
+from finding_tickets.budget.judge import AllowedSpender, JudgedBudget, bound, law_of
+from finding_tickets.budget.spending import Spender, Spending
+from finding_tickets.errors import BadDataError
+from finding_tickets.ground.files import FileChange, FileEdit, create, rewrite
+from finding_tickets.ground.git import GitError, ask
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, is_configured
+from finding_tickets.register.schema.configuration import parse_config
+
+AS_FOUND = "as found"
+ALLOWED = "syncs"
+
+
+def first_budget(
+    name: str,
+    run: str,
+    sweep: Mapping[str, Sequence[int]],
+    within: str,
+    limits: Sequence[str],
+    spending: Spending,
+    root: Path,
+) -> dict[str, Any]:
+    """The table of a budget that allows every wait which is there, and limits the rest to what is spent."""
+    waits = [(spender, spent[ALLOWED]) for spender, spent in spending.spent if any(spent.get(ALLOWED, ()))]
+    apart = [sum(values) for values in zip(*(values for _, values in waits), strict=True)]
+    table: dict[str, Any] = {"name": name, "run": run}
+    if sweep:
+        table["sweep"] = {variable: list(values) for variable, values in sweep.items()}
+    if within:
+        table["within"] = within
+    table["limits"] = {
+        metric: _stated(
+            [value - less for value, less in zip(highest(spending, metric), apart, strict=True)]
+            if metric == ALLOWED and apart
+            else highest(spending, metric),
+            spending,
+        )
+        for metric in limits
+        if metric in spending.metrics
+    }
+    table["allow"] = [
+        {**place_of(spender), "what": [ALLOWED], "law": _stated(values, spending)}
+        | {"owner": owner_of(root, spender), "reason": AS_FOUND}
+        for spender, values in waits
+    ]
+    return table
+
+
+def place_of(spender: Spender) -> dict[str, Any]:
+    """The keys of an allowance for a statement; a line of a package without text is known by its function."""
+    place: dict[str, Any] = {"file": spender.file}
+    if spender.function:
+        place["function"] = spender.function
+    return place | ({"text": spender.text, "occurrence": spender.occurrence} if spender.text else {})
+
+
+def owner_of(root: Path, spender: Spender) -> str:
+    """Who wrote a line, by git; empty for one that is not committed."""
+    try:
+        line = f"{spender.line},{spender.line}"
+        said = ask(root, "blame", "--line-porcelain", "-L", line, "--", spender.file)
+    except GitError:
+        return ""
+    facts = dict(part.partition(" ")[::2] for part in said.splitlines())
+    return "" if facts.get("author", "") == "Not Committed Yet" else facts.get("author", "")
+
+
+def add_budget(root: Path, table: Mapping[str, Any], *, dry_run: bool = False) -> tuple[str, str]:
+    """Append a budget to the configuration; the file, and what was added to it.
+
+    Raises:
+        BadDataError: The file cannot be written, or would not be a configuration.
+    """
+    file = is_configured(root) or CONFIG_FILE
+    prefix = "tool.tickets." if file == PROJECT_FILE else ""
+    text = _as_text(table, prefix)
+
+    def append(data: bytes) -> bytes:
+        gap = b"" if not data else b"\n" if data.endswith(b"\n") else b"\n\n"
+        return data + gap + text.encode()
+
+    if (root / file).is_file():
+        _rewrite(root, file, append, dry_run=dry_run)
+    else:
+        parse_config(root / file, text.encode(), is_project=False)
+        if not dry_run:
+            create(root, {file: text})
+    return file, text
+
+
+def tighten(root: Path, judged: Iterable[JudgedBudget], *, dry_run: bool = False) -> FileChange | None:
+    """Lower the limits of budgets to what is spent, and remove allowances whose lines are gone.
+
+    A moved line is written as it is now. Returns None where there is no configuration.
+    """
+    file = is_configured(root)
+    if file is None:
+        return None
+
+    def edit(data: bytes) -> bytes:
+        document: Any = tomlkit.parse(data.decode())
+        tables = document["tool"]["tickets"] if file == PROJECT_FILE else document
+        by_name = {str(each.get("name", each["run"])): each for each in tables.get("budget", [])}
+        for each in judged:
+            _tighten(by_name[each.budget.name], each)
+        return tomlkit.dumps(document).encode()
+
+    return _rewrite(root, file, edit, dry_run=dry_run)
+
+
+def _rewrite(root: Path, file: str, edit: Callable[[bytes], bytes], *, dry_run: bool) -> FileChange:
+    def checked(data: bytes) -> bytes:
+        new = edit(data)
+        try:
+            tomllib.loads(new.decode())
+        except tomllib.TOMLDecodeError as error:
+            # For instance, nothing can be added after ``tool = {...}``.
+            raise BadDataError(f"the budget cannot be added: {error}", file=file) from None
+        parse_config(root / file, new, is_project=file == PROJECT_FILE)
+        return new
+
+    return rewrite(root, [FileEdit(file, checked)], dry_run=dry_run)[0]
+
+
+def _tighten(table: Any, judged: JudgedBudget) -> None:
+    """Make the table of one budget say what is spent."""
+    spending = judged.spending
+    for row in judged.rows:
+        if row.holds:
+            _lower(table["limits"], row.metric, row.limit, row.values, spending)
+    if "allow" not in table:
+        return
+    places = {id(allowance): at for at, allowance in enumerate(judged.budget.allow)}
+    by_allowance: dict[int, list[AllowedSpender]] = {}
+    for each in judged.allowed:
+        by_allowance.setdefault(id(each.allowance), []).append(each)
+    for key, spenders in by_allowance.items():
+        entry = table["allow"][places[key]]
+        allowance = spenders[0].allowance
+        if spenders[0].is_moved:
+            for name in ("function", "occurrence"):
+                entry.pop(name, None)
+            entry.update(place_of(spenders[0].spender))
+        if allowance.law:
+            values = [
+                max(counts)
+                for counts in zip(
+                    *(
+                        each.spent[metric]
+                        for each in spenders
+                        for metric in allowance.what
+                        if metric in each.spent
+                    ),
+                    strict=True,
+                )
+            ]
+            if values:
+                _lower(entry, "law", allowance.law, values, spending)
+    for allowance in sorted(judged.gone, key=lambda each: -places[id(each)]):
+        del table["allow"][places[id(allowance)]]
+    if not table["allow"]:
+        del table["allow"]
+
+
+def _lower(table: Any, key: str, law: str, values: Sequence[int], spending: Spending) -> None:
+    """Replace a limit by what is spent, where that is less at some point and nowhere more."""
+    stated = _stated(values, spending)
+    pairs = [(bound(stated, at), bound(law, at)) for at in spending.points]
+    if all(new <= old for new, old in pairs) and any(new < old for new, old in pairs):
+        table[key] = stated
+
+
+def highest(spending: Spending, metric: str) -> list[int]:
+    """What was spent of a metric at each point; of a modelled number, the most that it can be."""
+    values = spending.metrics[metric]
+    bounds = spending.ranges.get(metric, (None,) * len(values))
+    return [
+        value if pair is None or pair[1] is None else pair[1]
+        for value, pair in zip(values, bounds, strict=True)
+    ]
+
+
+def _stated(values: Sequence[int], spending: Spending) -> str:
+    """Values as a law; where they have none, their largest one."""
+    law = law_of(values, spending.points)
+    try:
+        return (
+            law
+            if all(bound(law, at) >= value for at, value in zip(spending.points, values, strict=True))
+            else str(max(values))
+        )
+    except BadDataError:
+        return str(max(values))
+
+
+def _as_text(table: Mapping[str, Any], prefix: str) -> str:
+    """A budget as TOML, with a header of its own for each allowance."""
+    document = tomlkit.document()
+    budget = tomlkit.table()
+    for key, value in table.items():
+        if key == "allow":
+            continue
+        budget[key] = _inline(value) if isinstance(value, Mapping) else value
+    allowed = tomlkit.aot()
+    for entry in table["allow"]:
+        kept = tomlkit.table()
+        kept.update({key: value for key, value in entry.items() if value not in ("", None)})
+        allowed.append(kept)
+    if len(allowed):
+        budget["allow"] = allowed
+    budgets = tomlkit.aot()
+    budgets.append(budget)
+    _nested(document, prefix, budgets)
+    return tomlkit.dumps(document)
+
+
+def _inline(value: Mapping[str, Any]) -> Any:
+    table = tomlkit.inline_table()
+    table.update(value)
+    return table
+
+
+def _nested(document: Any, prefix: str, budgets: AoT) -> None:
+    """Put budgets below ``tool.tickets``, or on the top."""
+    place = document
+    for part in filter(None, prefix.split(".")):
+        inner: Table = tomlkit.table(is_super_table=True)
+        place[part] = inner
+        place = inner
+    place["budget"] = budgets

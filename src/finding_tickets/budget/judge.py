@@ -1,0 +1,466 @@
+"""What a target spends beside what its budget says: limits, allowances, and who goes beyond them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from math import floor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from finding_tickets.budget.spending import LARGEST, SYNCS, Spender, Spending
+from finding_tickets.budget.statements import Statement, calls_of, normal, statements_of
+from finding_tickets.claims.check import Checked, at_text, check_counts
+from finding_tickets.claims.language import evaluate, parse_expression
+from finding_tickets.claims.laws import fit
+from finding_tickets.errors import ExitCode
+from finding_tickets.model.vocabulary import Level
+from finding_tickets.register.config import Allowance, Budget
+
+if TYPE_CHECKING:
+    from finding_tickets.model.ticket import Problem
+
+BEHIND = {
+    "h2d_bytes": "h2d",
+    "d2h_bytes": "d2h",
+    "d2d_bytes": "d2d",
+    "p2p_bytes": "p2p",
+    **dict.fromkeys(("peak_bytes", "peak_allocated_bytes", "retained_bytes", "ooms"), LARGEST),
+}
+"""By what the lines behind a metric are found that lines do not spend themselves."""
+MOST_LINES = 5
+"""Lines that are named for one limit."""
+
+SMALL_PART = 8
+"""A request for less than this part of the memory is not named."""
+
+RULES = {
+    "budget-exceeded": ExitCode.GATE_FAILED,
+    "budget-allowance": ExitCode.BAD_DATA,
+    "budget-expired": ExitCode.GATE_FAILED,
+    "budget-inconclusive": ExitCode.INCONCLUSIVE,
+    "budget-moved": ExitCode.OK,
+    "budget-modelled": ExitCode.OK,
+}
+"""What can be said of a budget, and the exit code of an error of that kind."""
+
+Values = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class AllowedSpender:
+    """An allowance with the statement that spends by it, and whether that stands elsewhere now."""
+
+    allowance: Allowance
+    spender: Spender
+    spent: Mapping[str, Values]
+    is_moved: bool = False
+
+
+@dataclass(frozen=True)
+class LimitRow:
+    """A limit beside what counts towards it; ``law`` is what that is, with all points in view."""
+
+    metric: str
+    limit: str
+    law: str
+    values: Values
+    allowed: str  # the law of what allowances set apart; empty for nothing
+    left: str
+    holds: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedBudget:
+    """A budget, what its target spends, and what there is to say."""
+
+    budget: Budget
+    spending: Spending
+    rows: tuple[LimitRow, ...] = ()
+    allowed: tuple[AllowedSpender, ...] = ()
+    others: tuple[tuple[Spender, Mapping[str, Values]], ...] = ()  # that count towards the limits
+    silent: tuple[Allowance, ...] = ()  # that spent nothing in this run
+    gone: tuple[Allowance, ...] = ()  # whose place is no more
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass
+class _Judge:
+    """Collects what there is to say of one budget."""
+
+    budget: Budget
+    spending: Spending
+    root: Path
+    file: str  # the configuration
+    is_ended: Callable[[Allowance], str]
+    problems: list[Problem] = field(default_factory=list)
+
+    def say(
+        self,
+        rule: str,
+        message: str,
+        *,
+        file: str = "",
+        line: int = 0,
+        hint: str = "",
+        level: Level = Level.ERROR,
+    ) -> None:
+        """Add a problem, of the budget itself unless a file is named."""
+        # Where all is well, pydantic is not loaded.
+        from finding_tickets.model.ticket import Problem
+
+        self.problems.append(
+            Problem(
+                level=level,
+                rule=rule,
+                file=file or self.file,
+                line=line or self.budget.line or 1,
+                message=f"budget {self.budget.name}: {message}",
+                hint=hint or None,
+            )
+        )
+
+
+def judge(
+    budget: Budget,
+    spending: Spending,
+    root: Path,
+    file: str,
+    is_closed: Callable[[str], bool | None],
+    today: date,
+) -> JudgedBudget:
+    """A budget beside what its target spends in the folder ``root``; ``file`` is the configuration.
+
+    ``is_closed`` tells of a ticket's ID whether it is closed; None for no such ticket.
+    """
+    found = _Judge(budget, spending, root, file, lambda each: _ended(each, is_closed, today))
+    if spending.trouble:
+        found.say(
+            "budget-inconclusive", f"not measured: {spending.trouble}", hint=f"tickets probe {budget.run}"
+        )
+        return JudgedBudget(budget=budget, spending=spending, problems=tuple(found.problems))
+    allowed, silent, gone = _match(found)
+    if spending.unknown:
+        unknown = ", ".join(spending.unknown)
+        found.say("budget-inconclusive", f"uses operations of unknown cost: {unknown}")
+    of_allowed = {id(each.spent): each.allowance for each in allowed}
+    others = tuple(
+        each
+        for each in spending.spent
+        if id(each[1]) not in of_allowed and _counts(budget, each[0]) and any(map(any, each[1].values()))
+    )
+    rows = tuple(_row(found, metric, limit, allowed) for metric, limit in budget.limits.items())
+    for row in rows:
+        if row.holds is False:
+            _blame(found, row, allowed)
+    for each in allowed:
+        _check_law(found, each)
+    return JudgedBudget(
+        budget=budget,
+        spending=spending,
+        rows=rows,
+        allowed=allowed,
+        others=others,
+        silent=silent,
+        gone=gone,
+        problems=tuple(found.problems),
+    )
+
+
+def exit_code(problems: Iterable[Problem]) -> ExitCode:
+    """What the problems of budgets end in."""
+    return ExitCode.worst(*(RULES[each.rule] for each in problems if each.level is Level.ERROR))
+
+
+def places(allowance: Allowance, root: Path) -> tuple[Statement, ...]:
+    """The statements that an allowance with a text names; none where there are none."""
+    path = root / allowance.file
+    if not path.is_file():
+        return ()
+    text = normal(allowance.text)
+    return tuple(
+        each
+        for each in statements_of(path.read_text(encoding="utf-8", errors="replace"))
+        if each.text == text
+        and (not allowance.function or each.function == allowance.function)
+        and allowance.occurrence in {None, each.occurrence}
+    )
+
+
+def bound(law: str, at: Mapping[str, int]) -> int:
+    """The most that a law allows at a point."""
+    return floor(evaluate(parse_expression(law), at))
+
+
+def _ended(allowance: Allowance, is_closed: Callable[[str], bool | None], today: date) -> str:
+    """Why an allowance counts no more; empty while it does. A question mark begins what is wrong with it."""
+    until = allowance.until
+    if not until:
+        return ""
+    if until[:4].isdigit() and until[4:5] == "-":
+        return f"it ended on {until}" if today > date.fromisoformat(until) else ""
+    closed = is_closed(until)
+    return (
+        f"? until: there is no ticket {until}" if closed is None else f"{until} is closed" if closed else ""
+    )
+
+
+def _match(
+    found: _Judge,
+) -> tuple[tuple[AllowedSpender, ...], tuple[Allowance, ...], tuple[Allowance, ...]]:
+    """The statements that spend by an allowance; the allowances that are silent, and those that are gone."""
+    spenders = {id(spent): (spender, spent) for spender, spent in found.spending.spent}
+    matched: list[AllowedSpender] = []
+    silent: list[Allowance] = []
+    lost: list[Allowance] = []
+    for allowance in found.budget.allow:
+        if why := found.is_ended(allowance):
+            rule = "budget-allowance" if why.startswith("?") else "budget-expired"
+            found.say(rule, f"allow {allowance}: {why.removeprefix('? ')}", line=allowance.line)
+            continue
+        here = [(key, *each) for key, each in spenders.items() if _names(allowance, each[0])]
+        statements = places(allowance, found.root) if allowance.text else ()
+        if len(statements) > 1:
+            found.say(
+                "budget-allowance",
+                f"allow {allowance}: matches {len(statements)} places, on lines "
+                + ", ".join(str(each.first) for each in statements),
+                line=allowance.line,
+                hint="add function and occurrence",
+            )
+            continue
+        for key, spender, spent in here:
+            matched.append(AllowedSpender(allowance, spender, spent))
+            del spenders[key]
+        if here:
+            continue
+        (silent if statements or (not allowance.text and _is_there(allowance, found.root)) else lost).append(
+            allowance
+        )
+    gone = []
+    for allowance in lost:
+        moved = _moved(found, allowance, spenders.values())
+        if moved is None:
+            gone.append(allowance)
+            found.say(
+                "budget-allowance",
+                f"allow {allowance}: matches nothing",
+                line=allowance.line,
+                hint="tickets budget tighten removes what is gone",
+            )
+            continue
+        spender, spent = moved
+        del spenders[id(spent)]
+        matched.append(AllowedSpender(allowance, spender, spent, is_moved=True))
+        found.say(
+            "budget-moved",
+            f"allow {allowance}: is {spender} in {spender.function or 'the module'} now: {spender.text}",
+            line=allowance.line,
+            hint="tickets budget tighten writes it",
+            level=Level.NOTE,
+        )
+    return tuple(matched), tuple(silent), tuple(gone)
+
+
+def _names(allowance: Allowance, spender: Spender) -> bool:
+    """Whether an allowance is about a statement."""
+    if allowance.file.endswith("/"):
+        return spender.file.startswith(allowance.file)
+    if spender.file != allowance.file:
+        return False
+    if allowance.function and spender.function != allowance.function:
+        return not allowance.text and spender.function.startswith(f"{allowance.function}.")
+    if not allowance.text:
+        return True
+    return spender.text == normal(allowance.text) and allowance.occurrence in {None, spender.occurrence}
+
+
+def _is_there(allowance: Allowance, root: Path) -> bool:
+    """Whether the file, folder or function of an allowance exists."""
+    path = root / allowance.file
+    if not allowance.function or not path.is_file():
+        return path.exists()
+    names = {each.function for each in statements_of(path.read_text(encoding="utf-8", errors="replace"))}
+    return any(f"{name}.".startswith(f"{allowance.function}.") for name in names)
+
+
+def _moved(
+    found: _Judge, allowance: Allowance, spenders: Collection[tuple[Spender, Mapping[str, Values]]]
+) -> tuple[Spender, Mapping[str, Values]] | None:
+    """The statement that an allowance was about, which stands elsewhere or has changed; None for none.
+
+    It spends what the allowance is for, and no more than its law; the one most like it counts.
+    """
+    if not allowance.text:
+        return None
+    text, calls = normal(allowance.text), calls_of(normal(allowance.text))
+
+    def likeness(spender: Spender) -> int:
+        if spender.text == text:
+            return 3
+        is_place = (spender.file, spender.function) == (allowance.file, allowance.function)
+        shared = bool(calls & calls_of(spender.text)) if calls else False
+        return 2 if is_place and shared else 1 if shared or is_place else 0
+
+    ranked = [
+        (likeness(spender), spender.file == allowance.file, (spender, spent))
+        for spender, spent in spenders
+        if spender.text and _fits(found, allowance, spent)
+    ]
+    best = max(ranked, key=lambda each: each[:2], default=None)
+    return best[2] if best and best[0] else None
+
+
+def _fits(found: _Judge, allowance: Allowance, spent: Mapping[str, Values]) -> bool:
+    """Whether a statement spends something that an allowance is for, within its law."""
+    kinds = allowance.what or tuple(found.budget.limits)
+    if not any(any(spent.get(kind, ())) for kind in kinds):
+        return False
+    return not allowance.law or all(
+        value <= bound(allowance.law, at)
+        for kind in allowance.what
+        for value, at in zip(spent.get(kind, ()), found.spending.points, strict=False)
+    )
+
+
+def _counts(budget: Budget, spender: Spender) -> bool:
+    """Whether what a statement spends counts towards the limits."""
+    return not budget.paths or any(
+        spender.file.startswith(path)
+        if path.endswith("/")
+        else spender.file == path or spender.file.startswith(f"{path}/")
+        for path in budget.paths
+    )
+
+
+def _apart(found: _Judge, metric: str, allowed: Sequence[AllowedSpender]) -> tuple[Values, Values]:
+    """What of a metric allowances set apart at each point, and what lies outside of the paths."""
+    none = (0,) * len(found.spending.points)
+    by_allowance = [
+        each.spent[metric]
+        for each in allowed
+        if metric in each.spent and (not each.allowance.what or _is_for(each.allowance, metric))
+    ]
+    taken = {id(each.spent) for each in allowed}
+    outside = [
+        spent[metric]
+        for spender, spent in found.spending.spent
+        if metric in spent and id(spent) not in taken and not _counts(found.budget, spender)
+    ]
+    if metric == LARGEST:
+        # The largest of several is no sum of them.
+        return none, none
+    return tuple(map(sum, zip(none, *by_allowance, strict=True))), tuple(
+        map(sum, zip(none, *outside, strict=True))
+    )
+
+
+def _is_for(allowance: Allowance, metric: str) -> bool:
+    """Whether an allowance is for a metric: waits of each kind are waits, and some of them drain."""
+    return metric in allowance.what or ("syncs" in allowance.what and metric in {*SYNCS, "drains"})
+
+
+def _row(found: _Judge, metric: str, limit: str, allowed: Sequence[AllowedSpender]) -> LimitRow:
+    """One limit beside what counts towards it."""
+    spending = found.spending
+    if metric not in spending.metrics:
+        found.say("budget-inconclusive", f"{metric}: {spending.device} does not count it")
+        return LimitRow(metric, limit, "not counted", (), "", "", None)
+    total = spending.metrics[metric]
+    apart, outside = _apart(found, metric, allowed)
+    values = tuple(a - b - c for a, b, c in zip(total, apart, outside, strict=True))
+    checked = check(
+        metric, limit, values, spending, less=[a + b for a, b in zip(apart, outside, strict=True)]
+    )
+    left = [bound(limit, at) - value for at, value in zip(spending.points, values, strict=True)]
+    if checked.holds and checked.modelled:
+        message = f"{metric}: {checked.measured}"
+        found.say("budget-modelled", message, level=Level.WARNING)
+    return LimitRow(
+        metric,
+        limit,
+        law_of(values, spending.points),
+        values,
+        law_of(apart, spending.points) if any(apart) else "",
+        law_of(left, spending.points),
+        checked.holds,
+    )
+
+
+def check(metric: str, limit: str, values: Values, spending: Spending, less: Sequence[int] = ()) -> Checked:
+    """Whether values stay within a limit, by the rules for claims; ``less`` is what they were lessened by."""
+    ranges = [
+        bounds and (bounds[0] - off, bounds[1] if bounds[1] is None else bounds[1] - off)
+        for bounds, off in zip(
+            spending.ranges.get(metric, (None,) * len(values)), less or (0,) * len(values), strict=True
+        )
+    ]
+    return check_counts(metric, f"<= {limit}", spending.points, values, spending.points, ranges)
+
+
+def law_of(values: Sequence[int], points: Sequence[Mapping[str, int]]) -> str:
+    """The law of values in the variables of the sweep, or what is known instead."""
+    return str(fit(points, values, points)) if len(points) > 1 and len(set(values)) > 1 else str(values[0])
+
+
+def _blame(found: _Judge, row: LimitRow, allowed: Sequence[AllowedSpender]) -> None:
+    """Say that a limit is exceeded, at each line that spends it."""
+    spending, metric = found.spending, BEHIND.get(row.metric, row.metric)
+    over = [
+        place for place, value in enumerate(row.values) if value > bound(row.limit, spending.points[place])
+    ]
+    place = over[0]
+    where = f" at {at_text(spending.points[place])}" if len(spending.points) > 1 else ""
+    said = f"{row.metric}: {row.law}, at most {row.limit} allowed; {row.values[place]}{where}"
+    taken = {
+        id(each.spent)
+        for each in allowed
+        if metric != LARGEST and (not each.allowance.what or _is_for(each.allowance, metric))
+    }
+    lines = [
+        (spent[metric][place], spender, spent[metric])
+        for spender, spent in spending.spent
+        if id(spent) not in taken
+        and _counts(found.budget, spender)
+        and spent.get(metric, (0,) * (place + 1))[place]
+    ]
+    lines.sort(key=lambda each: (-each[0], each[1]))
+    if metric == LARGEST:
+        # What is small beside the whole is not at fault.
+        lines = [each for each in lines if each[0] * SMALL_PART >= row.values[place]]
+    hint = "spend less, or allow the line with a reason"
+    if not lines:
+        found.say("budget-exceeded", said)
+    unit = " bytes at once" if metric == LARGEST else ""
+    for count, spender, values in lines[:MOST_LINES]:
+        own = f"{law_of(values, spending.points)}{unit}" if count else ""
+        found.say(
+            "budget-exceeded",
+            f"{said}, here {own}: {spender.source}",
+            file=spender.file,
+            line=spender.line,
+            hint=hint,
+        )
+
+
+def _check_law(found: _Judge, each: AllowedSpender) -> None:
+    """Say that a statement exceeds the law of its allowance."""
+    allowance, points = each.allowance, found.spending.points
+    for metric in allowance.what if allowance.law else ():
+        values = each.spent.get(metric, (0,) * len(points))
+        over = [
+            (value, at) for value, at in zip(values, points, strict=True) if value > bound(allowance.law, at)
+        ]
+        if over:
+            value, at = over[0]
+            where = f" at {at_text(at)}" if len(points) > 1 else ""
+            owner = f" by {allowance.owner}" if allowance.owner else ""
+            found.say(
+                "budget-exceeded",
+                f"{metric}: {law_of(values, points)}, at most {allowance.law} allowed of this line; "
+                f"{value}{where}: {each.spender.source}",
+                file=each.spender.file,
+                line=each.spender.line,
+                hint=f"it is allowed in {found.file}:{allowance.line}{owner}",
+            )

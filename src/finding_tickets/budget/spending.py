@@ -1,0 +1,282 @@
+"""What the target of a budget spends: measured in a worker, and kept while what it rests on is the same."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from finding_tickets.budget.statements import statement_at, statements_of
+from finding_tickets.ground import __version__
+from finding_tickets.ground.cache import read_entry, write_entry
+from finding_tickets.register.config import Budget, Config
+from finding_tickets.register.staleness import (
+    DiskFiles,
+    InstalledPackages,
+    Recorded,
+    own_torch,
+    recorded_of,
+    repository_changes,
+)
+
+if TYPE_CHECKING:
+    from finding_tickets.claims.laws import CountedRun, Place
+    from finding_tickets.ground.checkouts import Revision
+    from finding_tickets.measure.processes.isolation import Isolation, TaskOutcome
+    from finding_tickets.model.verification import MeasuredRun
+    from finding_tickets.verify.plan import Plan
+
+_CACHE, _KEEP = "budgets", 512
+SYNCS = ("stream_syncs", "event_syncs", "device_syncs")
+LARGEST = "largest_allocation"
+
+
+@dataclass(frozen=True, order=True)
+class Spender:
+    """A statement that spent something: of the repository, or a line of an installed package without text."""
+
+    file: str
+    line: int
+    function: str
+    text: str = ""
+    occurrence: int = 1
+
+    def __str__(self) -> str:
+        """File and line."""
+        return f"{self.file}:{self.line}"
+
+    @property
+    def source(self) -> str:
+        """The first line of its text, or what stands for it."""
+        return self.text.partition("\n")[0] or f"in {self.function}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """What a target spent: of each metric and at each statement, a number for each point.
+
+    ``ranges`` has what modelled numbers can be. With a ``trouble`` nothing of it can be relied on.
+    """
+
+    points: tuple[dict[str, int], ...] = ()
+    metrics: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[tuple[int, int | None] | None, ...]] = field(default_factory=dict)
+    spent: tuple[tuple[Spender, Mapping[str, tuple[int, ...]]], ...] = ()
+    device: str = ""
+    trouble: str = ""
+    unknown: tuple[str, ...] = ()  # operations whose waits nobody knows
+    approximate: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kept:
+    """A spending with the inputs that it rests on."""
+
+    spending: Spending
+    inputs: tuple[Recorded, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """The code of a budget to measure: that of a folder, by the files there, or of a commit."""
+
+    budget: Budget
+    root: Path
+    config: Config
+    meter: str
+    timeout: float
+    revision: Revision | None = None
+
+    @property
+    def key(self) -> str:
+        """The name of what is kept of it."""
+        same = (self.budget.run, dict(self.budget.sweep), self.budget.within, self.meter, self.timeout)
+        where = (str(self.root.resolve()), self.revision.commit if self.revision else "")
+        text = repr((same, where, __version__, own_torch()))
+        return f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+
+
+class KnownSpending:
+    """What earlier runs measured and still holds; files are looked at once for all budgets."""
+
+    def __init__(self, root: Path) -> None:
+        self._disk, self._installed = DiskFiles(root), InstalledPackages(root)
+
+    def of(self, target: Target) -> Spending | None:
+        """What is known of a target; None where it is to be measured."""
+        kept = read_entry(_CACHE, target.key)
+        if kept is None:
+            return None
+        try:
+            known = msgspec.json.decode(kept, type=_Kept)
+        except msgspec.MsgspecError:
+            # A damaged entry is made anew.
+            return None
+        holds = not any(repository_changes(known.inputs, self._disk))
+        return known.spending if holds and not self._installed.changes(known.inputs) else None
+
+
+def measure(
+    targets: Mapping[str, Target], isolation: Isolation, *, keep: bool = True
+) -> Iterator[tuple[str, Spending]]:
+    """What each target spends, by its name, as soon as it is known."""
+    # Reading what is known needs none of this.
+    from finding_tickets.measure.processes.isolation import Task
+    from finding_tickets.measure.tasks import RUN
+    from finding_tickets.verify.plan import AGAIN
+
+    plans = {name: _plan(target) for name, target in targets.items()}
+    tasks: dict[tuple[str, str], Task] = {}
+    done: dict[str, dict[str, TaskOutcome | None]] = {}
+    for name, plan in plans.items():
+        target = targets[name]
+        for part, job in plan.run_jobs(target.meter).items():
+            place = part.rpartition(" ")[2]
+            done.setdefault(name, {})[place] = None
+            tasks[name, place] = Task(
+                target=RUN,
+                payload=asdict(replace(job, own_lines=True)),
+                root=target.root,
+                timeout=target.timeout,
+                memory=target.config.memory,
+                code=Path(job.code),
+                copied=job.code != job.work_tree,
+            )
+    for (name, place), outcome in isolation.run(tasks):
+        done[name][place] = outcome
+        outcomes = {key: each for key, each in done[name].items() if each}
+        if len(outcomes) < len(done[name]):
+            continue
+        again = outcomes.pop(AGAIN, None)
+        target, code = targets[name], Path(plans[name].folders["found"])
+        spending = _joined(plans[name], outcomes, again, code)
+        if keep and not any(each.never_ran for each in outcomes.values()):
+            _keep(target, plans[name], spending, [*outcomes.values(), *([again] if again else [])], isolation)
+        yield name, spending
+
+
+def _plan(target: Target) -> Plan:
+    from finding_tickets.claims.check import ONCE
+    from finding_tickets.documents.run_command import parse_command
+    from finding_tickets.measure.tasks import FunctionPath
+    from finding_tickets.model.ticket import RunCommand
+    from finding_tickets.verify.plan import Plan
+
+    budget = target.budget
+    command = RunCommand.model_validate({**parse_command(budget.run, budget.sweep), "line": budget.line})
+    module, _, function = command.target.partition(":")
+    return Plan(
+        ticket=budget.name,
+        document="",
+        root=target.root,
+        verifiers=target.root,
+        repository=target.root,
+        verifier="",
+        variants={"found": FunctionPath(module, function.removeprefix(":"))},
+        revisions={"found": target.revision} if target.revision else {},
+        run=command,
+        sweep=budget.points or (ONCE,),
+        within=budget.within or None,
+        stated=f"budget {budget.name}",
+    )
+
+
+def _joined(
+    plan: Plan, outcomes: Mapping[str, TaskOutcome], again: TaskOutcome | None, code: Path
+) -> Spending:
+    """The runs at all points as one; with what keeps them from being relied on."""
+    from pydantic import TypeAdapter
+
+    from finding_tickets.claims.check import named_at
+    from finding_tickets.measure.tasks import VARYING
+    from finding_tickets.model.verification import MeasuredRun
+    from finding_tickets.verify.judge import answer_of
+
+    kind: TypeAdapter[MeasuredRun] = TypeAdapter(MeasuredRun)
+    runs: list[MeasuredRun] = []
+    for place, at in enumerate(plan.sweep):
+        run = answer_of(outcomes[str(place)], kind)
+        if isinstance(run, str):
+            return Spending(
+                trouble=named_at("", at, "at ").lstrip() + f"{': ' if len(plan.sweep) > 1 else ''}{run}"
+            )
+        runs.append(run)
+    trouble = next(
+        (f"{named_at('', each.at, 'at ')} {each.error}".strip() for each in runs if each.error), ""
+    )
+    if again and not trouble:
+        repeated = answer_of(again, kind)
+        if isinstance(repeated, str):
+            trouble = repeated
+        elif difference := _counted(runs[0]).difference(_counted(repeated)):
+            trouble = f"{VARYING}: {difference}"
+    names = [name for name in runs[0].metrics if all(name in each.metrics for each in runs)]
+    ranges = {name: tuple(each.ranges.get(name) for each in runs) for name in names}
+    return Spending(
+        points=plan.sweep,
+        metrics={name: tuple(each.metrics[name] for each in runs) for name in names},
+        ranges={name: bounds for name, bounds in ranges.items() if any(bounds)},
+        spent=tuple(sorted(_spent(runs, code), key=lambda each: each[0])),
+        device=f"{runs[0].meter} {runs[0].device}",
+        trouble=trouble,
+        unknown=tuple(sorted({name for each in runs for name in each.unknown})),
+        approximate=tuple(sorted({name for each in runs for name in each.approximate})),
+    )
+
+
+def _counted(run: MeasuredRun) -> CountedRun:
+    from finding_tickets.claims.laws import CountedRun
+
+    sites: dict[Place, int] = {each[:4]: each[4] for each in run.sites}
+    return CountedRun(run.at, run.metrics, sites, run.error)
+
+
+def _spent(
+    runs: Iterable[MeasuredRun], code: Path
+) -> Iterator[tuple[Spender, Mapping[str, tuple[int, ...]]]]:
+    """What each statement spent, by metric and point."""
+    runs = tuple(runs)
+    spent: dict[Spender, dict[str, list[int]]] = {}
+
+    def counts(file: str, line: int, function: str, what: str) -> list[int]:
+        of_metric = spent.setdefault(_spender(code, file, line, function), {})
+        return of_metric.setdefault(what, [0] * len(runs))
+
+    for place, run in enumerate(runs):
+        for file, line, function, what, count in run.sites:
+            for metric in (what, "syncs") if what in SYNCS else (what,):
+                counts(file, line, function, metric)[place] += count
+        for file, line, function, nbytes in run.largest:
+            largest = counts(file, line, function, LARGEST)
+            largest[place] = max(largest[place], nbytes)
+    for spender, of_metric in spent.items():
+        yield spender, {metric: tuple(values) for metric, values in of_metric.items()}
+
+
+def _spender(code: Path, file: str, line: int, function: str) -> Spender:
+    path = code / file
+    if line and path.is_file():
+        statement = statement_at(statements_of(path.read_text(encoding="utf-8", errors="replace")), line)
+        if statement:
+            return Spender(file, statement.first, statement.function, statement.text, statement.occurrence)
+    return Spender(file, line, function)
+
+
+def _keep(
+    target: Target, plan: Plan, spending: Spending, outcomes: Iterable[TaskOutcome], isolation: Isolation
+) -> None:
+    """Keep what was measured, unless it rests on what nobody can check later."""
+    from finding_tickets.model.verification import Input
+    from finding_tickets.register.staleness import TORCH, own_python
+    from finding_tickets.verify.evidence import rests_on
+
+    folders = {str(plan.root), isolation.folder, *plan.folders.values()} - {str(plan.root)}
+    rests = rests_on(outcomes, plan, plan.root, folders, own_python())
+    inputs = (Input(name=TORCH, kind="version", value=own_torch()), *rests.environment, *rests.repository)
+    if not rests.unseen:
+        kept = _Kept(spending=spending, inputs=recorded_of(inputs))
+        write_entry(_CACHE, target.key, msgspec.json.encode(kept), _KEEP)

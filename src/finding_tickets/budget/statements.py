@@ -1,0 +1,111 @@
+"""Statements of a file of Python, by which lines of code are known whatever is edited around them.
+
+A statement is known by its function, its text and its place among equal ones there. Comments and layout are
+no part of a text, and of a statement with a block only its head is.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass
+from functools import lru_cache
+
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement, or the head of one with a block, and its lines from 1."""
+
+    function: str  # with its class, as in Trainer.step; empty for a module's own
+    text: str
+    occurrence: int  # among equal ones in the function, from 1
+    first: int
+    last: int
+
+
+@lru_cache(maxsize=512)
+def statements_of(code: str) -> tuple[Statement, ...]:
+    """The statements of a file in the order of their lines; none of one that is not Python."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    seen: Counter[tuple[str, str]] = Counter()
+    found = []
+    for node, function in _nodes(tree.body, ""):
+        text = _head(node)
+        seen[function, text] += 1
+        found.append(Statement(function, text, seen[function, text], *_lines(node)))
+    return tuple(found)
+
+
+def statement_at(statements: Sequence[Statement], line: int) -> Statement | None:
+    """The statement that a line is part of, the innermost one; None between statements."""
+    around = [each for each in statements if each.first <= line <= each.last]
+    return max(around, key=lambda each: each.first, default=None)
+
+
+@lru_cache(maxsize=4096)
+def normal(text: str) -> str:
+    """A statement as ``statements_of`` has it, or the head of one; other text without its layout."""
+    # An elif is an if, in the place where it stands.
+    line = re.sub(r"^elif\b", "if", text.strip())
+    for code in (line, f"{line}\n    pass", f"{line}:\n    pass", f"{line}\nexcept: pass"):
+        with suppress(SyntaxError, ValueError, RecursionError, IndexError):
+            return _head(ast.parse(code).body[0])
+    return " ".join(line.split())
+
+
+def calls_of(text: str) -> frozenset[str]:
+    """The names that a statement calls or takes as attributes, and the kinds of its other operations."""
+    try:
+        tree = ast.parse(text if not text.endswith(":") else f"{text} pass")
+    except (SyntaxError, ValueError, RecursionError):
+        return frozenset(re.findall(r"\w+(?=\()", text))
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func
+            found.add(name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", ""))
+        elif isinstance(node, ast.Subscript | ast.If | ast.While | ast.Assert | ast.For):
+            found.add(type(node).__name__)
+    return frozenset(found - {""})
+
+
+def _nodes(body: Sequence[ast.AST], function: str) -> Iterator[tuple[ast.AST, str]]:
+    """Every statement below a body, with the name of the function that it is in."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node, function
+            yield from _nodes(node.body, f"{function}.{node.name}".lstrip("."))
+            continue
+        if isinstance(node, ast.stmt):
+            yield node, function
+        for block in _BLOCKS:
+            yield from _nodes(getattr(node, block, []), function)
+
+
+def _head(node: ast.AST) -> str:
+    """The text of a statement without its block and its decorators."""
+    if not hasattr(node, "body") and not isinstance(node, ast.Match):
+        return ast.unparse(node)
+    bare, blocks = copy(node), ("orelse", "finalbody", "handlers", "cases", "decorator_list")
+    for name in {"body", *blocks} & set(node._fields):
+        setattr(bare, name, [ast.Pass()] if name == "body" else [])
+    return ast.unparse(bare).removesuffix("pass").strip()
+
+
+def _lines(node: ast.AST) -> tuple[int, int]:
+    first: int = node.lineno  # type: ignore[attr-defined]  # statements have lines
+    decorators = getattr(node, "decorator_list", [])
+    first = min([first, *(each.lineno for each in decorators)])
+    body = getattr(node, "body", None) or [each.pattern for each in getattr(node, "cases", [])]
+    if body:
+        return first, max(first, body[0].lineno - 1)
+    return first, getattr(node, "end_lineno", None) or first

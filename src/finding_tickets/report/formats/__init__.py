@@ -1,0 +1,1 @@
+"""Reports in the formats that other programs read."""

@@ -1,0 +1,59 @@
+"""Operators of torchvision, by the names that it registers: read from its source, not needed to count."""
+
+from __future__ import annotations
+
+import torch
+
+from simcuda.cost.call import FREE, OpCost, OperationCall
+from simcuda.cost.copies import contiguous
+from simcuda.cost.launches import kernels_over
+from simcuda.cost.rules.indexing import find_true
+from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
+from simcuda.cost.rules.sorting import sort
+
+BOXES_OF_A_MASK = 64
+
+
+def _suppress(call: OperationCall) -> OpCost:
+    boxes, scores = call.args[:2]
+    if not boxes.numel():
+        return FREE
+    count, kept = len(boxes), call.outputs[0].numel()
+    mask = INDEX_BYTES * count * -(-count // BOXES_OF_A_MASK)
+    # The sorted scores, their order, the boxes in it, what suppresses what, and what is kept.
+    buffers = (scores.nbytes, INDEX_BYTES * count, boxes.nbytes, mask, count)
+    keep = torch.empty(count, dtype=torch.bool, device="meta")
+    # Boxes selected, compared; zeros, filled; and the order selected by that.
+    own = OpCost(4 + int(kept > 0), temporaries=buffers)
+    return own + sort(scores, scores.contiguous(), 0) + find_true(keep, kept)
+
+
+def _align(call: OperationCall) -> OpCost:
+    """Zeros, and one kernel that reads contiguous memory; the gradient is read by its strides."""
+    is_gradient, result = "backward" in call.op, call.outputs[0]
+    zeros = OpCost(kernels_over(result))
+    if not (call.args[0] if is_gradient else result).numel():
+        return zeros
+    read = call.args[1:2] if is_gradient else call.args[:2]
+    return sum(map(contiguous, read), zeros) + OpCost(1)
+
+
+TOPIC = (
+    CostRule(
+        id="suppress-boxes",
+        ops=("torchvision.nms",),
+        counts=_suppress,
+        source="torchvision/csrc/ops/cuda/nms_kernel.cu, since 0.21: a sort, index_select, two kernels, and "
+        "masked_select, whose count the host reads",
+        example="torch.ops.torchvision.nms(torch.rand(3, 4, device='cuda'), y, 0.5)",
+        approximate=True,
+    ),
+    CostRule(
+        id="align-regions",
+        ops=("torchvision.roi_align", "torchvision._roi_align_backward"),
+        counts=_align,
+        source="torchvision/csrc/ops/cuda/roi_align_kernel.cu: zeros, contiguous(), one kernel",
+        example="torch.ops.torchvision.roi_align(torch.rand(1, 2, 8, 8, device='cuda'), "
+        "torch.rand(3, 5, device='cuda'), 1.0, 2, 2, -1, False)",
+    ),
+)

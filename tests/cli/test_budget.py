@@ -1,0 +1,173 @@
+"""``tickets budget``: measured, kept, written and tightened."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.conftest import run_here
+
+from finding_tickets.measure.processes.isolation import Isolation
+
+if TYPE_CHECKING:
+    from tests.conftest import Ended
+
+TRAIN = """\
+import sys
+
+import torch
+from lib import shown
+
+
+def step(values):
+    total = values.sum()
+    if total.isnan():
+        raise ValueError
+    return shown(total)
+
+
+def main(steps):
+    values = torch.ones(256, device="cuda")
+    for _ in range(steps):
+        step(values)
+
+
+main(int(sys.argv[1]))
+"""
+LIB = "def shown(value):\n    return value.item()\n"
+INIT = ("budget", "init", "train.py", "--name", "train", "--sweep", "steps=2,3,5,9", "--", "{steps}")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A program of two files."""
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "lib.py").write_text(LIB)
+    return tmp_path
+
+
+def data(ended: Ended) -> Any:
+    """The budgets of the JSON output."""
+    return json.loads(ended.out)["data"]
+
+
+def edit(root: Path, name: str, old: str, new: str) -> None:
+    """Replace a text in a file that has it."""
+    text = (root / name).read_text()
+    assert old in text
+    (root / name).write_text(text.replace(old, new))
+
+
+def test_a_first_budget_allows_what_is_there(root: Path) -> None:
+    """Two lines wait in each step; a new one is refused at its line, and its fix accepted."""
+    assert 0 == run_here(root, *INIT).code
+    (budget,) = tomllib.loads((root / "tickets.toml").read_text())["budget"]
+    assert ("train.py {steps}", {"steps": [2, 3, 5, 9]}) == (budget["run"], budget["sweep"])
+    # 256 floats of 4 bytes, and a sum and a flag in blocks of their own: requested are 1024 + 4 + 1 bytes.
+    assert {"syncs": "0", "peak_bytes": "1029"}.items() <= budget["limits"].items()
+    allowed = [(each["file"], each["function"], each["text"], each["law"]) for each in budget["allow"]]
+    assert [
+        ("lib.py", "shown", "return value.item()", "steps"),
+        ("train.py", "step", "if total.isnan():", "steps"),
+    ] == allowed
+    assert 0 == run_here(root, "budget").code
+    edit(root, "train.py", "    return shown", "    print(float(total))\n    return shown")
+    ended = run_here(root, "budget")
+    assert 1 == ended.code
+    assert "train.py:11: syncs: steps, at most 0 allowed; 2 at steps=2, here steps: print(" in ended.out
+    edit(root, "train.py", "    print(float(total))\n", "")
+    assert 0 == run_here(root, "budget").code
+
+
+def test_what_is_known_is_not_measured_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the budget whose file has changed runs again, and comments of others are none of its business."""
+    (root / "other.py").write_text("import torch\ntorch.ones(3, device='cuda').sum().item()\n")
+    run_here(root, *INIT)
+    assert 0 == run_here(root, "budget", "init", "other.py").code
+    ran: list[str] = []
+    real = Isolation.run
+
+    def noted(self: Isolation, tasks: dict[Any, Any], *more: Any) -> Any:
+        ran.extend(dict.fromkeys(name for name, _ in tasks))
+        return real(self, tasks, *more)
+
+    monkeypatch.setattr(Isolation, "run", noted)
+    assert (0, []) == (run_here(root, "budget").code, ran)
+    edit(root, "other.py", "3", "4")
+    # A request of 4 floats has 16 bytes instead of 12: it exceeds the memory that was measured.
+    assert (1, ["other.py"]) == (run_here(root, "budget").code, ran)
+    ran.clear()
+    edit(root, "lib.py", "value", "number")
+    assert (0, ["train"]) == (run_here(root, "budget", "train").code, ran)
+
+
+def test_a_budget_is_tightened(root: Path) -> None:
+    """Limits and laws go down to what is spent, what is gone goes, what moved is written; comments stay."""
+    run_here(root, *INIT)
+    edit(root, "tickets.toml", 'syncs = "0"', 'syncs = "steps + 4"')
+    edit(root, "tickets.toml", 'law = "steps"', 'law = "2*steps" # twice')
+    edit(root, "train.py", "    if total.isnan():\n        raise ValueError\n", "")
+    edit(root, "lib.py", "shown", "as_number")
+    edit(root, "train.py", "shown", "as_number")
+    assert 4 == run_here(root, "budget").code  # an allowance matches nothing
+    assert "-limits" in run_here(root, "budget", "tighten", "--dry-run").out
+    assert 0 == run_here(root, "budget", "tighten").code
+    text = (root / "tickets.toml").read_text()
+    (budget,) = tomllib.loads(text)["budget"]
+    assert "0" == budget["limits"]["syncs"]
+    assert [("as_number", "steps")] == [(each["function"], each["law"]) for each in budget["allow"]]
+    assert "# twice" in text
+    assert 0 == run_here(root, "budget").code
+    assert "nothing can be tighter" in run_here(root, "budget", "tighten").err
+
+
+def test_a_run_that_fails_is_inconclusive(root: Path) -> None:
+    """Nothing is written of it, and no budget is kept by it."""
+    run_here(root, *INIT)
+    edit(root, "train.py", "raise ValueError", "pass\n    raise ValueError('no')")
+    ended = run_here(root, "budget")
+    assert 3 == ended.code
+    assert "ValueError: no" in ended.out
+    before = (root / "tickets.toml").read_text()
+    assert 3 == run_here(root, "budget", "init", "train.py", "--", "2").code
+    assert 3 == run_here(root, "budget", "tighten").code
+    assert before == (root / "tickets.toml").read_text()
+
+
+def test_no_budget_is_wrong_usage(root: Path) -> None:
+    """The message says how to write one, and names those that are there."""
+    ended = run_here(root, "budget")
+    assert (2, True) == (ended.code, "tickets budget init" in ended.err)
+    run_here(root, *INIT)
+    assert "there are train" in run_here(root, "budget", "trains").err
+    assert 2 == run_here(root, *INIT).code
+
+
+def test_a_wait_in_a_package_is_the_callers(root: Path) -> None:
+    """The repository's line that called it spends; nobody can edit the package."""
+    package = root / "site-packages" / "logs.py"
+    package.parent.mkdir()
+    package.write_text("def log(value):\n    print(value.item())\n")
+    (root / "main.py").write_text(
+        "import sys, torch\nsys.path.insert(0, 'site-packages')\nimport logs\n\n"
+        "value = torch.ones(1, device='cuda')\nlogs.log(value)\n"
+    )
+    assert 0 == run_here(root, "budget", "init", "main.py").code
+    (budget,) = tomllib.loads((root / "tickets.toml").read_text())["budget"]
+    assert [("main.py", "logs.log(value)")] == [(each["file"], each["text"]) for each in budget["allow"]]
+
+
+def test_json_has_every_point(root: Path) -> None:
+    """What was spent at each point, what is left, and the allowances with their lines."""
+    run_here(root, *INIT)
+    (found,) = data(run_here(root, "budget", "--format", "json"))
+    syncs = next(each for each in found["limits"] if each["metric"] == "syncs")
+    assert ([0, 0, 0, 0], "0", "2*steps", True) == tuple(
+        syncs[key] for key in ("spent", "left", "allowed", "holds")
+    )
+    assert [("lib.py", 2, [2, 3, 5, 9]), ("train.py", 9, [2, 3, 5, 9])] == [
+        (each["file"], each["line"], each["spent"]["syncs"]) for each in found["allowed"]
+    ]
