@@ -7,9 +7,9 @@ import os
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ from simcuda.ledger import ChangedCountsError, operations_of
 from simcuda.torch_api.compiling import Compiling
 
 Function = Callable[..., Any]
+AllowedPlace = tuple[str, str, int, str, str]
+"""The reason of a region, and a place in it."""
 DEVICE = "cuda"
 OPERATION_METRICS = {
     "drains": (("drains",), ("waits",)),
@@ -46,6 +48,8 @@ class VariantRun(CountedRun):
     """What one variant cost at one point, and what it returned, on the host; nothing with an ``error``."""
 
     result: Any = None
+    # What regions set apart, with the reason in front; everything else includes it.
+    allowed: Mapping[AllowedPlace, int] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -68,7 +72,16 @@ class VariantRun(CountedRun):
             ranges=counted.ranges,
             error=error,
             operations=operations_of(counted),
+            allowed=_allowed(counted, root),
         )
+
+
+def _allowed(counted: simcuda.Measurement, root: Path) -> dict[AllowedPlace, int]:
+    found: Counter[AllowedPlace] = Counter()
+    for reason, sites in counted.allowed.items():
+        for site in sites:
+            found[reason, portable(site.file, root), site.line, site.function, site.what] += site.count
+    return dict(found)
 
 
 def operation_costs(run: CountedRun) -> list[dict[str, Any]]:

@@ -34,6 +34,7 @@ from finding_tickets.measure.loading import (
     load_workload,
 )
 from finding_tickets.measure.meter import (
+    AllowedPlace,
     Function,
     Meter,
     VariantRun,
@@ -234,6 +235,7 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
         "at": job.at,
         "operations": operation_costs(run),
         "sites": [(*place, count) for place, count in by_line(run.sites).items()],
+        "allowed": [(*place, count) for place, count in run.allowed.items() if job.own_lines],
         "largest": [(portable(file, root), *rest, nbytes) for (file, *rest), nbytes in largest.items()],
     }
 
@@ -474,9 +476,11 @@ def run_node(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
         reasons = failures or skipped or [f"pytest ended with {int(code)}"]
         raise CannotMeasureError(f"no test ran: {'; '.join(dict.fromkeys(reasons))}")
     sites: Counter[Place] = Counter()
+    allowed: Counter[AllowedPlace] = Counter()
     operations: dict[str, Counter[str]] = {}
     for each in runs:
         sites.update(each.sites)
+        allowed.update(each.allowed)
         for name, counts in each.operations.items():
             operations.setdefault(name, Counter()).update(counts)
     return VariantRun(
@@ -491,4 +495,5 @@ def run_node(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
         ranges=join_ranges(runs, lambda name, each: (max if name in LARGEST else sum)(each)),
         error=next(iter(failures), None),
         operations=operations,
+        allowed=dict(allowed),
     )
