@@ -9,7 +9,8 @@ from shutil import copytree
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.verify.conftest import FIX, FOUND, PASTED, VERIFIER, add
+from tests.verify import conftest as of_verify
+from tests.verify.conftest import FEW_POINTS, FIX, FOUND, PASTED, VERIFIER
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.measure.processes.isolation import Isolation
@@ -48,6 +49,11 @@ def base(repository: Repository, git: Git, tickets: Tickets, template: Path) -> 
     git("switch", "--quiet", "--create", "branch")
     copytree(repository.root, template)
     return repository
+
+
+def add(repository: Repository, ticket: str, claims: str, **files: str) -> None:
+    """A ticket with a verifier of few points, and the variants ``found`` and ``fix``."""
+    of_verify.add(repository, ticket, claims, **{"verifier": FEW_POINTS.format(ticket=ticket), **files})
 
 
 def commit(git: Git, message: str) -> None:

@@ -33,7 +33,8 @@ def first_budget(
 ) -> dict[str, Any]:
     """The table of a budget that allows every wait which is there, and limits the rest to what is spent."""
     waits = [(spender, spent[ALLOWED]) for spender, spent in spending.spent if any(spent.get(ALLOWED, ()))]
-    apart = [sum(values) for values in zip(*(values for _, values in waits), strict=True)]
+    regions = [spent[ALLOWED] for _, _, spent in spending.regions if ALLOWED in spent]
+    apart = [sum(values) for values in zip(*(values for _, values in waits), *regions, strict=True)]
     table: dict[str, Any] = {"name": name, "run": run}
     if sweep:
         table["sweep"] = {variable: list(values) for variable, values in sweep.items()}
@@ -144,6 +145,9 @@ def _tighten(table: Any, judged: JudgedBudget) -> None:
     places = {id(allowance): at for at, allowance in enumerate(judged.budget.allow)}
     by_allowance: dict[int, list[AllowedSpender]] = {}
     for each in judged.allowed:
+        # A region is written in the code.
+        if id(each.allowance) not in places:
+            continue
         by_allowance.setdefault(id(each.allowance), []).append(each)
     for key, spenders in by_allowance.items():
         entry = table["allow"][places[key]]

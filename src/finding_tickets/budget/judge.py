@@ -141,6 +141,7 @@ def judge(
         )
         return JudgedBudget(budget=budget, spending=spending, problems=tuple(found.problems))
     allowed, silent, gone = _match(found)
+    allowed += tuple(_of_region(*each) for each in spending.regions)
     if spending.unknown:
         unknown = ", ".join(spending.unknown)
         found.say("budget-inconclusive", f"uses operations of unknown cost: {unknown}")
@@ -261,6 +262,18 @@ def _match(
             level=Level.NOTE,
         )
     return tuple(matched), tuple(silent), tuple(gone)
+
+
+def _of_region(reason: str, spender: Spender, spent: Mapping[str, Values]) -> AllowedSpender:
+    """What ``simcuda.allowed`` set apart; its allowance has no line of the configuration."""
+    allowance = Allowance(
+        file=spender.file,
+        function=spender.function,
+        text=spender.text,
+        occurrence=spender.occurrence,
+        reason=reason,
+    )
+    return AllowedSpender(allowance, spender, spent)
 
 
 def _names(allowance: Allowance, spender: Spender) -> bool:

@@ -157,8 +157,8 @@ class Local:
         self, documents: Sequence[Document], settings: Settings, on_start: OnStart
     ) -> Iterator[Verified]:
         """Every document as soon as it is done."""
-        interpreter = settings.cell.interpreter if settings.cell else ""
-        return verify(documents, self.isolation.on(interpreter), settings, on_start)
+        isolation = self.isolation.on(settings.cell.interpreter) if settings.cell else self.isolation
+        return verify(documents, isolation, settings, on_start)
 
     def together(self, settings: Settings) -> AbstractContextManager[object]:  # noqa: ARG002 - the protocol's
         """Nothing: the servers last as long as that of the tool's own Python."""
@@ -221,8 +221,9 @@ def measure(
             yield key, Verified(document, inconclusive(todo, settings, reason), is_lasting=False)
         return
     settings = with_meter(isolation, settings)
+    gpus = _visible_gpus(isolation, settings) if settings.meter == "cuda" else ()
     with results_folder(isolation) as folder:
-        yield from VerificationRun(planned, isolation, settings, folder, on_start).measure()
+        yield from VerificationRun(planned, isolation, settings, folder, on_start, gpus).measure()
 
 
 @contextmanager
@@ -355,17 +356,18 @@ def _unfit(isolation: Isolation, settings: Settings, cell: Cell) -> str | None:
     return None
 
 
+@dataclass
 class VerificationRun:
     """Measures the variants of all plans, each in a process of its own, compares results, and then times."""
 
-    def __init__(
-        self, planned: Planned, isolation: Isolation, settings: Settings, folder: Path, on_start: OnStart
-    ) -> None:
-        self._planned, self._isolation, self._settings = planned, isolation, settings
-        self._folder, self._on_start = folder, on_start
-        self._gpus = _visible_gpus(isolation, settings) if settings.meter == "cuda" else ()
-        self._alone: set[str] = set()
-        self._outcomes: dict[str, list[TaskOutcome]] = {}
+    _planned: Planned
+    _isolation: Isolation
+    _settings: Settings
+    _folder: Path
+    _on_start: OnStart
+    _gpus: tuple[str, ...]
+    _alone: set[str] = field(default_factory=set)
+    _outcomes: dict[str, list[TaskOutcome]] = field(default_factory=dict)
 
     def measure(self) -> Iterator[tuple[str, Verified]]:
         """Each document as soon as it is done, by its key."""
