@@ -18,6 +18,7 @@ from benchmarks.result import Result, Size
 
 NAMES = (
     "startup",
+    "budgets",
     "reading",
     "listing",
     "index",

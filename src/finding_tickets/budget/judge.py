@@ -44,6 +44,15 @@ RULES = {
     "budget-modelled": ExitCode.OK,
 }
 """What can be said of a budget, and the exit code of an error of that kind."""
+MEANINGS = {
+    "budget-exceeded": "Code spends more than its budget or its allowance lets it.",
+    "budget-allowance": "An allowance names several places, or a ticket that is not there.",
+    "budget-gone": "An allowance names code that is not there.",
+    "budget-expired": "An allowance has ended.",
+    "budget-inconclusive": "What the code spends could not be measured.",
+    "budget-moved": "An allowed statement stands elsewhere now, or has changed.",
+    "budget-modelled": "Whether a limit holds rests on a modelled number.",
+}
 
 
 @dataclass(frozen=True)
@@ -173,6 +182,17 @@ def judge(
         silent=silent,
         gone=gone,
         problems=tuple(found.problems),
+    )
+
+
+def judge_unrun(
+    budget: Budget, root: Path, file: str, is_closed: Callable[[str], bool | None], today: date
+) -> JudgedBudget:
+    """A budget of which nothing was run: whether each allowance counts, and names exactly one place."""
+    found = _Judge(budget, Spending(), root, file, lambda each: _ended(each, is_closed, today))
+    _, silent, gone = _match(found)
+    return JudgedBudget(
+        budget=budget, spending=Spending(), silent=silent, gone=gone, problems=tuple(found.problems)
     )
 
 
@@ -435,7 +455,7 @@ def _blame(found: _Judge, row: LimitRow, allowed: Sequence[AllowedSpender]) -> N
     lines.sort(key=lambda each: (-each[0], each[1]))
     if metric == LARGEST:
         # What is small beside the whole is not at fault.
-        lines = [each for each in lines if each[0] * SMALL_PART >= row.values[place]]
+        lines = [each for each in lines if each[0] * SMALL_PART >= row.values[place]] or lines[:1]
     hint = "spend less, or allow the line with a reason"
     if not lines:
         found.say("budget-exceeded", said)

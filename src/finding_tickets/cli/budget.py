@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from finding_tickets.budget.judge import JudgedBudget, exit_code, judge
+from finding_tickets.budget.judge import MEANINGS, JudgedBudget, exit_code, judge, judge_unrun
 from finding_tickets.budget.spending import KnownSpending, Spending, Target, measure
 from finding_tickets.cli.options import (
     HERE,
@@ -29,12 +30,15 @@ from finding_tickets.cli.options import (
 from finding_tickets.cli.output import say, style, used_width, write, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.register.config import Budget, Config, is_configured, read_config, repository_of
-from finding_tickets.report.budget import budget_item, budget_lines
+from finding_tickets.report.budget import budget_item, budget_lines, budget_page
 from finding_tickets.report.text import counted
+
+if TYPE_CHECKING:
+    from finding_tickets.model.ticket import Problem
 
 USUAL = ("syncs", "implicit_syncs", "peak_bytes")
 """What a first budget limits: waits, copies that may wait, and memory."""
-BudgetFormat = StrEnum("BudgetFormat", ["TABLE", "JSON"])
+BudgetFormat = StrEnum("BudgetFormat", ["TABLE", "JSON", "GITHUB", "SARIF", "MARKDOWN"])
 Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Budgets; all by default.")]
 
 
@@ -44,7 +48,9 @@ def budget(
     meter: Meter = None,
     timeout: Timeout = None,
     sandbox: Sandbox = False,
+    static: Annotated[bool, flag("--static", "Run nothing: check that each allowance counts.")] = False,
     verbose: Annotated[bool, flag("--verbose", "Print every line that spends.", "-v")] = False,
+    summary: Annotated[Path | None, option("FILE", "Add the outcome as Markdown to a file as well.")] = None,
     output_format: Annotated[
         BudgetFormat, format_option(help="How the outcome is printed.")
     ] = BudgetFormat.TABLE,
@@ -53,15 +59,25 @@ def budget(
     place = repository_of(root).resolve()
     config = read_config(place)
     chosen = chosen_budgets(config, names or ())
-    spendings = spend(chosen, place, config, meter, timeout, sandbox=sandbox)
-    judged = [judge_here(each, spendings[each.name], place) for each in chosen]
+    if static:
+        file, is_closed = is_configured(place) or "", closed_tickets(place)
+        judged = [judge_unrun(each, place, file, is_closed, today()) for each in chosen]
+    else:
+        spendings = spend(chosen, place, config, meter, timeout, sandbox=sandbox)
+        judged = [judge_here(each, spendings[each.name], place) for each in chosen]
+    problems = [problem for each in judged for problem in each.problems]
     if output_format is BudgetFormat.JSON:
         write_json("budget", map(budget_item, judged))
-    else:
+    elif output_format is BudgetFormat.TABLE:
         width = used_width(sys.stdout)
         parts = ["\n".join(budget_lines(each, style, width, verbose=verbose)) for each in judged]
         write("\n\n".join(parts))
-    problems = [problem for each in judged for problem in each.problems]
+    else:
+        _write_as(output_format, judged, problems)
+    if summary:
+        from finding_tickets.cli.output_file import add_to_summary
+
+        add_to_summary(summary, budget_page(judged))
     code = exit_code(problems)
     failed = sum(exit_code(each.problems) is not ExitCode.OK for each in judged)
     say(
@@ -70,6 +86,21 @@ def budget(
         else f"{counted(len(judged), 'budget')} kept"
     )
     return code
+
+
+def _write_as(output_format: BudgetFormat, judged: Sequence[JudgedBudget], problems: list[Problem]) -> None:
+    """Print budgets for a service."""
+    if output_format is BudgetFormat.MARKDOWN:
+        write(budget_page(judged))
+    elif output_format is BudgetFormat.SARIF:
+        from finding_tickets.report.formats.sarif import problem_log
+
+        rules = [{"id": name, "shortDescription": {"text": said}} for name, said in MEANINGS.items()]
+        write(json.dumps(problem_log(problems, rules), indent=2, ensure_ascii=False))
+    elif problems:
+        from finding_tickets.report.formats.github import annotation
+
+        write("\n".join(map(annotation, problems)))
 
 
 def init(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from finding_tickets.budget.judge import AllowedSpender, JudgedBudget, law_of
 from finding_tickets.budget.spending import LARGEST, SYNCS, Spender
@@ -73,6 +73,15 @@ def _spent(
         for metric, values in spent.items()
         if any(values) and (metric in wanted or (verbose and metric not in _BESIDE))
     )
+
+
+def budget_page(everything: Sequence[JudgedBudget]) -> str:
+    """Budgets as Markdown, such as a summary of a workflow shows."""
+    from finding_tickets.report.templates import render
+
+    problems = [problem for judged in everything for problem in judged.problems]
+    failed = any(problem.level is Level.ERROR for problem in problems)
+    return render("budget.md.j2", {"budgets": everything, "problems": problems, "failed": failed})
 
 
 def budget_item(judged: JudgedBudget) -> dict[str, object]:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from itertools import product
 from math import prod
 from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from finding_tickets.claims.language import ExpressionError, check_variables, parse_expression, suggest
+from finding_tickets.claims.language import (
+    ExpressionError,
+    check_variables,
+    evaluate,
+    parse_expression,
+    suggest,
+)
 from finding_tickets.claims.metrics import COUNTS
 from finding_tickets.documents.run_command import WrongCommandError, parse_command
 from finding_tickets.errors import BadDataError
@@ -133,7 +140,7 @@ def _check(budget: BudgetTable, at: int, lines: Sequence[int]) -> None:
         _check_allowance(allowance, budget.sweep, line)
 
 
-def _check_allowance(allowance: AllowanceTable, sweep: Mapping[str, object], line: int) -> None:
+def _check_allowance(allowance: AllowanceTable, sweep: Mapping[str, Sequence[int]], line: int) -> None:
     if not inside_repository(allowance.file):
         raise BadDataError(f"file: {allowance.file} leaves the repository", line=line)
     if allowance.text and not allowance.text.strip():
@@ -165,9 +172,13 @@ def _check_metric(metric: str, known: Sequence[str], line: int | None) -> None:
         raise BadDataError(f"{metric}: no metric that can be stated here", line=line, hint=hint)
 
 
-def _check_law(key: str, law: str, sweep: Mapping[str, object], line: int | None) -> None:
+def _check_law(key: str, law: str, sweep: Mapping[str, Sequence[int]], line: int | None) -> None:
     try:
-        check_variables(parse_expression(law), sweep)
+        expression = parse_expression(law)
+        check_variables(expression, sweep)
+        # It has a value at every point, which nobody should learn after an hour of measuring.
+        for row in product(*sweep.values()):
+            evaluate(expression, dict(zip(sweep, row, strict=True)))
     except ExpressionError as error:
         raise BadDataError(f"{key}: {error.message}", line=line, hint=error.hint) from None
 

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, the format of code scanning services: problems that lint finds, and reports.
+"""SARIF 2.1.0, the format of code scanning services: problems of lint and of budgets, and reports.
 
 GitHub's code scanning looks neither at the kind of a result nor at suppressions, and knows a result again by
 ``primaryLocationLineHash`` alone: the profile ``github`` has only what is to be an alert there, and has that
@@ -88,12 +88,16 @@ def lint_log(problems: Iterable[Problem]) -> dict[str, Any]:
                 "properties": {"tags": tags},
             }
         )
+    return problem_log(problems, rules)
+
+
+def problem_log(problems: Iterable[Problem], rules: list[dict[str, Any]]) -> dict[str, Any]:
+    """A log of one run with a result for each problem; ``rules`` are all that there could be."""
     index = {rule["id"]: number for number, rule in enumerate(rules)}
     log = _log(rules)
     for problem in problems:
         hint = f" ({problem.hint})" if problem.hint else ""
         location = _location(CodePlace(problem.file, problem.line))
-        # Only lint knows columns.
         location["physicalLocation"]["region"]["startColumn"] = problem.column
         log["runs"][0]["results"].append(
             {
