@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Ran
-from tests.cli.test_check import CLAIMS, LOOSE, add, commit, edit
+from tests.cli.test_check import CLAIMS, LOOSE, commit, edit
 from tests.conftest import Git, Repository
 from tests.verify.conftest import FIX
+from tests.verify.conftest import add_with_few_points as add
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.register.staleness import PYTHON, distributions
