@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Ran
-from tests.cli.test_check import CLAIMS, LOOSE, commit, edit
+from tests.cli.test_check import CLAIMS, LOOSE, add, commit, edit
 from tests.conftest import Git, Repository
-from tests.verify.conftest import FIX, add
+from tests.verify.conftest import FIX
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.register.staleness import PYTHON, distributions
@@ -183,7 +183,7 @@ def claims_tightened(at: Branch) -> None:
 
 def verifier_accepted(at: Branch) -> None:
     """Another sweep, named in the ticket."""
-    at.edit("verifiers/a_1.py", "(13, 100)", "(13, 100), (16, 100)")
+    at.edit("verifiers/a_1.py", "(2, 640)", "(2, 640), (16, 100)")
     file = at.root / "tickets/A-1.md"
     file.write_text(file.read_text() + "\n**Accepted change:** verifier: one more point\n")
     at.verify("A-1")

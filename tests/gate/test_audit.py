@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.verify import test_revisions, test_times
-from tests.verify.conftest import FIX, FOUND, VERIFIER, add
+from tests.verify.conftest import FEW_POINTS, FIX, FOUND, VERIFIER, add
 
 from finding_tickets.gate.audit import Audited, Fate, audit
 from finding_tickets.measure.cheating import WAYS
@@ -65,7 +65,7 @@ def test_every_cheat_of_the_table_can_be_made() -> None:
 @pytest.mark.slow
 def test_exact_claims_and_compared_results_catch_all(repository: Repository, isolation: Isolation) -> None:
     """Each is caught by what it is wrong in, and nothing is recorded or left in the repository."""
-    add(repository, "A-1", CLAIMS)
+    add(repository, "A-1", CLAIMS, verifier=FEW_POINTS.format(ticket="A-1"))
     before = sorted(repository.root.rglob("*"))
     done = audited(repository, isolation)
     assert (None, "fix", ALL) == (done.reason, done.subject, fates(done, Fate.CAUGHT))
@@ -101,7 +101,7 @@ def test_work_that_is_put_off_can_stand_for_no_result(repository: Repository, is
 @pytest.mark.slow
 def test_loose_claims_miss_what_only_they_could_catch(repository: Repository, isolation: Isolation) -> None:
     """Where results are not compared and the count has room, only what the meter refuses is caught."""
-    add(repository, "A-1", LOOSE)
+    add(repository, "A-1", LOOSE, verifier=FEW_POINTS.format(ticket="A-1"))
     done = audited(repository, isolation)
     caught = REFUSED | PREVENTED
     assert (caught, ALL - caught) == (fates(done, Fate.CAUGHT), fates(done, Fate.MISSED))
@@ -138,7 +138,7 @@ def test_a_fix_that_does_not_pass_itself_shows_nothing(
 ) -> None:
     """A cheat that fails says something only where the fix in its place does not."""
     add(repository, "A-1", claims, fix=fix)
-    done = audited(repository, isolation)
+    done = audited(repository, isolation, names={"unfixed"})
     assert ((), reason) == (done.tried, (done.reason or "")[: len(reason)])
 
 
@@ -160,8 +160,9 @@ def test_a_ticket_that_keeps_its_code_is_audited_by_what_is_compared(
     claims = CLAIMS.replace("fix:", "other:")
     add(repository, "A-1", claims, other=FIX)
     (repository.root / "fixes/a_1/fix.py").unlink()
-    done = audited(repository, isolation)
-    assert ("other", ALL) == (done.subject, fates(done, Fate.CAUGHT))
+    names = {"unfixed", "perturbed", "shared", "cached"}
+    done = audited(repository, isolation, names=names)
+    assert ("other", names) == (done.subject, fates(done, Fate.CAUGHT))
 
 
 @pytest.mark.slow

@@ -8,6 +8,8 @@ import simcuda
 from simcuda.cost.call import OpCost, OperationCall
 from simcuda.cost.rules import RULES, CostRule, example_names, run_example
 
+pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested")
+
 
 def test_no_two_rules_have_one_id() -> None:
     """A recording and the page of rules know a rule by its id."""

@@ -37,6 +37,8 @@ workload = Workload(
     sweep=[Point(tensors=n, size=s) for n, s in [(1, 7), (2, 640), (3, 64), (5, 9), (8, 1000), (13, 100)]],
 )
 """
+FEW_POINTS = VERIFIER.replace(", (3, 64), (5, 9), (8, 1000), (13, 100)]", "]")
+"""For what asks only for verdicts, which take no law: two points instead of six."""
 FOUND = """
 def check(tensors):
     total = 0.0

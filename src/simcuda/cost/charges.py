@@ -152,7 +152,7 @@ class Charges:
         # Most operations in place write to their first argument, and its tag is known.
         if inputs and outputs[0] is inputs[0] and not is_sparse(outputs[0]):
             return [tags[0]]
-        return [self.place(outputs[0], device)]
+        return [self.place(outputs[0], HOST if traits.host_result == 0 else device)]
 
     def _owe(self, traits: OperationTraits, call: OperationCall, tags: Sequence[Tag]) -> None:
         """Remember the kernels of a floating tensor, to charge them once its device is known."""
@@ -182,18 +182,20 @@ class Charges:
     def _cost(self, traits: OperationTraits, call: OperationCall) -> OpCost:
         ledger = self._machine.ledger
         has_sparse = self._machine.has_sparse and any(map(is_sparse, (*call.inputs, *call.outputs)))
-        if call.outputs and (has_sparse or any(t.is_nested for t in (*call.inputs[:1], call.outputs[0]))):
-            # Rules describe dense tensors; whether CUDA's operations on others wait is unknown.
-            ledger.doubt(traits.op)
-            return _elementwise(call.outputs)
+        has_nested = call.outputs and any(t.is_nested for t in (*call.inputs[:1], call.outputs[0]))
+        is_dense = not has_sparse and not has_nested
         for rule in traits.rules:
-            if rule.when is None or rule.when(call):
+            if (is_dense or rule.any_layout) and (rule.when is None or rule.when(call)):
                 cost = rule.cost(call)
                 if cost.library is not None:
                     ledger.doubt(traits.op, cost.library.slack)
                 elif rule.approximate:
                     ledger.doubt(traits.op, _slack(cost))
                 return cost
+        if not is_dense and call.outputs:
+            # Most rules describe dense tensors; whether CUDA's operations on others wait is unknown.
+            ledger.doubt(traits.op)
+            return _elementwise(call.outputs)
         if traits.is_foreign and (declared := declared_cost(traits.op)):
             ledger.doubt(declared[1], {})
             return declared[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import torch
 
 from simcuda.cost.rules import CostRule, rules_for
+from simcuda.cost.rules.layouts import SHARED
 from simcuda.cost.rules.without_rule import HOST_ONLY, TAKEN_APART_NAMES, never_waits
 from simcuda.cost.widening import WIDENED, Widening
 
@@ -24,7 +26,10 @@ HANDS_OUT = frozenset({"aten.lift", "aten.lift_fresh"})
 COPIES = frozenset({"aten._to_copy", "aten.copy_"})
 RESIZING = frozenset({"aten.resize_", "aten.resize_as_", "aten.set_"})
 TAKE_HOST_TENSORS = frozenset({"aten._pack_padded_sequence", "aten._pack_padded_sequence_backward"})
-HOST_RESULTS = {"aten._pack_padded_sequence": 1}
+HOST_RESULTS = {
+    "aten._pack_padded_sequence": 1,
+    **dict.fromkeys((f"aten._nested_tensor_{name}" for name in ("size", "strides", "storage_offsets")), 0),
+}
 TAKE_DEVICE_VALUES = frozenset(
     f"aten.{name}" for name in ("fill_", "fill", "index_fill_", "index_fill", "index_put_", "index_put")
 )
@@ -72,6 +77,7 @@ class OperationTraits:
         may_be_refused: Whether to check for that, or for a lack of memory, before it runs on the host.
         is_plain: Whether it is one kernel that makes its results or writes to its first argument, no more.
         is_special: Whether the dispatcher does more than run and charge it.
+        shared: The code for sparse tensors, or, where it is strided, for nested ones, if CUDA has the same.
     """
 
     op: str
@@ -102,6 +108,7 @@ class OperationTraits:
     may_be_refused: bool
     is_plain: bool
     is_special: bool
+    shared: Mapping[torch.layout, torch._C.DispatchKey]
 
 
 @cache
@@ -182,4 +189,5 @@ def traits_of(operation: Any) -> OperationTraits:
         or is_foreign
         or packet in COPIES
         or joins_gradients,
+        shared={layout: key for layout, (key, names) in SHARED.items() if packet in names},
     )

@@ -100,6 +100,7 @@ class Machine:
         self.generators = Generators(self.devices)
         self.stream_devices = list(range(count))
         self.has_side_streams = False
+        # Nested ones too.
         self.has_sparse = False
         self.sync_debug_mode = 0
         self._streams_taken = [0] * count

@@ -68,6 +68,11 @@ class Dispatcher:
         traits = self._traits.get(id(func))
         if traits is None:
             traits = self._traits[id(func)] = traits_of(func)
+            if "nested" in traits.op:
+                self._machine.has_sparse = True
+        if traits.shared and self._machine.has_sparse and (key := _shared_code(traits, args)):
+            with watched():
+                return func._op_dk(key, *args, **kwargs)
         if not traits.is_special:
             return self._run(traits, func, args, kwargs)
         if traits.composite is not None and not (args and getattr(args[0], "is_nested", False)):
@@ -273,3 +278,11 @@ class Dispatcher:
             self._charges.place(result, there, pinned=non_blocking and here != there, floating=floating)
         charge_copy(self._machine, result, source, non_blocking=non_blocking)
         return result
+
+
+def _shared_code(traits: OperationTraits, args: Sequence[Any]) -> Any:
+    """The code that CUDA has too for the layout of an operation's tensors; None for dense ones."""
+    for tensor in all_tensors_in(args[:2], {}):
+        if tensor.is_nested or tensor.layout is not torch.strided:
+            return traits.shared.get(tensor.layout)
+    return None

@@ -3,6 +3,8 @@ import pytest
 import simcuda
 from simcuda.cost.rules import RULES, CostRule, example_names, run_example
 
+pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested")
+
 
 @pytest.mark.parametrize("rule", tuple(RULES), ids=lambda rule: rule.id)
 def test_operations_on_a_device_do_not_block_unasked(rule: CostRule) -> None:

@@ -11,6 +11,7 @@ from simcuda.cost.rules import (
     indexing,
     kernels,
     layers,
+    layouts,
     libraries,
     normalizing,
     reducing,
@@ -36,6 +37,7 @@ RULES: tuple[CostRule, ...] = (
     *sorting.TOPIC,
     *factorizing.TOPIC,
     *sequences.TOPIC,
+    *layouts.TOPIC,
 )
 """Every rule for operations of PyTorch."""
 OF_LIBRARIES: tuple[CostRule, ...] = vision.TOPIC

@@ -29,6 +29,7 @@ class CostRule:
         when: Whether it applies to a call, by default to all; the first rule that does is taken.
         approximate: Whether a library chooses kernels or workspaces, so that the cost is a model.
         takes_host_tensors: Whether its tensors may be spread over host and device.
+        any_layout: Whether it is for sparse and nested tensors too.
     """
 
     id: str
@@ -39,6 +40,7 @@ class CostRule:
     when: Callable[[OperationCall], bool] | None = None
     approximate: bool = False
     takes_host_tensors: bool = False
+    any_layout: bool = False
 
     def cost(self, call: OperationCall) -> OpCost:
         """The cost of one call."""

@@ -1,0 +1,218 @@
+"""Nested and sparse tensors: what CUDA does by code of its own. ``SHARED`` has what is made of others.
+
+The sizes of a nested tensor lie on the host. Kernels that need them get a copy.
+"""
+
+from __future__ import annotations
+
+from math import inf, prod
+
+import torch
+
+from simcuda.cost.call import ANYTHING, FREE, LibraryWork, OpCost, OperationCall
+from simcuda.cost.copies import contiguous, copied_within
+from simcuda.cost.launches import kernels_over
+from simcuda.cost.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
+from simcuda.device.dispatch_key import unwatched
+
+INPUTS_AT_ONCE = 128
+NESTED_BY_A_KERNEL = (torch.float32, torch.float16)
+PADDED_BY_A_KERNEL = (*NESTED_BY_A_KERNEL, torch.float64)
+
+# PyTorch's native_functions.yaml has one function for CPU and CUDA, and ATen/native/nested one of operations
+# on the buffer or on each part. What calls kernels itself, as layer_norm does, is not among them.
+SHARED: dict[torch.layout, tuple[torch._C.DispatchKey, frozenset[str]]] = {
+    torch.strided: (
+        torch._C.DispatchKey.NestedTensorCPU,
+        frozenset(
+            f"aten.{name}"
+            for name in (
+                *("abs", "abs_", "sgn", "sgn_", "logical_not", "logical_not_", "cos", "sin", "neg", "neg_"),
+                *("isnan", "isinf", "relu", "relu_", "gelu", "gelu_", "gelu_backward", "silu", "silu_"),
+                *("silu_backward", "sqrt", "tanh", "tanh_", "threshold_backward", "native_dropout"),
+                *("native_dropout_backward", "embedding", "linear", "linear_backward"),
+                *("_softmax", "_softmax_backward_data"),
+                *("fill_", "zero_", "masked_fill"),
+            )
+        ),
+    ),
+    torch.sparse_coo: (torch._C.DispatchKey.SparseCPU, frozenset({"aten.clone"})),
+}
+
+
+@unwatched
+def _sizes(nested: torch.Tensor) -> torch.Tensor:
+    return nested._nested_tensor_size()
+
+
+def _pad(call: OperationCall) -> OpCost:
+    nested, result = call.args[0], call.outputs[0]
+    sizes = _sizes(nested)
+    batch, columns = sizes.shape
+    # A last dimension of one length is a part of the one before.
+    if (
+        nested.dim() == 3
+        and call.argument("output_size") is None
+        and bool((sizes[:, 1] == sizes[0, 1]).all())
+    ):
+        columns = 1
+    told = COUNT_BYTES * (1 + batch + batch * columns)
+    return OpCost(kernels_over(result), 1, (("h2d", told),), workspaces=(told,))
+
+
+def _can_pad(call: OperationCall) -> bool:
+    return 2 <= call.args[0].dim() <= 4 and call.args[0].dtype in PADDED_BY_A_KERNEL
+
+
+def _without_padding(padded: torch.Tensor, nested: torch.Tensor) -> OpCost:
+    sizes = _sizes(nested)
+    told = COUNT_BYTES * (sizes.numel() + padded.dim() + 1 + len(sizes))
+    # Not waited for: a temporary of the host is read at once.
+    return OpCost(1, copies=(("h2d", told),), workspaces=(told,))
+
+
+def _lengths(mask: torch.Tensor) -> OpCost:
+    """A column of zeros, joined, made integers, the first zero; and the sums, all for each row."""
+    rows, columns = mask.shape
+    joined = rows * (columns + 1)
+    sizes = (rows, joined, COUNT_BYTES * joined, INDEX_BYTES * rows, INDEX_BYTES * mask.numel())
+    return OpCost(5, temporaries=sizes)
+
+
+def _compared() -> OpCost:
+    return OpCost(2, 1, (("d2h", 1),), (1,))
+
+
+def _of_mask(call: OperationCall) -> OpCost:
+    padded, mask = call.args[:2]
+    checked = _compared() if call.argument("mask_check", default=True) else FREE
+    sizes = INDEX_BYTES * 2 * len(mask)
+    # The width of each row, joined with the lengths, and brought to the host.
+    brought = OpCost(2, 1, (("d2h", sizes),), (sizes // 2, sizes))
+    return _lengths(mask) + checked + brought + _without_padding(padded, call.outputs[0])
+
+
+def _of_list(call: OperationCall) -> OpCost:
+    if any(map(call.is_on_host, call.inputs)):
+        nbytes = sum(each.nbytes for each in call.inputs)
+        return OpCost(waits=1, copies=(("h2d", nbytes),))
+    return sum(map(contiguous, call.inputs), FREE) + OpCost(-(-len(call.inputs) // INPUTS_AT_ONCE))
+
+
+def _coalesce(call: OperationCall) -> OpCost:
+    sparse, result = call.args[0], call.outputs[0]
+    indices, values = _parts(sparse)
+    count, dims = indices.shape[1], indices.shape[0]
+    if count < 2:
+        return sum(map(copied_within, _parts(result), (indices, values)), FREE)
+    # Flattened by a product with the strides of the dimensions, and a sum.
+    flattened = OpCost(dims, temporaries=(INDEX_BYTES * count,) * dims)
+    # Two ranges, a sort, and what is unique, whose count is read; a sum of values; and the dimensions again.
+    own = OpCost(
+        launches=5 + int(prod(values.shape) > 0) + 3 * dims * int(dims > 1),
+        waits=1,
+        copies=(("d2h", INDEX_BYTES),),
+        temporaries=(INDEX_BYTES * count,) * 2,
+        library=LibraryWork(0, THRUST),
+    )
+    return flattened + own
+
+
+# Each algorithm of Thrust may wait once more for the stream when it ends.
+THRUST = ANYTHING | dict.fromkeys(("syncs", "stream_syncs", "drains", "d2h", "d2h_bytes"), (0, inf))
+
+
+@unwatched
+def _parts(sparse: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    with torch.no_grad():
+        return sparse._indices(), sparse._values()
+
+
+_NESTED = "torch.nested.as_nested_tensor([torch.ones(2, 3).cuda(), torch.ones(4, 3).cuda()])"
+_MASK = "torch.tensor([[True, False], [True, True]], device='cuda')"
+
+TOPIC = (
+    CostRule(
+        id="sizes-of-nested",
+        ops=(
+            "aten._nested_tensor_size",
+            "aten._nested_tensor_strides",
+            "aten._nested_tensor_storage_offsets",
+        ),
+        counts=FREE,
+        source="ATen/NestedTensorImpl.h: sizes, strides and offsets are tensors of the host",
+        example="torch.nested.as_nested_tensor([y, y])._nested_tensor_size()",
+        any_layout=True,
+    ),
+    CostRule(
+        id="nested-of-list",
+        ops=("aten._nested_tensor_from_tensor_list",),
+        counts=_of_list,
+        source="ATen/native/nested/NestedTensorUtils.h: cat of the flat parts; those of the host are copied",
+        example=_NESTED,
+        any_layout=True,
+        takes_host_tensors=True,
+    ),
+    CostRule(
+        id="pad-nested",
+        ops=("aten.to_padded_tensor",),
+        counts=_pad,
+        source="ATen/native/nested/cuda/NestedTensorTransformerFunctions.cpp: sizes and offsets are copied, "
+        "as int32, which blocks; one kernel",
+        example=f"torch.nested.to_padded_tensor({_NESTED}, 0.0)",
+        when=_can_pad,
+        any_layout=True,
+    ),
+    CostRule(
+        id="nested-of-padded",
+        ops=("aten._nested_from_padded",),
+        counts=lambda call: _without_padding(call.args[0], call.outputs[0]),
+        source="ATen/native/nested/cuda/NestedTensorTransformerFunctions.cpp: sizes and offsets are copied "
+        "without blocking; one kernel",
+        example="torch._nested_from_padded(torch.ones(2, 4, 3).cuda(), torch.tensor([[2, 3], [4, 3]]))",
+        when=lambda call: (
+            call.args[0].dtype in (torch.float32, torch.float16) and call.args[0].dim() in (3, 4)
+        ),
+        any_layout=True,
+        takes_host_tensors=True,
+    ),
+    CostRule(
+        id="nested-of-mask",
+        ops=("aten._nested_tensor_from_mask",),
+        counts=_of_mask,
+        source="ATen/native/nested/NestedTensorMath.cpp: lengths of the mask, compared by equal if that is "
+        "asked, and copied to the host; then _nested_from_padded",
+        example=f"torch._nested_tensor_from_mask(torch.ones(2, 2, 3).cuda(), {_MASK})",
+        when=lambda call: call.args[0].dtype in NESTED_BY_A_KERNEL,
+        approximate=True,
+        any_layout=True,
+    ),
+    CostRule(
+        id="is-mask-of-nested",
+        ops=("aten._nested_tensor_from_mask_left_aligned",),
+        counts=lambda call: _lengths(call.args[1]) + _compared(),
+        source="ATen/native/nested/NestedTensorMath.cpp: lengths of the mask, compared by equal",
+        example=f"torch._nested_tensor_from_mask_left_aligned(torch.ones(2, 2, 3).cuda(), {_MASK})",
+        approximate=True,
+    ),
+    CostRule(
+        id="sparse-of-parts",
+        ops=(
+            *("aten._sparse_coo_tensor_with_dims_and_tensors", "aten._sparse_coo_tensor_with_dims"),
+            "aten._coalesced_",
+        ),
+        counts=FREE,
+        source="ATen/native/sparse/SparseTensor.cpp: indices and values are taken as they are",
+        example="torch.sparse_coo_tensor(index[None], y, (4,), check_invariants=False)",
+        any_layout=True,
+    ),
+    CostRule(
+        id="coalesce",
+        ops=("aten._coalesce",),
+        counts=_coalesce,
+        source="ATen/native/sparse/cuda/SparseCUDATensor.cu: indices sorted by Thrust, the number of unique "
+        "ones read, values added up; of fewer than 2 a copy",
+        example="torch.sparse_coo_tensor(index[None], y, (4,), check_invariants=True).coalesce()",
+        any_layout=True,
+    ),
+)

@@ -1,0 +1,90 @@
+"""Nested tensors, whose sizes lie on the host, and sparse ones of coordinates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from simcuda import SimulatedCuda
+
+pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested", "ignore:Sparse")
+_torch: Any = torch  # which has no annotations for these
+
+
+def nested(*shapes: tuple[int, ...]) -> Any:
+    """A nested tensor on the device, of parts of these shapes."""
+    parts = [torch.arange(float(torch.Size(shape).numel())).reshape(shape) for shape in shapes]
+    return _torch.nested.as_nested_tensor([part.cuda() for part in parts])
+
+
+def test_sizes_of_a_nested_tensor_lie_on_the_host(gpu: SimulatedCuda) -> None:
+    """To read them is to wait for nothing; to join two parts is one kernel."""
+    with gpu.measure() as cost:
+        x = nested((2, 3), (4, 3))
+        sizes = x._nested_tensor_size()
+        assert ("cpu", [[2, 3], [4, 3]]) == (sizes.device.type, sizes.tolist())
+    # Each part is copied and waited for as it is made; no more.
+    assert (2, 2, 0, 1, ()) == (cost.syncs, cost.h2d, cost.d2h, cost.launches, cost.unknown)
+
+
+def test_a_nested_tensor_is_computed_as_its_buffer(gpu: SimulatedCuda) -> None:
+    """One product of all rows, and one kernel for each activation, as for a dense matrix of 6 rows."""
+    x, dense = nested((2, 3), (4, 3)), torch.ones(6, 3, device="cuda")
+    layer = torch.nn.Linear(3, 2, device="cuda")
+    layer(dense)  # which takes the workspace of cuBLAS
+    costs = []
+    for each in (x, dense):
+        with gpu.measure() as cost:
+            torch.nn.functional.relu(layer(each)).neg()
+        costs.append((cost.launches, cost.syncs, cost.allocations, cost.unknown, cost.approximate))
+    assert costs[0] == costs[1]
+    expected = layer(torch.arange(6.0).reshape(2, 3).cuda())
+    assert torch.equal(expected, layer(x).unbind()[0])
+
+
+@pytest.mark.parametrize(("shapes", "told"), [(((2, 3), (4, 3)), 20), (((2, 3), (4, 5)), 28)])
+def test_to_pad_copies_the_sizes_to_the_device(gpu: SimulatedCuda, shapes: Any, told: int) -> None:
+    """And waits for that, before one kernel.
+
+    3 offsets of 2 parts, and 1 size of each where all rows are as long, or else 2: integers of 4 bytes.
+    """
+    x = nested(*shapes)
+    with gpu.measure() as cost:
+        _torch.nested.to_padded_tensor(x, 0.0)
+    assert (1, 1, told, 1, ()) == (cost.syncs, cost.h2d, cost.h2d_bytes, cost.launches, cost.unknown)
+
+
+def test_a_mask_is_read_before_its_tensor_is_nested(gpu: SimulatedCuda) -> None:
+    """Whether it has gaps is one answer, and lengths and widths of 2 rows are 4 numbers of 8 bytes."""
+    x, mask = torch.ones(2, 4, 3, device="cuda"), torch.ones(2, 4, dtype=torch.bool, device="cuda")
+    with gpu.measure() as cost:
+        assert _torch._nested_tensor_from_mask_left_aligned(x, mask)
+    assert (1, 1, 1, ()) == (cost.syncs, cost.d2h, cost.d2h_bytes, cost.unknown)
+    with gpu.measure() as cost:
+        assert _torch._nested_tensor_from_mask(x, mask).is_cuda
+    assert (2, 2, 1 + 32, ()) == (cost.syncs, cost.d2h, cost.d2h_bytes, cost.unknown)
+    # To the device go 4 sizes, 3 dimensions and 3 offsets, of 4 bytes.
+    assert (1, 40) == (cost.h2d, cost.h2d_bytes)
+
+
+def test_to_coalesce_waits_at_least_once(gpu: SimulatedCuda) -> None:
+    """For how many there are; whether Thrust waits more often nobody knows. One alone is at most copied."""
+    positions = torch.tensor([[0, 2, 2]], device="cuda")
+    with gpu.measure() as cost:
+        sparse = _torch.sparse_coo_tensor(positions, torch.ones(3).cuda(), (4,), check_invariants=False)
+    # The values are copied and waited for; the tensor takes both as they are.
+    assert (1, 0, ()) == (cost.syncs, cost.launches, cost.unknown)
+    with gpu.measure() as cost:
+        assert [1.0, 2.0] == sparse.coalesce().values().tolist()
+    # And the list that is read.
+    assert (2, (2, None), ()) == (cost.syncs, cost.ranges["syncs"], cost.unknown)
+    one = _torch.sparse_coo_tensor(positions[:, :1], torch.ones(1).cuda(), (4,), check_invariants=False)
+    with gpu.measure() as cost:
+        one.coalesce()
+    assert {0} == {cost.syncs, cost.launches, cost.d2d}
+    with gpu.measure() as cost:
+        _torch._coalesce(one._coalesced_(False))
+    # An index of 8 bytes and a value of 4.
+    assert (0, 2, 12, ()) == (cost.syncs, cost.d2d, cost.d2d_bytes, cost.unknown)
