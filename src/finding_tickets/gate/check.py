@@ -77,6 +77,8 @@ CODES: Mapping[str, ExitCode] = {
     "gate-unread": ExitCode.BAD_DATA,
     "gate-unchecked": ExitCode.INCONCLUSIVE,
     "gate-inconclusive": ExitCode.INCONCLUSIVE,
+    "gate-budget-allowance": ExitCode.BAD_DATA,
+    "gate-budget-inconclusive": ExitCode.INCONCLUSIVE,
 }
 
 # A rule, and what is to be said.
