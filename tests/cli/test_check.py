@@ -535,6 +535,15 @@ def _bytes(root: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in files}
 
 
+@pytest.mark.usefixtures("base")
+def test_a_work_tree_that_git_does_not_take_for_one_is_wrong_usage(git: Git, tickets: Tickets) -> None:
+    """A clone that says of itself that it is bare has nothing to compare."""
+    git("config", "core.bare", "true")
+    ran = tickets("check", "--base", "main")
+    assert ExitCode.USAGE == ran.code
+    assert "git cannot compare the work tree with the base: " in ran.err
+
+
 def test_a_base_without_a_register_has_no_tickets(repository: Repository, git: Git, tickets: Tickets) -> None:
     """All tickets of the branch are new there."""
     git("commit", "--allow-empty", "--quiet", "-m", "base")
