@@ -265,22 +265,10 @@ def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
     ``within`` frames, this one among them, are known to be the package's own. In a backward pass it is the
     line which called ``backward``.
     """
-    innermost = sys._getframe(within)
-    frame = (_frame_of(innermost, _own_code, _is_own) if _own else None) or _frame_of(
-        innermost, _user_code, is_user_code
-    )
-    if frame is None:
-        return NOWHERE
-    for note in _noted:
-        note(frame)
-    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
-
-
-def _frame_of(
-    frame: FrameType | None, known: dict[int, tuple[CodeType, str | None]], is_wanted: Callable[[str], bool]
-) -> FrameType | None:
-    """The innermost frame of a wanted file, from this one outwards."""
-    # Walking frames takes most of the time of counting: what is known of them is kept.
+    # Walking frames takes most of the time of counting: those known to be ours are skipped.
+    innermost: FrameType | None = sys._getframe(within)
+    known, is_wanted = (_own_code, _is_own) if _own else (_user_code, is_user_code)
+    frame = innermost
     while frame is not None:
         code = frame.f_code
         try:
@@ -289,9 +277,14 @@ def _frame_of(
             file = code.co_filename if is_wanted(code.co_filename) else None
             known[id(code)] = code, file
         if file is not None:
-            return frame
+            for note in _noted:
+                note(frame)
+            return file, frame.f_lineno, code.co_name
         frame = frame.f_back
-    return None
+        if frame is None and known is _own_code:
+            # No own code led there.
+            frame, known, is_wanted = innermost, _user_code, is_user_code
+    return NOWHERE
 
 
 @contextmanager

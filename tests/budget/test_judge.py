@@ -92,6 +92,12 @@ def test_what_is_allowed_is_within_the_limit(root: Path) -> None:
     assert exit_code(found.problems) is ExitCode.OK
 
 
+def test_an_occurrence_is_no_other_one(root: Path) -> None:
+    """The second of two equal statements is not allowed by the allowance for the first."""
+    found = judged(root, spending({ITEM: N, AGAIN: ONE}), allow())
+    assert [("budget-exceeded", "train.py", 5)] == said(found)
+
+
 def test_a_limit_is_a_law(root: Path) -> None:
     """It bounds every point: 2*n bounds n + 2 from n=2 on, and n + 1 does not."""
     spent = spending({ITEM: (4, 5, 7, 11)})

@@ -9,8 +9,8 @@ from shutil import copytree
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.verify import conftest as of_verify
-from tests.verify.conftest import FEW_POINTS, FIX, FOUND, PASTED, VERIFIER
+from tests.verify.conftest import FIX, FOUND, PASTED, VERIFIER
+from tests.verify.conftest import add_with_few_points as add
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.measure.processes.isolation import Isolation
@@ -49,11 +49,6 @@ def base(repository: Repository, git: Git, tickets: Tickets, template: Path) -> 
     git("switch", "--quiet", "--create", "branch")
     copytree(repository.root, template)
     return repository
-
-
-def add(repository: Repository, ticket: str, claims: str, **files: str) -> None:
-    """A ticket with a verifier of few points, and the variants ``found`` and ``fix``."""
-    of_verify.add(repository, ticket, claims, **{"verifier": FEW_POINTS.format(ticket=ticket), **files})
 
 
 def commit(git: Git, message: str) -> None:

@@ -13,7 +13,7 @@ import msgspec
 from finding_tickets.budget.statements import read_code, statement_at, statements_of
 from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
-from finding_tickets.register.config import Budget, Config
+from finding_tickets.register.config import CONFIG_FILE, Budget, Config
 from finding_tickets.register.staleness import (
     DiskFiles,
     InstalledPackages,
@@ -280,7 +280,9 @@ def _keep(
 
     folders = {str(plan.root), isolation.folder, *plan.folders.values()} - {str(plan.root)}
     rests = rests_on(outcomes, plan, plan.root, folders, own_python())
-    inputs = (Input(name=TORCH, kind="version", value=own_torch()), *rests.environment, *rests.repository)
+    # pytest looks at every file beside the tests, and what is spent follows from no budget.
+    files = (each for each in rests.repository if each.name != CONFIG_FILE)
+    inputs = (Input(name=TORCH, kind="version", value=own_torch()), *rests.environment, *files)
     if not rests.unseen:
         kept = _Kept(spending=spending, inputs=recorded_of(inputs))
         write_entry(_CACHE, target.key, msgspec.json.encode(kept), _KEEP)

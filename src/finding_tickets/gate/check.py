@@ -320,6 +320,17 @@ def _outcome(evidence: Evidence) -> tuple[Verification, set[Input]]:
     return evidence.verification.model_copy(update=machine), given
 
 
+def _outcome_elsewhere(evidence: Evidence) -> tuple[Verification, set[Input]]:
+    """The outcome without lines of installed packages, which are others in another build."""
+    verification, given = _outcome(evidence)
+    files = {each.name for each in given}
+    variants = {
+        name: each.model_copy(update={"sites": tuple(site for site in each.sites if site.file in files)})
+        for name, each in verification.variants.items()
+    }
+    return verification.model_copy(update={"variants": variants}), given
+
+
 def _agree(recorded: Evidence, now: Evidence) -> bool:
     """Whether evidence differs in nothing but files outside of the repository, such as a user's settings."""
     inside = [{each for each in one.inputs if not each.name.startswith("/")} for one in (recorded, now)]
@@ -415,7 +426,8 @@ def _of_evidence(judged: Judged) -> Said:
         name = Path(head.current.file or "").name
         recorded = (each for each in head.evidence if name_of(each.verification).endswith(f"/{name}"))
         made = own.evidence
-        if [(_outcome(each), _hides(each, made)) for each in recorded] != [(_outcome(made), False)]:
+        now = _outcome_elsewhere(made), False
+        if [(_outcome_elsewhere(each), _hides(each, made)) for each in recorded] != [now]:
             other = ", ".join(head.current.environment)
             yield (
                 "gate-evidence",
