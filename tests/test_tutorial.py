@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = {"README.md": "## Try it", "docs/tutorial.md": None}
+PAGES = {"README.md": "## Try it", "docs/tutorial.md": None, "docs/budgets.md": "## What a budget says"}
 """Each with the heading before which its commands end, if they do not all belong to one session."""
 BLOCK = re.compile(r"^(`{3,})(\w*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 PROMPT = "$ "

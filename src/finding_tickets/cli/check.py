@@ -25,6 +25,7 @@ from finding_tickets.gate.branch import bases_of, branch_tickets
 from finding_tickets.gate.check import configuration, exit_code, judge, unread
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
+from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.load import load
 from finding_tickets.report.formats.github import annotation
 from finding_tickets.report.gate import gate_item, gate_lines, gate_page, problem_line
@@ -111,5 +112,9 @@ def check(
     if summary:
         add_to_summary(summary, gate_page(base, judged, others, spent))
     failed = sum(exit_code(each.problems) is not ExitCode.OK for each in judged)
-    say(f"{len(judged)} of {counted(len(found), 'document')} looked at again, {failed} failed the gate")
+    said = f"{len(judged)} of {counted(len(found), 'document')} looked at again, {failed} failed the gate"
+    if budgets:
+        errors = sum(problem.level is Level.ERROR for problem in spent)
+        said += f"; {counted(len(budgets), 'budget')} measured, {counted(errors, 'error')}"
+    say(said)
     return exit_code(problems)

@@ -97,8 +97,8 @@ def check_budgets(
     gate = _Gate(bases, head, frozenset(named), isolation, settings, today, tell)
     gate.spend([budget for pair in pairs if (budget := pair.old or pair.new)])
     said = [problem for pair in pairs for problem in gate.judge(pair)]
-    # Bases that agree say the same.
-    return tuple(dict.fromkeys(said))
+    # Bases that agree say the same. What refuses comes first.
+    return tuple(sorted(dict.fromkeys(said), key=lambda each: list(Level).index(each.level)))
 
 
 @dataclass
