@@ -48,8 +48,8 @@ def tree(root: Path, revision: str) -> dict[str, str]:
 
 
 def measure(size: Size) -> Iterator[Result]:
-    """Both trees in turn, each first every second time, after a run that compiles the source."""
-    names = ("trust", "trust-wall")
+    """Both trees in turn, each first every second time, after a run of each that compiles the source."""
+    names, warm_ups = ("trust", "trust-wall"), int(size is not Size.LEAST)
     with tempfile.TemporaryDirectory() as folder:
         trees = {Path(folder, name): revision for name, revision in (("now", "HEAD"), ("before", BEFORE))}
         try:
@@ -61,10 +61,10 @@ def measure(size: Size) -> Iterator[Result]:
                 )
             return
         runs: dict[Path, list[Run]] = {root: [] for root in ready}
-        for place in range(1 + ROUNDS[size]):
+        for place in range(warm_ups + ROUNDS[size]):
             for root in list(ready)[:: 1 if place % 2 else -1]:
                 runs[root].append(run(VERIFY, ready[root], root))
-        now, before = (each[1:] for each in runs.values())
+        now, before = (each[warm_ups:] for each in runs.values())
     for name, unit, attribute in (
         (names[0], "processor time", "processor"),
         (names[1], "the clock", "wall"),

@@ -173,8 +173,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def gpu(request: pytest.FixtureRequest) -> Iterator[Gpu]:
     """CUDA devices whose costs are counted: real ones where there are any, else simulated ones."""
-    wanted = _wanted(request.node.get_closest_marker("simcuda"))
-    name, chosen = _choose(wanted, request.config)
+    name, chosen = devices_for(request.node, request.config)
     with chosen as devices:
         request.node.add_report_section("setup", "simcuda", f"counted on {name}")
         yield devices
@@ -190,10 +189,11 @@ def _wanted(marker: pytest.Mark | None) -> Mapping[str, Any]:
     return marker.kwargs
 
 
-def _choose(wanted: Mapping[str, Any], config: pytest.Config) -> tuple[str, AbstractContextManager[Gpu]]:
-    """What the devices are, in words, and the devices."""
+def devices_for(item: Any, config: pytest.Config) -> tuple[str, AbstractContextManager[Gpu]]:
+    """What the devices of a test are, in words, and the devices."""
     from simcuda import simulation
 
+    wanted = _wanted(item.get_closest_marker("simcuda"))
     # A simulation that pytest runs within, as when a test is probed, counts this test too.
     if active := simulation.active():
         asked = (wanted.get("devices", 1), wanted.get("profile"), wanted.get("capacity"))

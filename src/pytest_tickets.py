@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from finding_tickets.register.load import Register
     from finding_tickets.verify.verify import Settings
 
+pytest_plugins = ["pytest_budget"]
+
 
 class NotAsExpectedError(Exception):
     """What came of a ticket that fails, in words."""

@@ -4,6 +4,7 @@ from simcuda.assertions import assert_at_most, assert_no_syncs
 from simcuda.cost.declared import declare
 from simcuda.measurement import METRICS, Gpu, Measurement, Site
 from simcuda.profile import PROFILES, Profile
+from simcuda.regions import allowed
 from simcuda.simulation import SimulatedCuda, device
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Profile",
     "SimulatedCuda",
     "Site",
+    "allowed",
     "assert_at_most",
     "assert_no_syncs",
     "declare",

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
 from simcuda import simulation
-from simcuda.measurement import METRICS, Gpu, Measurement, place, range_text, source
+from simcuda.measurement import METRICS, SYNCS, Gpu, Measurement, Range, Site, place, range_text, source
 
 BEHIND = {
-    "syncs": ("stream_syncs", "event_syncs", "device_syncs"),
+    "syncs": SYNCS,
     "largest_allocation": ("allocations",),
     "peak_bytes": ("allocations",),
     "peak_allocated_bytes": ("allocations",),
@@ -121,37 +122,70 @@ class _AtMost:
     ) -> None:
         __tracebackhide__ = True
         self._block.__exit__(kind, error, trace)
-        if error is not None:
-            return
-        if failure := "\n".join(_failures(self._cost, self.limits)):
-            raise AssertionError(failure)
-        for metric, bounds in self._cost.ranges.items():
-            limit = self.limits.get(metric, inf)
-            # What holds by a modelled number alone is not passed over in silence.
-            if limit < (inf if bounds[1] is None else bounds[1]):
-                shown = f"~{getattr(self._cost, metric)} {range_text(bounds)}"
-                warnings.warn(
-                    f"{metric}: {shown}, at most {limit} allowed, by a modelled number", stacklevel=2
-                )
+        if error is None:
+            check(self._cost, self.limits)
 
 
-def _failures(cost: Measurement, limits: Mapping[str, int]) -> Iterator[str]:
+def check(cost: Measurement, limits: Mapping[str, int], laws: Mapping[str, str] | None = None) -> None:
+    """Raise ``AssertionError`` where a block that has ended cost more than its limits.
+
+    ``laws`` has the text that a limit was computed from, by metric.
+    """
+    __tracebackhide__ = True
+    if failure := "\n".join(_failures(cost, limits, laws or {})):
+        raise AssertionError(failure)
+    for metric in cost.ranges:
+        limit, (count, bounds, _) = limits.get(metric, inf), _counted(cost, metric)
+        # What holds by a modelled number alone is not passed over in silence.
+        if bounds and limit < (inf if bounds[1] is None else bounds[1]):
+            shown = f"~{count} {range_text(bounds)}"
+            warnings.warn(f"{metric}: {shown}, at most {limit} allowed, by a modelled number", stacklevel=3)
+
+
+def _counted(cost: Measurement, metric: str) -> tuple[int | None, Range | None, dict[str, int]]:
+    """What counts towards a limit, what it can be if it is modelled, and what each region set apart."""
+    kinds, count = SYNCS if metric == "syncs" else (metric,), getattr(cost, metric, None)
+    apart = {
+        reason: number
+        for reason, sites in cost.allowed.items()
+        if (number := sum(site.count for site in sites if site.what in kinds))
+    }
+    less, bounds = sum(apart.values()), cost.ranges.get(metric)
+    if bounds:
+        bounds = max(0, bounds[0] - less), bounds[1] if bounds[1] is None else bounds[1] - less
+    return None if count is None else count - less, bounds, apart
+
+
+def _sites_behind(cost: Measurement, metric: str) -> Iterator[Site]:
+    """The lines behind a metric, with what counts of them."""
+    kinds = BEHIND.get(metric, (metric.removesuffix("_bytes"),))
+    # A peak has no part that could be set apart.
+    is_apart = "allocations" not in kinds or metric == "allocations"
+    apart = Counter[Site]()
+    for site in (each for sites in cost.allowed.values() if is_apart for each in sites):
+        apart[replace(site, count=0)] += site.count
+    for site in cost.sites:
+        if site.what in kinds and (count := site.count - apart[replace(site, count=0)]):
+            yield replace(site, count=count)
+
+
+def _failures(cost: Measurement, limits: Mapping[str, int], laws: Mapping[str, str]) -> Iterator[str]:
     """The failure message: each exceeded limit with the source lines behind it."""
     for metric, limit in limits.items():
-        count: int | None = getattr(cost, metric, None)
+        count, bounds, apart = _counted(cost, metric)
+        said = f"{laws[metric]} = {limit}" if metric in laws else str(limit)
         if count is None:
-            yield f"{metric}: not counted on this device, so the limit of {limit} cannot be checked"
+            yield f"{metric}: not counted on this device, so the limit of {said} cannot be checked"
         elif count > limit:
-            bounds = cost.ranges.get(metric)
             shown = f"~{count} {range_text(bounds)}" if bounds else count
-            yield f"{metric}: {shown}, at most {limit} allowed"
-            kinds = BEHIND.get(metric, (metric.removesuffix("_bytes"),))
+            yield f"{metric}: {shown}, at most {said} allowed"
             # The line that waits most often comes first: it is the one to change.
-            sites = sorted((s for s in cost.sites if s.what in kinds), key=lambda site: -site.count)
+            sites = sorted(_sites_behind(cost, metric), key=lambda site: -site.count)
             for site in sites[:MOST_LINES]:
                 yield f"  {place(site)}: {site.count} {site.what}  {source(site)}".rstrip()
             if len(sites) > MOST_LINES:
                 yield f"  and {len(sites) - MOST_LINES} more lines"
+            yield from (f"  and allowed: {number}, {reason}" for reason, number in apart.items())
     # An unknown operation makes every limit uncertain, also those that seem to hold.
     if cost.unknown:
         unknown = ", ".join(cost.unknown)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 import sys
 import sysconfig
 import threading
@@ -14,6 +16,7 @@ from types import CodeType, FrameType
 import torch
 
 from simcuda.measurement import Measurement, Place, Usage
+from simcuda.regions import current_reason
 
 Slack = Mapping[str, tuple[float, float]]
 
@@ -67,7 +70,10 @@ class Ledger:
     """
 
     # No method can be replaced for one ledger alone.
-    __slots__ = ("_known_line", "_open", "_opened_at", "_totals", "_usage", "_within_operation")
+    __slots__ = (
+        *("_doubt_of_forked", "_known_line", "_open", "_opened_at", "_process"),
+        *("_totals", "_usage", "_within_operation"),
+    )
 
     def __init__(self, usage: Callable[[], Usage]) -> None:
         self._usage = usage
@@ -76,6 +82,8 @@ class Ledger:
         self._opened_at: dict[int, dict[str, int]] = {}
         self._known_line: tuple[int, tuple[str, int, str]] | None = None
         self._within_operation = Counter[str]()
+        # A forked process has a copy of everything but this byte.
+        self._process, self._doubt_of_forked = os.getpid(), mmap.mmap(-1, 1)
 
     @property
     def is_counting(self) -> bool:
@@ -95,6 +103,9 @@ class Ledger:
         Raises:
             ChangedCountsError: Its counts are not what was counted.
         """
+        if self._doubt_of_forked[0] and os.getpid() == self._process:
+            self._doubt_of_forked[0] = 0
+            self.doubt("what a forked process did past the device")
         # By identity: two measurements with equal counts are equal to each other.
         self._open = [other for other in self._open if other is not measurement]
         before = self._opened_at.pop(id(measurement))
@@ -116,15 +127,15 @@ class Ledger:
         finally:
             self._open = paused
 
-    def count(self, what: str, amount: int = 1) -> None:
-        """Count something and attribute it to the source line that caused it.
+    def count(self, what: str, amount: int = 1) -> tuple[str, int, str]:
+        """Count something and attribute it to the source line that caused it, which is returned.
 
         Args:
             what: One of ``COUNTED``.
             amount: How often; of 0, no line is noted.
         """
         if not self._open or not amount:
-            return
+            return NOWHERE
         known = self._known_line
         line = user_line() if known is None or known[0] != threading.get_ident() else known[1]
         place = (*line, what)
@@ -132,6 +143,13 @@ class Ledger:
         for m in self._open:
             setattr(m, what, getattr(m, what) + amount)
             m._sites[place] = m._sites.get(place, 0) + amount
+        self._set_apart(place, amount)
+        return line
+
+    def _set_apart(self, place: tuple[str, int, str, str], amount: int) -> None:
+        if reason := current_reason():
+            for m in self._open:
+                m._allowed[reason, *place] = m._allowed.get((reason, *place), 0) + amount
 
     def add(self, counts: Mapping[str, int], sites: Mapping[Place, int]) -> None:
         """Count what another process has counted: by each of ``COUNTED``, and by lines."""
@@ -162,12 +180,13 @@ class Ledger:
             kind: ``h2d``, ``d2h``, ``d2d`` or ``p2p``.
             nbytes: Bytes that move.
         """
-        self.count(kind)
+        line = self.count(kind)
         name = kind + "_bytes"
         if self._open:
             self._totals[name] += nbytes
         for m in self._open:
             setattr(m, name, getattr(m, name) + nbytes)
+        self._set_apart((*line, name), nbytes)
 
     def launch(self, kernels: int, library: int = 0) -> None:
         """Count launches of ATen's own kernels, and of a library's."""
@@ -186,6 +205,7 @@ class Ledger:
         line = user_line(here) if known is None or known[0] != threading.get_ident() else known[1]
         place = (*line, "allocations")
         self._totals["allocations"] += 1
+        self._set_apart(place, 1)
         for note in _noted_sizes:
             note(nbytes, line)
         # The peaks of a block are found here, where usage may have risen.
@@ -230,6 +250,8 @@ class Ledger:
             operation: Its name with overload, such as ``aten.mm.default``.
             slack: How far below and above what is counted for it each modelled metric can be.
         """
+        if os.getpid() != self._process:
+            self._doubt_of_forked[0] = 1
         for m in self._open:
             (m._unknown if slack is None else m._approximate).add(operation)
             for metric, (below, above) in (slack or {}).items():
@@ -243,22 +265,10 @@ def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
     ``within`` frames, this one among them, are known to be the package's own. In a backward pass it is the
     line which called ``backward``.
     """
-    innermost = sys._getframe(within)
-    frame = (_frame_of(innermost, _own_code, _is_own) if _own else None) or _frame_of(
-        innermost, _user_code, is_user_code
-    )
-    if frame is None:
-        return NOWHERE
-    for note in _noted:
-        note(frame)
-    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
-
-
-def _frame_of(
-    frame: FrameType | None, known: dict[int, tuple[CodeType, str | None]], is_wanted: Callable[[str], bool]
-) -> FrameType | None:
-    """The innermost frame of a wanted file, from this one outwards."""
-    # Walking frames takes most of the time of counting: what is known of them is kept.
+    # Walking frames takes most of the time of counting: those known to be ours are skipped.
+    innermost: FrameType | None = sys._getframe(within)
+    known, is_wanted = (_own_code, _is_own) if _own else (_user_code, is_user_code)
+    frame = innermost
     while frame is not None:
         code = frame.f_code
         try:
@@ -267,9 +277,14 @@ def _frame_of(
             file = code.co_filename if is_wanted(code.co_filename) else None
             known[id(code)] = code, file
         if file is not None:
-            return frame
+            for note in _noted:
+                note(frame)
+            return file, frame.f_lineno, code.co_name
         frame = frame.f_back
-    return None
+        if frame is None and known is _own_code:
+            # No own code led there.
+            frame, known, is_wanted = innermost, _user_code, is_user_code
+    return NOWHERE
 
 
 @contextmanager
@@ -318,13 +333,14 @@ def noting_allocations(note: Callable[[int, tuple[str, int, str]], None]) -> Ite
 
 
 @contextmanager
-def noting_operations() -> Iterator[None]:
+def noting_operations(asked: bool = True) -> Iterator[None]:
     """Let simulated devices that are opened in the block tell ``operations_of``; others do no work for it."""
-    _blocks_noting_operations.append(None)
+    noted = [None] if asked else []
+    _blocks_noting_operations.extend(noted)
     try:
         yield
     finally:
-        _blocks_noting_operations.pop()
+        del _blocks_noting_operations[: len(noted)]
 
 
 def is_noting_operations() -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from math import inf
@@ -40,6 +40,9 @@ METRICS = (
     "ooms",
 )
 """The numbers of a ``Measurement``, by the names of its attributes."""
+
+SYNCS = ("stream_syncs", "event_syncs", "device_syncs")
+"""The kinds of ``syncs``."""
 
 
 @dataclass(frozen=True, order=True)
@@ -111,6 +114,8 @@ class Measurement:
     # How far below and above the number that is counted the true one can be, by metric.
     _slack: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)
     _sites: dict[Place, int] = field(default_factory=dict, repr=False)
+    # What regions set apart, by reason, file, line, function and metric.
+    _allowed: dict[tuple[str, str, int, str, str], int] = field(default_factory=dict, repr=False)
     # What each operation counted, where that was asked for.
     _operations: dict[str, Counter[str]] = field(default_factory=dict, repr=False)
 
@@ -133,6 +138,14 @@ class Measurement:
     def sites(self) -> tuple[Site, ...]:
         """The source lines behind the counts, in the order of files and lines."""
         return tuple(sorted(Site(*place[:4], count, *place[4:]) for place, count in self._sites.items()))
+
+    @property
+    def allowed(self) -> dict[str, tuple[Site, ...]]:
+        """What ``simcuda.allowed`` set apart of the counts, by reason and line; the counts include it."""
+        found: dict[str, list[Site]] = {}
+        for (reason, file, line, function, what), count in sorted(self._allowed.items()):
+            found.setdefault(reason, []).append(Site(file, line, function, what, count))
+        return {reason: tuple(sites) for reason, sites in found.items()}
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -181,6 +194,7 @@ class Measurement:
             table([("count", "what", "where", "source"), *sites]) if sites else [],
             [f"and {len(heaviest) - rows} more"] if len(heaviest) > rows else [],
             [*table(totals), rest + (f"; not counted on this device: {missing}" if missing else "")],
+            [f"allowed: {summary}: {reason}" for reason, summary in allowed_summaries(self)],
             doubts(self),
         ]
         return "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
@@ -254,6 +268,16 @@ def doubts(measurement: Measurement) -> list[str]:
         "approximate, so what is marked ~ is an estimate": measurement.approximate,
     }
     return [f"{what}: {', '.join(operations)}" for what, operations in named.items() if operations]
+
+
+def allowed_summaries(measurement: Measurement) -> Iterator[tuple[str, str]]:
+    """Each reason of ``allowed``, and how much of each metric is set apart for it."""
+    for reason, sites in measurement.allowed.items():
+        totals = Counter[str]()
+        for site in sites:
+            totals[site.what] += site.count
+        counted = {"syncs": sum(totals.pop(kind, 0) for kind in SYNCS), **totals}
+        yield reason, ", ".join(f"{count} {what}" for what, count in counted.items() if count)
 
 
 def range_text(bounds: Range | None) -> str:

@@ -20,12 +20,11 @@ import torch
 from simcuda.device import dispatch_key
 from simcuda.device.storages import HOST
 from simcuda.ledger import noting_frames
-from simcuda.measurement import Measurement, Site, place, source, table
+from simcuda.measurement import SYNCS, Measurement, Site, place, source, table
 from simcuda.simulation import SESSION, SimulatedCuda
 from simcuda.torch_api.concurrency import BAD_FORK
 from simcuda.torch_api.refusals import NOT_SIMULATED
 
-WAITS = ("stream_syncs", "event_syncs", "device_syncs")
 USES = ("allocations", "h2d", "d2h", "d2d", "p2p")
 
 REFUSALS = re.compile("|".join(map(re.escape, (NOT_SIMULATED, SESSION, BAD_FORK))))
@@ -93,7 +92,7 @@ class Session:
         drains: Counter[Line] = Counter()
         for site in cost.sites:
             # Of a failed test pytest prints tensors: that is none of its waits.
-            if site.what in (*WAITS, "drains") and "_pytest" not in Path(site.file).parts:
+            if site.what in (*SYNCS, "drains") and "_pytest" not in Path(site.file).parts:
                 (drains if site.what == "drains" else waits)[self._place(site)] += site.count
         self._callers.clear()
         is_used = bool(cost.launches or any(site.what in USES for site in cost.sites))

@@ -171,3 +171,42 @@ def test_json_has_every_point(root: Path) -> None:
     assert [("lib.py", 2, [2, 3, 5, 9]), ("train.py", 9, [2, 3, 5, 9])] == [
         (each["file"], each["line"], each["spent"]["syncs"]) for each in found["allowed"]
     ]
+
+
+REGION = """\
+import simcuda
+
+
+def shown(value):
+    with simcuda.allowed("logged"):
+        return value.item()
+"""
+
+
+def test_a_region_counts_to_no_limit(root: Path) -> None:
+    """It is shown as allowed, with its reason; no first budget lists it, and tighten passes it over."""
+    (root / "lib.py").write_text(REGION)
+    assert 0 == run_here(root, *INIT).code
+    (budget,) = tomllib.loads((root / "tickets.toml").read_text())["budget"]
+    assert ("0", ["train.py"]) == (budget["limits"]["syncs"], [each["file"] for each in budget["allow"]])
+    (judged,) = data(run_here(root, "budget", "--format", "json"))
+    (row,) = (each for each in judged["limits"] if each["metric"] == "syncs")
+    # Two waits in each of 2, 3, 5 and 9 steps, one in a region and one by an allowance.
+    assert ([0, 0, 0, 0], "2*steps") == (row["spent"], row["allowed"])
+    (region,) = (each for each in judged["allowed"] if each["reason"] == "logged")
+    assert ("lib.py", 6, [2, 3, 5, 9]) == (region["file"], region["line"], region["spent"]["syncs"])
+    assert ("", "") == (region["owner"], region["until"])
+    before = (root / "tickets.toml").read_text()
+    assert 0 == run_here(root, "budget", "tighten").code
+    assert before == (root / "tickets.toml").read_text()
+
+
+def test_a_region_hides_nothing_from_a_probe(root: Path) -> None:
+    """What a probe counts, and so what a ticket is verified by, is the same with a region and without."""
+    counted = []
+    for text in (LIB, REGION):
+        (root / "lib.py").write_text(text)
+        probed = json.loads(run_here(root, "probe", "--format", "json", "train.py", "--", "3").out)["data"][0]
+        counted.append(probed["metrics"])
+    assert 6 == counted[0]["syncs"]["values"][0]
+    assert counted[0] == counted[1]

@@ -9,7 +9,8 @@ from shutil import copytree
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.verify.conftest import FIX, FOUND, PASTED, VERIFIER, add
+from tests.verify.conftest import FIX, FOUND, PASTED, VERIFIER
+from tests.verify.conftest import add_with_few_points as add
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.measure.processes.isolation import Isolation
@@ -532,6 +533,15 @@ def test_a_misspelt_id_accepts_nothing(tickets: Tickets) -> None:
 def _bytes(root: Path) -> dict[str, bytes]:
     files = (path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     return {str(path): path.read_bytes() for path in files}
+
+
+@pytest.mark.usefixtures("base")
+def test_a_work_tree_that_git_does_not_take_for_one_is_wrong_usage(git: Git, tickets: Tickets) -> None:
+    """A clone that says of itself that it is bare has nothing to compare."""
+    git("config", "core.bare", "true")
+    ran = tickets("check", "--base", "main")
+    assert ExitCode.USAGE == ran.code
+    assert "git cannot compare the work tree with the base: " in ran.err
 
 
 def test_a_base_without_a_register_has_no_tickets(repository: Repository, git: Git, tickets: Tickets) -> None:

@@ -54,6 +54,11 @@ def test_a_report_is_half_a_screen(repository: Repository) -> None:
     assert "| A-199 | P3 |" in "\n".join(tickets(repository, "report", "--format", "markdown").seen)
 
 
+def styles(shown: Shown) -> list[bytes]:
+    """The styles that were sent to a terminal, colours among them."""
+    return [code for code, kind in ESCAPE.findall(shown.sent) if kind == b"m"]
+
+
 def section(lines: list[str], title: str) -> list[str]:
     """The lines below a title, up to an empty one, with single blanks."""
     begin = lines.index(title) + 1
@@ -134,7 +139,7 @@ def test_a_surprise_is_said_in_words(repository: Repository) -> None:
     """A claim that comes out otherwise than expected stands out without colours."""
     add(repository, "A-1", claims=CLAIMS.replace("syncs: 1", "syncs: 0"))
     shown = tickets(repository, "verify", "A-1", environment={"NO_COLOR": "1"})
-    assert ExitCode.GATE_FAILED == shown.code
+    assert (ExitCode.GATE_FAILED, []) == (shown.code, styles(shown))
     at = next(place for place, line in enumerate(shown.lines) if "✗ false" in line)
     said = " ".join(" ".join(shown.lines[at : at + 2]).split())
     assert said.startswith(
@@ -167,13 +172,13 @@ def test_a_narrow_terminal_loses_nothing(repository: Repository, command: str) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [["show", "A-1"], ["verify", "A-1"]])
-def test_without_colours_nothing_but_text_is_printed(repository: Repository, arguments: list[str]) -> None:
+def test_without_colours_nothing_but_text_is_printed(repository: Repository) -> None:
     """With NO_COLOR what stays on a terminal has no style at all; a dumb terminal gets the plain form."""
     add(repository, "A-1")
-    plain = tickets(repository, *arguments, environment={"NO_COLOR": "1"})
-    assert [] == [code for code, kind in ESCAPE.findall(plain.sent) if kind == b"m"]
-    dumb = tickets(repository, *arguments, environment={"TERM": "dumb"})
+    run(["verify", "A-1", "--root", str(repository.root)])
+    plain = tickets(repository, "show", "A-1", environment={"NO_COLOR": "1"})
+    assert [] == styles(plain)
+    dumb = tickets(repository, "show", "A-1", environment={"TERM": "dumb"})
     assert b"\x1b" not in dumb.sent
     assert "✓" not in dumb.sent.decode()
 
@@ -241,9 +246,9 @@ def test_a_ticket_cannot_steer_the_terminal(repository: Repository, columns: int
     repository.ticket("A-1", title=HOSTILE, rows=f"| **Agent** | {HOSTILE} |\n", file=HOSTILE, more=DOCUMENT)
     shown = tickets(repository, "show", "A-1", columns=columns)
     assert ExitCode.OK == shown.code
-    styles = ESCAPE.findall(shown.sent)
-    assert {b"m"} == {kind for _, kind in styles}
-    assert STYLES >= {int(number) for codes, _ in styles for number in codes.split(b";") if number}
+    sequences = ESCAPE.findall(shown.sent)
+    assert {b"m"} == {kind for _, kind in sequences}
+    assert STYLES >= {int(number) for codes, _ in sequences for number in codes.split(b";") if number}
     rest = ESCAPE.sub(b"", shown.sent).decode().replace("\r\n", "\n")
     assert "?]0;owned??[2J?[31mred?8m?back" in rest
     assert set() == {char for char in rest if not char.isprintable()} - {"\n"}

@@ -85,7 +85,9 @@ def test_the_options_of_the_plugins(pytestconfig: pytest.Config, frozen: Frozen)
     names = ("--simcuda-real", "--simcuda-profile", "--tickets", "--tickets-root", "--tickets-meter")
     defaults = {name: str(pytestconfig.getoption(name, default="there is no such option")) for name in names}
     markers = [
-        line.partition(":")[0] for line in pytestconfig.getini("markers") if line.startswith("simcuda")
+        line.partition(":")[0]
+        for line in pytestconfig.getini("markers")
+        if line.startswith(("simcuda", "gpu_budget"))
     ]
     frozen("simcuda", "plugins", {"defaults": defaults, "markers": markers})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,9 +19,15 @@ def needs_ray() -> None:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The cluster, for the tests of a file; its machines share a cache folder of their own."""
+    """The cluster, for the tests of a file; its machines share a cache folder of their own.
+
+    All runs share one connection: for each, Ray's processes would start anew and each load torch.
+    """
     needs_ray()
     from ray.cluster_utils import Cluster
+
+    from finding_tickets.executors.ray import RayCluster
+    from finding_tickets.verify.verify import Settings
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache-of-the-cluster")))
@@ -29,5 +36,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         for _ in range(3):
             made.add_node(num_cpus=1, object_store_memory=100 * MEBIBYTE)
         made.wait_for_nodes()
-        yield made
+        settings = Settings(root=Path(), evidence="", meter="simulated", timeout=60.0, memory=1 << 30)
+        with RayCluster(address=made.address).together(settings):
+            yield made
         made.shutdown()

@@ -146,12 +146,13 @@ def has_sandbox() -> bool:
     return shutil.which("bwrap") is not None and subprocess.run(command, check=False).returncode == 0
 
 
-def test_every_verdict_is_that_of_this_machine(repository: Repository, cluster: Any) -> None:
+def test_every_verdict_is_that_of_this_machine(
+    repository: Repository, cluster: Any, isolation: Isolation
+) -> None:
     """Three machines find the same, each document once, and leave the same evidence."""
     for number in range(10):
         add(repository, number)
-    with Isolation() as isolation:
-        here = run(Local(isolation), repository, evidence="here")
+    here = run(Local(isolation), repository, evidence="here")
     there = run(on(cluster), repository, evidence="there")
     assert {f"T-{number}": VERDICTS[number % 5] for number in range(10)} == verdicts(there)
     assert verdicts(here) == verdicts(there)
@@ -161,7 +162,7 @@ def test_every_verdict_is_that_of_this_machine(repository: Repository, cluster: 
 
 
 def test_what_ran_on_a_machine_that_dies_runs_on_another(
-    repository: Repository, cluster: Any, tmp_path_factory: pytest.TempPathFactory
+    repository: Repository, cluster: Any, isolation: Isolation, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """In the middle of 12, of which every result is there once and is what it would have been.
 
@@ -177,8 +178,7 @@ def test_what_ran_on_a_machine_that_dies_runs_on_another(
     there = run(on(cluster), repository, evidence="there", timeout=600.0)
     killer.join()
     # The note is there now: nothing sleeps on this machine.
-    with Isolation() as isolation:
-        here = run(Local(isolation), repository, evidence="here")
+    here = run(Local(isolation), repository, evidence="here")
     assert 0 < recorded[0] < 11
     assert sorted(f"T-{number}" for number in range(12)) == sorted_ids(there)
     assert verdicts(here) == verdicts(there)
@@ -191,7 +191,7 @@ def test_what_ran_on_a_machine_that_dies_runs_on_another(
 
 
 def test_what_wanted_all_of_a_machine_that_dies_takes_all_of_another(
-    repository: Repository, cluster: Any, tmp_path_factory: pytest.TempPathFactory
+    repository: Repository, cluster: Any, isolation: Isolation, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """A claim about times asks for all processors of the largest machine that is left."""
     note = tmp_path_factory.mktemp("note") / "pid"
@@ -206,8 +206,7 @@ def test_what_wanted_all_of_a_machine_that_dies_takes_all_of_another(
     with at_most(90):
         there = run(on(cluster), repository, evidence="there", timeout=600.0)
     killer.join()
-    with Isolation() as isolation:
-        here = run(Local(isolation), repository, evidence="here")
+    here = run(Local(isolation), repository, evidence="here")
     assert reason(here, "T-0") == reason(there, "T-0")
     assert verdicts(here) == verdicts(there)
     assert 1 == len(files(repository.root / "here"))
@@ -262,7 +261,9 @@ def test_a_task_that_kills_its_worker_is_inconclusive(repository: Repository, cl
     assert reason(done, "T-0").endswith("PermissionError: [Errno 1] Operation not permitted")
 
 
-def test_a_revision_travels_as_its_commit(repository: Repository, git: Git, cluster: Any) -> None:
+def test_a_revision_travels_as_its_commit(
+    repository: Repository, git: Git, cluster: Any, isolation: Isolation
+) -> None:
     """The names of revisions are this repository's; the machines get their files without the history."""
     add(
         repository,
@@ -273,8 +274,7 @@ def test_a_revision_travels_as_its_commit(repository: Repository, git: Git, clus
     git("commit", "-m", "first")
     repository.write("fixes/t_0/found.py", RAISES)
     git("commit", "-am", "second")
-    with Isolation() as isolation:
-        here = run(Local(isolation), repository, evidence="here")
+    here = run(Local(isolation), repository, evidence="here")
     there = run(on(cluster), repository, evidence="there")
     assert {"T-0": Verdict.VERIFIED} == verdicts(here) == verdicts(there)
     assert files(repository.root / "here") == files(repository.root / "there")

@@ -6,8 +6,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 import simcuda
 from simcuda.cost import declared
@@ -27,7 +29,10 @@ def blocks(section: str) -> list[tuple[str, str]]:
 
 def test_every_block_of_the_page_is_tried() -> None:
     """The blocks are those of the sections that are tried below."""
-    tried = ("A first test", "Without pytest", "A whole test suite", "Operators of other libraries")
+    tried = (
+        *("A first test", "Without pytest", "Code that may wait", "A whole test suite"),
+        "Operators of other libraries",
+    )
     assert [block for section in tried for block in blocks(section)] == BLOCK.findall(PAGE)
 
 
@@ -50,6 +55,17 @@ def test_the_script_prints_the_report_shown(tmp_path: Path) -> None:
         [sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (printed, "") == (run.stdout, run.stderr)
+
+
+def test_the_region_shown_counts_to_no_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 201 steps three are logged, each by one wait."""
+    ((_, script),) = blocks("Code that may wait")
+    names: dict[str, Any] = {}
+    exec(script, names)  # noqa: S102 - it is the page's
+    with simcuda.device(), simcuda.assert_no_syncs() as cost:
+        for step in range(201):
+            names["log"](step, torch.ones((), device="cuda"))
+    assert (3, "1.0\n" * 3) == (cost.syncs, capsys.readouterr().out)
 
 
 def test_the_suite_prints_the_table_shown(pytester: pytest.Pytester) -> None:

@@ -37,6 +37,8 @@ workload = Workload(
     sweep=[Point(tensors=n, size=s) for n, s in [(1, 7), (2, 640), (3, 64), (5, 9), (8, 1000), (13, 100)]],
 )
 """
+FEW_POINTS = VERIFIER.replace(", (3, 64), (5, 9), (8, 1000), (13, 100)]", "]")
+"""For what asks only for verdicts, which take no law: two points instead of six."""
 FOUND = """
 def check(tensors):
     total = 0.0
@@ -89,6 +91,11 @@ def add(repository: Repository, ticket: str, claims: str = CLAIMS, **files: str)
     repository.write(f"verifiers/{name}.py", files.pop("verifier", VERIFIER.format(ticket=ticket)))
     for variant, text in ({"found": FOUND, "fix": FIX} | files).items():
         repository.write(f"fixes/{name}/{variant}.py", text)
+
+
+def add_with_few_points(repository: Repository, ticket: str, claims: str = CLAIMS, **files: str) -> None:
+    """What ``add`` makes, measured at few points."""
+    add(repository, ticket, claims, **{"verifier": FEW_POINTS.format(ticket=ticket), **files})
 
 
 def verify_all(repository: Repository, isolation: Isolation, **more: Any) -> dict[str, Verified]:

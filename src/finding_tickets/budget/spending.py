@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from finding_tickets.budget.statements import statement_at, statements_of
+from finding_tickets.budget.statements import read_code, statement_at, statements_of
 from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
-from finding_tickets.register.config import Budget, Config
+from finding_tickets.register.config import CONFIG_FILE, Budget, Config
 from finding_tickets.register.staleness import (
     DiskFiles,
     InstalledPackages,
@@ -59,13 +59,15 @@ class Spender:
 class Spending:
     """What a target spent: of each metric and at each statement, a number for each point.
 
-    ``ranges`` has what modelled numbers can be. With a ``trouble`` nothing of it can be relied on.
+    ``spent`` leaves out what ``simcuda.allowed`` set apart, which ``regions`` has with the reason. ``ranges``
+    has what modelled numbers can be. With a ``trouble`` nothing of it can be relied on.
     """
 
     points: tuple[dict[str, int], ...] = ()
     metrics: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[tuple[int, int | None] | None, ...]] = field(default_factory=dict)
     spent: tuple[tuple[Spender, Mapping[str, tuple[int, ...]]], ...] = ()
+    regions: tuple[tuple[str, Spender, Mapping[str, tuple[int, ...]]], ...] = ()
     device: str = ""
     trouble: str = ""
     unknown: tuple[str, ...] = ()  # operations whose waits nobody knows
@@ -214,13 +216,15 @@ def _joined(
             trouble = repeated
         elif difference := _counted(runs[0]).difference(_counted(repeated)):
             trouble = f"{VARYING}: {difference}"
+    spent = sorted(_spent(runs, code), key=lambda each: each[:2])
     names = [name for name in runs[0].metrics if all(name in each.metrics for each in runs)]
     ranges = {name: tuple(each.ranges.get(name) for each in runs) for name in names}
     return Spending(
         points=plan.sweep,
         metrics={name: tuple(each.metrics[name] for each in runs) for name in names},
         ranges={name: bounds for name, bounds in ranges.items() if any(bounds)},
-        spent=tuple(sorted(_spent(runs, code), key=lambda each: each[0])),
+        spent=tuple((spender, of_it) for reason, spender, of_it in spent if not reason),
+        regions=tuple(each for each in spent if each[0]),
         device=f"{runs[0].meter} {runs[0].device}",
         trouble=trouble,
         unknown=tuple(sorted({name for each in runs for name in each.unknown})),
@@ -236,33 +240,33 @@ def _counted(run: MeasuredRun) -> CountedRun:
 
 
 def _spent(
-    runs: Iterable[MeasuredRun], code: Path
-) -> Iterator[tuple[Spender, Mapping[str, tuple[int, ...]]]]:
-    """What each statement spent, by metric and point."""
-    runs = tuple(runs)
-    spent: dict[Spender, dict[str, list[int]]] = {}
+    runs: Sequence[MeasuredRun], code: Path
+) -> Iterator[tuple[str, Spender, Mapping[str, tuple[int, ...]]]]:
+    """What each statement spent, by metric and point; of a region with its reason, and else with none."""
+    spent: dict[tuple[str, Spender], dict[str, list[int]]] = {}
 
-    def counts(file: str, line: int, function: str, what: str) -> list[int]:
-        of_metric = spent.setdefault(_spender(code, file, line, function), {})
+    def counts(reason: str, file: str, line: int, function: str, what: str) -> list[int]:
+        of_metric = spent.setdefault((reason, _spender(code, file, line, function)), {})
         return of_metric.setdefault(what, [0] * len(runs))
 
     for place, run in enumerate(runs):
-        for file, line, function, what, count in run.sites:
+        for reason, file, line, function, what, count in (*(("", *site) for site in run.sites), *run.allowed):
             for metric in (what, "syncs") if what in SYNCS else (what,):
-                counts(file, line, function, metric)[place] += count
+                counts(reason, file, line, function, metric)[place] += count
+                # Lines have no bytes of their own beside those of regions.
+                if reason and not metric.endswith("_bytes"):
+                    counts("", file, line, function, metric)[place] -= count
         for file, line, function, nbytes in run.largest:
-            largest = counts(file, line, function, LARGEST)
+            largest = counts("", file, line, function, LARGEST)
             largest[place] = max(largest[place], nbytes)
-    for spender, of_metric in spent.items():
-        yield spender, {metric: tuple(values) for metric, values in of_metric.items()}
+    for (reason, spender), of_metric in spent.items():
+        yield reason, spender, {metric: tuple(values) for metric, values in of_metric.items()}
 
 
 def _spender(code: Path, file: str, line: int, function: str) -> Spender:
-    path = code / file
-    if line and path.is_file():
-        statement = statement_at(statements_of(path.read_text(encoding="utf-8", errors="replace")), line)
-        if statement:
-            return Spender(file, statement.first, statement.function, statement.text, statement.occurrence)
+    statement = statement_at(statements_of(read_code(code / file)), line) if line else None
+    if statement:
+        return Spender(file, statement.first, statement.function, statement.text, statement.occurrence)
     return Spender(file, line, function)
 
 
@@ -276,7 +280,9 @@ def _keep(
 
     folders = {str(plan.root), isolation.folder, *plan.folders.values()} - {str(plan.root)}
     rests = rests_on(outcomes, plan, plan.root, folders, own_python())
-    inputs = (Input(name=TORCH, kind="version", value=own_torch()), *rests.environment, *rests.repository)
+    # pytest looks at every file beside the tests, and what is spent follows from no budget.
+    files = (each for each in rests.repository if each.name != CONFIG_FILE)
+    inputs = (Input(name=TORCH, kind="version", value=own_torch()), *rests.environment, *files)
     if not rests.unseen:
         kept = _Kept(spending=spending, inputs=recorded_of(inputs))
         write_entry(_CACHE, target.key, msgspec.json.encode(kept), _KEEP)

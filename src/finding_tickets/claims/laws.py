@@ -268,13 +268,9 @@ def identify(
             return ()
     every = points if sweep is None else sweep
     flags = frozenset(name for name in points[0] if {point[name] for point in every} == {0, 1})
-    return _identify(tuple(distinct), tuple(distinct.values()), flags)
-
-
-@_keep_laws
-def _identify(points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> tuple[str, ...]:
+    given = (tuple(distinct), tuple(distinct.values()), flags)
     # Two branches often fit by chance, so they are tried only if no sum fits.
-    return _sum_laws(points, values, flags) or _shortest(list(_maxima(points, values, flags)))
+    return _sum_laws(*given) or _max_laws(*given)
 
 
 @_keep_laws
@@ -441,8 +437,9 @@ def _predicts(law: Sum, values: Column, rows: Sequence[int]) -> bool:
     return True
 
 
-def _maxima(points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> Iterator[tuple[int, str]]:
-    """Every ``max`` of two sums that is exact at all points, with the length of its description.
+@_keep_laws
+def _max_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> tuple[str, ...]:
+    """The shortest of every ``max`` of two sums that is exact at all points.
 
     Such a peak is set by one of two phases, depending on the sizes. A branch nowhere exceeds the metric, and
     is the only law of the points that it touches alone.
@@ -455,6 +452,7 @@ def _maxima(points: tuple[Point, ...], values: Column, flags: frozenset[str]) ->
         touched = [i for i, value in enumerate(predicted) if value == values[i]]
         if _predicts(law, values, touched):
             branches.append((law, frozenset(touched)))
+    found = []
     for (first, left), (second, right) in combinations(branches, 2):
         # Every point must be explained by one of the branches, and each of them by points of its own.
         if len(left | right) == len(values) and all(
@@ -462,7 +460,8 @@ def _maxima(points: tuple[Point, ...], values: Column, flags: frozenset[str]) ->
             and (str(law),) == _sum_laws(tuple(points[i] for i in own), tuple(values[i] for i in own), flags)
             for law, own in ((first, sorted(left - right)), (second, sorted(right - left)))
         ):
-            yield first.length + second.length + MAX_LENGTH, f"max({first}, {second})"
+            found.append((first.length + second.length + MAX_LENGTH, f"max({first}, {second})"))
+    return _shortest(found)
 
 
 def _lower_bounds(candidates: Sequence[Term], values: Column) -> Iterator[Sum]:

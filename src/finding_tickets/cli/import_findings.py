@@ -19,7 +19,7 @@ from finding_tickets.ground.files import locked
 from finding_tickets.importers.drafts import draft_of_finding, imported_findings, reported_by
 from finding_tickets.importers.sarif import UNNAMED, SarifFinding, SarifLog, absolute_path, found_in, read_log
 from finding_tickets.model.vocabulary import Vocabulary
-from finding_tickets.register.config import chosen_root, read_config
+from finding_tickets.register.config import find_root, read_config
 from finding_tickets.report.text import counted, fields_of, single_line
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def import_results(
         raise UsageError(f"--source-root {source_root}: not an absolute path")
     data, name = read_input(file)
     try:
-        here, is_register = chosen_root(root), True
+        here, is_register = find_root(root), True
     except UsageError:
         # The first import of a repository starts its register here.
         if root != HERE:

@@ -28,6 +28,8 @@ _BARE_LABEL = re.compile(
     rb"(?m)(?:^|(?<=\r))[ \t]*(?P<label>[A-Za-z][\w()/ -]{0,40}?)[ \t]*:(?=\s)(?P<value>)"
 )
 _LINE = re.compile(rb"[^\r\n]+")
+# Beside most labels there are bold marks; without any, nothing else is looked for.
+_MARKS = re.compile(rb"\*\*|__")
 _BARS = (b"|", b"\xc2\xb7", b"\xe2\x80\xa2")
 _SEPARATOR = re.compile(rb"[ \t]+(?:\||\xc2\xb7|\xe2\x80\xa2)\s*\Z")
 _FIELD_AND_VALUE = 2
@@ -175,7 +177,7 @@ def labelled_values(
                     yield LabelledValue(label.plain.rstrip(" :"), value, row.block.start)
         elif block.kind == "Paragraph":
             yield from labels_in(source, block.start, block.end, bare)
-        elif block.kind == "List" and (bare or _is_marked(source.data, block.start, block.end)):
+        elif block.kind == "List" and (bare or _MARKS.search(source.data, block.start, block.end)):
             for text in (item_text(source, item) for item in block.children):
                 yield from labels_in(source, text.start, text.end, bare)
         elif block.kind == "BlockQuote":
@@ -199,7 +201,7 @@ def labels_in(
     source: Source, start: int, end: int, bare: re.Pattern[str] | None = None
 ) -> Iterator[LabelledValue]:
     """The ``**Label:** value`` pieces of ``[start, end)``; a value reaches to the next label."""
-    marked = _is_marked(source.data, start, end)
+    marked = _MARKS.search(source.data, start, end)
     if not (bare or marked):
         return
     data = source.data[start:end]
@@ -271,11 +273,6 @@ def item_text(source: Source, item: Block) -> Excerpt:
     paragraphs = (child for child in item.children if child.kind == "Paragraph")
     holder = item if item.first < item.last else next(paragraphs, item)
     return source.text(holder.first, holder.last)
-
-
-def _is_marked(data: bytes, start: int, end: int) -> bool:
-    """Whether there are bold marks at all, as there are beside most labels."""
-    return data.find(b"**", start, end) >= 0 or data.find(b"__", start, end) >= 0
 
 
 class Metadata:

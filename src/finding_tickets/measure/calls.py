@@ -275,6 +275,8 @@ def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> Call
         approximate=tuple({name for run in different for name in run.approximate}),
         ranges=join_ranges(different, lambda _, each: max(each)),
         operations=runs[-1].operations,
+        # Calls may take a region or not: what each of them sets apart is sure.
+        allowed={key: min(run.allowed.get(key, 0) for run in different) for key in different[0].allowed},
         result=whole.result,
         calls=len(runs),
         apart=apart,

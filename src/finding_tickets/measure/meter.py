@@ -7,9 +7,9 @@ import os
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,12 @@ from finding_tickets.measure.tasks import METERS, SIMULATED_DEVICE, VISIBLE_DEVI
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda import real
 from simcuda.cost.declared import MARK
-from simcuda.ledger import ChangedCountsError, noting_operations, operations_of
+from simcuda.ledger import ChangedCountsError, operations_of
 from simcuda.torch_api.compiling import Compiling
 
 Function = Callable[..., Any]
+AllowedPlace = tuple[str, str, int, str, str]
+"""The reason of a region, and a place in it."""
 DEVICE = "cuda"
 OPERATION_METRICS = {
     "drains": (("drains",), ("waits",)),
@@ -46,6 +48,8 @@ class VariantRun(CountedRun):
     """What one variant cost at one point, and what it returned, on the host; nothing with an ``error``."""
 
     result: Any = None
+    # What regions set apart, with the reason in front; everything else includes it.
+    allowed: Mapping[AllowedPlace, int] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -68,12 +72,16 @@ class VariantRun(CountedRun):
             ranges=counted.ranges,
             error=error,
             operations=operations_of(counted),
+            allowed=_allowed(counted, root),
         )
 
 
-def noting(asked: bool) -> AbstractContextManager[object]:
-    """A block in which runs have their ``operations``, if these are asked for."""
-    return noting_operations() if asked else nullcontext()
+def _allowed(counted: simcuda.Measurement, root: Path) -> dict[AllowedPlace, int]:
+    found: Counter[AllowedPlace] = Counter()
+    for reason, sites in counted.allowed.items():
+        for site in sites:
+            found[reason, portable(site.file, root), site.line, site.function, site.what] += site.count
+    return dict(found)
 
 
 def operation_costs(run: CountedRun) -> list[dict[str, Any]]:
@@ -150,13 +158,13 @@ class Meter:
             return replace(run, result=on_host)
 
 
+@dataclass(frozen=True)
 class SimulatedMeter(Meter):
     """Every run has a simulated device of its own, with the memory that the workload asks for."""
 
     name = "simulated"
-
-    def __init__(self, profile: str = SIMULATED_DEVICE, compiling: Compiling = "eager") -> None:
-        self.device, self.compiling = profile, compiling
+    device: str = SIMULATED_DEVICE
+    compiling: Compiling = "eager"
 
     def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
         """Simulated devices, by default with all the memory of their profile."""
@@ -252,7 +260,9 @@ def warm_up(workload: Workload, point: Point, function: Function, device: str) -
 
 def arguments(workload: Workload, point: Point, device: str, seed: int) -> tuple[Any, ...]:
     """Fresh arguments, the same for every variant; also what ``build`` draws without its generator."""
-    torch.manual_seed(seed)
+    # ``torch.manual_seed`` seeds other accelerators too, which takes longer than building most arguments.
+    torch.default_generator.manual_seed(seed)
+    torch.cuda.manual_seed_all(seed)
     random.seed(seed)
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(seed % 2**32)

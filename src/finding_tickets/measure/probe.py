@@ -26,6 +26,7 @@ import torch
 import simcuda
 from finding_tickets.claims.check import ONCE, at_text, named_at
 from finding_tickets.claims.laws import Fit, Place, by_line, fit_metrics, fit_sites, join_ranges
+from finding_tickets.ground.git import FOREIGN_FOLDERS
 from finding_tickets.measure.calls import Callers, CallMeter, CallsRun, Line, statement_at
 from finding_tickets.measure.loading import (
     import_from,
@@ -34,11 +35,11 @@ from finding_tickets.measure.loading import (
     load_workload,
 )
 from finding_tickets.measure.meter import (
+    AllowedPlace,
     Function,
     Meter,
     VariantRun,
     choose,
-    noting,
     operation_costs,
     torch_version,
 )
@@ -54,7 +55,7 @@ from finding_tickets.measure.tasks import (
     own_folder,
 )
 from finding_tickets.measure.workloads import Point, Workload
-from simcuda.ledger import attributing_to, noting_allocations, noting_frames
+from simcuda.ledger import attributing_to, noting_allocations, noting_frames, noting_operations
 from simcuda.measurement import HEAVIEST_FIRST
 from simcuda.torch_api.compiling import Compiling
 
@@ -146,7 +147,7 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
     """
     root = Path(order.root)
     callers = Callers(root)
-    with noting_frames(callers.note), noting(order.operations):
+    with noting_frames(callers.note), noting_operations(order.operations):
         ran = run_target(order)
     report, runs = ran.report, ran.report.runs[NAME]
     # One run has values and no laws.
@@ -212,7 +213,7 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
     )
     try:
         largest: dict[Line, int] = {}
-        with noting(job.operations), _own_lines(root, largest) if job.own_lines else nullcontext():
+        with noting_operations(job.operations), _own_lines(root, largest) if job.own_lines else nullcontext():
             report = run_target(order).report
     except WrongTargetError as error:
         raise CannotMeasureError(f"{error.message} ({job.stated})") from None
@@ -235,19 +236,27 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
         "at": job.at,
         "operations": operation_costs(run),
         "sites": [(*place, count) for place, count in by_line(run.sites).items()],
+        "allowed": [(*place, count) for place, count in run.allowed.items() if job.own_lines],
         "largest": [(portable(file, root), *rest, nbytes) for (file, *rest), nbytes in largest.items()],
     }
 
 
 @contextmanager
 def _own_lines(root: Path, largest: dict[Line, int]) -> Iterator[None]:
-    """Attribute what happens to lines of the repository, and find the largest request of each."""
+    """Attribute what happens to lines of the repository, and find the largest request of each.
+
+    What stands in a folder for code of others is no more the repository's than an installed package.
+    """
 
     def note(nbytes: int, line: Line) -> None:
         largest[line] = max(nbytes, largest.get(line, 0))
 
+    def is_own(file: str) -> bool:
+        path = Path(file).resolve()
+        return belongs_to(root, path) and FOREIGN_FOLDERS.isdisjoint(path.relative_to(root).parts)
+
     with (
-        attributing_to(lambda file: belongs_to(root, Path(file).resolve())),
+        attributing_to(is_own),
         noting_allocations(note),
     ):
         yield
@@ -475,9 +484,11 @@ def run_node(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
         reasons = failures or skipped or [f"pytest ended with {int(code)}"]
         raise CannotMeasureError(f"no test ran: {'; '.join(dict.fromkeys(reasons))}")
     sites: Counter[Place] = Counter()
+    allowed: Counter[AllowedPlace] = Counter()
     operations: dict[str, Counter[str]] = {}
     for each in runs:
         sites.update(each.sites)
+        allowed.update(each.allowed)
         for name, counts in each.operations.items():
             operations.setdefault(name, Counter()).update(counts)
     return VariantRun(
@@ -492,4 +503,5 @@ def run_node(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
         ranges=join_ranges(runs, lambda name, each: (max if name in LARGEST else sum)(each)),
         error=next(iter(failures), None),
         operations=operations,
+        allowed=dict(allowed),
     )

@@ -184,24 +184,14 @@ def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
                     raise CannotMeasureError(f"{named_at(name, at)}: {why}") from None
                 check["digest"] = check.get("digest") or hashlib.sha256(file.read_bytes()).hexdigest()
             expected, actual = results
-            check["difference"] = compare(expected, actual, pair.tolerance, own)
-            check["empty"] = None if check["difference"] else shows_nothing(expected)
+            # A tolerance is for our comparison, so it takes the place of the workload's own.
+            own_way = None if pair.tolerance is not None else own
+            compared = own_way(expected, actual) if own_way else difference(expected, actual, pair.tolerance)
+            if compared is not None and not isinstance(compared, str):
+                raise TypeError(f"same must return None or the difference in words, not {compared!r}")
+            check["difference"] = compared
+            check["empty"] = None if compared else shows_nothing(expected)
     return checks
-
-
-def compare(
-    expected: Any, actual: Any, tolerance: float | None, own: Callable[[Any, Any], str | None] | None
-) -> str | None:
-    """The difference of two results in words; None if they agree.
-
-    A tolerance is for our comparison, so it takes the place of the workload's ``own``.
-    """
-    if own is None or tolerance is not None:
-        return difference(expected, actual, tolerance)
-    found = own(expected, actual)
-    if found is not None and not isinstance(found, str):
-        raise TypeError(f"same must return None or the difference in words, not {found!r}")
-    return found
 
 
 def shows_nothing(value: Any) -> str | None:

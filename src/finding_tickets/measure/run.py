@@ -24,7 +24,6 @@ from finding_tickets.measure.meter import (
     VariantRun,
     arguments,
     choose,
-    noting,
     operation_costs,
     steady_state,
     torch_version,
@@ -43,6 +42,7 @@ from finding_tickets.measure.tasks import (
 )
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda.cost.declared import MARK, declarations
+from simcuda.ledger import noting_operations
 
 # Replaces the functions of variants once they are loaded: an audit puts cheats in their place.
 Replace = Callable[[Workload, Mapping[str, Function]], Mapping[str, Function]]
@@ -70,7 +70,10 @@ class JobReport:
         rest = {name: value for name, value in vars(self).items() if name != "runs"}
         # Laws are fitted in the worker, because several workers run at once.
         variants = {
-            name: {**fitted(runs), "operations": operation_costs(runs[-1]) if runs else ()}
+            name: {
+                **fitted(runs),
+                "operations": operation_costs(runs[-1]) if runs else (),
+            }
             for name, runs in self.runs.items()
         }
         return {**rest, "torch": torch_version(), "variants": variants}
@@ -96,7 +99,7 @@ def measure(job: Job, replace_functions: Replace | None = None) -> JobReport:
             functions[name] = load_function(path, code)
     measured = replace_functions(stated, functions) if replace_functions else functions
     meter = choose(job.meter)
-    with noting(job.operations):
+    with noting_operations(job.operations):
         report = run(workload, measured, meter, code, job.graph_breaks, kept)
     say_progress(f"{workload.ticket}: once more")
     check_repeated(report, workload, measured, meter, code)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
+from operator import is_
 from pathlib import Path
 from types import (
     BuiltinFunctionType,
@@ -71,15 +72,19 @@ def unpatched(who: str = "") -> Iterator[None]:
     if len(_parts) != len(before):
         # Once for all blocks, until more is imported.
         _parts[:] = [_functions(owner) for owner, _ in before]
-    yield
-    patched = [name for owner, names in before for name in _restored(owner, names)]
-    for function, owner, name, *parts in chain.from_iterable(_parts):
-        if function.__code__ is not parts[0] or [getattr(function, part) for part in PARTS[1:]] != parts[1:]:
-            for part, old in zip(PARTS, parts, strict=True):
-                setattr(function, part, old)
-            patched.append(f"{_full_name(owner)}.{name}")
-    if patched:
-        raise CannotMeasureError(who + replaces(dict.fromkeys(patched)))
+    try:
+        yield
+    finally:
+        # Where the block raises, what it has replaced is the reason.
+        patched = [name for owner, names in before for name in _restored(owner, names)]
+        for function, owner, name, *parts in chain.from_iterable(_parts):
+            now = [getattr(function, part) for part in PARTS[1:]]
+            if function.__code__ is not parts[0] or now != parts[1:]:
+                for part, old in zip(PARTS, parts, strict=True):
+                    setattr(function, part, old)
+                patched.append(f"{_full_name(owner)}.{name}")
+        if patched:
+            raise CannotMeasureError(who + replaces(dict.fromkeys(patched)))
 
 
 def _functions(owner: Any) -> list[tuple[Any, ...]]:
@@ -170,8 +175,9 @@ def _content(value: Any, within: tuple[int, ...]) -> Hashable:
 def _owners() -> list[Any]:
     """Our own loaded modules and the classes that they define, and those of torch."""
     owners: list[Any] = [*MODULES, *CLASSES]
-    for name, module in list(sys.modules.items()):
-        # The server is the main program.
+    # Of thousands of modules few are ours; the server is the main program.
+    for name in [name for name in list(sys.modules) if name.startswith((*OURS, "__main__"))]:
+        module = sys.modules[name]
         spec = getattr(module, "__spec__", None) if name == "__main__" else None
         if (spec.name if spec else name).partition(".")[0] in OURS:
             owners.append(module)
@@ -201,6 +207,10 @@ def _only_adds(owner: type, name: str) -> bool:
 def _restored(owner: Any, before: dict[str, Any]) -> Iterator[str]:
     """Put back what was replaced in a module or a class, and give the full names."""
     now = vars(owner)
+    # Nearly always nothing was replaced. Entries are compared by identity: they might claim to be equal.
+    same = map(is_, chain(now, now.values()), chain(before, before.values()))
+    if len(now) == len(before) and all(same):
+        return
     # A module may gain names by importing; a name added to a class hides one that it inherits.
     names = before.keys() if isinstance(owner, ModuleType) else before.keys() | now.keys()
     # Hardly any name changes, and there are many: the rest is asked of those alone.

@@ -129,7 +129,7 @@ class RunJob:
     ``work_tree``, else in a copy. A function without a sweep is called without values. ``stated`` is where
     the ticket says all this. In the run that is ``repeated``, functions run again, too. ``operations`` is as
     in a ``Job``. With ``own_lines``, what installed packages do is that of the repository's line that led
-    there.
+    there, and what ``simcuda.allowed`` sets apart is told.
     """
 
     code: str

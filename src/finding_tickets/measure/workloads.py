@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     import torch
@@ -150,8 +150,7 @@ class StandInModule(ModuleType):
 class StandInFinder(MetaPathFinder, Loader):
     """Finds the stubbed packages and everything in them."""
 
-    def __init__(self) -> None:
-        self.packages: set[str] = set()
+    packages: ClassVar[set[str]] = set()
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None

@@ -167,8 +167,9 @@ class MeasuredTicket(Record):
 class MeasuredRun(Record):
     """What a process measured of one run of what a ticket names under ``run``.
 
-    ``sites`` are file, line, function, metric and count. ``largest`` has the bytes of the largest request for
-    memory by file, line and function, where that was asked for.
+    ``sites`` are file, line, function, metric and count. Where that was asked for, ``allowed`` has what of
+    these ``simcuda.allowed`` set apart, with the reason in front, and ``largest`` the bytes of the largest
+    request for memory by file, line and function.
     """
 
     meter: str
@@ -183,6 +184,7 @@ class MeasuredRun(Record):
     error: str | None
     operations: tuple[OperationCost, ...] = ()
     largest: tuple[tuple[str, int, str, int], ...] = ()
+    allowed: tuple[tuple[str, str, int, str, str, int], ...] = ()
 
 
 class Verification(Record):
@@ -230,7 +232,7 @@ class Input(Record):
     """
 
     name: str
-    kind: Literal["file", "commit", "version", "path", "names", "import", "no modules", "package"]
+    kind: Literal["file", "commit", "version", "path", "link", "names", "import", "no modules", "package"]
     value: str
     is_subject: bool = False
 

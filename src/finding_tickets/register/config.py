@@ -160,19 +160,20 @@ def is_repository(folder: Path) -> bool:
     return os.path.isdir(folder / Config.tickets[0]) or is_configured(folder) is not None  # noqa: PTH112
 
 
-def find_root(start: Path) -> Path:
-    """The nearest repository with a register, from ``start`` upwards; ``UsageError`` where there is none."""
-    start = start.resolve()
+def find_root(root: Path | None = None) -> Path:
+    """The root that the user names, else (or for the current directory) the nearest register upwards.
+
+    Raises:
+        UsageError: There is none.
+    """
+    if root is not None and root != Path():
+        return checked_root(root)
+    start = Path.cwd()
     for folder in (start, *start.parents):
         if is_repository(folder):
             return folder
     hint = "tickets init makes one, --root names one"
     raise UsageError(f"no register in {start} or above it", hint=hint)
-
-
-def chosen_root(root: Path | None) -> Path:
-    """The root that the user names, else (or for the current directory) the nearest register upwards."""
-    return find_root(Path.cwd()) if root is None or root == Path() else checked_root(root)
 
 
 def checked_root(root: Path) -> Path:
@@ -190,7 +191,7 @@ def repository_of(root: Path) -> Path:
     if root != Path():
         return checked_root(root)
     try:
-        return find_root(Path.cwd())
+        return find_root()
     except UsageError:
         # Most folders are in a register, and git is not asked.
         from finding_tickets.ground.git import work_tree

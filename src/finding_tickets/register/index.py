@@ -26,7 +26,7 @@ from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
 from finding_tickets.model.vocabulary import Level, Outcome, Vocabulary
-from finding_tickets.register.config import Config, chosen_root, folders_of
+from finding_tickets.register.config import Config, find_root, folders_of
 from finding_tickets.register.files import (
     SIDECAR,
     UNREADABLE,
@@ -180,7 +180,7 @@ def list_rows(
         parsed: Gets the record of each file that had to be read, by its path.
         met: Gets the problems with files and IDs, and those of each file that had to be read.
     """
-    place = chosen_root(root)
+    place = find_root(root)
     config, folders = folders_of(place)
     problems: list[FileProblem] = []
     sidecars: list[File] = []

@@ -282,6 +282,13 @@ class DiskFiles:
         except OSError:
             return None
 
+    def link(self, path: str) -> str | None:
+        """What stands in a symbolic link; None where there is none."""
+        try:
+            return os.readlink(f"{self._root}/{path}")  # noqa: PTH115 - as above
+        except OSError:
+            return None
+
 
 def repository_changes(inputs: Iterable[Recorded], files: FilesView) -> Iterator[str]:
     """The names of the inputs of a repository that are others now, gone, or hidden by what is new."""
@@ -507,11 +514,6 @@ def resource(given: Input) -> dict[str, Any]:
     return {"name": given.name, "annotations": {given.kind: given.value}}
 
 
-@lru_cache(maxsize=4096)
-def _sha256_kept(file: File) -> str:
-    return _sha256(file)
-
-
 def _sha256(file: File) -> str:
     """The SHA-256 of a file; of a large one that of its beginning and its size."""
     digest = hashlib.sha256()
@@ -527,6 +529,9 @@ def _sha256(file: File) -> str:
     if size > LARGEST_DIGEST:
         digest.update(str(size).encode())
     return digest.hexdigest()
+
+
+_sha256_kept = lru_cache(maxsize=4096)(_sha256)
 
 
 def _read_recorded(file: File) -> RecordedEvidence:

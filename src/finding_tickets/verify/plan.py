@@ -62,14 +62,14 @@ class Plan:
     @property
     def files(self) -> tuple[str, ...]:
         """The files of the work tree that are known to be run before running anything."""
-        here = (self.variants[name].module for name in self.names_at(""))
+        here = (source.module for name, source in self.variants.items() if name not in self.revisions)
         files = [self.verifier, *(file for file in here if file.endswith(".py"))]
         return tuple(dict.fromkeys(filter(None, files)))
 
     @property
     def modules(self) -> tuple[str, ...]:
         """The modules of the work tree, by their dotted names, that variants are in."""
-        here = (self.variants[name].module for name in self.names_at(""))
+        here = (source.module for name, source in self.variants.items() if name not in self.revisions)
         return tuple(module for module in here if not module.endswith(".py"))
 
     @property
@@ -82,11 +82,6 @@ class Plan:
     def is_timed(self) -> bool:
         """Whether a claim is about time."""
         return any(claim.metric == SECONDS for claim in self.claims)
-
-    def names_at(self, commit: str) -> tuple[str, ...]:
-        """The variants whose code is that of a commit, or of the work tree for none."""
-        at = {name: revision.commit for name, revision in self.revisions.items()}
-        return tuple(name for name in self.variants if at.get(name, "") == commit)
 
     @cached_property
     def code(self) -> dict[str, Code]:
@@ -101,12 +96,11 @@ class Plan:
             checkouts = Checkouts(self.repository)
             for revision in self.revisions.values():
                 folders.setdefault(revision.commit, checkouts.files(revision))
-        names = {commit: self.names_at(commit) for commit in folders}
-        return {
-            commit: Code(str(folder), {name: self.variants[name] for name in names[commit]})
-            for commit, folder in folders.items()
-            if names[commit]
-        }
+        code = {commit: Code(str(folder), {}) for commit, folder in folders.items()}
+        for name, source in self.variants.items():
+            commit = self.revisions[name].commit if name in self.revisions else ""
+            code[commit].variants[name] = source
+        return {commit: each for commit, each in code.items() if each.variants}
 
     @property
     def folders(self) -> dict[str, str]:

@@ -171,7 +171,7 @@ class Allocator:
         capacity: int,
         ordering: Ordering,
         wait: Callable[[StreamMark], None],
-        may_block: Callable[[], None],
+        may_block: Callable[[], object],
     ) -> None:
         self.capacity = capacity
         self.fraction = 1.0

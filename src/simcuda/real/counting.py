@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from simcuda.real.marks import BEGIN, END, LINE, Place
+from simcuda.real.marks import BEGIN, END, LINE, REGION, Place
 from simcuda.real.trace import CudaCall, DeviceCopy, IncompleteTraceError, ProfilerTrace
 
 WAITS = {
@@ -44,15 +44,18 @@ LIBRARY = "<library>"
 
 @dataclass(frozen=True)
 class TraceCounts:
-    """Totals by metric, and how often each place did what."""
+    """Totals by metric, how often each place did what, and how much of it each region set apart."""
 
     totals: Counter[str] = field(default_factory=Counter)
     sites: Counter[tuple[str, int, str, str]] = field(default_factory=Counter)
+    allowed: Counter[tuple[str, str, int, str, str]] = field(default_factory=Counter)
 
-    def add(self, what: str, place: Place) -> None:
-        """Count something that a place did."""
+    def add(self, what: str, place: Place, reason: str) -> None:
+        """Count something that a place did; with a reason, in a region."""
         self.totals[what] += 1
         self.sites[*place, what] += 1
+        if reason:
+            self.allowed[reason, *place, what] += 1
 
 
 def count(trace: ProfilerTrace, places: Sequence[Place]) -> TraceCounts:
@@ -75,19 +78,23 @@ def count(trace: ProfilerTrace, places: Sequence[Place]) -> TraceCounts:
     for call in window.calls:
         # Waits that no mark announced are of a library or the allocator.
         if what := WAITS.get(call.name):
-            counted.add(what, window.place_of(call))
+            counted.add(what, window.place_of(call), window.reason_of(call))
         # The host may block in a copy of pageable memory that no wait of the same operation follows.
         is_pageable = any(PAGEABLE in copy.name for copy in window.copies.get(call.correlation, ()))
         may_block = is_pageable and ("Async" not in call.name or not window.waits_after(call))
         if call.name in MAY_BLOCK or may_block:
-            counted.add("implicit_syncs", window.place_of(call))
+            counted.add("implicit_syncs", window.place_of(call), window.reason_of(call))
     calls = {call.correlation: call for call in window.calls}
     for correlation, made in window.copies.items():
         maker = calls.get(correlation)
         kind, size = kind_and_bytes(made, maker.name if maker else "")
         if kind != WITHIN_HOST:
-            counted.add(kind, window.place_of(maker) if maker else (LIBRARY, 0, LIBRARY))
+            place = window.place_of(maker) if maker else (LIBRARY, 0, LIBRARY)
+            reason = window.reason_of(maker) if maker else ""
+            counted.add(kind, place, reason)
             counted.totals[f"{kind}_bytes"] += size
+            if reason:
+                counted.allowed[reason, *place, f"{kind}_bytes"] += size
     return counted
 
 
@@ -131,6 +138,7 @@ class _Window:
             (mark, places[int(mark.text.rpartition(" ")[2])]) for mark in trace.marks if " " in mark.text
         ]
         self._lines = [(mark.start, place) for mark, place in marked if mark.text.startswith(LINE)]
+        self._regions = [(mark.start, place[0]) for mark, place in marked if mark.text.startswith(REGION)]
         # PyTorch announces its waits, each by a mark just before it.
         self._announced: dict[CudaCall, Place] = {}
         for name, what in WAITS.items():
@@ -171,6 +179,11 @@ class _Window:
             return place
         at = bisect_right(self._lines, call.start, key=lambda line: line[0])
         return self._lines[at - 1][1] if at else (LIBRARY, 0, self._operations.get(call.op, LIBRARY))
+
+    def reason_of(self, call: CudaCall) -> str:
+        """The reason of the region in which a call was made; empty outside of all."""
+        at = bisect_right(self._regions, call.start, key=lambda region: region[0])
+        return self._regions[at - 1][1] if at else ""
 
 
 def _bound(trace: ProfilerTrace, text: str) -> CudaCall:

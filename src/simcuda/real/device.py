@@ -142,6 +142,7 @@ def _fill(measurement: RealMeasurement, seen: Observation) -> None:
     measurement.allocations = len(made.sizes)
     measurement.largest_allocation = max(made.sizes, default=0)
     measurement._sites.update((place, times) for place, times in counted.sites.items())
+    measurement._allowed.update(counted.allowed)
     measurement._sites.update({(*place, "allocations"): times for place, times in made.sites.items()})
     measurement.ooms = sum(after.ooms - before.ooms for before, after in seen.statistics)
     # One device's statistics tell its peaks; only a replay tells the peak of several together.

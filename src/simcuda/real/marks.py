@@ -22,6 +22,7 @@ import torch.cuda._gpu_trace as gpu_trace
 from simcuda import ledger
 from simcuda.ledger import NOWHERE
 from simcuda.real.trace import MARK
+from simcuda.regions import following_regions
 
 Place = tuple[str, int, str]
 """File, line and function."""
@@ -29,6 +30,7 @@ Place = tuple[str, int, str]
 BEGIN = "begin"
 END = "end"
 LINE = "line"
+REGION = "allowed"
 
 is_user_code = functools.cache(ledger.is_user_code)
 
@@ -71,7 +73,9 @@ class Marks:
         _register()
         _listening.append(self)
         try:
-            yield
+            # The place of a region is its reason.
+            with following_regions(lambda reason: self.leave(REGION, (reason, 0, ""))):
+                yield
         finally:
             _listening.remove(self)
 
@@ -114,7 +118,7 @@ class Marks:
         """Leave a mark of a place.
 
         Args:
-            kind: ``LINE``, or the metric that PyTorch announced.
+            kind: ``LINE``, ``REGION``, or the metric that PyTorch announced.
             place: The place, which the trace knows by a number.
         """
         number = self._numbers.setdefault(place, len(self.places))

@@ -9,7 +9,7 @@ import torch
 from tests.simcuda.real.fake_cuda import MEMORY, FakeCuda
 from torch.autograd.profiler import profile
 
-from simcuda import Measurement
+from simcuda import Measurement, allowed
 from simcuda.real import CannotCountError, real_device
 
 BEFORE = 1000
@@ -45,6 +45,22 @@ def test_sites_are_lines_of_user_code(cuda: FakeCuda) -> None:
     seen = [(site.line - first, site.what, site.count) for site in cost.sites]
     expected = [(1, "d2h", 1), (1, "stream_syncs", 1), (2, "stream_syncs", 1), (3, "allocations", 1)]
     assert (expected, {__file__}) == (seen, {site.file for site in cost.sites})
+
+
+def test_a_region_sets_apart_what_it_does(cuda: FakeCuda) -> None:
+    """Three reads, by reason; a region that is open when counting begins is one of them."""
+    with real_device() as gpu, allowed("around"), gpu.measure() as cost:
+        cuda.item()
+        with allowed("within"):
+            for _ in range(2):
+                cuda.item()
+    assert (3, 3) == (cost.syncs, cost.d2h)
+    apart = {
+        reason: {site.what: site.count for site in sites if site.file == __file__}
+        for reason, sites in cost.allowed.items()
+    }
+    reads = {"d2h": 1, "d2h_bytes": 4, "stream_syncs": 1}
+    assert {"around": reads, "within": {what: 2 * count for what, count in reads.items()}} == apart
 
 
 def test_bytes_come_from_the_allocator(cuda: FakeCuda) -> None:
