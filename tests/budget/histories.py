@@ -78,6 +78,7 @@ class Style:
     docstrings: bool = False
     is_wrapped: bool = False
     helper: bool = False
+    shared: bool = False  # whether the norms are read by the helper, too
     helper_file: str = "report"
     clip_loop: str = "loop"
     early: bool = False
@@ -101,6 +102,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "docstrings": (False, True),
     "is_wrapped": (False, True),
     "helper": (False, True),
+    "shared": (False, True),
     "helper_file": ("report", "numbers"),
     "clip_loop": ("loop", "comprehension", "inline"),
     "early": (False, True),
@@ -215,12 +217,14 @@ class Report:
 
 def _clip(s: Style) -> str:
     g, comment = s.gradient, "    # One wait for each of them.\n" * s.comments
+    is_shared = s.helper and s.shared
+    size = f"as_number({g}.norm())" if is_shared else f"{g}.norm().item()"
     if s.clip_loop == "loop":
-        body = f"    norms = []\n    for {g} in gradients:\n        norms.append({g}.norm().item())\n"
+        body = f"    norms = []\n    for {g} in gradients:\n        norms.append({size})\n"
     elif s.clip_loop == "comprehension":
-        body = f"    norms = [{g}.norm().item() for {g} in gradients]\n"
+        body = f"    norms = [{size} for {g} in gradients]\n"
     else:
-        body = f"    norms = list()\n    for {g} in gradients:\n        size = {g}.norm().item()\n"
+        body = f"    norms = list()\n    for {g} in gradients:\n        size = {size}\n"
         body += "        norms.append(size)\n"
     hints = (
         "(gradients: list[torch.Tensor], most: float = 1e9) -> float" if s.hints else "(gradients, most=1e9)"
@@ -231,7 +235,10 @@ def _clip(s: Style) -> str:
     else:
         end = "    if max(norms) > most:\n        for each in gradients:\n"
         end += "            each.mul_(most / max(norms))\n    return max(norms)\n"
-    return f"def {s.clip}{hints}:\n{comment}{body}{end}"
+    source = s.report_file if s.helper_file == "report" else s.helper_file
+    # The module of reports may be loaded later than this one.
+    load = f"    from engine.{source} import as_number\n\n" if is_shared else ""
+    return f"def {s.clip}{hints}:\n{load}{comment}{body}{end}"
 
 
 def _loop(s: Style, clip: str) -> str:

@@ -79,7 +79,8 @@ def test_what_spends_more_is_refused_at_its_line(
 def test_what_spends_nothing_is_not_refused(repository: Repository, git: Git, run: Run, seed: int) -> None:
     """Moves, renames, formatting, comments and refactorings, one after the other."""
     repository.write(".gitignore", "__pycache__/\n")
-    write(repository, program())
+    # What spends nothing at one size spends nothing at another one, and half as many runs take half as long.
+    repository.write("tickets.toml", program()["tickets.toml"].replace("[2, 3]", "[2]"))
     write(repository, render(Style()))
     commit(git, "first")
     done = []
