@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 RUN_CODE = {
     "budget",
+    "budget import",
     "budget init",
     "budget tighten",
     "verify",

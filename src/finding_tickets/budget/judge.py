@@ -179,13 +179,16 @@ def places(allowance: Allowance, root: Path) -> tuple[Statement, ...]:
     path = root / allowance.file
     if not path.is_file():
         return ()
-    text = normal(allowance.text)
-    return tuple(
-        each
-        for each in statements_of(path.read_text(encoding="utf-8", errors="replace"))
-        if each.text == text
-        and (not allowance.function or each.function == allowance.function)
-        and allowance.occurrence in {None, each.occurrence}
+    known = statements_of(path.read_text(encoding="utf-8", errors="replace"))
+    return tuple(each for each in known if is_place(allowance, each))
+
+
+def is_place(allowance: Allowance, statement: Statement) -> bool:
+    """Whether an allowance with a text is about a statement of its file."""
+    return (
+        statement.text == normal(allowance.text)
+        and (not allowance.function or statement.function == allowance.function)
+        and allowance.occurrence in {None, statement.occurrence}
     )
 
 
@@ -339,11 +342,14 @@ def _fits(found: _Judge, allowance: Allowance, spent: Mapping[str, Values]) -> b
 
 def _counts(budget: Budget, spender: Spender) -> bool:
     """Whether what a statement spends counts towards the limits."""
-    return not budget.paths or any(
-        spender.file.startswith(path)
-        if path.endswith("/")
-        else spender.file == path or spender.file.startswith(f"{path}/")
-        for path in budget.paths
+    return not budget.paths or within(budget.paths, spender.file)
+
+
+def within(paths: Iterable[str], file: str) -> bool:
+    """Whether a file is one of these, or in one of these folders."""
+    return any(
+        file.startswith(path) if path.endswith("/") else file == path or file.startswith(f"{path}/")
+        for path in paths
     )
 
 
@@ -351,9 +357,7 @@ def _apart(found: _Judge, metric: str, allowed: Sequence[AllowedSpender]) -> tup
     """What of a metric allowances set apart at each point, and what lies outside of the paths."""
     none = (0,) * len(found.spending.points)
     by_allowance = [
-        each.spent[metric]
-        for each in allowed
-        if metric in each.spent and (not each.allowance.what or _is_for(each.allowance, metric))
+        each.spent[metric] for each in allowed if metric in each.spent and may_spend(each.allowance, metric)
     ]
     taken = {id(each.spent) for each in allowed}
     outside = [
@@ -369,9 +373,13 @@ def _apart(found: _Judge, metric: str, allowed: Sequence[AllowedSpender]) -> tup
     )
 
 
-def _is_for(allowance: Allowance, metric: str) -> bool:
+def may_spend(allowance: Allowance, metric: str) -> bool:
     """Whether an allowance is for a metric: waits of each kind are waits, and some of them drain."""
-    return metric in allowance.what or ("syncs" in allowance.what and metric in {*SYNCS, "drains"})
+    return (
+        not allowance.what
+        or metric in allowance.what
+        or ("syncs" in allowance.what and metric in {*SYNCS, "drains"})
+    )
 
 
 def _row(found: _Judge, metric: str, limit: str, allowed: Sequence[AllowedSpender]) -> LimitRow:
@@ -426,11 +434,7 @@ def _blame(found: _Judge, row: LimitRow, allowed: Sequence[AllowedSpender]) -> N
     place = over[0]
     where = f" at {at_text(spending.points[place])}" if len(spending.points) > 1 else ""
     said = f"{row.metric}: {row.law}, at most {row.limit} allowed; {row.values[place]}{where}"
-    taken = {
-        id(each.spent)
-        for each in allowed
-        if metric != LARGEST and (not each.allowance.what or _is_for(each.allowance, metric))
-    }
+    taken = {id(each.spent) for each in allowed if metric != LARGEST and may_spend(each.allowance, metric)}
     lines = [
         (spent[metric][place], spender, spent[metric])
         for spender, spent in spending.spent
