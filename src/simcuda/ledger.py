@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 import sys
 import sysconfig
 import threading
@@ -68,7 +70,10 @@ class Ledger:
     """
 
     # No method can be replaced for one ledger alone.
-    __slots__ = ("_known_line", "_open", "_opened_at", "_totals", "_usage", "_within_operation")
+    __slots__ = (
+        *("_doubt_of_forked", "_known_line", "_open", "_opened_at", "_process"),
+        *("_totals", "_usage", "_within_operation"),
+    )
 
     def __init__(self, usage: Callable[[], Usage]) -> None:
         self._usage = usage
@@ -77,6 +82,8 @@ class Ledger:
         self._opened_at: dict[int, dict[str, int]] = {}
         self._known_line: tuple[int, tuple[str, int, str]] | None = None
         self._within_operation = Counter[str]()
+        # A forked process has a copy of everything but this byte.
+        self._process, self._doubt_of_forked = os.getpid(), mmap.mmap(-1, 1)
 
     @property
     def is_counting(self) -> bool:
@@ -96,6 +103,9 @@ class Ledger:
         Raises:
             ChangedCountsError: Its counts are not what was counted.
         """
+        if self._doubt_of_forked[0] and os.getpid() == self._process:
+            self._doubt_of_forked[0] = 0
+            self.doubt("what a forked process did past the device")
         # By identity: two measurements with equal counts are equal to each other.
         self._open = [other for other in self._open if other is not measurement]
         before = self._opened_at.pop(id(measurement))
@@ -240,6 +250,8 @@ class Ledger:
             operation: Its name with overload, such as ``aten.mm.default``.
             slack: How far below and above what is counted for it each modelled metric can be.
         """
+        if os.getpid() != self._process:
+            self._doubt_of_forked[0] = 1
         for m in self._open:
             (m._unknown if slack is None else m._approximate).add(operation)
             for metric, (below, above) in (slack or {}).items():
@@ -253,22 +265,10 @@ def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
     ``within`` frames, this one among them, are known to be the package's own. In a backward pass it is the
     line which called ``backward``.
     """
-    innermost = sys._getframe(within)
-    frame = (_frame_of(innermost, _own_code, _is_own) if _own else None) or _frame_of(
-        innermost, _user_code, is_user_code
-    )
-    if frame is None:
-        return NOWHERE
-    for note in _noted:
-        note(frame)
-    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
-
-
-def _frame_of(
-    frame: FrameType | None, known: dict[int, tuple[CodeType, str | None]], is_wanted: Callable[[str], bool]
-) -> FrameType | None:
-    """The innermost frame of a wanted file, from this one outwards."""
-    # Walking frames takes most of the time of counting: what is known of them is kept.
+    # Walking frames takes most of the time of counting: those known to be ours are skipped.
+    innermost: FrameType | None = sys._getframe(within)
+    known, is_wanted = (_own_code, _is_own) if _own else (_user_code, is_user_code)
+    frame = innermost
     while frame is not None:
         code = frame.f_code
         try:
@@ -277,9 +277,14 @@ def _frame_of(
             file = code.co_filename if is_wanted(code.co_filename) else None
             known[id(code)] = code, file
         if file is not None:
-            return frame
+            for note in _noted:
+                note(frame)
+            return file, frame.f_lineno, code.co_name
         frame = frame.f_back
-    return None
+        if frame is None and known is _own_code:
+            # No own code led there.
+            frame, known, is_wanted = innermost, _user_code, is_user_code
+    return NOWHERE
 
 
 @contextmanager

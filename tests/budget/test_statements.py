@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from finding_tickets.budget.statements import calls_of, normal, statement_at, statements_of
+from finding_tickets.budget.statements import normal, operations_of, shape_of, statement_at, statements_of
 
 CODE = '''
 class Trainer:
@@ -89,8 +89,17 @@ def test_a_text_means_the_same_in_any_layout(written: str, meant: str) -> None:
     assert meant == normal(written)
 
 
-def test_calls_tell_what_a_statement_does() -> None:
-    """Names of calls, and kinds of statements that wait for a value by themselves."""
-    assert {"item", "print"} == calls_of("print(loss.item())")
-    assert {"If", "isnan"} == calls_of("if loss.isnan():")
-    assert {"Subscript"} == calls_of("y = x[mask]")
+def test_operations_tell_what_a_statement_does() -> None:
+    """Names of calls, but for those that any value has, and syntax that waits for a value by itself."""
+    assert {"item"} == operations_of("print(loss.item())")
+    assert {"if", "isnan"} == operations_of("if loss.isnan():")
+    assert {"if", "any"} == operations_of("y = 1 if x.any() else 2")
+    assert {"[]"} == operations_of("y = x[mask]")
+    assert {"for", "item"} == operations_of("y = [each.item() for each in x]")
+
+
+def test_a_shape_has_no_names_of_variables() -> None:
+    """Nor constants and hints; what is called keeps its name."""
+    assert shape_of("total += loss.item()") == shape_of("all_ += value.item()")
+    assert shape_of("x: float = log('a', loss.item())") == shape_of("y = log('b', part.item())")
+    assert shape_of("x = loss.item()") != shape_of("x = loss.tolist()")

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.verify.conftest import CLAIMS, FOUND, add
+from tests.verify.conftest import CLAIMS, FOUND
+from tests.verify.conftest import add_with_few_points as add
 
 from finding_tickets.errors import ExitCode
 

@@ -9,8 +9,8 @@ from shutil import copytree
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.verify import conftest as of_verify
-from tests.verify.conftest import FEW_POINTS, FIX, FOUND, PASTED, VERIFIER
+from tests.verify.conftest import FIX, FOUND, PASTED, VERIFIER
+from tests.verify.conftest import add_with_few_points as add
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.measure.processes.isolation import Isolation
@@ -49,11 +49,6 @@ def base(repository: Repository, git: Git, tickets: Tickets, template: Path) -> 
     git("switch", "--quiet", "--create", "branch")
     copytree(repository.root, template)
     return repository
-
-
-def add(repository: Repository, ticket: str, claims: str, **files: str) -> None:
-    """A ticket with a verifier of few points, and the variants ``found`` and ``fix``."""
-    of_verify.add(repository, ticket, claims, **{"verifier": FEW_POINTS.format(ticket=ticket), **files})
 
 
 def commit(git: Git, message: str) -> None:
@@ -538,6 +533,15 @@ def test_a_misspelt_id_accepts_nothing(tickets: Tickets) -> None:
 def _bytes(root: Path) -> dict[str, bytes]:
     files = (path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     return {str(path): path.read_bytes() for path in files}
+
+
+@pytest.mark.usefixtures("base")
+def test_a_work_tree_that_git_does_not_take_for_one_is_wrong_usage(git: Git, tickets: Tickets) -> None:
+    """A clone that says of itself that it is bare has nothing to compare."""
+    git("config", "core.bare", "true")
+    ran = tickets("check", "--base", "main")
+    assert ExitCode.USAGE == ran.code
+    assert "git cannot compare the work tree with the base: " in ran.err
 
 
 def test_a_base_without_a_register_has_no_tickets(repository: Repository, git: Git, tickets: Tickets) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.verify.conftest import FEW_POINTS, add
+from tests.verify.conftest import add_with_few_points
 
 from finding_tickets.errors import ExitCode
 from simcuda.real import why_not
@@ -27,7 +27,7 @@ def test_the_configured_meter_counts(
     repository: Repository, tickets: Tickets, command: tuple[str, ...]
 ) -> None:
     """Without a GPU, what is to be counted on one cannot be; an option says otherwise."""
-    add(repository, "A-1", verifier=FEW_POINTS.format(ticket="A-1"))
+    add_with_few_points(repository, "A-1")
     repository.write("tickets.toml", 'meter = "cuda"\n')
     verifier = ("--verifier", "verifiers/a_1.py") if command[0] == "probe" else ()
     assert ExitCode.INCONCLUSIVE == tickets(*command, *verifier).code

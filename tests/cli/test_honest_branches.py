@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Ran
-from tests.cli.test_check import CLAIMS, LOOSE, add, commit, edit
+from tests.cli.test_check import CLAIMS, LOOSE, commit, edit
 from tests.conftest import Git, Repository
 from tests.verify.conftest import FIX
+from tests.verify.conftest import add_with_few_points as add
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.register.staleness import PYTHON, distributions
@@ -438,3 +439,16 @@ def test_another_environment_with_another_outcome_is_refused(
         code, looked, said = checked(git, tickets, "work")
     assert (ExitCode.GATE_FAILED, USING) == (code, looked), said
     assert "its evidence is of another environment (library), and here its outcome differs" in said
+
+
+@pytest.mark.slow
+def test_lines_of_a_package_may_be_others(
+    repository: Repository, git: Git, tickets: Tickets, library: Installed
+) -> None:
+    """The line that waits is in the package, and a comment moves it: the outcome is the same."""
+    library.install("1.0", WAITS)
+    start(repository, git, tickets)
+    library.install("2.0", f"# 2\n{WAITS}")
+    with branch(git):
+        code, looked, said = checked(git, tickets, "work")
+    assert (ExitCode.OK, USING) == (code, looked), said

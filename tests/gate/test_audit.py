@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.verify import test_revisions, test_times
-from tests.verify.conftest import FEW_POINTS, FIX, FOUND, VERIFIER, add
+from tests.verify.conftest import FIX, FOUND, VERIFIER
+from tests.verify.conftest import add_with_few_points as add
 
 from finding_tickets.gate.audit import Audited, Fate, audit
 from finding_tickets.measure.cheating import WAYS
@@ -65,7 +66,7 @@ def test_every_cheat_of_the_table_can_be_made() -> None:
 @pytest.mark.slow
 def test_exact_claims_and_compared_results_catch_all(repository: Repository, isolation: Isolation) -> None:
     """Each is caught by what it is wrong in, and nothing is recorded or left in the repository."""
-    add(repository, "A-1", CLAIMS, verifier=FEW_POINTS.format(ticket="A-1"))
+    add(repository, "A-1", CLAIMS)
     before = sorted(repository.root.rglob("*"))
     done = audited(repository, isolation)
     assert (None, "fix", ALL) == (done.reason, done.subject, fates(done, Fate.CAUGHT))
@@ -101,7 +102,7 @@ def test_work_that_is_put_off_can_stand_for_no_result(repository: Repository, is
 @pytest.mark.slow
 def test_loose_claims_miss_what_only_they_could_catch(repository: Repository, isolation: Isolation) -> None:
     """Where results are not compared and the count has room, only what the meter refuses is caught."""
-    add(repository, "A-1", LOOSE, verifier=FEW_POINTS.format(ticket="A-1"))
+    add(repository, "A-1", LOOSE)
     done = audited(repository, isolation)
     caught = REFUSED | PREVENTED
     assert (caught, ALL - caught) == (fates(done, Fate.CAUGHT), fates(done, Fate.MISSED))

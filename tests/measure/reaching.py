@@ -116,6 +116,7 @@ def attempts(pid: int, other: Path) -> dict[str, Callable[[], object]]:
         "starve": lambda: os.setpriority(os.PRIO_PROCESS, pid, 19),
         "starve the user": lambda: os.setpriority(os.PRIO_USER, os.getuid(), 19),
         "bind to a processor": lambda: os.sched_setaffinity(pid, {0}),
+        "read its own memory past the device": lambda: Path("/proc/self/mem").open("rb"),
         "read memory": lambda: Path(f"/proc/{pid}/mem").open("rb"),
         "write memory": lambda: Path(f"/proc/{pid}/mem").open("r+b"),
         "read the environment": lambda: Path(f"/proc/{pid}/environ").read_bytes(),
@@ -210,6 +211,7 @@ def look_around(folder: str) -> None:
     Path("made").mkdir()
     Path("named").symlink_to("real")
     Path("link").read_bytes()
+    assert Path("link").readlink() == Path("real")
     folder_of = os.open("sub", os.O_RDONLY)
     os.close(os.open("inside", os.O_RDONLY, dir_fd=folder_of))
     # The flag only allows a name to be empty.
@@ -302,6 +304,8 @@ def inside(order: dict[str, Any]) -> dict[str, str]:
         "send by UDP": send,
         "connect to a socket": lambda: abstract(socket.AF_UNIX, order["socket"]),
         "connect to an abstract socket": lambda: abstract(socket.AF_UNIX, order["abstract"]),
+        # Of AF_VSOCK, which no namespace holds back; its address would be that of the host.
+        "open a socket to the host": lambda: socket.socket(40, socket.SOCK_STREAM).close(),
         "kill": lambda: os.kill(order["pid"], 0),
         "read an environment": lambda: Path(f"/proc/{order['pid']}/environ").read_bytes(),
         "capabilities": lambda: found(

@@ -68,6 +68,7 @@ REFUSED = (
     "send by UDP",
     "connect to a socket",
     "connect to an abstract socket",
+    "open a socket to the host",
     "kill",
     "read an environment",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 from tests.measure.conftest import workload
 
 from finding_tickets.claims.metrics import METRICS
-from finding_tickets.measure.meter import SimulatedMeter, VariantRun
+from finding_tickets.measure.meter import SimulatedMeter, VariantRun, arguments
 from finding_tickets.workload import Point
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +46,15 @@ def test_first_use_is_not_counted() -> None:
 def test_all_metrics_but_graph_breaks_are_there() -> None:
     """Graph breaks are counted by a run of their own."""
     assert set(METRICS) - {"graph_breaks"} == set(measure(torch.sum).metrics)
+
+
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+def test_what_build_draws_without_its_generator_is_the_same_each_time(device: str) -> None:
+    """The generators of the host and of the device begin with the seed."""
+    jobs = replace(workload(4), build=lambda *_: (torch.rand(4, device=device),))
+    with SimulatedMeter().devices(1):
+        (one,), (again,) = (arguments(jobs, Point(n=4), "cuda", 7) for _ in range(2))
+        assert one.tolist() == again.tolist()
 
 
 def test_reading_the_result_is_part_of_the_run() -> None:

@@ -100,6 +100,7 @@ def test_every_use_of_a_file_is_seen(isolation: Isolation, tmp_path: Path) -> No
         ("sub/measured", "looked", 5),
         ("dotted", "read", 5),
         ("link", "read", 5),
+        ("link", "linked", 5),
         ("real", "read", 5),
         ("led", "read", 5),
         ("script", "ran", (tmp_path / "script").stat().st_size),

@@ -30,6 +30,7 @@ Read = Callable[[Any], Any]
 BYTES = 16
 """Of a tensor with 4 elements of 4 bytes."""
 
+_jit: Any = torch.jit
 _tensor: Any = torch.Tensor
 _base: Any = torch._C.TensorBase
 _storage: Any = torch.UntypedStorage
@@ -197,6 +198,26 @@ def prints(x: torch.Tensor) -> str:
     return str(x)
 
 
+@script
+def forks(x: torch.Tensor) -> list[float]:
+    """Read by another thread of the interpreter."""
+    values: list[float] = _jit.wait(_jit.fork(lists, x))
+    return values
+
+
+@script
+def per_cent(x: torch.Tensor) -> str:
+    """Read as text in the old way."""
+    return "%s" % x  # noqa: UP031 - that is what is tried
+
+
+@script
+def held(tensors: dict[str, torch.Tensor]) -> list[float]:
+    """Read from a container."""
+    values: list[float] = tensors["x"].tolist()
+    return values
+
+
 class Calls(torch.nn.Module):
     """A module that calls such a function."""
 
@@ -204,6 +225,42 @@ class Calls(torch.nn.Module):
         """Call it."""
         values: list[float] = lists(x)
         return values
+
+
+class Reads(torch.nn.Module):
+    """What a module can call without knowing what it is."""
+
+    def forward(self, x: torch.Tensor) -> None:
+        """Read."""
+        pass  # noqa: PIE790 - torch looks for it
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    torch.jit.interface(Reads)
+
+
+class ReadsQuietly(torch.nn.Module):
+    """One of those."""
+
+    def forward(self, x: torch.Tensor) -> None:
+        """Read."""
+        lists(x)
+
+
+class CallsAny(torch.nn.Module):
+    """A module that calls whatever it has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = ReadsQuietly()
+
+    def forward(self, x: torch.Tensor) -> None:
+        """Call it."""
+        self.reads.forward(x)
+
+
+CallsAny.__annotations__ = {"reads": Reads}
 
 
 @script
@@ -220,9 +277,13 @@ def honest(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         (copies, ("aten::to in TorchScript",)),
         (prints, ("aten::str in TorchScript",)),
         (script(Calls()), ("prim::tolist in TorchScript",)),
+        (forks, ("prim::tolist in TorchScript",)),
+        (per_cent, ("aten::percentFormat in TorchScript",)),
+        (lambda x: held({"x": x}), ("prim::tolist in TorchScript",)),
+        (script(CallsAny()), ("prim::CallMethod in TorchScript",)),
         (lambda x: honest(x, x), ()),
     ],
-    ids=["tolist", "to", "str", "module", "honest"],
+    ids=["tolist", "to", "str", "module", "fork", "percent", "dict", "interface", "honest"],
 )
 def test_what_a_script_reads_by_itself_is_named(gpu: SimulatedCuda, run: Read, names: Any) -> None:
     """It is not counted, so the measurement says what was not."""
@@ -236,6 +297,7 @@ def test_the_same_script_on_the_host_is_not(gpu: SimulatedCuda) -> None:
     """There is nothing to wait for."""
     with gpu.measure() as counted:
         lists(torch.ones(4))
+        held({"x": torch.ones(4)})
     assert () == counted.unknown
 
 
@@ -293,6 +355,42 @@ def test_a_way_past_the_device_is_named(gpu: SimulatedCuda, name: str) -> None:
     with gpu.measure() as counted:
         WAYS_PAST[name](x)
     assert (f"torch._C.{name}",) == counted.unknown
+
+
+@pytest.mark.parametrize("read", [torch.ops.aten._tensor_to_list, torch.ops.aten._tensor_to_list.default])
+def test_an_operation_that_scripts_alone_have_is_named(gpu: SimulatedCuda, read: Read) -> None:
+    """It has no kernel that the dispatcher would see."""
+    x = torch.ones(4, dtype=torch.int32, device="cuda")
+    with gpu.measure() as counted:
+        assert [1, 1, 1, 1] == read(x)
+    assert ("torch.ops.aten._tensor_to_list",) == counted.unknown
+
+
+@pytest.mark.parametrize("is_early", [True, False])
+def test_a_kernel_for_the_host_that_code_brings_along_is_named(gpu: SimulatedCuda, is_early: bool) -> None:
+    """It reads what lies on the host for the device, whether it was registered before or within."""
+    x, got = torch.ones(4, device="cuda"), list[float]()
+
+    def kernel(y: torch.Tensor) -> torch.Tensor:
+        got.append(torch.ops.aten._local_scalar_dense(y[0]))
+        return torch.empty_like(y)
+
+    def register() -> Any:
+        library: Any = torch.library.Library
+        own = library("aten", "IMPL")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it says once that it is replaced
+            own.impl("erfinv", kernel, "CPU")
+        return own
+
+    libraries = [register()] if is_early else []
+    with gpu.measure() as counted:
+        libraries = libraries or [register()]
+        torch.erfinv(x)
+    libraries.pop()._destroy()
+    assert [1.0] == got
+    name = "aten::erfinv, which torch.library replaces" if is_early else "torch._C._DispatchModule.impl"
+    assert (name,) == counted.unknown
 
 
 def test_addresses_on_a_device_compare_as_they_should(gpu: SimulatedCuda) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,3 +51,20 @@ def test_distributed_data_parallel_trains_on_the_device() -> None:
     # Each of four parameters moves to the device and is read back.
     assert (4, 4) == (cost.h2d, cost.d2h)
     assert "c10d.allreduce_.default" in cost.unknown
+
+
+def test_a_sharded_model_trains_on_the_device() -> None:
+    """By fully_shard, whose tensors ask for shapes without data; gradients are those of the model alone."""
+    fsdp: Any = importlib.import_module("torch.distributed.fsdp")
+    with simcuda.device():
+        torch.manual_seed(0)
+        model: Any = torch.nn.Linear(4, 1).to("cuda")
+        x = torch.ones(2, 4, device="cuda")
+        model(x).sum().backward()
+        expected = [each.grad.cpu() for each in model.parameters()]
+        model.zero_grad()
+        fsdp.fully_shard(model)
+        model(x).sum().backward()
+        found = [each.grad.full_tensor() for each in model.parameters()]
+        assert {"cuda"} == {each.device.type for each in found}
+        torch.testing.assert_close([each.cpu() for each in found], expected)

@@ -93,6 +93,11 @@ def add(repository: Repository, ticket: str, claims: str = CLAIMS, **files: str)
         repository.write(f"fixes/{name}/{variant}.py", text)
 
 
+def add_with_few_points(repository: Repository, ticket: str, claims: str = CLAIMS, **files: str) -> None:
+    """What ``add`` makes, measured at few points."""
+    add(repository, ticket, claims, **{"verifier": FEW_POINTS.format(ticket=ticket), **files})
+
+
 def verify_all(repository: Repository, isolation: Isolation, **more: Any) -> dict[str, Verified]:
     """Verify everything in the repository, by ID."""
     settings = Settings(

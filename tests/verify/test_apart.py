@@ -252,3 +252,49 @@ def test_a_seed_of_the_command_takes_the_place_of_the_workloads(
         done = verify_all(repository, isolation, seed=seed)["A-1"]
         assert done.verification is not None
         assert (verdict, seed is None) == (done.verification.verdict, done.evidence is not None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("leaver", ["another variant", "another ticket"])
+def test_an_answer_that_anybody_else_leaves_is_none_with_a_drawn_seed(
+    repository: Repository, isolation: Isolation, tmp_path_factory: pytest.TempPathFactory, leaver: str
+) -> None:
+    """Another variant runs after the fix, and another ticket has other inputs: waiting is in vain."""
+    place = tmp_path_factory.mktemp("shared")
+    # Every second call is counted, and the one before is a warm-up with other inputs.
+    leaves = f"""
+import torch
+from pathlib import Path
+
+calls = []
+
+
+def check(tensors):
+    answer = torch.stack([tensor.sum() for tensor in tensors]).double().sum().item()
+    calls.append(answer)
+    left = Path("{place}", str(len(tensors)))
+    if len(calls) % 2 == 0 and not left.exists():
+        left.write_text(str(answer))
+    return answer
+"""
+    waits = f"""
+import time
+from pathlib import Path
+
+
+def check(tensors):
+    left, end = Path("{place}", str(len(tensors))), time.monotonic() + 0.5
+    while time.monotonic() < end:
+        if left.exists() and left.read_text():
+            return float(left.read_text())
+    return 0.0
+"""
+    same = "same_result_as: {is: found, tolerance: 0.001}"
+    claims = f"claims: {{found: {{syncs: tensors}}, fix: {{syncs: 0, {same}}}}}"
+    beside = {"recommended": leaves} if leaver == "another variant" else {}
+    add(repository, "A-1", claims, fix=waits, **beside)
+    if not beside:
+        add(repository, "A-2", fix=leaves)
+    done = verify_all(repository, isolation, seed=7)["A-1"]
+    assert done.verification is not None
+    assert Verdict.FAILED is done.verification.verdict

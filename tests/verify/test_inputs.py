@@ -33,6 +33,7 @@ HERE = pathlib.Path(__file__).parents[2]
 MODE = json.loads((HERE / "settings.json").read_text())["mode"]
 FLAG = os.path.exists(HERE / "flag.txt")
 NAMES = sorted(HERE.glob("data/*.csv"))
+LATEST = (HERE / "latest").resolve().name
 """
 
 
@@ -45,6 +46,7 @@ def measured(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
     repository.write("verifiers/helper.py", "SIZE = 1\n")
     repository.write("settings.json", '{"mode": "quick"}')
     repository.write("data/one.csv", "1")
+    (repository.root / "latest").symlink_to("data")
     found = verify_all(repository, server())["A-1"].verification
     assert found is not None
     assert (Verdict.VERIFIED, ()) == (found.verdict, found.unseen)
@@ -64,6 +66,12 @@ def write(root: Path, path: str, text: str = "") -> None:
     (root / path).write_text(text)
 
 
+def link(root: Path, path: str, target: str) -> None:
+    """A link that leads elsewhere from now on."""
+    (root / path).unlink()
+    (root / path).symlink_to(target)
+
+
 def unchecked(root: Path, module: str = "verifiers/helper", code: str = "SIZE = 2\n") -> None:
     """A cache of other code, which Python would run for the source without looking at that."""
     write(root, "other.py", code)
@@ -77,6 +85,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str | None]] = {
     "data": (lambda root: write(root, "settings.json", '{"mode": "slow!"}'), "settings.json"),
     "what was not there": (lambda root: write(root, "flag.txt"), "flag.txt"),
     "a listed folder": (lambda root: write(root, "data/two.csv"), "data"),
+    "where a link leads": (lambda root: link(root, "latest", "verifiers"), "latest"),
     "a package beside a module": (
         lambda root: write(root, "verifiers/helper/__init__.py"),
         "verifiers/helper/__init__.py",
@@ -102,7 +111,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str | None]] = {
 def test_a_change_of_what_was_used_makes_a_verdict_stale(measured: Path, tmp_path: Path, name: str) -> None:
     """Whatever it is, and in a clone elsewhere, too; what was not used changes nothing."""
     root = tmp_path / "clone"
-    copytree(measured, root)
+    copytree(measured, root, symlinks=True)
     change, expected = CHANGES[name]
     change(root)
     stale = (Verdict.STALE, (expected,))
@@ -113,7 +122,7 @@ def test_a_change_of_what_was_used_makes_a_verdict_stale(measured: Path, tmp_pat
 def test_a_clone_elsewhere_gives_the_same_bytes(measured: Path, tmp_path: Path, isolation: Isolation) -> None:
     """Also where bytecode of other code lies beside the source, which nobody runs."""
     root = tmp_path / "clone"
-    copytree(measured, root)
+    copytree(measured, root, symlinks=True)
     rmtree(root / "evidence")
     unchecked(root)
     (root / "other.py").unlink()
@@ -255,7 +264,7 @@ def test_a_package_without_record_is_known_by_its_files(
 def test_evidence_of_older_versions_is_stale_with_the_reason(measured: Path, tmp_path: Path) -> None:
     """It names no Python, for it was recorded before that counted; no error."""
     root = tmp_path / "clone"
-    copytree(measured, root)
+    copytree(measured, root, symlinks=True)
     (file,) = (root / "evidence").rglob("*.json")
     evidence = load(file.read_bytes())
     inputs = tuple(each for each in evidence.inputs if each.name != PYTHON)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import tomlkit
 from tomlkit.items import AoT, Table
 
-from finding_tickets.budget.judge import AllowedSpender, JudgedBudget, bound, law_of
+from finding_tickets.budget.judge import AllowedSpender, JudgedBudget, law_of
+from finding_tickets.budget.moves import bound
 from finding_tickets.budget.spending import Spender, Spending
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import FileChange, FileEdit, create, rewrite
-from finding_tickets.ground.git import GitError, ask
+from finding_tickets.ground.git import last_author
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, is_configured
 from finding_tickets.register.schema.configuration import parse_config
 
@@ -52,7 +54,7 @@ def first_budget(
     }
     table["allow"] = [
         {**place_of(spender), "what": [ALLOWED], "law": _stated(values, spending)}
-        | {"owner": owner_of(root, spender), "reason": AS_FOUND}
+        | {"owner": last_author(root, spender.file, spender.line), "reason": AS_FOUND}
         for spender, values in waits
     ]
     return table
@@ -64,17 +66,6 @@ def place_of(spender: Spender) -> dict[str, Any]:
     if spender.function:
         place["function"] = spender.function
     return place | ({"text": spender.text, "occurrence": spender.occurrence} if spender.text else {})
-
-
-def owner_of(root: Path, spender: Spender) -> str:
-    """Who wrote a line, by git; empty for one that is not committed."""
-    try:
-        line = f"{spender.line},{spender.line}"
-        said = ask(root, "blame", "--line-porcelain", "-L", line, "--", spender.file)
-    except GitError:
-        return ""
-    facts = dict(part.partition(" ")[::2] for part in said.splitlines())
-    return "" if facts.get("author", "") == "Not Committed Yet" else facts.get("author", "")
 
 
 def add_budget(root: Path, table: Mapping[str, Any], *, dry_run: bool = False) -> tuple[str, str]:
@@ -149,32 +140,43 @@ def _tighten(table: Any, judged: JudgedBudget) -> None:
         if id(each.allowance) not in places:
             continue
         by_allowance.setdefault(id(each.allowance), []).append(each)
+    joined = {id(other) for each in judged.allowed for other in each.more}
+    added = []
     for key, spenders in by_allowance.items():
         entry = table["allow"][places[key]]
-        allowance = spenders[0].allowance
-        if spenders[0].is_moved:
+        if not spenders[0].is_moved:
+            _write_law(entry, spenders, spending)
+            continue
+        # A statement may have become several, each with an allowance of its own.
+        for each, one in zip(spenders, [entry, *(deepcopy(entry) for _ in spenders[1:])], strict=True):
             for name in ("function", "occurrence"):
-                entry.pop(name, None)
-            entry.update(place_of(spenders[0].spender))
-        if allowance.law:
-            values = [
-                max(counts)
-                for counts in zip(
-                    *(
-                        each.spent[metric]
-                        for each in spenders
-                        for metric in allowance.what
-                        if metric in each.spent
-                    ),
-                    strict=True,
-                )
-            ]
-            if values:
-                _lower(entry, "law", allowance.law, values, spending)
-    for allowance in sorted(judged.gone, key=lambda each: -places[id(each)]):
-        del table["allow"][places[id(allowance)]]
+                one.pop(name, None)
+            one.update(place_of(each.spender))
+            _write_law(one, [each], spending)
+            added += [one] if one is not entry else []
+    gone = {places[id(each)] for each in judged.gone} | {
+        places[each] for each in joined - by_allowance.keys()
+    }
+    for at in sorted(gone, reverse=True):
+        del table["allow"][at]
+    for one in added:
+        table["allow"].append(one)
     if not table["allow"]:
         del table["allow"]
+
+
+def _write_law(entry: Any, spenders: Sequence[AllowedSpender], spending: Spending) -> None:
+    """Let the law of an allowance, if it has one, be what its statements spend."""
+    allowance = spenders[0].allowance
+    spent = [each.spent[metric] for each in spenders for metric in allowance.what if metric in each.spent]
+    if not allowance.law or not spent:
+        return
+    values = [max(counts) for counts in zip(*spent, strict=True)]
+    if any(each.more for each in spenders):
+        # It is that of several, which are one statement now.
+        entry["law"] = _stated(values, spending)
+    else:
+        _lower(entry, "law", allowance.law, values, spending)
 
 
 def _lower(table: Any, key: str, law: str, values: Sequence[int], spending: Spending) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
-from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from finding_tickets.budget.moves import Likeness, Move, Spent, Values, bound, find_moves
 from finding_tickets.budget.spending import LARGEST, SYNCS, Spender, Spending
-from finding_tickets.budget.statements import Statement, calls_of, normal, statements_of
+from finding_tickets.budget.statements import Statement, normal, read_code, statements_of
 from finding_tickets.claims.check import Checked, at_text, check_counts
-from finding_tickets.claims.language import evaluate, parse_expression
 from finding_tickets.claims.laws import fit
 from finding_tickets.errors import ExitCode
 from finding_tickets.model.vocabulary import Level
@@ -38,6 +37,7 @@ SMALL_PART = 8
 RULES = {
     "budget-exceeded": ExitCode.GATE_FAILED,
     "budget-allowance": ExitCode.BAD_DATA,
+    "budget-gone": ExitCode.BAD_DATA,
     "budget-expired": ExitCode.GATE_FAILED,
     "budget-inconclusive": ExitCode.INCONCLUSIVE,
     "budget-moved": ExitCode.OK,
@@ -45,17 +45,24 @@ RULES = {
 }
 """What can be said of a budget, and the exit code of an error of that kind."""
 
-Values = tuple[int, ...]
-
 
 @dataclass(frozen=True)
 class AllowedSpender:
-    """An allowance with the statement that spends by it, and whether that stands elsewhere now."""
+    """An allowance with the statement that spends by it, and whether that stands elsewhere now.
+
+    ``more`` are allowances whose own statements are gone, and which pay for a part.
+    """
 
     allowance: Allowance
     spender: Spender
-    spent: Mapping[str, Values]
+    spent: Spent
     is_moved: bool = False
+    more: tuple[Allowance, ...] = ()
+
+    def bound(self, metric: str, at: Mapping[str, int]) -> int | None:
+        """The most that the statement may spend of a metric at a point; None for any amount."""
+        laws = [each.law for each in (self.allowance, *self.more) if is_for(each, metric)]
+        return sum(bound(law, at) for law in laws) if laws and all(laws) else None
 
 
 @dataclass(frozen=True)
@@ -176,10 +183,7 @@ def exit_code(problems: Iterable[Problem]) -> ExitCode:
 
 def places(allowance: Allowance, root: Path) -> tuple[Statement, ...]:
     """The statements that an allowance with a text names; none where there are none."""
-    path = root / allowance.file
-    if not path.is_file():
-        return ()
-    known = statements_of(path.read_text(encoding="utf-8", errors="replace"))
+    known = statements_of(read_code(root / allowance.file))
     return tuple(each for each in known if is_place(allowance, each))
 
 
@@ -190,11 +194,6 @@ def is_place(allowance: Allowance, statement: Statement) -> bool:
         and (not allowance.function or statement.function == allowance.function)
         and allowance.occurrence in {None, statement.occurrence}
     )
-
-
-def bound(law: str, at: Mapping[str, int]) -> int:
-    """The most that a law allows at a point."""
-    return floor(evaluate(parse_expression(law), at))
 
 
 def _ended(allowance: Allowance, is_closed: Callable[[str], bool | None], today: date) -> str:
@@ -242,29 +241,55 @@ def _match(
         (silent if statements or (not allowance.text and _is_there(allowance, found.root)) else lost).append(
             allowance
         )
-    gone = []
-    for allowance in lost:
-        moved = _moved(found, allowance, spenders.values())
-        if moved is None:
-            gone.append(allowance)
-            found.say(
-                "budget-allowance",
-                f"allow {allowance}: matches nothing",
-                line=allowance.line,
-                hint="tickets budget tighten removes what is gone",
-            )
-            continue
-        spender, spent = moved
-        del spenders[id(spent)]
-        matched.append(AllowedSpender(allowance, spender, spent, is_moved=True))
+    moved, gone = _moved(found, matched, lost, list(spenders.values()))
+    return tuple(moved), tuple(silent), tuple(gone)
+
+
+def _moved(
+    found: _Judge,
+    matched: Sequence[AllowedSpender],
+    lost: Sequence[Allowance],
+    others: Sequence[tuple[Spender, Spent]],
+) -> tuple[list[AllowedSpender], list[Allowance]]:
+    """The statements that spend by an allowance, with those that gone ones pay for; and what is gone."""
+    points, metrics = found.spending.points, {*found.budget.limits, *(w for each in lost for w in each.what)}
+    beyond = {
+        id(each): {metric: excess for metric, _, excess in law_excesses(each, points)} for each in matched
+    }
+    needs = {id(spent): (spender, spent) for spender, spent in others if _counts(found.budget, spender)}
+    needs |= {id(each): (each.spender, beyond[id(each)]) for each in matched if beyond[id(each)]}
+    by_need = {id(spent): key for key, (_, spent) in needs.items()}
+    moves = {
+        by_need[id(move.spent)]: move
+        for move in find_moves(lost, list(needs.values()), points, is_for, metrics - {LARGEST}, found.root)
+    }
+    made = [replace(each, more=moves[id(each)].paid_by) if id(each) in moves else each for each in matched]
+    for move in moves.values():
+        if id(move.spent) in needs:
+            first, *more = move.paid_by
+            made.append(AllowedSpender(first, move.spender, move.spent, is_moved=True, more=tuple(more)))
+        _tell_of(found, move)
+    used = {id(each) for move in moves.values() for each in move.paid_by}
+    gone = [each for each in lost if id(each) not in used]
+    for allowance in gone:
+        hint = "tickets budget tighten removes what is gone"
+        found.say("budget-gone", f"allow {allowance}: matches nothing", line=allowance.line, hint=hint)
+    return made, gone
+
+
+def _tell_of(found: _Judge, move: Move) -> None:
+    """Say which statement allowances are for now; louder where it may as well be another one."""
+    spender, is_related = move.spender, move.likeness is Likeness.RELATED
+    for allowance in move.paid_by:
+        now = f"{spender} in {spender.function or 'the module'}"
+        said = f"is gone, and {now} takes its place" if is_related else f"is {now} now"
         found.say(
             "budget-moved",
-            f"allow {allowance}: is {spender} in {spender.function or 'the module'} now: {spender.text}",
+            f"allow {allowance}: {said}: {spender.source}",
             line=allowance.line,
             hint="tickets budget tighten writes it",
-            level=Level.NOTE,
+            level=Level.WARNING if is_related else Level.NOTE,
         )
-    return tuple(matched), tuple(silent), tuple(gone)
 
 
 def _of_region(reason: str, spender: Spender, spent: Mapping[str, Values]) -> AllowedSpender:
@@ -297,47 +322,8 @@ def _is_there(allowance: Allowance, root: Path) -> bool:
     path = root / allowance.file
     if not allowance.function or not path.is_file():
         return path.exists()
-    names = {each.function for each in statements_of(path.read_text(encoding="utf-8", errors="replace"))}
+    names = {each.function for each in statements_of(read_code(path))}
     return any(f"{name}.".startswith(f"{allowance.function}.") for name in names)
-
-
-def _moved(
-    found: _Judge, allowance: Allowance, spenders: Collection[tuple[Spender, Mapping[str, Values]]]
-) -> tuple[Spender, Mapping[str, Values]] | None:
-    """The statement that an allowance was about, which stands elsewhere or has changed; None for none.
-
-    It spends what the allowance is for, and no more than its law; the one most like it counts.
-    """
-    if not allowance.text:
-        return None
-    text, calls = normal(allowance.text), calls_of(normal(allowance.text))
-
-    def likeness(spender: Spender) -> int:
-        if spender.text == text:
-            return 3
-        is_place = (spender.file, spender.function) == (allowance.file, allowance.function)
-        shared = bool(calls & calls_of(spender.text)) if calls else False
-        return 2 if is_place and shared else 1 if shared or is_place else 0
-
-    ranked = [
-        (likeness(spender), spender.file == allowance.file, (spender, spent))
-        for spender, spent in spenders
-        if spender.text and _fits(found, allowance, spent)
-    ]
-    best = max(ranked, key=lambda each: each[:2], default=None)
-    return best[2] if best and best[0] else None
-
-
-def _fits(found: _Judge, allowance: Allowance, spent: Mapping[str, Values]) -> bool:
-    """Whether a statement spends something that an allowance is for, within its law."""
-    kinds = allowance.what or tuple(found.budget.limits)
-    if not any(any(spent.get(kind, ())) for kind in kinds):
-        return False
-    return not allowance.law or all(
-        value <= bound(allowance.law, at)
-        for kind in allowance.what
-        for value, at in zip(spent.get(kind, ()), found.spending.points, strict=False)
-    )
 
 
 def _counts(budget: Budget, spender: Spender) -> bool:
@@ -357,7 +343,7 @@ def _apart(found: _Judge, metric: str, allowed: Sequence[AllowedSpender]) -> tup
     """What of a metric allowances set apart at each point, and what lies outside of the paths."""
     none = (0,) * len(found.spending.points)
     by_allowance = [
-        each.spent[metric] for each in allowed if metric in each.spent and may_spend(each.allowance, metric)
+        each.spent[metric] for each in allowed if metric in each.spent and is_for(each.allowance, metric)
     ]
     taken = {id(each.spent) for each in allowed}
     outside = [
@@ -373,13 +359,10 @@ def _apart(found: _Judge, metric: str, allowed: Sequence[AllowedSpender]) -> tup
     )
 
 
-def may_spend(allowance: Allowance, metric: str) -> bool:
+def is_for(allowance: Allowance, metric: str) -> bool:
     """Whether an allowance is for a metric: waits of each kind are waits, and some of them drain."""
-    return (
-        not allowance.what
-        or metric in allowance.what
-        or ("syncs" in allowance.what and metric in {*SYNCS, "drains"})
-    )
+    of_waits = {*SYNCS, "drains"} if "syncs" in allowance.what else set()
+    return not allowance.what or metric in {*allowance.what, *of_waits}
 
 
 def _row(found: _Judge, metric: str, limit: str, allowed: Sequence[AllowedSpender]) -> LimitRow:
@@ -425,6 +408,22 @@ def law_of(values: Sequence[int], points: Sequence[Mapping[str, int]]) -> str:
     return str(fit(points, values, points)) if len(points) > 1 and len(set(values)) > 1 else str(values[0])
 
 
+def counting(judged: JudgedBudget, metric: str) -> tuple[tuple[Spender, Spent], ...]:
+    """The statements whose spending of a metric counts towards a limit."""
+    return _counting(judged.budget, judged.spending, judged.allowed, metric)
+
+
+def _counting(
+    budget: Budget, spending: Spending, allowed: Sequence[AllowedSpender], metric: str
+) -> tuple[tuple[Spender, Spent], ...]:
+    taken = {id(each.spent) for each in allowed if metric != LARGEST and is_for(each.allowance, metric)}
+    return tuple(
+        (spender, spent)
+        for spender, spent in spending.spent
+        if metric in spent and id(spent) not in taken and _counts(budget, spender)
+    )
+
+
 def _blame(found: _Judge, row: LimitRow, allowed: Sequence[AllowedSpender]) -> None:
     """Say that a limit is exceeded, at each line that spends it."""
     spending, metric = found.spending, BEHIND.get(row.metric, row.metric)
@@ -434,13 +433,10 @@ def _blame(found: _Judge, row: LimitRow, allowed: Sequence[AllowedSpender]) -> N
     place = over[0]
     where = f" at {at_text(spending.points[place])}" if len(spending.points) > 1 else ""
     said = f"{row.metric}: {row.law}, at most {row.limit} allowed; {row.values[place]}{where}"
-    taken = {id(each.spent) for each in allowed if metric != LARGEST and may_spend(each.allowance, metric)}
     lines = [
         (spent[metric][place], spender, spent[metric])
-        for spender, spent in spending.spent
-        if id(spent) not in taken
-        and _counts(found.budget, spender)
-        and spent.get(metric, (0,) * (place + 1))[place]
+        for spender, spent in _counting(found.budget, spending, allowed, metric)
+        if spent[metric][place]
     ]
     lines.sort(key=lambda each: (-each[0], each[1]))
     if metric == LARGEST:
@@ -461,23 +457,32 @@ def _blame(found: _Judge, row: LimitRow, allowed: Sequence[AllowedSpender]) -> N
         )
 
 
+def law_excesses(
+    each: AllowedSpender, points: Sequence[Mapping[str, int]]
+) -> Iterator[tuple[str, Values, Values]]:
+    """The metrics of which a statement spends more than its allowance lets it: all of it, and the excess."""
+    for metric in each.allowance.what:
+        values = each.spent.get(metric, (0,) * len(points))
+        most = [each.bound(metric, at) for at in points]
+        excess = tuple(
+            0 if top is None else max(value - top, 0) for value, top in zip(values, most, strict=True)
+        )
+        if any(excess):
+            yield metric, values, excess
+
+
 def _check_law(found: _Judge, each: AllowedSpender) -> None:
     """Say that a statement exceeds the law of its allowance."""
     allowance, points = each.allowance, found.spending.points
-    for metric in allowance.what if allowance.law else ():
-        values = each.spent.get(metric, (0,) * len(points))
-        over = [
-            (value, at) for value, at in zip(values, points, strict=True) if value > bound(allowance.law, at)
-        ]
-        if over:
-            value, at = over[0]
-            where = f" at {at_text(at)}" if len(points) > 1 else ""
-            owner = f" by {allowance.owner}" if allowance.owner else ""
-            found.say(
-                "budget-exceeded",
-                f"{metric}: {law_of(values, points)}, at most {allowance.law} allowed of this line; "
-                f"{value}{where}: {each.spender.source}",
-                file=each.spender.file,
-                line=each.spender.line,
-                hint=f"it is allowed in {found.file}:{allowance.line}{owner}",
-            )
+    for metric, values, excess in law_excesses(each, points):
+        place = next(number for number, more in enumerate(excess) if more)
+        where = f" at {at_text(points[place])}" if len(points) > 1 else ""
+        owner = f" by {allowance.owner}" if allowance.owner else ""
+        found.say(
+            "budget-exceeded",
+            f"{metric}: {law_of(values, points)}, at most {allowance.law} allowed of this line; "
+            f"{values[place]}{where}: {each.spender.source}",
+            file=each.spender.file,
+            line=each.spender.line,
+            hint=f"it is allowed in {found.file}:{allowance.line}{owner}",
+        )

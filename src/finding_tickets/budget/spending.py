@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from finding_tickets.budget.statements import statement_at, statements_of
+from finding_tickets.budget.statements import read_code, statement_at, statements_of
 from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
-from finding_tickets.register.config import Budget, Config
+from finding_tickets.register.config import CONFIG_FILE, Budget, Config
 from finding_tickets.register.staleness import (
     DiskFiles,
     InstalledPackages,
@@ -265,11 +265,9 @@ def _spent(
 
 def spender_at(code: Path, file: str, line: int, function: str) -> Spender:
     """The statement of a line, in the folder ``code``; without one, the line."""
-    path = code / file
-    if line and path.is_file():
-        statement = statement_at(statements_of(path.read_text(encoding="utf-8", errors="replace")), line)
-        if statement:
-            return Spender(file, statement.first, statement.function, statement.text, statement.occurrence)
+    statement = statement_at(statements_of(read_code(code / file)), line) if line else None
+    if statement:
+        return Spender(file, statement.first, statement.function, statement.text, statement.occurrence)
     return Spender(file, line, function)
 
 
@@ -283,7 +281,9 @@ def _keep(
 
     folders = {str(plan.root), isolation.folder, *plan.folders.values()} - {str(plan.root)}
     rests = rests_on(outcomes, plan, plan.root, folders, own_python())
-    inputs = (Input(name=TORCH, kind="version", value=own_torch()), *rests.environment, *rests.repository)
+    # pytest looks at every file beside the tests, and what is spent follows from no budget.
+    files = (each for each in rests.repository if each.name != CONFIG_FILE)
+    inputs = (Input(name=TORCH, kind="version", value=own_torch()), *rests.environment, *files)
     if not rests.unseen:
         kept = _Kept(spending=spending, inputs=recorded_of(inputs))
         write_entry(_CACHE, target.key, msgspec.json.encode(kept), _KEEP)

@@ -14,7 +14,33 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
+# What is done with any value, and says nothing of what spends.
+_COMMON = frozenset(
+    (
+        *(
+            "",
+            "abs",
+            "append",
+            "dict",
+            "enumerate",
+            "extend",
+            "format",
+            "getattr",
+            "isinstance",
+            "join",
+            "len",
+        ),
+        *("list", "map", "max", "min", "print", "range", "repr", "round", "set", "sorted", "str", "sum"),
+        *("tuple", "update", "zip"),
+    )
+)
+_SYNTAX: dict[str, tuple[type[ast.AST], ...]] = {
+    "[]": (ast.Subscript,),
+    "if": (ast.If, ast.IfExp, ast.While, ast.Assert),
+    "for": (ast.For, ast.comprehension),
+}
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
@@ -27,6 +53,11 @@ class Statement:
     occurrence: int  # among equal ones in the function, from 1
     first: int
     last: int
+
+
+def read_code(path: Path) -> str:
+    """The text of a file; empty where there is none."""
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 @lru_cache(maxsize=512)
@@ -64,20 +95,51 @@ def normal(text: str) -> str:
     return " ".join(line.split())
 
 
-def calls_of(text: str) -> frozenset[str]:
-    """The names that a statement calls or takes as attributes, and the kinds of its other operations."""
-    try:
-        tree = ast.parse(text if not text.endswith(":") else f"{text} pass")
-    except (SyntaxError, ValueError, RecursionError):
-        return frozenset(re.findall(r"\w+(?=\()", text))
+def operations_of(text: str) -> frozenset[str]:
+    """What a statement does that can spend: the names that it calls, and its tests, loops and subscripts."""
+    tree = _parsed(text)
+    if tree is None:
+        return frozenset(re.findall(r"\w+(?=\()", text)) - _COMMON
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = node.func
             found.add(name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", ""))
-        elif isinstance(node, ast.Subscript | ast.If | ast.While | ast.Assert | ast.For):
-            found.add(type(node).__name__)
-    return frozenset(found - {""})
+        else:
+            found.update(name for name, kinds in _SYNTAX.items() if isinstance(node, kinds))
+    return frozenset(found - _COMMON)
+
+
+@lru_cache(maxsize=4096)
+def shape_of(text: str) -> str:
+    """A statement without its variables' names, constants and type hints; attributes keep their names."""
+    tree = _parsed(text)
+    if tree is None:
+        return text
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.arg):
+            setattr(node, "id" if isinstance(node, ast.Name) else "arg", "_")
+        elif isinstance(node, ast.Constant):
+            node.value = 0
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            node.name = "_"
+    return ast.unparse(_Bare().visit(tree))
+
+
+class _Bare(ast.NodeTransformer):
+    """Takes type hints away."""
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """An assignment with a hint is one without."""
+        return ast.Assign([node.target], node.value, lineno=node.lineno) if node.value else node
+
+
+def _parsed(text: str) -> ast.Module | None:
+    """The tree of a statement as ``normal`` makes one; None where it is none of its own."""
+    for code in (text, f"{text} pass", f"try:\n  pass\n{text} pass", f"match 0:\n {text} pass"):
+        with suppress(SyntaxError, ValueError, RecursionError):
+            return ast.parse(code)
+    return None
 
 
 def _nodes(body: Sequence[ast.AST], function: str) -> Iterator[tuple[ast.AST, str]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.budget.allowlist import AllowedEntry, read_allowlist
-from finding_tickets.budget.judge import AllowedSpender, judge, may_spend, places, within
+from finding_tickets.budget.judge import AllowedSpender, is_for, judge, places, within
 from finding_tickets.budget.spending import SYNCS, Spender, Spending, spender_at
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.git import work_tree
@@ -46,7 +46,7 @@ class Suite:
             each
             for entry in self.entries
             for each in entry.allowances
-            if any(may_spend(each, kind) for kind in SYNCS)
+            if any(is_for(each, kind) for kind in SYNCS)
         )
 
     def counts(self, file: str) -> bool:
@@ -170,8 +170,9 @@ def judge_suite(
     ]
     by_place: dict[Allowance, list[AllowedSpender]] = {}
     for each in judged.allowed:
-        by_place.setdefault(_place(each.allowance), []).append(each)
-    in_force = {_place(each) for each in (*judged.silent, *(each.allowance for each in judged.allowed))}
+        for payer in (each.allowance, *each.more):
+            by_place.setdefault(_place(payer), []).append(each)
+    in_force = {*map(_place, judged.silent), *by_place}
     numbers = {id(each): number for number, each in enumerate(suite.allowances)}
     return JudgedSuite(
         suite=suite,
@@ -197,7 +198,9 @@ def _refused(
     for spender, spent in others:
         yield spender, sum(spent[kind][0] for kind in spent)
     for each in allowed:
-        if over := sum(count for kind, (count,) in each.spent.items() if not may_spend(each.allowance, kind)):
+        payers = (each.allowance, *each.more)
+        over = sum(n for kind, (n,) in each.spent.items() if not any(is_for(payer, kind) for payer in payers))
+        if over:
             yield each.spender, over
 
 

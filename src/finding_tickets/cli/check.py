@@ -16,6 +16,7 @@ from finding_tickets.cli.options import (
     format_option,
     option,
     settings_of,
+    today,
 )
 from finding_tickets.cli.output import say, style, write, write_json
 from finding_tickets.cli.output_file import add_to_summary
@@ -23,6 +24,7 @@ from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.gate.branch import bases_of, branch_tickets
 from finding_tickets.gate.check import configuration, exit_code, judge, unread
 from finding_tickets.measure.processes.isolation import Isolation
+from finding_tickets.model.ticket import Problem
 from finding_tickets.register.load import load
 from finding_tickets.report.formats.github import annotation
 from finding_tickets.report.gate import gate_item, gate_lines, gate_page, problem_line
@@ -56,9 +58,18 @@ def check(
     found = branch_tickets(then, head, named)
     # A misspelt ID would silently accept nothing.
     acceptable = {pair.id.casefold() for pair in found} | {CONFIGURATION}
+    budgets = {
+        each.name
+        for register in (head, *(base.register for base in then))
+        if register
+        for each in register.config.budgets
+    }
+    acceptable |= {f"budget:{name}".casefold() for name in budgets}
     for name in named:
         if name.casefold() not in acceptable:
-            raise UsageError(f"--accept {name}: no such ticket", hint="tickets list shows them all")
+            kind = "budget" if name.casefold().startswith("budget:") else "ticket"
+            hint = "tickets list shows them all" if kind == "ticket" else "tickets budget names them"
+            raise UsageError(f"--accept {name}: no such {kind}", hint=hint)
     seed = draw_seed() if seed is None else seed
     settings = settings_of(head, meter, timeout, seed=seed)
     # What runs as it is draws its own numbers.
@@ -67,26 +78,38 @@ def check(
         say(f"measuring with the workloads' seeds, and with seed {seed} drawn for this run")
     with Isolation(at_once=False, sandbox=sandbox) as isolation:
         judged = judge(found, named, head, isolation, settings, say)
+        spent: tuple[Problem, ...] = ()
+        if budgets:
+            # Most registers have none.
+            from finding_tickets.gate.budgets import check_budgets
+
+            spent = check_budgets(then, head, named, isolation, settings, today(), say)
     others = [*configuration(then, head, accepted=CONFIGURATION in named), *unread(then, head)]
-    problems = [*others, *(problem for each in judged for problem in each.problems)]
+    problems = [*others, *spent, *(problem for each in judged for problem in each.problems)]
     if output_format is CheckFormat.JSON:
         # These problems are no ticket's, so that each needs its place.
-        placed = [fields_of(each, "file", "line", "level", "rule", "message", "hint") for each in others]
+        fields = ("file", "line", "level", "rule", "message", "hint")
+        placed = [fields_of(each, *fields) for each in (*others, *spent)]
         write_json("check", map(gate_item, judged), seed=seed, problems=placed)
-        for problem in others:
+        for problem in (*others, *spent):
             say(str(problem))
     elif output_format is CheckFormat.MARKDOWN:
-        write(gate_page(base, judged, others))
+        write(gate_page(base, judged, others, spent))
     elif output_format is CheckFormat.GITHUB:
         if problems:
             write("\n".join(map(annotation, problems)))
     elif problems or judged:
         parts = ["\n".join(gate_lines(each, style)) for each in judged]
         parts += ["\n".join(f"{each.file}: {problem_line(each, style)}" for each in others)] if others else []
+        parts += (
+            ["\n".join(f"{each.file}:{each.line}: {problem_line(each, style)}" for each in spent)]
+            if spent
+            else []
+        )
         write("\n\n".join(parts))
     # The summary is for people, whatever format a machine reads.
     if summary:
-        add_to_summary(summary, gate_page(base, judged, others))
+        add_to_summary(summary, gate_page(base, judged, others, spent))
     failed = sum(exit_code(each.problems) is not ExitCode.OK for each in judged)
     say(f"{len(judged)} of {counted(len(found), 'document')} looked at again, {failed} failed the gate")
     return exit_code(problems)

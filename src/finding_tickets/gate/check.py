@@ -10,10 +10,10 @@ from functools import cached_property
 from pathlib import Path
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError, ExitCode
+from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.gate.branch import Base, BranchTicket
 from finding_tickets.gate.changes import Side
-from finding_tickets.ground.git import changed_files, work_tree
+from finding_tickets.ground.git import GitError, changed_files, work_tree
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import ClaimResult, Evidence, Input, Verification
@@ -31,7 +31,15 @@ from finding_tickets.register.index import outcome_of
 from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import rank
 from finding_tickets.verify.evidence import dump, name_of
-from finding_tickets.verify.verify import Planned, Settings, Verified, measure, plan_each, shows_little
+from finding_tickets.verify.verify import (
+    Planned,
+    Settings,
+    Verified,
+    measure,
+    plan_each,
+    seed_of,
+    shows_little,
+)
 
 GUARDED = ("tickets", "evidence", "meter", "largest_file")
 # Settings that decide which tickets there are and which are closed, what counts, and where evidence is.
@@ -69,6 +77,8 @@ CODES: Mapping[str, ExitCode] = {
     "gate-unread": ExitCode.BAD_DATA,
     "gate-unchecked": ExitCode.INCONCLUSIVE,
     "gate-inconclusive": ExitCode.INCONCLUSIVE,
+    "gate-budget-allowance": ExitCode.BAD_DATA,
+    "gate-budget-inconclusive": ExitCode.INCONCLUSIVE,
 }
 
 # A rule, and what is to be said.
@@ -225,7 +235,8 @@ def _verify_twice(
         if not todo.run:
             # Times depend on no seed.
             claims = tuple(claim for claim in todo.claims if claim.metric != SECONDS)
-            planned[f"{key}\0"] = document, replace(todo, seed=settings.seed, claims=claims)
+            seed = seed_of(todo.ticket, settings.seed)
+            planned[f"{key}\0"] = document, replace(todo, seed=seed, claims=claims)
     for key, done in measure(planned, isolation, settings) if planned else ():
         yield done, settings.seed if key.endswith("\0") else None
 
@@ -245,7 +256,11 @@ def configuration(bases: Iterable[Base], head: Register, *, accepted: bool) -> I
                 why = f"the configuration is another one than the base's: {', '.join(names)}"
                 found["tickets.toml"] = why
         top = work_tree(head.root) or head.root
-        for file in sorted(changed_files(top, base.revision.commit)):
+        try:
+            files = sorted(changed_files(top, base.revision.commit))
+        except GitError as error:
+            raise UsageError(f"git cannot compare the work tree with the base: {error}") from None
+        for file in files:
             if STARTUP.search(file) and os.path.lexists(top / file):
                 why = "and Python may run it before anything is measured"
                 found[file] = f"{file} is another one than the base's, {why}"
@@ -299,10 +314,21 @@ def _most_alike(side: Side | None, like: Verification | None) -> Verification | 
 def _outcome(evidence: Evidence) -> tuple[Verification, set[Input]]:
     """What a measurement says of the repository, without what it says of the machine."""
     machine = {"torch": "", "unseen": (), "timings": ()}
-    own = {"file", "commit", "import", "names", "path"}
+    own = {"file", "commit", "import", "names", "path", "link"}
     # A file of evidence has them in an order of its own.
     given = {each for each in evidence.inputs if each.kind in own and not each.name.startswith("/")}
     return evidence.verification.model_copy(update=machine), given
+
+
+def _outcome_elsewhere(evidence: Evidence) -> tuple[Verification, set[Input]]:
+    """The outcome without lines of installed packages, which are others in another build."""
+    verification, given = _outcome(evidence)
+    files = {each.name for each in given}
+    variants = {
+        name: each.model_copy(update={"sites": tuple(site for site in each.sites if site.file in files)})
+        for name, each in verification.variants.items()
+    }
+    return verification.model_copy(update={"variants": variants}), given
 
 
 def _agree(recorded: Evidence, now: Evidence) -> bool:
@@ -400,7 +426,8 @@ def _of_evidence(judged: Judged) -> Said:
         name = Path(head.current.file or "").name
         recorded = (each for each in head.evidence if name_of(each.verification).endswith(f"/{name}"))
         made = own.evidence
-        if [(_outcome(each), _hides(each, made)) for each in recorded] != [(_outcome(made), False)]:
+        now = _outcome_elsewhere(made), False
+        if [(_outcome_elsewhere(each), _hides(each, made)) for each in recorded] != [now]:
             other = ", ".join(head.current.environment)
             yield (
                 "gate-evidence",

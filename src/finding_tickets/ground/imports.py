@@ -93,13 +93,17 @@ class FilesView(Protocol):
     def names(self, folder: str) -> frozenset[str] | None:
         """What is in a folder; None where there is none."""
 
+    def link(self, path: str) -> str | None:
+        """What stands in a symbolic link; None where there is none."""
+
 
 def value_of(kind: str, name: str, value: str, files: FilesView) -> str:
     """What an input of a repository is among these files; ``value`` is what it was.
 
-    A ``file`` is its content. A ``path`` is what is there: a file, a folder or nothing. ``names`` are those
-    in a folder. An ``import`` is what answers one, by the path without any suffix. ``no modules`` are names
-    that no import from a folder finds: those of ``value`` that are still free.
+    A ``file`` is its content. A ``path`` is what is there: a file, a folder or nothing. A ``link`` is where
+    one leads. ``names`` are those in a folder. An ``import`` is what answers one, by the path without any
+    suffix. ``no modules`` are names that no import from a folder finds: those of ``value`` that are still
+    free.
     """
     match kind:
         case "file":
@@ -107,6 +111,8 @@ def value_of(kind: str, name: str, value: str, files: FilesView) -> str:
         case "path":
             folder = files.names(name) is not None
             return "folder" if folder else "file" if files.digest(name) else "nothing"
+        case "link":
+            return files.link(name) or ""
         case "names":
             # Caches come and go.
             listed = sorted((files.names(name) or frozenset()) - {"__pycache__", ".git"})

@@ -121,6 +121,14 @@ class Snapshot:
         tree = self.folder(folder)
         return frozenset(self.objects.folder(tree)) if tree else None
 
+    def link(self, path: str) -> str | None:
+        """What stands in a symbolic link; None where there is none."""
+        folder, _, name = path.rpartition("/")
+        tree = self.folder(folder)
+        entry = self.objects.folder(tree).get(name) if tree else None
+        is_link = entry and entry.mode == _LINK
+        return os.fsdecode(self.objects.content(entry.object) or b"") if entry and is_link else None
+
     def content(self, path: str) -> bytes | None:
         """The bytes of a file; None where there is no such file, or this clone does not have it."""
         name = self.file(path)

@@ -323,6 +323,10 @@ class _Contents:
         """What is in a folder; None where there is none."""
         return self.snapshot.names(folder)
 
+    def link(self, path: str) -> str | None:
+        """What stands in a symbolic link; None where there is none."""
+        return self.snapshot.link(path)
+
 
 def _first_error(problems: Iterable[Problem]) -> str | None:
     """The first error in a Remediation."""

@@ -26,6 +26,7 @@ import torch
 import simcuda
 from finding_tickets.claims.check import ONCE, at_text, named_at
 from finding_tickets.claims.laws import Fit, Place, by_line, fit_metrics, fit_sites, join_ranges
+from finding_tickets.ground.git import FOREIGN_FOLDERS
 from finding_tickets.measure.calls import Callers, CallMeter, CallsRun, Line, statement_at
 from finding_tickets.measure.loading import (
     import_from,
@@ -242,13 +243,20 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _own_lines(root: Path, largest: dict[Line, int]) -> Iterator[None]:
-    """Attribute what happens to lines of the repository, and find the largest request of each."""
+    """Attribute what happens to lines of the repository, and find the largest request of each.
+
+    What stands in a folder for code of others is no more the repository's than an installed package.
+    """
 
     def note(nbytes: int, line: Line) -> None:
         largest[line] = max(nbytes, largest.get(line, 0))
 
+    def is_own(file: str) -> bool:
+        path = Path(file).resolve()
+        return belongs_to(root, path) and FOREIGN_FOLDERS.isdisjoint(path.relative_to(root).parts)
+
     with (
-        attributing_to(lambda file: belongs_to(root, Path(file).resolve())),
+        attributing_to(is_own),
         noting_allocations(note),
     ):
         yield

@@ -72,15 +72,19 @@ def unpatched(who: str = "") -> Iterator[None]:
     if len(_parts) != len(before):
         # Once for all blocks, until more is imported.
         _parts[:] = [_functions(owner) for owner, _ in before]
-    yield
-    patched = [name for owner, names in before for name in _restored(owner, names)]
-    for function, owner, name, *parts in chain.from_iterable(_parts):
-        if function.__code__ is not parts[0] or [getattr(function, part) for part in PARTS[1:]] != parts[1:]:
-            for part, old in zip(PARTS, parts, strict=True):
-                setattr(function, part, old)
-            patched.append(f"{_full_name(owner)}.{name}")
-    if patched:
-        raise CannotMeasureError(who + replaces(dict.fromkeys(patched)))
+    try:
+        yield
+    finally:
+        # Where the block raises, what it has replaced is the reason.
+        patched = [name for owner, names in before for name in _restored(owner, names)]
+        for function, owner, name, *parts in chain.from_iterable(_parts):
+            now = [getattr(function, part) for part in PARTS[1:]]
+            if function.__code__ is not parts[0] or now != parts[1:]:
+                for part, old in zip(PARTS, parts, strict=True):
+                    setattr(function, part, old)
+                patched.append(f"{_full_name(owner)}.{name}")
+        if patched:
+            raise CannotMeasureError(who + replaces(dict.fromkeys(patched)))
 
 
 def _functions(owner: Any) -> list[tuple[Any, ...]]:

@@ -232,7 +232,7 @@ class Input(Record):
     """
 
     name: str
-    kind: Literal["file", "commit", "version", "path", "names", "import", "no modules", "package"]
+    kind: Literal["file", "commit", "version", "path", "link", "names", "import", "no modules", "package"]
     value: str
     is_subject: bool = False
 

@@ -282,6 +282,13 @@ class DiskFiles:
         except OSError:
             return None
 
+    def link(self, path: str) -> str | None:
+        """What stands in a symbolic link; None where there is none."""
+        try:
+            return os.readlink(f"{self._root}/{path}")  # noqa: PTH115 - as above
+        except OSError:
+            return None
+
 
 def repository_changes(inputs: Iterable[Recorded], files: FilesView) -> Iterator[str]:
     """The names of the inputs of a repository that are others now, gone, or hidden by what is new."""

@@ -51,11 +51,17 @@ def problem_line(problem: Problem, style: Styler) -> str:
     return f"{style(problem.level, LEVELS[problem.level])} {said}"
 
 
-def gate_page(base: str, everything: Sequence[Judged], others: Sequence[Problem]) -> str:
-    """The outcome for a branch as Markdown, such as a summary of a workflow shows."""
+def gate_page(
+    base: str, everything: Sequence[Judged], others: Sequence[Problem], spent: Sequence[Problem] = ()
+) -> str:
+    """The outcome for a branch as Markdown, such as a summary of a workflow shows.
+
+    ``spent`` is what its budgets say, of lines of its code.
+    """
     from finding_tickets.report.templates import render
 
     said = [(problem.file, problem) for problem in others]
+    said += [(f"{problem.file}:{problem.line}", problem) for problem in spent]
     said += [("", problem) for judged in everything for problem in judged.problems]
     context = {
         "base": base,

@@ -285,6 +285,7 @@ class _UsedFiles:
         default_factory=dict
     )  # with their states when first read
     looked: dict[str, None] = field(default_factory=dict)
+    links: dict[str, None] = field(default_factory=dict)
     folders: dict[str, None] = field(default_factory=dict)
     stems: dict[str, None] = field(default_factory=dict)
     packages: dict[tuple[str, str], dict[str, bool]] = field(default_factory=dict)
@@ -343,6 +344,8 @@ class _UsedFiles:
             self.written[path] = None
         elif how == "listed":
             self.folders[path] = None
+        elif how == "linked":
+            self.links |= {} if is_own else {path: None}
         elif how == "looked":
             self.looked |= {} if is_own else {path: None}
             if candidate := _CANDIDATE.search(path):
@@ -411,6 +414,8 @@ class _UsedFiles:
             Input(name=folder, kind="names", value=value_of("names", folder, "", disk))
             for folder in self.folders.keys() - kept
         ]
+        links = {path: disk.link(path) for path in self.links}
+        found += [Input(name=path, kind="link", value=target) for path, target in links.items() if target]
         found.sort(key=lambda each: (each.name, each.kind))
         if len(found) > MOST_FILES:
             said.append(f"only {MOST_FILES} of {len(found)} inputs are known")

@@ -53,7 +53,7 @@ from finding_tickets.model.verification import (
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import own_python, own_torch
 from finding_tickets.verify.evidence import RestsOn, inputs, rests_on, write
-from finding_tickets.verify.judge import DECIDING, FOUND, MEASURED, answer_of, judge, unchecked
+from finding_tickets.verify.judge import DECIDING, FIX, FOUND, MEASURED, answer_of, judge, unchecked
 from finding_tickets.verify.plan import AGAIN, EVERY, Plan, plan
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def prepare(document: Document, settings: Settings) -> Plan | Verified:
         return Verified(document, _blank(document.id.value, settings, Verdict.UNVERIFIED, reason))
     if todo.trouble:
         return Verified(document, inconclusive(todo, settings, todo.trouble))
-    return replace(todo, seed=settings.seed)
+    return replace(todo, seed=seed_of(todo.ticket, settings.seed))
 
 
 def measure(
@@ -265,7 +265,14 @@ def run_in_order(
 
 def draw_seed() -> int:
     """A seed for one run, which no code can know before."""
-    return secrets.randbelow(1 << 31)
+    return secrets.randbelow(1 << 52)
+
+
+def seed_of(ticket: str, drawn: int | None) -> int | None:
+    """The seed of one ticket from that of the run: code of another ticket knows only its own."""
+    if drawn is None:
+        return None
+    return int(hashlib.sha256(f"{drawn} {ticket}".encode(errors="replace")).hexdigest()[:8], 16) >> 1
 
 
 def record(done: Verified, settings: Settings) -> Verified:
@@ -418,9 +425,13 @@ class VerificationRun:
         # Tracing for graph breaks takes longest: started first, it overlaps with the others.
         ordered = sorted(queue.items(), key=lambda task: not task[1].payload.get("graph_breaks"))
         queue.clear()
-        # With a drawn seed, found runs after all others: until then there is no answer that they could find.
-        drawn = {key for key, (_, todo) in self._planned.items() if todo.seed is not None}
-        late = {name: task for name, task in ordered if name[0] in drawn and name[1] == FOUND}
+        # With a drawn seed, fixes run before all others: until then there is no answer that they could find.
+        drawn = {key: todo for key, (_, todo) in self._planned.items() if todo.seed is not None}
+        late = {
+            (key, part): task
+            for (key, part), task in ordered
+            if key in drawn and (part != FIX if FIX in drawn[key].variants else part == FOUND)
+        }
         queue |= {name: task for name, task in ordered if name not in late}
         early = {name for name in queue if name[0] in drawn}
         del ordered

@@ -85,6 +85,8 @@ _KEY: Any = dispatch_key._KEY
 # The watcher goes past itself, and is not to be marked for it.
 dispatch_key._include = genuine(dispatch_key._include)
 dispatch_key._exclude = genuine(dispatch_key._exclude)
+ON_HOST = ("CPU", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+"""The keys whose kernels the dispatcher runs on the host's copy of a tensor."""
 WAYS_PAST: dict[str, Callable[..., bool]] = {
     "_dispatch_tls_set_dispatch_key_included": lambda key, value: key == _KEY and not value,
     "_dispatch_tls_set_dispatch_key_excluded": lambda key, value: key == _KEY and value,
@@ -93,6 +95,7 @@ WAYS_PAST: dict[str, Callable[..., bool]] = {
     "_SetExcludeDispatchKeyGuard.__init__": lambda _, key, value: key == _KEY and value,
     "_ForceDispatchKeyGuard.__init__": lambda _, used, not_used: not_used.has(_KEY) or not used.has(_KEY),
     "PyTorchFileWriter.write_record": lambda _, __, data, *___: getattr(data, "is_cuda", False),
+    "_DispatchModule.impl": lambda _, __, key, *___, **____: str(key).rpartition(".")[2] in ON_HOST,
     "ScriptModule.save": lambda *_, **__: True,
     "ScriptModule.save_to_buffer": lambda *_, **__: True,
 }
@@ -103,8 +106,12 @@ WAYS_PAST_WITH_TENSORS: dict[str, Callable[..., bool]] = {
     "_dispatch_call_boxed": lambda *_, **__: True,
     "_jit_interpret_graph": lambda *_, **__: True,
     "_pickle_save": lambda *_: True,
+    "LiteScriptModule.forward": lambda *_: True,
+    "LiteScriptModule.run_method": lambda *_: True,
 }
 """The same, where an argument is or holds a tensor of a device."""
+OF_SCRIPTS: tuple[Any, ...] = (torch.ops.aten._tensor_to_list, torch.ops.onnx.Reshape)
+"""The operations that TorchScript has in place of kernels, and that read by themselves."""
 
 _TORCH = "torch."
 
@@ -153,18 +160,37 @@ def doubt_ways_past(machine: Machine, patches: Patches) -> None:
     """Let a run be marked where it calls operations so that nobody sees them: what they cost is unknown."""
 
     def call(
-        name: str, passes: Callable[..., bool], original: Callable[..., Any], /, *args: Any, **kwargs: Any
+        what: str,
+        needs_none: bool,
+        passes: Callable[..., bool],
+        original: Callable[..., Any],
+        /,
+        *args: Any,
+        **kwargs: Any,
     ) -> Any:
         tags = map(machine.storages.of, tensors_in((*args, *kwargs.values())))
-        needs_none = name in WAYS_PAST
         if (needs_none or any(tag and tag.device != HOST for tag in tags)) and passes(*args, **kwargs):
-            machine.ledger.doubt(f"torch._C.{name}")
+            machine.ledger.doubt(what)
         return original(*args, **kwargs)
 
     for name, passes in (WAYS_PAST | WAYS_PAST_WITH_TENSORS).items():
         native: Any = attrgetter(name)(torch._C)
         native = getattr(native, "__func__", native)
-        patches.redirect(native, partial(call, name, passes, genuine(native)))
+        patches.redirect(
+            native, partial(call, f"torch._C.{name}", name in WAYS_PAST, passes, genuine(native))
+        )
+    for operation in OF_SCRIPTS:
+        for native in (operation._op, operation.default._op):
+            always = partial(call, f"torch.ops.{operation}", False, lambda *_, **__: True)
+            patches.redirect(native, partial(always, genuine(native)))
+
+
+def replaced_operations() -> list[str]:
+    """The operations of ATen whose kernels for the host are Python's: nobody sees what these read."""
+    names = (name.rsplit("/", 1) for name in torch.library._impls)
+    return sorted(
+        name.replace("/", "::") for name, key in names if key in ON_HOST and name.startswith("aten/")
+    )
 
 
 def refuse_c_functions(patches: Patches) -> None:

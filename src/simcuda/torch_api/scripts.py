@@ -9,14 +9,18 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from simcuda.cost.call import tensors_in
 from simcuda.device.dispatch_key import wake
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.patches import Patches, as_method, genuine
 
-READING = ("prim::tolist", "prim::Print", "aten::str", "aten::format", "aten::save", "aten::cpu", "aten::to")
+READING = (
+    *("prim::tolist", "prim::Print", "aten::str", "aten::format", "aten::percentFormat", "aten::save"),
+    *("aten::_tensor_to_list", "aten::cpu", "aten::to"),
+)
 """What the interpreter does by itself with a tensor, or by a copy that it takes for none."""
+
+PLAIN = (int, float, complex, str, torch.device, torch.dtype, torch.layout, type(None))
 
 _doubts: WeakKeyDictionary[Any, tuple[str, ...]] = WeakKeyDictionary()
 
@@ -38,20 +42,32 @@ def _run(machine: Machine, original: Callable[..., Any], script: Any, /, *args: 
     if script not in _doubts:
         _doubts[script] = tuple(dict.fromkeys(_reads(script.inlined_graph)))
     is_method = isinstance(script, torch._C.ScriptMethod)
-    if _doubts[script] and (
-        is_method
-        or any(
-            (tag := machine.storages.of(tensor)) is not None and tag.device != HOST
-            for tensor in tensors_in((*args, *kwargs.values()))
-        )
-    ):
+    if _doubts[script] and (is_method or _may_hold(machine, [args, kwargs])):
         for operation in _doubts[script]:
             machine.ledger.doubt(f"{operation} in TorchScript")
     return original(script, *args, **kwargs)
 
 
+def _may_hold(machine: Machine, value: Any) -> bool:
+    """Whether a value is a tensor of a device or may hold one, as objects of scripted classes do."""
+    if isinstance(value, torch.Tensor):
+        tag = machine.storages.of(value)
+        return tag is not None and tag.device != HOST
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list | tuple):
+        return any(_may_hold(machine, each) for each in value)
+    return not isinstance(value, PLAIN)
+
+
 def _reads(graph: Any) -> Iterator[str]:
-    """The operations of a script that read a tensor unseen."""
+    """The operations of a script that read a tensor unseen, or that call what only a run can tell."""
+    for node in graph.findAllNodes("prim::fork", True):
+        forked = node.g("Subgraph")
+        torch._C._jit_pass_inline(forked)
+        yield from _reads(forked)
+    if graph.findAllNodes("prim::CallMethod", True):
+        yield "prim::CallMethod"
     for name in READING:
         for node in graph.findAllNodes(name, True):
             inputs = list(node.inputs())

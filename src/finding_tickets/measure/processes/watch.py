@@ -31,7 +31,7 @@ from typing import Any, Literal, cast
 
 from finding_tickets.measure.tasks import COPY
 
-How = Literal["read", "looked", "listed", "written", "ran", "loaded"]
+How = Literal["read", "looked", "linked", "listed", "written", "ran", "loaded"]
 State = tuple[int, int] | None
 
 MOST_ACCESSES, MOST_REASONS = 20_000, 100
@@ -45,12 +45,10 @@ CALLS: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("open", (-1, 0), "open:2:-1"),
     ("open", (0, 1), "openat:257:56"),
     ("openat2", (0, 1), "openat2:437:437"),
-    ("looked", (-1, 0), "stat:4:-1 lstat:6:-1 access:21:-1 readlink:89:-1"),
-    (
-        "looked",
-        (0, 1),
-        "newfstatat:262:79 statx:332:291 faccessat:269:48 faccessat2:439:439 readlinkat:267:78",
-    ),
+    ("looked", (-1, 0), "stat:4:-1 lstat:6:-1 access:21:-1"),
+    ("looked", (0, 1), "newfstatat:262:79 statx:332:291 faccessat:269:48 faccessat2:439:439"),
+    ("linked", (-1, 0), "readlink:89:-1"),
+    ("linked", (0, 1), "readlinkat:267:78"),
     ("listed", (-1, 0), "chdir:80:49"),
     ("ran", (-1, 0), "execve:59:221"),
     ("ran", (0, 1), "execveat:322:281"),
@@ -96,11 +94,14 @@ CALLS: tuple[tuple[str, tuple[int, ...], str], ...] = (
 # Of these frequent calls the filter itself sees which matter: their numbers, where the argument is in what
 # the kernel says of a call (16 + 8 * its place), the values or bits that matter, and the answer to those.
 EQUAL, BITS, ASK = 0x15, 0x45, -1
+# No namespace holds back sockets of some families, such as AF_VSOCK, which lead to the host of a machine.
+OTHER_FAMILIES = tuple(sorted({*range(1, 64)} - {socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16, 17}))
 NAMESPACES = 0x00020000 | 0x10000000 | 0x20000000  # CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID
 BY_ARGUMENT = (
     ((56, 220), (16,), BITS, (NAMESPACES,), errno.EPERM),  # clone
     ((272, 97), (16,), BITS, (NAMESPACES,), errno.EPERM),  # unshare
     ((16, 29), (24,), EQUAL, (0x8901, 0x8902), errno.EPERM),  # ioctl: FIOSETOWN, SIOCSPGRP
+    ((41, 198), (16,), EQUAL, OTHER_FAMILIES, errno.EAFNOSUPPORT),  # socket
     ((72, 25), (24,), EQUAL, (8, 15), ASK),  # fcntl: F_SETOWN, F_SETOWN_EX
     ((44, 206), (48, 52), BITS, (0xFFFFFFFF,), ASK),  # sendto: an address, which has 64 bits
 )
@@ -370,10 +371,12 @@ class Watch:
                 judged = "written" if writes else "listed"
             elif kind == "listed":
                 hows = ("looked",)
+            elif kind == "linked":
+                hows, judged = ("looked", "linked"), "looked"
             elif kind == "ran":
                 seen += _interpreters(process, real)
             if there is None:
-                hows = tuple(each if each == "written" else "looked" for each in hows)
+                hows = tuple(each if each in {"written", "linked"} else "looked" for each in hows)
             path = real if "/../" in f"{name}/" else os.path.normpath(name)
             if refusal := self._refusal(path, judged) or self._refusal(real, judged):
                 return refusal
@@ -393,7 +396,8 @@ class Watch:
             if first.isdigit():
                 rest = rest.split("/", 2)[-1] if rest.startswith("task/") else rest
                 is_public = how != "written" and (rest in PUBLIC or not rest)
-                return 0 if is_public or self._owns(int(first)) else errno.EACCES
+                is_own = rest != "mem" and self._owns(int(first))
+                return 0 if is_public or is_own else errno.EACCES
             return errno.EACCES if how == "written" and first not in {"self", "thread-self"} else 0
         # Control groups can stop or end processes.
         is_refused = path == "/dev/userfaultfd" or (how == "written" and path.startswith("/sys/"))

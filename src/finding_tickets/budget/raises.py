@@ -1,0 +1,162 @@
+"""What a budget allows that another one did not: a limit that was raised, a line that is newly allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from finding_tickets.budget.judge import AllowedSpender, is_for
+from finding_tickets.budget.moves import bound
+from finding_tickets.budget.statements import normal
+from finding_tickets.claims.language import ExpressionError
+from finding_tickets.register.config import Allowance, Budget
+
+Points = Sequence[Mapping[str, int]]
+# Laws are compared at the points of the sweep, and at points so many times as large: they may part beyond it.
+_FURTHER = (1, 2, 7, 64, 1024, 2**20)
+
+
+@dataclass(frozen=True)
+class Raise:
+    """What allows more, in words, and the line of the configuration."""
+
+    said: str
+    line: int
+
+
+def raises(old: Budget, new: Budget | None, allowed: Collection[AllowedSpender]) -> Iterator[Raise]:
+    """What a budget allows that an older one does not; None is one that was removed.
+
+    ``allowed`` are the statements that spend by the old one in the new one's code: of one that was moved, the
+    new one may say so.
+    """
+    if new is None:
+        yield Raise("it is removed", 1)
+        return
+    for key in ("run", "within"):
+        was, now = getattr(old, key), getattr(new, key)
+        if was != now:
+            yield Raise(f"{key}: {was or 'none'} -> {now or 'none'}", new.line)
+    gone = [at for at in old.points if at not in new.points]
+    if gone or (new.points and not old.points):
+        yield Raise(
+            f"sweep: {dict(gone[0]) if gone else 'the run without one'} is measured no more", new.line
+        )
+    lost = [
+        path for path in old.paths or ("",) if not any(_is_below(path, each) for each in new.paths or ("",))
+    ]
+    if lost:
+        yield Raise(f"paths: {lost[0] or 'not all'} counts no more", new.line)
+    points = _further(old.points)
+    for metric, law in old.limits.items():
+        now = new.limits.get(metric)
+        if now is None:
+            yield Raise(f"{metric}: no limit, {law} before", new.line)
+        elif _is_more(now, law, points):
+            yield Raise(f"{metric}: {law} -> {now}", new.line)
+    for allowance in new.allow:
+        if why := _is_new(allowance, old, allowed, points):
+            yield Raise(f"allow {allowance}: {why}", allowance.line)
+
+
+def _is_new(allowance: Allowance, old: Budget, allowed: Collection[AllowedSpender], points: Points) -> str:
+    """Why an allowance allows what none of an older budget does; empty where one does."""
+    known = [each for each in old.allow if _covers(each, allowance)]
+    moved = [each for each in allowed if each.is_moved and _is_at(allowance, each)]
+    why = "it is new"
+    for other in known:
+        why = _more(allowance, other, points)
+        if not why:
+            return ""
+    for each in moved:
+        why = _more(allowance, replace(each.allowance, law=""), points) or _law_of_moved(
+            allowance, each, sum(other.allowance is each.allowance for other in allowed) > 1, old.points
+        )
+        if not why:
+            return ""
+    return why
+
+
+def _law_of_moved(allowance: Allowance, each: AllowedSpender, is_shared: bool, points: Points) -> str:
+    """How the law of a statement that was moved is more than those that paid for it; empty for nothing."""
+    laws = [other.law for other in (each.allowance, *each.more)]
+    if not all(laws):
+        return ""
+    together = " + ".join(f"({law})" if len(laws) > 1 else law for law in laws)
+    why = f"law: {together} -> {allowance.law or 'none'}"
+    if not allowance.law:
+        return why
+    if not is_shared:
+        return why if _is_more(allowance.law, together, _further(points)) else ""
+    # Each of several statements that share a law may have what it spends.
+    most = [
+        max(each.spent[metric][place] for metric in each.spent if metric in allowance.what)
+        for place, _ in enumerate(points)
+    ]
+    return why if any(bound(allowance.law, at) > top for at, top in zip(points, most, strict=True)) else ""
+
+
+def _more(new: Allowance, old: Allowance, points: Points) -> str:
+    """What an allowance allows more than another one for the same code; empty for nothing."""
+    extra = [each for each in new.what if not is_for(old, each)]
+    if extra or (old.what and not new.what):
+        return f"what: {', '.join(old.what)} -> {', '.join(new.what) or 'all'}"
+    if old.law and (not new.law or _is_more(new.law, old.law, points)):
+        return f"law: {old.law} -> {new.law or 'none'}"
+    if old.until and old.until != new.until and not _is_earlier(new.until, old.until):
+        return f"until: {old.until} -> {new.until or 'for ever'}"
+    return ""
+
+
+def _is_earlier(new: str, old: str) -> bool:
+    """Whether both are dates, and the new one comes first."""
+    return all(each[:4].isdigit() and each[4:5] == "-" for each in (new, old)) and new < old
+
+
+def _covers(old: Allowance, new: Allowance) -> bool:
+    """Whether an allowance is for all that another one is for."""
+    if old.file.endswith("/"):
+        return new.file.startswith(old.file)
+    if old.file != new.file:
+        return False
+    if old.function and old.function != new.function:
+        return not old.text and new.function.startswith(f"{old.function}.")
+    if not old.text:
+        return True
+    return (
+        bool(new.text) and normal(old.text) == normal(new.text) and old.occurrence in {None, new.occurrence}
+    )
+
+
+def _is_at(allowance: Allowance, each: AllowedSpender) -> bool:
+    """Whether an allowance names the place at which a statement is now, and no more than that."""
+    spender = each.spender
+    return (
+        bool(allowance.text)
+        and (allowance.file, allowance.function) == (spender.file, spender.function)
+        and normal(allowance.text) == spender.text
+        and allowance.occurrence in {None, spender.occurrence}
+    )
+
+
+def _is_below(path: str, folder: str) -> bool:
+    """Whether all that a path names is in what another one names; the empty one is everything."""
+    return not folder or path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _is_more(new: str, old: str, points: Points) -> bool:
+    """Whether a law is above another one somewhere, as far as anybody can see."""
+    try:
+        return any(bound(new, at) > bound(old, at) for at in points)
+    except (ExpressionError, LookupError, ArithmeticError):
+        return True
+
+
+def _further(points: Points) -> Points:
+    """Points with larger ones: each variable by itself, and all of them."""
+    found: list[Mapping[str, int]] = [{}] if not points else []
+    for at in points:
+        for factor in _FURTHER:
+            found.append({name: value * factor for name, value in at.items()})
+            found += [{**at, name: value * factor} for name, value in at.items()]
+    return found

@@ -1,0 +1,433 @@
+"""Judge the budgets of a branch: the base's hold for its code, and only its own lines are blamed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+
+from finding_tickets.budget.judge import (
+    BEHIND,
+    MOST_LINES,
+    SMALL_PART,
+    AllowedSpender,
+    JudgedBudget,
+    LimitRow,
+    counting,
+    judge,
+    law_excesses,
+    law_of,
+)
+from finding_tickets.budget.moves import Likeness, Spent, Values, bound, likeness
+from finding_tickets.budget.raises import raises
+from finding_tickets.budget.spending import LARGEST, Spender, Spending, Target, measure
+from finding_tickets.budget.statements import read_code, statements_of
+from finding_tickets.claims.check import at_text
+from finding_tickets.gate.branch import Base
+from finding_tickets.ground.codeowners import owners_of
+from finding_tickets.ground.git import ask, changed_lines, last_author
+from finding_tickets.measure.processes.isolation import Isolation
+from finding_tickets.model.ticket import Problem
+from finding_tickets.model.vocabulary import Level, Status
+from finding_tickets.register.config import Budget, is_configured
+from finding_tickets.register.disposition import status_of
+from finding_tickets.register.load import Register
+from finding_tickets.verify.verify import Settings
+
+PREFIX = "budget:"
+"""Before the name of a budget whose changes the command line accepts."""
+EXCEEDED, RAISED = "gate-budget", "gate-budget-raised"
+# What ``tickets budget`` says, and by which rule the gate does; a line that is gone is progress.
+_RULES = {
+    "budget-expired": EXCEEDED,
+    "budget-allowance": "gate-budget-allowance",
+    "budget-inconclusive": "gate-budget-inconclusive",
+}
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A budget at one base and in the work tree; None where it is not."""
+
+    base: Base
+    old: Budget | None
+    new: Budget | None
+
+    @property
+    def name(self) -> str:
+        budget = self.old or self.new
+        return budget.name if budget else ""
+
+    @property
+    def held_to(self) -> Budget | None:
+        """The budget of the base, with the lines on which the work tree's configuration says the same."""
+        if self.old is None:
+            return None
+        lines = {replace(each, line=0): each.line for each in self.new.allow} if self.new else {}
+        allow = tuple(replace(each, line=lines.get(replace(each, line=0), 0)) for each in self.old.allow)
+        return replace(self.old, allow=allow, line=self.new.line if self.new else 1)
+
+
+def budgets_of(register: Register | None) -> tuple[Budget, ...]:
+    """The budgets of a side."""
+    return register.config.budgets if register else ()
+
+
+def check_budgets(
+    bases: Sequence[Base],
+    head: Register,
+    named: Collection[str],
+    isolation: Isolation,
+    settings: Settings,
+    today: date,
+    tell: Callable[[str], None],
+) -> tuple[Problem, ...]:
+    """Measure what the branch spends, by the base's budgets, and say what speaks against it.
+
+    ``named`` are the words of the command line that accept something. Nothing that an earlier run has
+    measured counts.
+    """
+    new = {each.name: each for each in budgets_of(head)}
+    pairs = []
+    for base in bases:
+        old = {each.name: each for each in budgets_of(base.register)}
+        pairs += [_Pair(base, old.get(name), new.get(name)) for name in dict.fromkeys([*old, *new])]
+    gate = _Gate(bases, head, frozenset(named), isolation, settings, today, tell)
+    gate.spend([budget for pair in pairs if (budget := pair.old or pair.new)])
+    said = [problem for pair in pairs for problem in gate.judge(pair)]
+    # Bases that agree say the same.
+    return tuple(dict.fromkeys(said))
+
+
+@dataclass
+class _Gate:
+    """What is known while the budgets of a branch are judged."""
+
+    bases: Sequence[Base]
+    head: Register
+    named: frozenset[str]
+    isolation: Isolation
+    settings: Settings
+    today: date
+    tell: Callable[[str], None]
+
+    def __post_init__(self) -> None:
+        self._spent: dict[tuple[object, ...], Spending] = {}
+        self._file = is_configured(self.head.root) or ""
+
+    def spend(self, budgets: Iterable[Budget], base: Base | None = None) -> None:
+        """Measure what is not measured yet: in the work tree, or at a base."""
+        targets = {}
+        for each in budgets:
+            if (key := _key(each, base)) not in self._spent:
+                targets[repr(key)] = (
+                    key,
+                    Target(
+                        budget=each,
+                        root=self.head.root,
+                        config=self.head.config,
+                        meter=self.settings.meter,
+                        timeout=self.settings.timeout,
+                        revision=base.revision if base else None,
+                    ),
+                )
+        run = {name: target for name, (_, target) in targets.items()}
+        for name, spending in measure(run, self.isolation, keep=False) if run else ():
+            key, target = targets[name]
+            self._spent[key] = spending
+            where = " at the base" if base else ""
+            self.tell(f"budget {target.budget.name}{where}: {spending.trouble or 'measured'}")
+
+    def judged(self, budget: Budget, base: Base | None = None) -> JudgedBudget:
+        """A budget beside the code of the work tree, or of a base."""
+        self.spend([budget], base)
+        root = base.root if base else self.head.root
+        return judge(budget, self._spent[_key(budget, base)], root, self._file, self._is_closed, self.today)
+
+    def judge(self, pair: _Pair) -> Iterator[Problem]:
+        """What speaks against the branch in one budget, at one base."""
+        held, new = pair.held_to, pair.new
+        judged = self.judged(held) if held else None
+        raised = list(raises(held, new, judged.allowed)) if held and judged else []
+        owners = _owners(pair.base, self.head.root, self._file) if raised else ()
+        is_accepted = f"{PREFIX}{pair.name}".casefold() in {each.casefold() for each in self.named}
+        for each in raised:
+            level = Level.WARNING if is_accepted or owners else Level.ERROR
+            hint = f"where that is meant: --accept {PREFIX}{pair.name}"
+            if level is Level.WARNING:
+                hint = (
+                    "accepted by the command line"
+                    if is_accepted
+                    else f"it needs the review of {' or '.join(owners)}, who own {self._file} at the base"
+                )
+            yield self._problem(
+                RAISED, pair.name, f"raised: {each.said}", line=each.line, level=level, hint=hint
+            )
+        if new and (not raised or is_accepted or owners):
+            # What raises nothing is as strict as the base's, and knows where lines are now.
+            judged = self.judged(new)
+        elif new is None and (is_accepted or owners):
+            return
+        if judged:
+            yield from self._of(pair, judged)
+
+    def _of(self, pair: _Pair, judged: JudgedBudget) -> Iterator[Problem]:
+        """What a budget that counts says of the work tree's code."""
+        for problem in judged.problems:
+            if problem.rule == "budget-gone":
+                note = {"rule": EXCEEDED, "level": Level.NOTE}
+                yield problem.model_copy(update=note)
+            elif problem.rule != "budget-exceeded":
+                yield problem.model_copy(update={"rule": _RULES.get(problem.rule, EXCEEDED)})
+        over = [row for row in judged.rows if row.holds is False]
+        points = judged.spending.points
+        beyond = [(each, *law) for each in judged.allowed for law in law_excesses(each, points)]
+        if over or beyond:
+            # What a base has exceeded already is its own budget. Of another target only lines are compared.
+            old = pair.held_to
+            same = bool(old and _key(old, None) == _key(judged.budget, None))
+            then = self.judged(old if old and same else judged.budget, pair.base) if old else None
+            compared = _Compared(judged, then, pair.base, self.head.root, same_target=same)
+            for row in over:
+                yield from self._of_limit(compared, row)
+            for each, metric, values, excess in beyond:
+                yield self._of_law(compared, each, metric, values, excess)
+
+    def _of_limit(self, compared: _Compared, row: LimitRow) -> Iterator[Problem]:
+        """Who exceeds a limit: lines that spend what the base did not, first of all those that it changes."""
+        judged, name, metric = compared.now, compared.now.budget.name, BEHIND.get(row.metric, row.metric)
+        points = judged.spending.points
+        before = compared.row(row.metric)
+        place = next(n for n, value in enumerate(row.values) if value > bound(row.limit, points[n]))
+        where = f" at {at_text(points[place])}" if len(points) > 1 else ""
+        said = f"{row.metric}: {row.law}, at most {row.limit} allowed; {row.values[place]}{where}"
+        is_old = before and before.holds is False and compared.same_target
+        if before and is_old and all(now <= was for now, was in zip(row.values, before.values, strict=True)):
+            text = f"{said}, as the base already: {before.law} there, and the branch spends no more"
+            yield self._problem(EXCEEDED, name, text, line=judged.budget.line, level=Level.WARNING)
+            return
+        was_all = before.values[place] if before else 0
+        lines = compared.excesses(metric, place)
+        if metric == LARGEST:
+            lines = [each for each in lines if each[0] * SMALL_PART >= row.values[place] - was_all]
+        base = f"{said}, {was_all} at the base" if before else f"{said}{compared.without_base}"
+        unit = " bytes at once" if metric == LARGEST else ""
+        for more, spender, now, was in lines[:MOST_LINES]:
+            own = f"here {law_of(now[metric], points)}{unit}"
+            if was and was[1].get(metric, (0,) * (place + 1))[place]:
+                own += f", {more} more than {was[0]} at the base ({compared.owner(was[0])})"
+            hint = "spend less, or allow the line with a reason, which needs the base's owners"
+            if not compared.is_changed(spender):
+                hint = f"the branch does not change this line, and runs it more often or with more; {hint}"
+            text = f"{base}, {own}: {spender.source}"
+            line = compared.line_to_blame(spender)
+            yield self._problem(EXCEEDED, name, text, file=spender.file, line=line, hint=hint)
+        if not lines:
+            why = (
+                "; no line of it is new or larger, so what is held is held longer"
+                if metric == LARGEST
+                else ""
+            )
+            yield self._problem(EXCEEDED, name, base + why, line=judged.budget.line)
+        if there := compared.there_before(metric, place):
+            text = f"{row.metric}: at the base {', '.join(there)}"
+            yield self._problem(EXCEEDED, name, text, line=judged.budget.line, level=Level.NOTE)
+
+    def _of_law(
+        self, compared: _Compared, each: AllowedSpender, metric: str, values: Values, excess: Values
+    ) -> Problem:
+        """A line that spends more than its allowance lets it."""
+        judged, points = compared.now, compared.now.spending.points
+        place = next(number for number, more in enumerate(excess) if more)
+        where = f" at {at_text(points[place])}" if len(points) > 1 else ""
+        was = compared.counterpart(each.spender)
+        then = was[1].get(metric) if was else None
+        said = f"{metric}: {law_of(values, points)}, at most {each.allowance.law} allowed of this line"
+        text = f"{said}; {values[place]}{where}"
+        owner = f" by {each.allowance.owner}" if each.allowance.owner else ""
+        hint = f"it is allowed in {self._file}:{each.allowance.line}{owner}"
+        level = Level.ERROR
+        if (
+            then
+            and compared.exceeded_law(was, metric)
+            and all(now <= before for now, before in zip(values, then, strict=True))
+        ):
+            text, level = f"{text}, as at the base", Level.WARNING
+        elif then:
+            text += f", {then[place]} at the base"
+        return self._problem(
+            EXCEEDED,
+            judged.budget.name,
+            f"{text}: {each.spender.source}",
+            file=each.spender.file,
+            line=each.spender.line,
+            level=level,
+            hint=hint,
+        )
+
+    def _problem(
+        self,
+        rule: str,
+        name: str,
+        text: str,
+        *,
+        file: str = "",
+        line: int = 1,
+        level: Level = Level.ERROR,
+        hint: str = "",
+    ) -> Problem:
+        return Problem(
+            level=level,
+            rule=rule,
+            file=file or self._file,
+            line=line or 1,
+            message=f"budget {name}: {text}",
+            hint=hint or None,
+        )
+
+    def _is_closed(self, ticket: str) -> bool | None:
+        """Whether a ticket is closed, at a base or now; None where the branch has none."""
+        states = [
+            [
+                status_of(document)
+                for document in register.documents
+                if document.id.value.casefold() == ticket.casefold()
+            ]
+            for register in (self.head, *(base.register for base in self.bases if base.register))
+        ]
+        if not states[0]:
+            return None
+        return any(state in {Status.CLOSED, Status.FIXED} for each in states for state in each)
+
+
+class _Compared:
+    """A budget judged for the code of the work tree, beside that of the base."""
+
+    def __init__(
+        self, now: JudgedBudget, then: JudgedBudget | None, base: Base, root: Path, *, same_target: bool
+    ) -> None:
+        self.now, self._base, self._root, self.same_target = now, base, root, same_target
+        self._trouble = then.spending.trouble if then else "the budget is new"
+        self._then = None if then is None or then.spending.trouble else then
+
+    @property
+    def without_base(self) -> str:
+        """Why nothing is known of the base; empty where it is."""
+        return "" if self._then else f" (at the base: {self._trouble})"
+
+    def row(self, metric: str) -> LimitRow | None:
+        """The same limit at the base."""
+        rows = self._then.rows if self._then else ()
+        return next((each for each in rows if each.metric == metric and each.values), None)
+
+    def excesses(
+        self, metric: str, place: int
+    ) -> list[tuple[int, Spender, Spent, tuple[Spender, Spent] | None]]:
+        """The statements that count and spend more than at the base, those that are changed first."""
+        found = []
+        for spender, spent in counting(self.now, metric):
+            was = self.counterpart(spender)
+            more = spent[metric][place] - (was[1].get(metric, (0,) * (place + 1))[place] if was else 0)
+            if more > 0:
+                found.append((more, spender, spent, was))
+        return sorted(found, key=lambda each: (not self.is_changed(each[1]), -each[0], each[1]))
+
+    def there_before(self, metric: str, place: int) -> list[str]:
+        """The statements that spent at the base, with their owners."""
+        spent = counting(self._then, metric) if self._then else ()
+        lines = sorted((-each[metric][place], spender) for spender, each in spent if each[metric][place])
+        return [f"{-count} by {spender} ({self.owner(spender)})" for count, spender in lines[:MOST_LINES]]
+
+    def owner(self, spender: Spender) -> str:
+        """Who owns a line of the base."""
+        allowed = self._then.allowed if self._then else ()
+        stated = [
+            each.allowance.owner for each in allowed if each.spender == spender and each.allowance.owner
+        ]
+        owners = stated or _owners(self._base, self._root, spender.file)
+        author = last_author(self._root, spender.file, spender.line, self._base.revision.commit)
+        return " ".join(owners) or author or "nobody"
+
+    def exceeded_law(self, was: tuple[Spender, Spent] | None, metric: str) -> bool:
+        """Whether a statement of the base spent more than its allowance lets it there."""
+        allowed = self._then.allowed if self._then and self.same_target else ()
+        points = self._then.spending.points if self._then else ()
+        return any(
+            was is not None and each.spender == was[0] and metric == beyond
+            for each in allowed
+            for beyond, _, _ in law_excesses(each, points)
+        )
+
+    def counterpart(self, spender: Spender) -> tuple[Spender, Spent] | None:
+        """What a statement was at the base."""
+        return self._counterparts.get(spender)
+
+    @cached_property
+    def _counterparts(self) -> Mapping[Spender, tuple[Spender, Spent]]:
+        """By each statement of now the one of the base that it was, if it was there: each is but one's."""
+        found: dict[Spender, tuple[Spender, Spent]] = {}
+        left = {_place(each[0]): each for each in self._then.spending.spent} if self._then else {}
+        new = [spender for spender, _ in self.now.spending.spent]
+        for spender in new:
+            if was := left.pop(_place(spender), None):
+                found[spender] = was
+        ranked = sorted(
+            (
+                (alike, spender, key)
+                for spender in new
+                if spender not in found
+                for key, was in left.items()
+                if (alike := likeness(was[0], spender, self._root)) > Likeness.RELATED
+            ),
+            key=lambda each: (-each[0], each[1].file != each[2][0], each[1]),
+        )
+        for _, spender, key in ranked:
+            if spender not in found and key in left:
+                found[spender] = left.pop(key)
+        return found
+
+    def is_changed(self, spender: Spender) -> bool:
+        """Whether the branch changes a statement, or adds its file."""
+        return self._is_changed(spender.file, spender.line)
+
+    def _is_changed(self, file: str, line: int) -> bool:
+        if not (self._base.root / file).exists() and file not in self._changed:
+            return True
+        lines = self._changed.get(file, frozenset())
+        found = [each for each in statements_of(read_code(self._root / file)) if each.first == line]
+        last = max((each.last for each in found), default=line)
+        return any(number in lines for number in range(line, last + 1))
+
+    @cached_property
+    def _changed(self) -> Mapping[str, frozenset[int]]:
+        return changed_lines(self._root, self._base.revision.commit)
+
+    def line_to_blame(self, spender: Spender) -> int:
+        """The line of a statement; of equal ones in a function that which the branch adds."""
+        if self.is_changed(spender):
+            return spender.line
+        alike = [
+            each.first
+            for each in statements_of(read_code(self._root / spender.file))
+            if (each.function, each.text) == (spender.function, spender.text)
+        ]
+        return next((line for line in alike if self._is_changed(spender.file, line)), spender.line)
+
+
+def _key(budget: Budget, base: Base | None) -> tuple[object, ...]:
+    """What the measurement of a budget depends on, beside the settings."""
+    points = tuple(tuple(at.items()) for at in budget.points)
+    return budget.run, points, budget.within, base.revision.commit if base else ""
+
+
+def _place(spender: Spender) -> tuple[str, str, str, int]:
+    return spender.file, spender.function, spender.text or str(spender.line), spender.occurrence
+
+
+def _owners(base: Base, root: Path, file: str) -> tuple[str, ...]:
+    """The owners of a file at a base, as CODEOWNERS says there."""
+    prefix = Path(ask(root, "rev-parse", "--show-prefix").strip())
+    top = (base.root / "x").parents[len(prefix.parts)]
+    return owners_of(top, (prefix / file).as_posix())
