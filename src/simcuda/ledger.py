@@ -127,15 +127,15 @@ class Ledger:
         finally:
             self._open = paused
 
-    def count(self, what: str, amount: int = 1) -> tuple[str, int, str]:
-        """Count something and attribute it to the source line that caused it, which is returned.
+    def count(self, what: str, amount: int = 1) -> None:
+        """Count something and attribute it to the source line that caused it.
 
         Args:
             what: One of ``COUNTED``.
             amount: How often; of 0, no line is noted.
         """
         if not self._open or not amount:
-            return NOWHERE
+            return
         known = self._known_line
         line = user_line() if known is None or known[0] != threading.get_ident() else known[1]
         place = (*line, what)
@@ -143,13 +143,12 @@ class Ledger:
         for m in self._open:
             setattr(m, what, getattr(m, what) + amount)
             m._sites[place] = m._sites.get(place, 0) + amount
-        self._set_apart(place, amount)
-        return line
-
-    def _set_apart(self, place: tuple[str, int, str, str], amount: int) -> None:
         if reason := current_reason():
-            for m in self._open:
-                m._allowed[reason, *place] = m._allowed.get((reason, *place), 0) + amount
+            self._set_apart((reason, *place), amount)
+
+    def _set_apart(self, place: tuple[str, str, int, str, str], amount: int) -> None:
+        for m in self._open:
+            m._allowed[place] = m._allowed.get(place, 0) + amount
 
     def add(self, counts: Mapping[str, int], sites: Mapping[Place, int]) -> None:
         """Count what another process has counted: by each of ``COUNTED``, and by lines."""
@@ -180,13 +179,14 @@ class Ledger:
             kind: ``h2d``, ``d2h``, ``d2d`` or ``p2p``.
             nbytes: Bytes that move.
         """
-        line = self.count(kind)
+        self.count(kind)
         name = kind + "_bytes"
         if self._open:
             self._totals[name] += nbytes
         for m in self._open:
             setattr(m, name, getattr(m, name) + nbytes)
-        self._set_apart((*line, name), nbytes)
+        if reason := current_reason():
+            self._set_apart((reason, *user_line(), name), nbytes)
 
     def launch(self, kernels: int, library: int = 0) -> None:
         """Count launches of ATen's own kernels, and of a library's."""
@@ -205,7 +205,8 @@ class Ledger:
         line = user_line(here) if known is None or known[0] != threading.get_ident() else known[1]
         place = (*line, "allocations")
         self._totals["allocations"] += 1
-        self._set_apart(place, 1)
+        if reason := current_reason():
+            self._set_apart((reason, *place), 1)
         for note in _noted_sizes:
             note(nbytes, line)
         # The peaks of a block are found here, where usage may have risen.
