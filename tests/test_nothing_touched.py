@@ -46,6 +46,7 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
         "fixes/a_4/found.py",
         "fixes/a_4/fix.py",
     ],
+    ("budget", "init", "src/pkg/step.py:step", "--sweep", "n=1,2,3,5"): ["tickets.toml"],
     ("budget", "import", "allow.yaml", "--run", "code.py"): ["tickets.toml"],
     ("budget", "import", "allow.yaml", "--run", "code.py", "--dry-run"): [],
     ("import", LOG): ["tickets/A-4.md", "tickets/A-5.md"],
@@ -180,6 +181,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Place:
     place.write(".gitignore", "ignored/\n")
     place.write("src/pkg/__init__.py", "")
     place.write("src/pkg/step.py", STEP)
+    place.write("allow.yaml", "allow_paths:\n- {path: src/**, reason: old}\n")
     place.write("notes.txt", "one\n")
     place.write("moved.txt", "moved\n" * 9)
     place.write("gone.txt", "gone\n")
