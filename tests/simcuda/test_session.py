@@ -172,7 +172,7 @@ def test_waits_of_a_package_are_those_of_the_line_that_calls_it(session: Session
     assert "test_waits_of_a_package_are_those_of_the_line_that_calls_it" == function
     package["read"](x)
     package["read"](x)
-    assert [["installed packages", 0, "", 2, 2]] == session.take()["waits"]
+    assert [["installed packages", 0, "", "", 2, 2]] == session.take()["waits"]
 
 
 def test_a_session_leaves_a_real_gpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:
