@@ -6,6 +6,7 @@ pytest imports this module in every run, so everything else is imported once it 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from math import floor
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,10 +15,27 @@ import pytest
 from pytest_simcuda import devices_for
 
 if TYPE_CHECKING:
+    from finding_tickets.budget.reached import Reached
+    from finding_tickets.budget.suite import JudgedSuite, Suite
     from simcuda import Gpu
+    from simcuda.session import Summary
 
 MARKER = 'gpu_budget(syncs=0, peak_bytes="6*batch*seq")'
-_DEVICE = "_gpu_of_budget"
+_DEVICE, _SESSION = "_gpu_of_budget", "budget_session"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.getgroup("simcuda").addoption(
+        "--budget",
+        metavar="FILE",
+        help="with --simcuda: fail if a line waits that this configuration or allowlist does not allow",
+    )
+
+
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Follow what is imported from the first conftest.py on."""
+    _hold_session(early_config, early_config.known_args_namespace)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,6 +44,101 @@ def pytest_configure(config: pytest.Config) -> None:
         "the most that the test may cost, by metric: numbers, or laws in its arguments that are integers"
     )
     config.addinivalue_line("markers", f"{MARKER}: {meaning}")
+    # Loaded by a conftest.py, the plugin comes too late for that of the session.
+    if not config.pluginmanager.has_plugin(_SESSION):
+        _hold_session(config, config.option)
+
+
+def _hold_session(config: pytest.Config, options: Any) -> None:
+    """Hold the session to the file that the options name."""
+    if not options.budget:
+        return
+    simulated = config.pluginmanager.get_plugin("simcuda_session")
+    if simulated is None:
+        if options.simcuda is None:
+            raise pytest.UsageError("--budget is for a session with --simcuda")
+        return
+    from finding_tickets.budget.reached import Reached
+    from finding_tickets.budget.suite import read_suite
+    from finding_tickets.errors import TicketsError
+
+    try:
+        suite = read_suite(config.invocation_params.dir / options.budget, config.rootpath)
+    except TicketsError as error:
+        raise pytest.UsageError(f"--budget: {error}") from None
+    reached = Reached(suite.root, suite.allowances)
+    reached.install()
+    config.add_cleanup(reached.remove)
+    stack = ExitStack()
+    config.add_cleanup(stack.close)
+    stack.enter_context(simulated.session.attribute_to(suite.root))
+    simulated.summary.root = suite.root
+    config.pluginmanager.register(HeldSession(suite, reached, simulated.summary), _SESSION)
+
+
+class HeldSession:
+    """The hooks of a session with ``--budget``; in a process of pytest-xdist, of its part of the tests."""
+
+    def __init__(self, suite: Suite, reached: Reached, summary: Summary) -> None:
+        from finding_tickets.budget.suite import SeenSites
+
+        self._suite, self._reached, self._summary = suite, reached, summary
+        self._seen = SeenSites()
+        self._judged: JudgedSuite | None = None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Give the report of a phase what it reached; plain data, which pytest-xdist can send."""
+        report = yield
+        self._record(report)
+        return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Give the report of a file what was reached as it was imported."""
+        report = yield
+        self._record(report)
+        return report
+
+    def _record(self, report: Any) -> None:
+        report.budget = {"reached": self._reached.take(), "unseen": sorted(self._reached.unseen)}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add a phase of a test, of this process or another."""
+        self._add(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Add the import of a file."""
+        self._add(report)
+
+    def _add(self, report: Any) -> None:
+        # A process that crashed has no record.
+        self._seen.add(report.nodeid, getattr(report, "simcuda", {}) | getattr(report, "budget", {}))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Judge all processes at once; a session whose tests pass fails here."""
+        if hasattr(session.config, "workerinput") or session.config.option.collectonly:
+            return
+        from finding_tickets.budget.suite import judge_suite
+        from finding_tickets.cli.budget import closed_tickets
+        from finding_tickets.cli.options import today
+        from finding_tickets.report.suite import suite_item
+
+        self._judged = judge_suite(self._suite, self._seen, closed_tickets(self._suite.root), today())
+        self._summary.beside["budget"] = suite_item(self._judged)
+        if not self._judged.holds and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
+        """Print what came of it; with ``-v``, all of it."""
+        if self._judged is None:
+            return
+        from finding_tickets.report.suite import suite_lines
+
+        terminalreporter.section(f"budget: {config.option.budget}")
+        for line in suite_lines(self._judged, verbose=config.get_verbosity() > 0):
+            terminalreporter.line(line)
 
 
 @pytest.hookimpl(trylast=True)

@@ -95,16 +95,16 @@ class SimulatedSession:
     """The hooks of a session with ``--simcuda``; in a process of pytest-xdist, of its part of the tests."""
 
     def __init__(self, session: Session, summary: Summary, report: Path | None) -> None:
-        self._session, self._summary, self._report = session, summary, report
+        self.session, self.summary, self._report = session, summary, report
 
     def pytest_report_header(self) -> str:
         """Say on what the tests run."""
-        return f"simcuda: {self._summary.devices}"
+        return f"simcuda: {self.summary.devices}"
 
     @pytest.hookimpl(tryfirst=True, wrapper=True)
     def pytest_runtest_protocol(self) -> Generator[None, object, object]:
         """Measure a test from its beginning."""
-        self._session.begin()
+        self.session.begin()
         return (yield)
 
     @pytest.hookimpl(wrapper=True)
@@ -113,14 +113,16 @@ class SimulatedSession:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Give the report of a phase what was measured; plain data, which pytest-xdist can send."""
         report = yield
-        self._record(report, call, self._session.take())
+        self._record(report, call, self.session.take())
         return report
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         """Give the report of a file why it was refused, if it was."""
         report = yield
-        self._record(report, getattr(report, "call", None), {})
+        told = self.session.take() if self.session.tells_sites else {}
+        record = {"sites": told["sites"]} if "sites" in told else {}
+        self._record(report, getattr(report, "call", None), record)
         return report
 
     def _record(self, report: Any, call: pytest.CallInfo[Any] | None, record: dict[str, Any]) -> None:
@@ -135,26 +137,26 @@ class SimulatedSession:
         is_expected = report.skipped and hasattr(report, "wasxfail")
         outcome = "xfailed" if is_expected else report.outcome
         # A process that crashed has no record.
-        self._summary.add(report.nodeid, report.when or "", outcome, getattr(report, "simcuda", {}))
+        self.summary.add(report.nodeid, report.when or "", outcome, getattr(report, "simcuda", {}))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Add a file that could not be collected."""
-        self._summary.add(report.nodeid, "collect", report.outcome, getattr(report, "simcuda", {}))
+        self.summary.add(report.nodeid, "collect", report.outcome, getattr(report, "simcuda", {}))
 
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         """Print the table; with ``-v``, all of it."""
         if config.option.collectonly:
             return
-        terminalreporter.section(f"simcuda: {self._summary.devices}")
+        terminalreporter.section(f"simcuda: {self.summary.devices}")
         most = {} if config.get_verbosity() <= 0 else {"most": None}
-        for line in self._summary.lines(**most):
+        for line in self.summary.lines(**most):
             terminalreporter.line(line)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the report, once for all processes."""
         if self._report and not hasattr(session.config, "workerinput"):
-            self._report.write_text(json.dumps(self._summary.as_dict(), indent=2) + "\n", encoding="utf-8")
+            self._report.write_text(json.dumps(self.summary.as_dict(), indent=2) + "\n", encoding="utf-8")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -39,9 +39,8 @@ def test_every_command_that_is_shown_exists(page: Path) -> None:
         known[name] = {option for each in command.params for option in each.opts}
     for line in command_lines(page):
         ours = ELSEWHERE.split(line)[0]
-        name = ours.split()[1]
-        # Some commands have two words.
-        name = two if (two := " ".join(ours.split()[1:3])) in known else name
+        words = ours.split()
+        name = " ".join(words[1:3]) if " ".join(words[1:3]) in known else words[1]
         # COMMAND stands for any of them.
         if not name.isupper():
             options = known["" if name.startswith("--") else name]

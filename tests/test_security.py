@@ -64,6 +64,7 @@ LINES: dict[str, list[list[str]]] = {
     "report": [["--format", name] for name in ReportFormat],
     "history": [["A-1"]],
     "import": [["other.sarif"]],
+    "budget import": [["allow.yaml", "--run", "code.py"]],
     "new": [["--title", "It copies", "--severity", "P2", "--with-verifier"]],
     "board": [[]],
     "trace": [[TRACE], [TRACE, "--lines", "--draft", "1"]],
@@ -104,6 +105,7 @@ def booby_trapped(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Pa
     repository.ticket("A-2", status="open")
     repository.ticket("A-3", status="wont-fix")
     repository.write("other.sarif", SARIF)
+    repository.write("allow.yaml", "allow_paths:\n- {path: package/**, reason: old}\n")
     commit(repository.root)
     monkeypatch.chdir(repository.root)
     return mark

@@ -9,7 +9,7 @@ import gc
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -19,7 +19,7 @@ import torch
 
 from simcuda.device import dispatch_key
 from simcuda.device.storages import HOST
-from simcuda.ledger import noting_frames
+from simcuda.ledger import attributing_to, noting_frames
 from simcuda.measurement import SYNCS, Measurement, Site, place, source, table
 from simcuda.simulation import SESSION, SimulatedCuda
 from simcuda.torch_api.concurrency import BAD_FORK
@@ -54,6 +54,7 @@ class Session:
 
     gpu: SimulatedCuda
     root: Path
+    tells_sites: bool = field(default=False, init=False)
     _cost: Measurement | None = field(default=None, init=False)
     _tests_since_use: int = field(default=0, init=False)
     _callers: dict[Line, set[Line]] = field(default_factory=dict, init=False)
@@ -84,7 +85,8 @@ class Session:
     def take(self) -> dict[str, Any]:
         """What was done since ``begin`` or the last ``take``, as plain data; measuring goes on.
 
-        ``used`` is whether a device did anything, ``waits`` has file, line, function, waits and drains.
+        ``used`` is whether a device did anything, ``waits`` has file, line, function, process, waits and
+        drains. If they are to be told, ``sites`` has the waits of each line by kind, apart those of regions.
         """
         cost = self._end()
         self._cost = self.gpu._machine.ledger.open()
@@ -94,6 +96,7 @@ class Session:
             # Of a failed test pytest prints tensors: that is none of its waits.
             if site.what in (*SYNCS, "drains") and "_pytest" not in Path(site.file).parts:
                 (drains if site.what == "drains" else waits)[self._place(site)] += site.count
+        sites = self._sites(cost) if self.tells_sites else []
         self._callers.clear()
         is_used = bool(cost.launches or any(site.what in USES for site in cost.sites))
         if is_used:
@@ -101,7 +104,25 @@ class Session:
         return {
             "used": is_used,
             "waits": [[*where, count, drains[where]] for where, count in waits.items()],
+            **({"sites": sites} if sites else {}),
         }
+
+    def _sites(self, cost: Measurement) -> list[list[Any]]:
+        """File, line, function, kind of wait, reason and count."""
+        found: Counter[tuple[Any, ...]] = Counter()
+        regions = [(reason, site) for reason, sites in cost.allowed.items() for site in sites]
+        for reason, site in (*(("", site) for site in cost.sites), *regions):
+            file, line, function, _ = where = self._place(site)
+            if site.what in SYNCS and where != INSTALLED:
+                found[file, line, function, site.what, reason] += site.count
+                found[file, line, function, site.what, ""] -= site.count if reason else 0
+        return [[*key, count] for key, count in found.items() if count]
+
+    def attribute_to(self, root: Path) -> AbstractContextManager[None]:
+        """Tell ``sites``, of the lines of this repository, also for what installed packages do there."""
+        self.root, self.tells_sites = root, True
+        self._own.clear()
+        return attributing_to(self._is_own)
 
     def _end(self) -> Measurement:
         cost, self._cost = self._cost, None
@@ -166,6 +187,7 @@ class Summary:
     refused: dict[str, str] = field(default_factory=dict)
     waits: Counter[Line] = field(default_factory=Counter)
     drains: Counter[Line] = field(default_factory=Counter)
+    beside: dict[str, Any] = field(default_factory=dict)  # what others add to the JSON
 
     def add(self, test: str, phase: str, outcome: str, record: Mapping[str, Any]) -> None:
         """Add one phase of a test, or the collection of a file, with its record."""
@@ -213,6 +235,7 @@ class Summary:
                 for where, count in self.waits.most_common()
             ],
             "refused": [{"test": test, "reason": reason} for test, reason in self.refused.items()],
+            **self.beside,
         }
         return {"schema_version": 1, "kind": "simcuda-session", "data": data}
 

@@ -210,3 +210,51 @@ def test_a_region_hides_nothing_from_a_probe(root: Path) -> None:
         counted.append(probed["metrics"])
     assert 6 == counted[0]["syncs"]["values"][0]
     assert counted[0] == counted[1]
+
+
+ALLOWLIST = """\
+allow_paths:
+- {path: "gone/**", reason: old}
+allow_hits:
+- {key: "lib.py:shown:item", owner: ada, reason: printed}
+- {key: "lib.py:shown:item:1", owner: bob, reason: checked}
+- {key: "lib.py:shown:item:2", owner: bob, reason: checked}
+- {key: "train.py:step:item", owner: bob, reason: checked}
+"""
+
+
+def test_an_allowlist_becomes_a_budget(root: Path) -> None:
+    """What its entries name is allowed, and what they do not find is told with its line."""
+    (root / "allow.yaml").write_text(ALLOWLIST)
+    (root / "lib.py").write_text(
+        "def shown(value):\n    value.item(); value.item()\n    return value.item()\n"
+    )
+    imported = ("budget", "import", "allow.yaml", "--run", "train.py 3")
+    shown = run_here(root, *imported, "--dry-run")
+    assert (4, []) == (shown.code, [*root.glob("*.toml")])
+    ended = run_here(root, *imported)
+    assert (4, shown.out) == (ended.code, ended.out)
+    found = [line for line in ended.err.splitlines() if line.startswith("allow.yaml:")]
+    assert ["allow.yaml:2: gone/** matches nothing", "allow.yaml:7: train.py:step:item: finds nothing"] == [
+        line.partition(";")[0] for line in found[:2]
+    ]
+    (budget,) = tomllib.loads((root / "tickets.toml").read_text())["budget"]
+    assert ("allow", "train.py 3", {"syncs": "0"}) == (budget["name"], budget["run"], budget["limits"])
+    # The key without a number is about the third call, which no other names; the others share a line.
+    assert [("return value.item()", "ada", "printed"), ("value.item()", "bob", "checked")] == [
+        (each["text"], each["owner"], each["reason"]) for each in budget["allow"]
+    ]
+    again = run_here(root, *imported)
+    assert 2 == again.code
+    assert "there is a budget allow" in again.err
+
+
+@pytest.mark.parametrize(
+    ("text", "run", "code"),
+    [("version: 1\n", "train.py 3", 4), ("- [\n", "train.py 3", 4), (ALLOWLIST, "python train.py", 2)],
+)
+def test_an_import_that_cannot_be_writes_nothing(root: Path, text: str, run: str, code: int) -> None:
+    """A file that is no allowlist, or a command that is none."""
+    (root / "allow.yaml").write_text(text)
+    assert code == run_here(root, "budget", "import", "allow.yaml", "--run", run).code
+    assert not (root / "tickets.toml").exists()

@@ -82,7 +82,14 @@ def test_the_names_of_a_verifier(frozen: Frozen) -> None:
 
 def test_the_options_of_the_plugins(pytestconfig: pytest.Config, frozen: Frozen) -> None:
     """What pytest has installed with the package: options with their defaults, and the marker."""
-    names = ("--simcuda-real", "--simcuda-profile", "--tickets", "--tickets-root", "--tickets-meter")
+    names = (
+        "--simcuda-real",
+        "--simcuda-profile",
+        "--budget",
+        "--tickets",
+        "--tickets-root",
+        "--tickets-meter",
+    )
     defaults = {name: str(pytestconfig.getoption(name, default="there is no such option")) for name in names}
     markers = [
         line.partition(":")[0]

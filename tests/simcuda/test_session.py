@@ -167,12 +167,12 @@ def test_waits_of_a_package_are_those_of_the_line_that_calls_it(session: Session
     x = torch.ones((), device="cuda")
     for _ in range(3):
         package["read"](x)
-    ((file, _, function, waits, drains),) = session.take()["waits"]
+    ((file, _, function, _, waits, drains),) = session.take()["waits"]
     assert ("test_session.py", 3, 3) == (file, waits, drains)
     assert "test_waits_of_a_package_are_those_of_the_line_that_calls_it" == function
     package["read"](x)
     package["read"](x)
-    assert [["installed packages", 0, "", 2, 2]] == session.take()["waits"]
+    assert [["installed packages", 0, "", "", 2, 2]] == session.take()["waits"]
 
 
 def test_a_session_leaves_a_real_gpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -203,13 +203,16 @@ def exit_code(problems: Iterable[Problem]) -> ExitCode:
 
 def places(allowance: Allowance, root: Path) -> tuple[Statement, ...]:
     """The statements that an allowance with a text names; none where there are none."""
-    text = normal(allowance.text)
-    return tuple(
-        each
-        for each in statements_of(read_code(root / allowance.file))
-        if each.text == text
-        and (not allowance.function or each.function == allowance.function)
-        and allowance.occurrence in {None, each.occurrence}
+    known = statements_of(read_code(root / allowance.file))
+    return tuple(each for each in known if is_place(allowance, each))
+
+
+def is_place(allowance: Allowance, statement: Statement) -> bool:
+    """Whether an allowance with a text is about a statement of its file."""
+    return (
+        statement.text == normal(allowance.text)
+        and (not allowance.function or statement.function == allowance.function)
+        and allowance.occurrence in {None, statement.occurrence}
     )
 
 
@@ -345,11 +348,14 @@ def _is_there(allowance: Allowance, root: Path) -> bool:
 
 def _counts(budget: Budget, spender: Spender) -> bool:
     """Whether what a statement spends counts towards the limits."""
-    return not budget.paths or any(
-        spender.file.startswith(path)
-        if path.endswith("/")
-        else spender.file == path or spender.file.startswith(f"{path}/")
-        for path in budget.paths
+    return not budget.paths or within(budget.paths, spender.file)
+
+
+def within(paths: Iterable[str], file: str) -> bool:
+    """Whether a file is one of these, or in one of these folders."""
+    return any(
+        file.startswith(path) if path.endswith("/") else file == path or file.startswith(f"{path}/")
+        for path in paths
     )
 
 

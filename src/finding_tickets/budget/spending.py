@@ -246,7 +246,7 @@ def _spent(
     spent: dict[tuple[str, Spender], dict[str, list[int]]] = {}
 
     def counts(reason: str, file: str, line: int, function: str, what: str) -> list[int]:
-        of_metric = spent.setdefault((reason, _spender(code, file, line, function)), {})
+        of_metric = spent.setdefault((reason, spender_at(code, file, line, function)), {})
         return of_metric.setdefault(what, [0] * len(runs))
 
     for place, run in enumerate(runs):
@@ -263,7 +263,8 @@ def _spent(
         yield reason, spender, {metric: tuple(values) for metric, values in of_metric.items()}
 
 
-def _spender(code: Path, file: str, line: int, function: str) -> Spender:
+def spender_at(code: Path, file: str, line: int, function: str) -> Spender:
+    """The statement of a line, in the folder ``code``; without one, the line."""
     statement = statement_at(statements_of(read_code(code / file)), line) if line else None
     if statement:
         return Spender(file, statement.first, statement.function, statement.text, statement.occurrence)

@@ -64,16 +64,18 @@ def read_code(path: Path) -> str:
 def statements_of(code: str) -> tuple[Statement, ...]:
     """The statements of a file in the order of their lines; none of one that is not Python."""
     try:
-        tree = ast.parse(code)
+        return tuple(statement for _, statement in nodes_of(ast.parse(code)))
     except (SyntaxError, ValueError, RecursionError):
         return ()
+
+
+def nodes_of(tree: ast.Module) -> Iterator[tuple[ast.AST, Statement]]:
+    """The statements of a file, each with its node."""
     seen: Counter[tuple[str, str]] = Counter()
-    found = []
     for node, function in _nodes(tree.body, ""):
         text = _head(node)
         seen[function, text] += 1
-        found.append(Statement(function, text, seen[function, text], *_lines(node)))
-    return tuple(found)
+        yield node, Statement(function, text, seen[function, text], *_lines(node))
 
 
 def statement_at(statements: Sequence[Statement], line: int) -> Statement | None:

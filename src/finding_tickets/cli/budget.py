@@ -157,6 +157,39 @@ def init(
     return ExitCode.OK
 
 
+def import_allowlist(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="An allowlist in YAML.")],
+    run: Annotated[str, option("COMMAND", "What the budget measures, as 'train.py --steps 5'.")],
+    name: Annotated[str | None, option("NAME", "Of the budget; by default that of the file.")] = None,
+    limit: Annotated[
+        list[str] | None, option("METRIC", "Limit this to 0 (repeatable); by default syncs.")
+    ] = None,
+    dry_run: DryRun = False,
+    root: Root = HERE,
+) -> ExitCode:
+    """Write a budget with what an allowlist in YAML allows."""
+    from finding_tickets.budget.allowlist import joined_allowances, read_allowlist
+    from finding_tickets.budget.edit import add_budget
+    from finding_tickets.register.schema.budgets import parse_budgets
+
+    place = repository_of(root).resolve()
+    table = {"name": name or file.stem, "run": run, "limits": dict.fromkeys(limit or ["syncs"], "0")}
+    if any(each.name == table["name"] for each in read_config(place).budgets):
+        raise UsageError(f"there is a budget {table['name']}", hint="name another one with --name")
+    try:
+        parse_budgets([table], "", "")
+    except BadDataError as error:
+        raise UsageError(error.message, hint=error.hint) from None
+    entries, problems = read_allowlist(file, place)
+    for each in problems:
+        say(f"{each.file}:{each.line}: {each.message}" + (f" ({each.hint})" if each.hint else ""))
+    written, text = add_budget(place, table | {"allow": joined_allowances(entries)}, dry_run=dry_run)
+    write(text.strip())
+    said = "nothing was written (--dry-run)" if dry_run else f"added to {written}"
+    say(f"{file.name}: {counted(len(entries), 'allowance')}; {said}")
+    return ExitCode.BAD_DATA if problems else ExitCode.OK
+
+
 def tighten(
     names: Names = None,
     dry_run: DryRun = False,

@@ -60,6 +60,9 @@ COMMANDS = {
     "budget init": Command(
         "budget:init", "budgets.md", "Measure code, and write a budget that allows what it spends."
     ),
+    "budget import": Command(
+        "budget:import_allowlist", "budgets.md", "Write a budget with what an allowlist in YAML allows."
+    ),
     "budget tighten": Command(
         "budget:tighten", "budgets.md", "Lower budgets to what is spent; remove what is gone."
     ),
