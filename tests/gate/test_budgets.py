@@ -252,8 +252,16 @@ def test_a_stricter_budget_needs_none(repository: Repository, gate: Gate, old: s
     assert (ExitCode.INCONCLUSIVE if "h2d" in new else ExitCode.OK) == done.code
 
 
-def test_a_branch_that_lowers_its_budget_must_keep_it(repository: Repository, gate: Gate) -> None:
-    """The base exceeds what only the branch demands; that is no excuse."""
+def test_a_branch_that_lowers_its_budget_must_keep_it(repository: Repository, git: Git, gate: Gate) -> None:
+    """The base spends as much, and exceeds only what the branch demands; that is no excuse."""
+    repository.write("tickets.toml", BUDGET)
+    done = gate()
+    assert (ExitCode.GATE_FAILED, "gate-budget") == (done.code, said(done)[0][1])
+    git("restore", "tickets.toml")
+    git("switch", "--quiet", "main")
+    repository.write("tickets.toml", BUDGET.replace('"0"', '"1"'))
+    commit(git, "one wait is free")
+    git("switch", "--quiet", "-C", "work")
     repository.write("tickets.toml", BUDGET)
     done = gate()
     assert (ExitCode.GATE_FAILED, "gate-budget") == (done.code, said(done)[0][1])
