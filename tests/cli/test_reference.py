@@ -19,7 +19,7 @@ def test_the_page_is_current() -> None:
 
 def test_the_page_has_every_command_with_its_options() -> None:
     """A heading for each command; below it its usage and a row for each argument and option."""
-    sections = dict(re.findall(r"^## ([a-z]+)\n(.*?)(?=^## |\Z)", page(), re.MULTILINE | re.DOTALL))
+    sections = dict(re.findall(r"^## ([a-z ]+)\n(.*?)(?=^## |\Z)", page(), re.MULTILINE | re.DOTALL))
     assert list(COMMANDS) == list(sections)
     assert "    tickets set [OPTIONS] ID... KEY=VALUE...\n" in sections["set"]
     timeout = "| `--timeout SECONDS` | Stop a measurement after this time. (at least 0.1) |"
