@@ -383,7 +383,7 @@ UNKNOWN = {
     "torch.linalg.lu(torch.rand(2, 200, 200).cuda())": "linalg_lu",
     "rows.to_sparse()": "_to_sparse",
     "rows.to_sparse_csr()": "_to_sparse_csr",
-    "torch.sparse_coo_tensor(index[None], y, (8,))": "_sparse_coo_tensor_with_dims_and_tensors",
+    "rows.to_sparse_csr().to_dense()": "_to_dense",
     "torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)": "quantize_per_tensor",
 }
 
