@@ -102,4 +102,5 @@ def test_a_shape_has_no_names_of_variables() -> None:
     """Nor constants and hints; what is called keeps its name."""
     assert shape_of("total += loss.item()") == shape_of("all_ += value.item()")
     assert shape_of("x: float = log('a', loss.item())") == shape_of("y = log('b', part.item())")
+    assert shape_of("print(f'loss {loss.item():.3f}')") == shape_of("print(f'{step.item():.1f} is it')")
     assert shape_of("x = loss.item()") != shape_of("x = loss.tolist()")

@@ -121,6 +121,9 @@ def shape_of(text: str) -> str:
             setattr(node, "id" if isinstance(node, ast.Name) else "arg", "_")
         elif isinstance(node, ast.Constant):
             node.value = 0
+        elif isinstance(node, ast.JoinedStr):
+            # Only text may stand between its fields.
+            node.values = [each for each in node.values if not isinstance(each, ast.Constant)]
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             node.name = "_"
     return ast.unparse(_Bare().visit(tree))
