@@ -1,4 +1,7 @@
-"""What the gate says of the budgets of a branch. A line with ``item()`` waits once, and ``# n`` times n."""
+"""What the gate says of the budgets of a branch.
+
+A line with ``item()`` waits once, and ``# n`` times n; one with ``# region`` does so in ``simcuda.allowed``.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +56,7 @@ def spend(target: Target) -> Spending:
     root = Checkouts(target.root).files(target.revision) if target.revision else target.root
     points = target.budget.points or ({"run": 1},)
     spent: dict[Spender, dict[str, tuple[int, ...]]] = {}
+    regions: dict[Spender, dict[str, tuple[int, ...]]] = {}
     for file in sorted(root.glob("*.py")):
         text = file.read_text()
         if "raise" in text:
@@ -62,9 +66,16 @@ def spend(target: Target) -> Spending:
                 at = statement_at(statements_of(text), number)
                 assert at is not None
                 values = tuple(each["n"] if "# n" in line else 1 for each in points)
-                spent[Spender(file.name, number, at.function, at.text, at.occurrence)] = {"syncs": values}
-    total = tuple(sum(each["syncs"][place] for each in spent.values()) for place in range(len(points)))
-    return Spending(points=points, metrics={"syncs": total}, spent=tuple(spent.items()), device="none")
+                spender = Spender(file.name, number, at.function, at.text, at.occurrence)
+                (regions if "# region" in line else spent)[spender] = {"syncs": values}
+    every = (*spent.values(), *regions.values())
+    return Spending(
+        points=points,
+        metrics={"syncs": tuple(sum(each["syncs"][place] for each in every) for place in range(len(points)))},
+        spent=tuple(spent.items()),
+        regions=tuple(("fine", *each) for each in regions.items()),
+        device="none",
+    )
 
 
 @pytest.fixture
@@ -250,6 +261,25 @@ def test_a_stricter_budget_needs_none(repository: Repository, gate: Gate, old: s
     assert [] == [each for each in said(done) if each[1] == "gate-budget-raised"]
     # Nothing here counts copies.
     assert (ExitCode.INCONCLUSIVE if "h2d" in new else ExitCode.OK) == done.code
+
+
+def test_a_region_in_the_code_raises_the_budget(repository: Repository, git: Git, gate: Gate) -> None:
+    """Who writes one allows themselves to wait; one that was there allows what it did, and no more."""
+    repository.write("train.py", CODE.replace("    pass\n", "    loss.item()  # region\n"))
+    done = gate()
+    assert ExitCode.GATE_FAILED == done.code
+    assert [("error", "gate-budget-raised", "train.py", 6)] == said(done)
+    assert 'allowed("fine") sets syncs 1 apart: loss.item()' in problems(done)[0]["message"]
+    assert ExitCode.OK == gate("--accept", "budget:train").code
+    commit(git, "with a region")
+    git("switch", "--quiet", "main")
+    git("merge", "--quiet", "work")
+    git("switch", "--quiet", "-C", "more")
+    repository.write("train.py", CODE.replace("    pass\n", "    now(loss.item())  # region\n"))
+    assert (ExitCode.OK, []) == (gate().code, said(gate()))
+    repository.write("train.py", CODE.replace("    pass\n", "    loss.item()  # region # n\n"))
+    # It waits n times now, where it did once.
+    assert [("error", "gate-budget-raised", "train.py", 6)] == said(gate())
 
 
 def test_a_branch_that_lowers_its_budget_must_keep_it(repository: Repository, git: Git, gate: Gate) -> None:

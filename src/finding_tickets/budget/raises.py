@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from finding_tickets.budget.judge import AllowedSpender, is_for
+from finding_tickets.budget.judge import AllowedSpender, is_for, law_of
 from finding_tickets.budget.moves import bound
+from finding_tickets.budget.spending import Spending
 from finding_tickets.budget.statements import normal
 from finding_tickets.claims.language import ExpressionError
 from finding_tickets.register.config import Allowance, Budget
@@ -18,10 +19,11 @@ _FURTHER = (1, 2, 7, 64, 1024, 2**20)
 
 @dataclass(frozen=True)
 class Raise:
-    """What allows more, in words, and the line of the configuration."""
+    """What allows more, in words, and the line of the configuration, or of another file."""
 
     said: str
     line: int
+    file: str = ""
 
 
 def raises(old: Budget, new: Budget | None, allowed: Collection[AllowedSpender]) -> Iterator[Raise]:
@@ -57,6 +59,27 @@ def raises(old: Budget, new: Budget | None, allowed: Collection[AllowedSpender])
     for allowance in new.allow:
         if why := _is_new(allowance, old, allowed, points):
             yield Raise(f"allow {allowance}: {why}", allowance.line)
+
+
+def raised_regions(then: Spending, now: Spending, metrics: Iterable[str]) -> Iterator[Raise]:
+    """What regions of the code set apart now beyond what they did; nobody but the code's author allows it."""
+    for metric in metrics:
+        before, after = _set_apart(then, metric, len(now.points)), _set_apart(now, metric, len(now.points))
+        if any(new > old for old, new in zip(before, after, strict=True)):
+            known = {(reason, spender.text) for reason, spender, _ in then.regions}
+            reason, spender, spent = min(
+                (each for each in now.regions if any(each[2].get(metric, ()))),
+                key=lambda each: ((each[0], each[1].text) in known, each[1]),
+            )
+            apart = f"{metric} {law_of(spent[metric], now.points)}"
+            said = f'allowed("{reason}") sets {apart} apart: {spender.source}'
+            yield Raise(said, spender.line, spender.file)
+
+
+def _set_apart(spending: Spending, metric: str, points: int) -> list[int]:
+    """What all regions set apart of a metric, at each of so many points."""
+    values = [spent[metric] for _, _, spent in spending.regions if metric in spent]
+    return [sum(each[place] for each in values) for place in range(points)]
 
 
 def _is_new(allowance: Allowance, old: Budget, allowed: Collection[AllowedSpender], points: Points) -> str:

@@ -65,7 +65,7 @@ class Reached(MetaPathFinder):
                 continue
             if spec.origin and (wanted := self._of_file(spec.origin)):
                 if type(spec.loader) is SourceFileLoader:
-                    spec.loader = _Loader(name, spec.origin, wanted, self._seen)
+                    spec.loader = _ReportingLoader(name, spec.origin, wanted, self._seen)
                 else:
                     self.unseen |= wanted.keys()
             return spec
@@ -84,7 +84,7 @@ class Reached(MetaPathFinder):
         }
 
 
-class _Loader(SourceFileLoader):
+class _ReportingLoader(SourceFileLoader):
     """Compiles a module with a call before each statement that is to report."""
 
     def __init__(self, name: str, path: str, wanted: dict[int, Allowance], seen: set[int]) -> None:

@@ -21,7 +21,7 @@ from finding_tickets.budget.judge import (
     law_of,
 )
 from finding_tickets.budget.moves import Likeness, Spent, Values, bound, likeness
-from finding_tickets.budget.raises import raises
+from finding_tickets.budget.raises import raised_regions, raises
 from finding_tickets.budget.spending import LARGEST, Spender, Spending, Target, measure
 from finding_tickets.budget.statements import read_code, statements_of
 from finding_tickets.claims.check import at_text
@@ -151,6 +151,9 @@ class _Gate:
         held, new = pair.held_to, pair.new
         judged = self.judged(held) if held else None
         raised = list(raises(held, new, judged.allowed)) if held and judged else []
+        if held and judged and judged.spending.regions:
+            then = self.judged(held, pair.base).spending
+            raised += raised_regions(then, judged.spending, held.limits)
         owners = _owners(pair.base, self.head.root, self._file) if raised else ()
         is_accepted = f"{PREFIX}{pair.name}".casefold() in {each.casefold() for each in self.named}
         for each in raised:
@@ -163,7 +166,13 @@ class _Gate:
                     else f"it needs the review of {' or '.join(owners)}, who own {self._file} at the base"
                 )
             yield self._problem(
-                RAISED, pair.name, f"raised: {each.said}", line=each.line, level=level, hint=hint
+                RAISED,
+                pair.name,
+                f"raised: {each.said}",
+                file=each.file,
+                line=each.line,
+                level=level,
+                hint=hint,
             )
         if new and (not raised or is_accepted or owners):
             # What raises nothing is as strict as the base's, and knows where lines are now.
