@@ -216,9 +216,38 @@ def test_a_line_that_stays_keeps_its_allowance_from_new_ones(root: Path) -> None
 def test_lines_elsewhere_do_not_count(root: Path) -> None:
     """With paths, only the lines below them do: 1 of n + 1 waits is in src/."""
     here = Spender("src/a.py", 1, "f", "x.item()")
+    (root / "src").mkdir()
     found = judged(root, spending({ITEM: N, here: ONE}), limits={"syncs": "1"}, paths=("src",))
     assert [] == said(found)
     assert ("1", "0") == (found.rows[0].law, found.rows[0].left)
+
+
+@pytest.mark.parametrize(("paths", "level"), [(("srcs/",), "error"), (("train.py", "srcs/"), "warning")])
+def test_paths_that_name_nothing_are_said(root: Path, paths: tuple[str, ...], level: str) -> None:
+    """Where none of them is there, nothing would count: that is no pass."""
+    found = judged(root, spending({ITEM: ONE}), allow(), paths=paths)
+    assert [(level, "budget-allowance")] == [(each.level, each.rule) for each in found.problems]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rules"),
+    [
+        # Both test a value: it may be another one.
+        ("if loss.isnan():", "if tokens.sum() > 5:", ["budget-moved"]),
+        # Both have a subscript, and one reads a value by a call.
+        ("kept = logits[mask]", "top = logits[0].tolist()", ["budget-gone", "budget-exceeded"]),
+        # Moving to a device is not reading.
+        ("model = TinyLM().to(device)", "outs += [pred.to('cpu')]", ["budget-gone", "budget-exceeded"]),
+        ("outs.append(pred.cpu())", "outs += [pred.to('cpu')]", ["budget-moved"]),
+    ],
+)
+def test_syntax_alone_makes_no_two_lines_one(root: Path, old: str, new: str, rules: list[str]) -> None:
+    """What a statement does decides whether it takes the place of another one in its function."""
+    (root / "train.py").write_text(
+        f"def step():\n    {new} pass\n" if new[-1] == ":" else f"def step():\n    {new}\n"
+    )
+    found = judged(root, spending({Spender("train.py", 2, "step", new.replace("'", '"')): ONE}), allow(old))
+    assert rules == [each.rule for each in found.problems]
 
 
 def test_a_run_that_decides_nothing_is_inconclusive(root: Path) -> None:

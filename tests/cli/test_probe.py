@@ -56,6 +56,20 @@ for _ in range(3):
     step(int(sys.argv[1]))
 assert sys.argv[2] == "a b"
 """
+LATE = """\
+import atexit, sys, torch
+
+x = torch.ones(4, device="cuda")
+atexit.register(lambda: print(x.sum().item()))
+
+
+@atexit.register
+def end():
+    x.max().item()
+
+
+sys.exit(0)
+"""
 TEST = """\
 import pytest
 from pkg.mod import norms
@@ -356,6 +370,15 @@ def made_up(*sites: ProbedSite) -> Probed:
 def draft_of(probed: Probed, root: Path) -> tuple[Draft, Attached]:
     """The ticket about the first site."""
     return ProbedFinding(probed, probed.sites[0], root, root, "tickets probe a:f", "a:f").ticket((), {})
+
+
+@pytest.mark.usefixtures("_code")
+def test_what_a_script_does_as_it_ends_counts(tickets: Tickets, repository: Repository) -> None:
+    """Functions that it registered run within the measurement, also after sys.exit."""
+    repository.write("late.py", LATE)
+    (found,) = tickets("probe", "late.py", *SIMULATED, "--format", "json").data
+    waits = sorted(each["line"] for each in found["sites"] if each["what"] == "stream_syncs")
+    assert [4, 9] == waits
 
 
 def test_options_of_the_script_follow_two_dashes(tickets: Tickets) -> None:

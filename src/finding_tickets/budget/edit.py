@@ -5,6 +5,8 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,9 @@ from finding_tickets.register.schema.configuration import parse_config
 
 AS_FOUND = "as found"
 ALLOWED = "syncs"
+MEMORY = {"largest_allocation", "peak_bytes", "peak_allocated_bytes", "retained_bytes", "host_peak_bytes"}
+ROOM = Fraction("1.05")
+"""How many times what is spent a limit of memory is, so that another small tensor does not exceed it."""
 
 
 def first_budget(
@@ -48,6 +53,7 @@ def first_budget(
             if metric == ALLOWED and apart
             else highest(spending, metric),
             spending,
+            metric,
         )
         for metric in limits
         if metric in spending.metrics
@@ -181,7 +187,7 @@ def _write_law(entry: Any, spenders: Sequence[AllowedSpender], spending: Spendin
 
 def _lower(table: Any, key: str, law: str, values: Sequence[int], spending: Spending) -> None:
     """Replace a limit by what is spent, where that is less at some point and nowhere more."""
-    stated = _stated(values, spending)
+    stated = _stated(values, spending, key)
     pairs = [(bound(stated, at), bound(law, at)) for at in spending.points]
     if all(new <= old for new, old in pairs) and any(new < old for new, old in pairs):
         table[key] = stated
@@ -197,8 +203,11 @@ def highest(spending: Spending, metric: str) -> list[int]:
     ]
 
 
-def _stated(values: Sequence[int], spending: Spending) -> str:
-    """Values as a law; where they have none, their largest one."""
+def _stated(values: Sequence[int], spending: Spending, metric: str = "") -> str:
+    """Values as a law; where they have none, their largest one. Memory has some room, for it is no count."""
+    if metric in MEMORY and any(values):
+        law = _stated(values, spending)
+        return str(ceil(int(law) * ROOM)) if law.isdecimal() else f"{float(ROOM)}*({law})"
     law = law_of(values, spending.points)
     try:
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.budget.moves import Likeness, Move, Spent, Values, bound, find_moves
-from finding_tickets.budget.spending import LARGEST, SYNCS, Spender, Spending
+from finding_tickets.budget.spending import LARGEST, SYNCS, Spender, Spending, missing_target
 from finding_tickets.budget.statements import Statement, normal, read_code, statements_of
 from finding_tickets.claims.check import Checked, at_text, check_counts
 from finding_tickets.claims.laws import fit
@@ -28,7 +29,7 @@ BEHIND = {
     **dict.fromkeys(("peak_bytes", "peak_allocated_bytes", "retained_bytes", "ooms"), LARGEST),
 }
 """By what the lines behind a metric are found that lines do not spend themselves."""
-MOST_LINES = 5
+MOST_LINES, MOST_REQUESTS = 20, 5
 """Lines that are named for one limit."""
 
 SMALL_PART = 8
@@ -151,10 +152,11 @@ def judge(
     ``is_closed`` tells of a ticket's ID whether it is closed; None for no such ticket.
     """
     found = _Judge(budget, spending, root, file, lambda each: _ended(each, is_closed, today))
+    _check_paths(found)
     if spending.trouble:
-        found.say(
-            "budget-inconclusive", f"not measured: {spending.trouble}", hint=f"tickets probe {budget.run}"
-        )
+        # With the values of the first point, anybody can run it.
+        run = re.sub(r"\{(\w+)\}", lambda name: str((*budget.sweep.get(name[1], ()), name[0])[0]), budget.run)
+        found.say("budget-inconclusive", f"not measured: {spending.trouble}", hint=f"tickets probe {run}")
         return JudgedBudget(budget=budget, spending=spending, problems=tuple(found.problems))
     allowed, silent, gone = _match(found)
     allowed += tuple(_of_region(*each) for each in spending.regions)
@@ -191,9 +193,20 @@ def judge_unrun(
     """A budget of which nothing was run: whether each allowance counts, and names exactly one place."""
     found = _Judge(budget, Spending(), root, file, lambda each: _ended(each, is_closed, today))
     _, silent, gone = _match(found)
+    _check_paths(found)
+    if why := missing_target(budget, root):
+        found.say("budget-inconclusive", why)
     return JudgedBudget(
         budget=budget, spending=Spending(), silent=silent, gone=gone, problems=tuple(found.problems)
     )
+
+
+def _check_paths(found: _Judge) -> None:
+    """Say which paths name nothing; where none names anything, no line would count."""
+    missing = [path for path in found.budget.paths if not (found.root / path).exists()]
+    level = Level.ERROR if len(missing) == len(found.budget.paths) else Level.WARNING
+    for path in missing:
+        found.say("budget-allowance", f"paths: there is no {path}", level=level)
 
 
 def exit_code(problems: Iterable[Problem]) -> ExitCode:
@@ -466,8 +479,11 @@ def _blame(found: _Judge, row: LimitRow, allowed: Sequence[AllowedSpender]) -> N
     if not lines:
         found.say("budget-exceeded", said)
     unit = " bytes at once" if metric == LARGEST else ""
-    for count, spender, values in lines[:MOST_LINES]:
+    shown = lines[: MOST_REQUESTS if metric == LARGEST else MOST_LINES]
+    for count, spender, values in shown:
         own = f"{law_of(values, spending.points)}{unit}" if count else ""
+        if len(lines) > len(shown) and spender is shown[-1][1]:
+            own += f" (and {len(lines) - len(shown)} more lines)"
         found.say(
             "budget-exceeded",
             f"{said}, here {own}: {spender.source}",

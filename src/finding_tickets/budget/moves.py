@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import Protocol
 
 from finding_tickets.budget.spending import Spender
-from finding_tickets.budget.statements import normal, operations_of, read_code, shape_of, statements_of
+from finding_tickets.budget.statements import (
+    READS,
+    is_name,
+    normal,
+    operations_of,
+    read_code,
+    shape_of,
+    statements_of,
+)
 from finding_tickets.claims.language import evaluate, parse_expression
 from finding_tickets.register.config import Allowance
 
@@ -29,7 +37,9 @@ class Likeness(IntEnum):
     """How much a statement is like one that is gone."""
 
     NONE = 0
-    RELATED = 1  # in a function that calls that of the other one, or is called there, and does what it did
+    # In a function that calls that of the other one, or is called there, and does what it did; or in the same
+    # function, where both test a value, or select by one.
+    RELATED = 1
     REWRITTEN = 2  # in the same function, and does what it did
     RENAMED = 3  # in the same function, the same but for names of variables, constants and hints
     MOVED = 4  # the same text
@@ -69,10 +79,12 @@ def likeness(gone: Placed, now: Placed, root: Path) -> Likeness:
     if before == after:
         return Likeness.MOVED
     same_shape, shared = shape_of(before) == shape_of(after), operations_of(before) & operations_of(after)
-    if (gone.file, gone.function) == (now.file, now.function):
-        return Likeness.RENAMED if same_shape else Likeness.REWRITTEN if shared else Likeness.NONE
     # Any two statements may have a test or a subscript.
-    is_like = same_shape or any(map(str.isidentifier, shared))
+    is_like = same_shape or any(map(is_name, shared))
+    if (gone.file, gone.function) == (now.file, now.function):
+        if is_like or not shared:
+            return Likeness.RENAMED if same_shape else Likeness.REWRITTEN if shared else Likeness.NONE
+        return Likeness.NONE if READS & operations_of(after) - operations_of(before) else Likeness.RELATED
     return Likeness.RELATED if is_like and _are_neighbours(gone, now, root) else Likeness.NONE
 
 

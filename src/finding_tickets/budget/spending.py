@@ -96,7 +96,8 @@ class Target:
     @property
     def key(self) -> str:
         """The name of what is kept of it."""
-        same = (self.budget.run, dict(self.budget.sweep), self.budget.within, self.meter, self.timeout)
+        asked = self.budget
+        same = (asked.run, dict(asked.sweep), asked.within, asked.paths, self.meter, self.timeout)
         where = (str(self.root.resolve()), self.revision.commit if self.revision else "")
         text = repr((same, where, __version__, own_torch()))
         return f"{hashlib.sha256(text.encode()).hexdigest()}.json"
@@ -136,12 +137,15 @@ def measure(
     done: dict[str, dict[str, TaskOutcome | None]] = {}
     for name, plan in plans.items():
         target = targets[name]
+        if why := missing_target(target.budget, Path(plan.folders["found"])):
+            yield name, Spending(trouble=why)
+            continue
         for part, job in plan.run_jobs(target.meter).items():
             place = part.rpartition(" ")[2]
             done.setdefault(name, {})[place] = None
             tasks[name, place] = Task(
                 target=RUN,
-                payload=asdict(replace(job, own_lines=True)),
+                payload=asdict(replace(job, own_lines=True, own_paths=target.budget.paths)),
                 root=target.root,
                 timeout=target.timeout,
                 memory=target.config.memory,
@@ -159,6 +163,15 @@ def measure(
         if keep and not any(each.never_ran for each in outcomes.values()):
             _keep(target, plans[name], spending, [*outcomes.values(), *([again] if again else [])], isolation)
         yield name, spending
+
+
+def missing_target(budget: Budget, code: Path) -> str:
+    """What is said of a file to run that is not there; empty where it is, or only an import can tell."""
+    from finding_tickets.documents.run_command import parse_command
+
+    file = str(parse_command(budget.run, budget.sweep)["target"]).partition(":")[0]
+    is_file = file.endswith(".py") or "/" in file
+    return f"there is no file {file}" if is_file and not (code / file).exists() else ""
 
 
 def _plan(target: Target) -> Plan:

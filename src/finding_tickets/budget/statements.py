@@ -36,6 +36,8 @@ _COMMON = frozenset(
         *("tuple", "update", "zip"),
     )
 )
+READS = frozenset(("item", "tolist", "cpu", "numpy", "synchronize"))
+"""The calls that do nothing but wait for a value."""
 _SYNTAX: dict[str, tuple[type[ast.AST], ...]] = {
     "[]": (ast.Subscript,),
     "if": (ast.If, ast.IfExp, ast.While, ast.Assert),
@@ -104,10 +106,19 @@ def operations_of(text: str) -> frozenset[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = node.func
-            found.add(name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", ""))
+            called = name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")
+            # To the host is another operation than to a device.
+            words = [*node.args, *(each.value for each in node.keywords if each.arg == "device")]
+            to_host = any(isinstance(each, ast.Constant) and each.value == "cpu" for each in words)
+            found.add("cpu" if called == "to" and to_host else called)
         else:
             found.update(name for name, kinds in _SYNTAX.items() if isinstance(node, kinds))
     return frozenset(found - _COMMON)
+
+
+def is_name(operation: str) -> bool:
+    """Whether an operation is a call, and not a test, a loop or a subscript."""
+    return operation not in _SYNTAX
 
 
 @lru_cache(maxsize=4096)

@@ -11,6 +11,7 @@ from pathlib import Path
 from finding_tickets.budget.judge import (
     BEHIND,
     MOST_LINES,
+    MOST_REQUESTS,
     SMALL_PART,
     AllowedSpender,
     JudgedBudget,
@@ -175,8 +176,13 @@ class _Gate:
                 hint=hint,
             )
         if new and (not raised or is_accepted or owners):
-            # What raises nothing is as strict as the base's, and knows where lines are now.
+            # What raises nothing is as strict as the base's, and knows where lines are now. What takes the
+            # place of another line is told all the same.
+            moved = [each for each in judged.problems if each.rule == "budget-moved"] if judged else []
             judged = self.judged(new)
+            for problem in moved:
+                if problem.level is Level.WARNING and problem not in judged.problems:
+                    yield problem.model_copy(update={"rule": EXCEEDED})
         elif new is None and (is_accepted or owners):
             return
         if judged:
@@ -223,8 +229,11 @@ class _Gate:
             lines = [each for each in lines if each[0] * SMALL_PART >= row.values[place] - was_all]
         base = f"{said}, {was_all} at the base" if before else f"{said}{compared.without_base}"
         unit = " bytes at once" if metric == LARGEST else ""
-        for more, spender, now, was in lines[:MOST_LINES]:
+        shown = lines[: MOST_REQUESTS if metric == LARGEST else MOST_LINES]
+        for more, spender, now, was in shown:
             own = f"here {law_of(now[metric], points)}{unit}"
+            if len(lines) > len(shown) and spender is shown[-1][1]:
+                own += f" (and {len(lines) - len(shown)} more lines)"
             if was and was[1].get(metric, (0,) * (place + 1))[place]:
                 own += f", {more} more than {was[0]} at the base ({compared.owner(was[0])})"
             hint = "spend less, or allow the line with a reason, which needs the base's owners"
@@ -428,7 +437,7 @@ class _Compared:
 def _key(budget: Budget, base: Base | None) -> tuple[object, ...]:
     """What the measurement of a budget depends on, beside the settings."""
     points = tuple(tuple(at.items()) for at in budget.points)
-    return budget.run, points, budget.within, base.revision.commit if base else ""
+    return budget.run, points, budget.within, budget.paths, base.revision.commit if base else ""
 
 
 def _place(spender: Spender) -> tuple[str, str, str, int]:

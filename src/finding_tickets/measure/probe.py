@@ -5,6 +5,7 @@ pytest is needed for a test alone, and is no dependency.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import importlib.util
@@ -16,7 +17,7 @@ import stat
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -213,7 +214,10 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
     )
     try:
         largest: dict[Line, int] = {}
-        with noting_operations(job.operations), _own_lines(root, largest) if job.own_lines else nullcontext():
+        with (
+            noting_operations(job.operations),
+            _own_lines(root, largest, job.own_paths) if job.own_lines else nullcontext(),
+        ):
             report = run_target(order).report
     except WrongTargetError as error:
         raise CannotMeasureError(f"{error.message} ({job.stated})") from None
@@ -242,10 +246,11 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _own_lines(root: Path, largest: dict[Line, int]) -> Iterator[None]:
+def _own_lines(root: Path, largest: dict[Line, int], paths: Sequence[str]) -> Iterator[None]:
     """Attribute what happens to lines of the repository, and find the largest request of each.
 
-    What stands in a folder for code of others is no more the repository's than an installed package.
+    With ``paths``, files and folders, it is that of the innermost line below them. What stands in a folder
+    for code of others is no more the repository's than an installed package.
     """
 
     def note(nbytes: int, line: Line) -> None:
@@ -253,7 +258,9 @@ def _own_lines(root: Path, largest: dict[Line, int]) -> Iterator[None]:
 
     def is_own(file: str) -> bool:
         path = Path(file).resolve()
-        return belongs_to(root, path) and FOREIGN_FOLDERS.isdisjoint(path.relative_to(root).parts)
+        if not belongs_to(root, path) or FOREIGN_FOLDERS.intersection(path.relative_to(root).parts):
+            return False
+        return not paths or any(path.is_relative_to(root / each) for each in paths)
 
     with (
         attributing_to(is_own),
@@ -342,10 +349,11 @@ def _run_program(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
     before = _reachable_bytes(gpu)
     with gpu.measure() as counted:
         try:
-            if is_module:
-                runpy.run_module(order.name, run_name="__main__", alter_sys=True)
-            else:
-                runpy.run_path(order.name, run_name="__main__")
+            with _exit_handlers(root):
+                if is_module:
+                    runpy.run_module(order.name, run_name="__main__", alter_sys=True)
+                else:
+                    runpy.run_path(order.name, run_name="__main__")
         except SystemExit as end:
             # Many programs end with a call of sys.exit also if all is well.
             if end.code not in (None, 0):
@@ -356,6 +364,27 @@ def _run_program(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
                 raise
             ending = describe(error, root)
     return VariantRun.of(counted, _reachable_bytes(gpu) - before, root, ONCE, ending)
+
+
+@contextmanager
+def _exit_handlers(root: Path) -> Iterator[None]:
+    """Run what code of the repository registers by ``atexit`` as the block ends, as a program does."""
+    kept = ExitStack()
+    register: Any = atexit.register
+
+    def registered(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        caller = sys._getframe(1).f_code.co_filename  # noqa: SLF001 - who registers it
+        if not belongs_to(root, Path(caller).resolve()):
+            return register(function, *args, **kwargs)
+        kept.callback(function, *args, **kwargs)
+        return function
+
+    atexit.register = registered
+    try:
+        with kept:
+            yield
+    finally:
+        atexit.register = register
 
 
 def _reachable_bytes(gpu: simcuda.Gpu) -> int:

@@ -144,6 +144,7 @@ class RunJob:
     repeated: bool = False
     operations: bool = False
     own_lines: bool = False
+    own_paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
