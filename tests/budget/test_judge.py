@@ -149,10 +149,13 @@ def test_an_allowance_names_one_place(root: Path) -> None:
 
 
 def test_what_is_there_and_spends_nothing_is_silent(root: Path) -> None:
-    """A run need not reach every line that may wait."""
-    found = judged(root, spending({}), allow("if loss.isnan():"))
-    assert [] == said(found)
-    assert ["if loss.isnan():"] == [each.text for each in found.silent]
+    """A run need not reach every line that may wait; if it reaches none, it may do less than it did."""
+    nan = allow("if loss.isnan():")
+    found = judged(root, spending({ITEM: ONE}), nan, allow())
+    assert ([], ["if loss.isnan():"]) == (said(found), [each.text for each in found.silent])
+    alone = judged(root, spending({}), nan)
+    assert ["budget-silent"] == [each.rule for each in alone.problems]
+    assert exit_code(alone.problems) is ExitCode.OK
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ RULES = {
     "budget-inconclusive": ExitCode.INCONCLUSIVE,
     "budget-moved": ExitCode.OK,
     "budget-modelled": ExitCode.OK,
+    "budget-silent": ExitCode.OK,
 }
 """What can be said of a budget, and the exit code of an error of that kind."""
 MEANINGS = {
@@ -53,6 +54,7 @@ MEANINGS = {
     "budget-inconclusive": "What the code spends could not be measured.",
     "budget-moved": "An allowed statement stands elsewhere now, or has changed.",
     "budget-modelled": "Whether a limit holds rests on a modelled number.",
+    "budget-silent": "Nothing that is allowed to spend does: the program may have skipped it.",
 }
 
 
@@ -159,6 +161,9 @@ def judge(
         found.say("budget-inconclusive", f"not measured: {spending.trouble}", hint=f"tickets probe {run}")
         return JudgedBudget(budget=budget, spending=spending, problems=tuple(found.problems))
     allowed, silent, gone = _match(found)
+    if silent and len(silent) == len(budget.allow):
+        text = f"none of the {len(silent)} statements that it allows spends anything: does it still run them?"
+        found.say("budget-silent", text, level=Level.WARNING)
     allowed += tuple(_of_region(*each) for each in spending.regions)
     if spending.unknown:
         unknown = ", ".join(spending.unknown)
