@@ -99,6 +99,7 @@ def test_the_table_counts_what_the_tests_did(pytester: pytest.Pytester) -> None:
     ] == [re.split(r"\s{2,}", line.strip()) for line in table(result)]
 
 
+@pytest.mark.slow
 def test_processes_of_xdist_have_devices_and_one_report(pytester: pytest.Pytester, suite: Path) -> None:
     """What both processes found is merged; a test that takes its process with it is no reason to stop."""
     (suite / "test_crash.py").write_text(

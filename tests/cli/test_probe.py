@@ -299,6 +299,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.usefixtures("_code")
+@pytest.mark.slow
 def test_compiled_code_and_children_of_a_script(tickets: Tickets, repository: Repository) -> None:
     """Compiled code runs eagerly, which is said, or not at all; lines of a child name it, tickets do not."""
     repository.write("compiled.py", COMPILED)

@@ -69,6 +69,7 @@ def test_ranks_of_a_program_are_counted_and_told_apart() -> None:
     assert "syncs" not in cost.ranges
 
 
+@pytest.mark.slow
 def test_a_child_of_a_child_is_counted() -> None:
     """Its parent adds what it told to its own counts."""
     with simcuda.device() as gpu, gpu.measure() as cost:
