@@ -50,8 +50,8 @@ class Site:
     """A source line of user code and how often it caused one thing.
 
     ``what`` is ``stream_syncs``, ``event_syncs``, ``device_syncs``, ``drains``, ``implicit_syncs``, ``h2d``,
-    ``d2h``, ``d2d``, ``p2p``, ``allocations`` or ``hazards``. The process is
-    named where the code has started another one that did so.
+    ``d2h``, ``d2d``, ``p2p``, ``allocations`` or ``hazards``. The process is named where the code has started
+    another one that did so.
     """
 
     file: str

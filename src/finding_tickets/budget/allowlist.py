@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finding_tickets.budget.statements import statement_at, statements_of
+from finding_tickets.budget.statements import goes_to_host, statement_at, statements_of
 from finding_tickets.documents.remediation import YamlNode, YamlText
 from finding_tickets.documents.source import Source
 from finding_tickets.errors import BadDataError
@@ -218,14 +218,7 @@ def _kind(call: ast.Call) -> str:
         return ""
     name = call.func.attr
     if name == "to":
-        devices = [*call.args[:1], *(each.value for each in call.keywords if each.arg == "device")]
-        return "to_cpu" if any(map(_is_cpu, devices)) else ""
+        return "to_cpu" if goes_to_host(call) else ""
     if name == "synchronize":
         return "cuda_synchronize" if ast.unparse(call.func).endswith("cuda.synchronize") else name
     return name if name in PATTERNS[:4] else ""
-
-
-def _is_cpu(device: ast.expr) -> bool:
-    if isinstance(device, ast.Call) and device.args:
-        return ast.unparse(device.func) in {"torch.device", "device"} and _is_cpu(device.args[0])
-    return isinstance(device, ast.Constant) and device.value == "cpu"

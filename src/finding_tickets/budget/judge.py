@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.budget.moves import Likeness, Move, Spent, Values, bound, find_moves
-from finding_tickets.budget.spending import LARGEST, SYNCS, Spender, Spending, missing_target
+from finding_tickets.budget.spending import LARGEST, Spender, Spending, missing_target
 from finding_tickets.budget.statements import Statement, normal, read_code, statements_of
 from finding_tickets.claims.check import Checked, at_text, check_counts
 from finding_tickets.claims.laws import fit
+from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.errors import ExitCode
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.config import Allowance, Budget
+from finding_tickets.register.staleness import is_below
 
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Problem
@@ -112,17 +114,17 @@ class _Judge:
     spending: Spending
     root: Path
     file: str  # the configuration
-    is_ended: Callable[[Allowance], str]
+    ending: Callable[[Allowance], tuple[str, str] | None]
     problems: list[Problem] = field(default_factory=list)
 
     def say(
         self,
         rule: str,
         message: str,
+        hint: str = "",
         *,
         file: str = "",
         line: int = 0,
-        hint: str = "",
         level: Level = Level.ERROR,
     ) -> None:
         """Add a problem, of the budget itself unless a file is named."""
@@ -153,7 +155,7 @@ def judge(
 
     ``is_closed`` tells of a ticket's ID whether it is closed; None for no such ticket.
     """
-    found = _Judge(budget, spending, root, file, lambda each: _ended(each, is_closed, today))
+    found = _Judge(budget, spending, root, file, lambda each: _ending(each, is_closed, today))
     _check_paths(found)
     if spending.trouble:
         # With the values of the first point, anybody can run it.
@@ -168,7 +170,7 @@ def judge(
     if spending.unknown:
         unknown = ", ".join(spending.unknown)
         found.say("budget-inconclusive", f"uses operations of unknown cost: {unknown}")
-    of_allowed = {id(each.spent): each.allowance for each in allowed}
+    of_allowed = {id(each.spent) for each in allowed}
     others = tuple(
         each
         for each in spending.spent
@@ -196,7 +198,7 @@ def judge_unrun(
     budget: Budget, root: Path, file: str, is_closed: Callable[[str], bool | None], today: date
 ) -> JudgedBudget:
     """A budget of which nothing was run: whether each allowance counts, and names exactly one place."""
-    found = _Judge(budget, Spending(), root, file, lambda each: _ended(each, is_closed, today))
+    found = _Judge(budget, Spending(), root, file, lambda each: _ending(each, is_closed, today))
     _, silent, gone = _match(found)
     _check_paths(found)
     if why := missing_target(budget, root):
@@ -225,7 +227,7 @@ def places(allowance: Allowance, root: Path) -> tuple[Statement, ...]:
     return tuple(each for each in known if is_place(allowance, each))
 
 
-def is_place(allowance: Allowance, statement: Statement) -> bool:
+def is_place(allowance: Allowance, statement: Statement | Spender) -> bool:
     """Whether an allowance with a text is about a statement of its file."""
     return (
         statement.text == normal(allowance.text)
@@ -234,17 +236,17 @@ def is_place(allowance: Allowance, statement: Statement) -> bool:
     )
 
 
-def _ended(allowance: Allowance, is_closed: Callable[[str], bool | None], today: date) -> str:
-    """Why an allowance counts no more; empty while it does. A question mark begins what is wrong with it."""
-    until = allowance.until
-    if not until:
-        return ""
-    if until[:4].isdigit() and until[4:5] == "-":
-        return f"it ended on {until}" if today > date.fromisoformat(until) else ""
+def _ending(
+    allowance: Allowance, is_closed: Callable[[str], bool | None], today: date
+) -> tuple[str, str] | None:
+    """By which rule an allowance counts no more, and why; None while it does."""
+    until, last = allowance.until, allowance.last_day
+    if not until or last:
+        return ("budget-expired", f"it ended on {until}") if last and today > last else None
     closed = is_closed(until)
-    return (
-        f"? until: there is no ticket {until}" if closed is None else f"{until} is closed" if closed else ""
-    )
+    if closed is None:
+        return "budget-allowance", f"until: there is no ticket {until}"
+    return ("budget-expired", f"{until} is closed") if closed else None
 
 
 def _match(
@@ -256,20 +258,14 @@ def _match(
     silent: list[Allowance] = []
     lost: list[Allowance] = []
     for allowance in found.budget.allow:
-        if why := found.is_ended(allowance):
-            rule = "budget-allowance" if why.startswith("?") else "budget-expired"
-            found.say(rule, f"allow {allowance}: {why.removeprefix('? ')}", line=allowance.line)
+        if ending := found.ending(allowance):
+            rule, why = ending
+            found.say(rule, f"allow {allowance}: {why}", line=allowance.line)
             continue
         here = [(key, *each) for key, each in spenders.items() if _names(allowance, each[0])]
         statements = places(allowance, found.root) if allowance.text else ()
         if len(statements) > 1:
-            found.say(
-                "budget-allowance",
-                f"allow {allowance}: matches {len(statements)} places, on lines "
-                + ", ".join(str(each.first) for each in statements),
-                line=allowance.line,
-                hint="add function and occurrence",
-            )
+            found.say("budget-allowance", *several_places(allowance, statements), line=allowance.line)
             continue
         for key, spender, spent in here:
             matched.append(AllowedSpender(allowance, spender, spent))
@@ -348,11 +344,16 @@ def _names(allowance: Allowance, spender: Spender) -> bool:
         return spender.file.startswith(allowance.file)
     if spender.file != allowance.file:
         return False
-    if allowance.function and spender.function != allowance.function:
-        return not allowance.text and spender.function.startswith(f"{allowance.function}.")
-    if not allowance.text:
-        return True
-    return spender.text == normal(allowance.text) and allowance.occurrence in {None, spender.occurrence}
+    if allowance.text:
+        return is_place(allowance, spender)
+    return not allowance.function or f"{spender.function}.".startswith(f"{allowance.function}.")
+
+
+def several_places(allowance: Allowance, statements: Sequence[Statement]) -> tuple[str, str]:
+    """What is said of an allowance that names several statements, and what to do."""
+    lines = ", ".join(str(each.first) for each in statements)
+    message = f"allow {allowance}: matches {len(statements)} places, on lines {lines}"
+    return message, "add function and occurrence"
 
 
 def _is_there(allowance: Allowance, root: Path) -> bool:
@@ -371,10 +372,7 @@ def _counts(budget: Budget, spender: Spender) -> bool:
 
 def within(paths: Iterable[str], file: str) -> bool:
     """Whether a file is one of these, or in one of these folders."""
-    return any(
-        file.startswith(path) if path.endswith("/") else file == path or file.startswith(f"{path}/")
-        for path in paths
-    )
+    return any(is_below(file, path.rstrip("/")) for path in paths)
 
 
 def _apart(found: _Judge, metric: str, allowed: Sequence[AllowedSpender]) -> tuple[Values, Values]:

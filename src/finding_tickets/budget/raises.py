@@ -11,6 +11,7 @@ from finding_tickets.budget.spending import Spending
 from finding_tickets.budget.statements import normal
 from finding_tickets.claims.language import ExpressionError
 from finding_tickets.register.config import Allowance, Budget
+from finding_tickets.register.staleness import is_below
 
 Points = Sequence[Mapping[str, int]]
 # Laws are compared at the points of the sweep, and at points so many times as large: they may part beyond it.
@@ -126,14 +127,10 @@ def _more(new: Allowance, old: Allowance, points: Points) -> str:
         return f"what: {', '.join(old.what)} -> {', '.join(new.what) or 'all'}"
     if old.law and (not new.law or _is_more(new.law, old.law, points)):
         return f"law: {old.law} -> {new.law or 'none'}"
-    if old.until and old.until != new.until and not _is_earlier(new.until, old.until):
+    was, now = old.last_day, new.last_day
+    if old.until and old.until != new.until and not (was and now and now < was):
         return f"until: {old.until} -> {new.until or 'for ever'}"
     return ""
-
-
-def _is_earlier(new: str, old: str) -> bool:
-    """Whether both are dates, and the new one comes first."""
-    return all(each[:4].isdigit() and each[4:5] == "-" for each in (new, old)) and new < old
 
 
 def _covers(old: Allowance, new: Allowance) -> bool:
@@ -164,7 +161,7 @@ def _is_at(allowance: Allowance, each: AllowedSpender) -> bool:
 
 def _is_below(path: str, folder: str) -> bool:
     """Whether all that a path names is in what another one names; the empty one is everything."""
-    return not folder or path == folder or path.startswith(f"{folder.rstrip('/')}/")
+    return not folder or is_below(path.rstrip("/"), folder.rstrip("/"))
 
 
 def _is_more(new: str, old: str, points: Points) -> bool:

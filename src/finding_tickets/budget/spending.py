@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from finding_tickets.budget.statements import read_code, statement_at, statements_of
+from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
 from finding_tickets.register.config import CONFIG_FILE, Budget, Config
@@ -24,14 +26,12 @@ from finding_tickets.register.staleness import (
 )
 
 if TYPE_CHECKING:
-    from finding_tickets.claims.laws import CountedRun, Place
     from finding_tickets.ground.checkouts import Revision
     from finding_tickets.measure.processes.isolation import Isolation, TaskOutcome
     from finding_tickets.model.verification import MeasuredRun
     from finding_tickets.verify.plan import Plan
 
 _CACHE, _KEEP = "budgets", 512
-SYNCS = ("stream_syncs", "event_syncs", "device_syncs")
 LARGEST = "largest_allocation"
 
 
@@ -210,6 +210,7 @@ def _joined(
     from finding_tickets.measure.tasks import VARYING
     from finding_tickets.model.verification import MeasuredRun
     from finding_tickets.verify.judge import answer_of
+    from finding_tickets.verify.verify import counted_run
 
     kind: TypeAdapter[MeasuredRun] = TypeAdapter(MeasuredRun)
     runs: list[MeasuredRun] = []
@@ -227,7 +228,7 @@ def _joined(
         repeated = answer_of(again, kind)
         if isinstance(repeated, str):
             trouble = repeated
-        elif difference := _counted(runs[0]).difference(_counted(repeated)):
+        elif difference := counted_run(runs[0]).difference(counted_run(repeated)):
             trouble = f"{VARYING}: {difference}"
     spent = sorted(_spent(runs, code), key=lambda each: each[:2])
     names = [name for name in runs[0].metrics if all(name in each.metrics for each in runs)]
@@ -245,21 +246,16 @@ def _joined(
     )
 
 
-def _counted(run: MeasuredRun) -> CountedRun:
-    from finding_tickets.claims.laws import CountedRun
-
-    sites: dict[Place, int] = {each[:4]: each[4] for each in run.sites}
-    return CountedRun(run.at, run.metrics, sites, run.error)
-
-
 def _spent(
     runs: Sequence[MeasuredRun], code: Path
 ) -> Iterator[tuple[str, Spender, Mapping[str, tuple[int, ...]]]]:
     """What each statement spent, by metric and point; of a region with its reason, and else with none."""
     spent: dict[tuple[str, Spender], dict[str, list[int]]] = {}
+    # A line counts many times, and its file is read and parsed for it.
+    spender_of = cache(partial(spender_at, code))
 
     def counts(reason: str, file: str, line: int, function: str, what: str) -> list[int]:
-        of_metric = spent.setdefault((reason, spender_at(code, file, line, function)), {})
+        of_metric = spent.setdefault((reason, spender_of(file, line, function)), {})
         return of_metric.setdefault(what, [0] * len(runs))
 
     for place, run in enumerate(runs):

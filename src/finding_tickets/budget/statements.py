@@ -108,12 +108,22 @@ def operations_of(text: str) -> frozenset[str]:
             name = node.func
             called = name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")
             # To the host is another operation than to a device.
-            words = [*node.args, *(each.value for each in node.keywords if each.arg == "device")]
-            to_host = any(isinstance(each, ast.Constant) and each.value == "cpu" for each in words)
-            found.add("cpu" if called == "to" and to_host else called)
+            found.add("cpu" if called == "to" and goes_to_host(node) else called)
         else:
             found.update(name for name, kinds in _SYNTAX.items() if isinstance(node, kinds))
     return frozenset(found - _COMMON)
+
+
+def goes_to_host(call: ast.Call) -> bool:
+    """Whether a call of ``to`` names the CPU: ``to("cpu")``, ``to(device=torch.device("cpu"))``."""
+    devices = [*call.args[:1], *(each.value for each in call.keywords if each.arg == "device")]
+    return any(map(_is_cpu, devices))
+
+
+def _is_cpu(device: ast.expr) -> bool:
+    if isinstance(device, ast.Call) and device.args:
+        return ast.unparse(device.func) in {"torch.device", "device"} and _is_cpu(device.args[0])
+    return isinstance(device, ast.Constant) and device.value == "cpu"
 
 
 def is_name(operation: str) -> bool:

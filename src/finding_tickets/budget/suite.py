@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.budget.allowlist import AllowedEntry, read_allowlist
-from finding_tickets.budget.judge import AllowedSpender, is_for, judge, places, within
-from finding_tickets.budget.spending import SYNCS, Spender, Spending, spender_at
+from finding_tickets.budget.judge import AllowedSpender, is_for, judge, places, several_places, within
+from finding_tickets.budget.spending import Spender, Spending, spender_at
+from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.git import work_tree
 from finding_tickets.model.vocabulary import Level
@@ -122,9 +123,7 @@ def read_suite(file: Path, folder: Path) -> Suite:
     allowances = [each for budget in budgets for each in budget.allow]
     for each in allowances:
         if each.text and len(found := places(each, file.parent)) > 1:
-            lines = ", ".join(str(place.first) for place in found)
-            message = f"allow {each}: matches {len(found)} places, on lines {lines}"
-            hint = "add function and occurrence"
+            message, hint = several_places(each, found)
             raise BadDataError(message, file=str(file), line=each.line, hint=hint)
     return Suite(
         file=str(file),

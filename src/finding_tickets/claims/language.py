@@ -246,7 +246,7 @@ class _Parser:
             factor: Expression = Call("*", (Number(Fraction(-1)), self._factor()))
         elif self._accept("("):
             factor = self.expression()
-            self._accept(")") or self._fail()
+            self._expect(")")
         else:
             factor = self._atom()
         self._depth -= 1
@@ -269,11 +269,11 @@ class _Parser:
         if token.text not in FUNCTIONS:
             message = f"unknown function '{token.text}' at column {column} of '{self._text}'"
             raise ExpressionError(message, hint=suggest(token.text, list(FUNCTIONS)))
-        self._accept("(") or self._fail()
+        self._expect("(")
         arguments = [self.expression()]
         while token.text not in _ONE_ARGUMENT and self._accept(","):
             arguments.append(self.expression())
-        self._accept(")") or self._fail()
+        self._expect(")")
         return Call(token.text, tuple(arguments))
 
     def _accept(self, *texts: str) -> Token | None:
@@ -288,6 +288,10 @@ class _Parser:
                 hint = "a class is made of sums, products, max, ceil, log2, variables and positive integers"
                 raise ExpressionError(message, hint=hint)
         return token
+
+    def _expect(self, text: str) -> None:
+        if not self._accept(text):
+            self._fail()
 
     def finish(self) -> None:
         if self._tokens.peek().kind != END:

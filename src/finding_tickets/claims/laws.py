@@ -56,8 +56,8 @@ Point = tuple[tuple[str, int], ...]
 # One value for each point.
 Column = tuple[int, ...]
 Residues = list[int]
-# File, line and function of a line of code, and the metric that it made count.
-# File, line, function, metric, and the process where the code has started another one.
+# File, line and function of a line of code, the metric that it made count, and the process where the code has
+# started another one.
 Place = tuple[str, int, str, str] | tuple[str, int, str, str, str]
 SITE = ("file", "line", "function", "what")
 # The least and the most that a number can be; None where nobody knows.

@@ -54,6 +54,8 @@ DEFINITIONS: Mapping[str, str] = {
     "graph_breaks": "breaks that `torch.compile` would make; measured in a run of its own, on the CPU",
     "seconds": "wall time, as a multiple of another variant's alone: [times](#times)",
 }
+SYNCS = ("stream_syncs", "event_syncs", "device_syncs")
+"""The kinds of ``syncs``."""
 # Every metric that a run counts; times are measured apart from runs.
 METRICS = tuple(name for name in DEFINITIONS if name != "seconds")
 # What a claim may name: a metric, or that a variant returns what another one returns.

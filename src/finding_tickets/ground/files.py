@@ -26,8 +26,8 @@ from pathlib import Path
 from finding_tickets.errors import BadDataError
 
 LONGEST_NAME = 150
-_LONGEST_PATH = 1000
 """Bytes, so that a name with a suffix or two stays below the 255 that file systems take."""
+_LONGEST_PATH = 1000
 PATIENCE = 30.0
 """Seconds to wait for another process that is editing files of the same folder, which takes milliseconds."""
 

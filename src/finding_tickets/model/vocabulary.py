@@ -109,6 +109,9 @@ WORKTREE = "worktree"
 MOST_POINTS = 1000
 """How many points a sweep may have that is written down."""
 
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+"""How a day is written in a configuration."""
+
 CONVERSE: Mapping[Relationship, Relationship] = {
     Relationship.RELATED: Relationship.RELATED,
     Relationship.DUPLICATE: Relationship.DUPLICATE,

@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
@@ -19,7 +20,7 @@ import msgspec
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
-from finding_tickets.model.vocabulary import Vocabulary
+from finding_tickets.model.vocabulary import DATE, Vocabulary
 
 CONFIG_FILE = "tickets.toml"
 PROJECT_FILE = "pyproject.toml"
@@ -63,6 +64,11 @@ class Allowance:
         """The place that it names."""
         names = [self.file, self.function, f"`{self.text}`" if self.text else ""]
         return " ".join(filter(None, names)) + (f" ({self.occurrence})" if self.occurrence else "")
+
+    @property
+    def last_day(self) -> date | None:
+        """The day until which it counts; None without one, or where a ticket ends it."""
+        return date.fromisoformat(self.until) if DATE.fullmatch(self.until) else None
 
 
 @dataclass(frozen=True, kw_only=True)

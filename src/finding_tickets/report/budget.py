@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from finding_tickets.budget.judge import AllowedSpender, JudgedBudget, law_of
-from finding_tickets.budget.spending import LARGEST, SYNCS, Spender
+from finding_tickets.budget.spending import LARGEST, Spender
 from finding_tickets.claims.check import ONCE
+from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.report.text import INDENT, Styled, Styler, aligned, counted, fields_of, printable
 

@@ -18,6 +18,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, east_asian_width
 
+from finding_tickets.claims.metrics import SYNCS as KINDS
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.vocabulary import Verdict
 
@@ -52,7 +53,7 @@ WAITING = frozenset(
 MEMORY = frozenset(
     ("peak_bytes", "peak_allocated_bytes", "largest_allocation", "allocations", "retained_bytes", "ooms")
 )
-SYNCS = frozenset(("stream_syncs", "event_syncs", "device_syncs"))
+SYNCS = frozenset(KINDS)
 COLOURS = {
     Verdict.VERIFIED: "green",
     Verdict.REPRODUCED: "yellow",

@@ -643,8 +643,7 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
             where = f" at {todo.revisions[name]}" if name in todo.revisions else ""
             if isinstance(done, str):
                 return f"{named_at(name + where, at, ', ')}: {done}"
-            sites: dict[Place, int] = {each[:4]: each[4] for each in done.sites}
-            run = CountedRun(at, done.metrics, sites, done.error, done.unknown, done.approximate, done.ranges)
+            run = counted_run(done)
             if place != AGAIN:
                 runs.append(run)
                 operations = done.operations
@@ -661,6 +660,12 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
         sweep=todo.sweep,
         variants=variants,
     )
+
+
+def counted_run(done: MeasuredRun) -> CountedRun:
+    """What a process told of a run, as a run of which laws are made."""
+    sites: dict[Place, int] = {each[:4]: each[4] for each in done.sites}
+    return CountedRun(done.at, done.metrics, sites, done.error, done.unknown, done.approximate, done.ranges)
 
 
 def join(todo: Plan, parts: Sequence[MeasuredTicket]) -> MeasuredTicket | str:

@@ -22,7 +22,7 @@ from finding_tickets.claims.metrics import COUNTS
 from finding_tickets.documents.run_command import WrongCommandError, parse_command
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import inside_repository
-from finding_tickets.model.vocabulary import MOST_POINTS
+from finding_tickets.model.vocabulary import DATE, MOST_POINTS
 
 # What lines of code spend: an allowance can set no other metric apart.
 OF_LINES = (
@@ -32,7 +32,6 @@ OF_LINES = (
 _HEADER = re.compile(r"\s*\[\[\s*(?:tool\s*\.\s*tickets\s*\.\s*)?budget\s*(\.\s*allow\s*)?\]\]")
 _WITHIN = re.compile(r"[^:@\s]+:[A-Za-z_][\w.]*")
 _TICKET = re.compile(r"[^\s/]*\d[^\s/]*")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def _words(value: Any) -> Any:
@@ -157,7 +156,7 @@ def _check_allowance(allowance: AllowanceTable, sweep: Mapping[str, Sequence[int
     until = allowance.until
     try:
         is_known = not until or (
-            bool(date.fromisoformat(until)) if _DATE.fullmatch(until) else bool(_TICKET.fullmatch(until))
+            bool(date.fromisoformat(until)) if DATE.fullmatch(until) else bool(_TICKET.fullmatch(until))
         )
     except ValueError:
         is_known = False
