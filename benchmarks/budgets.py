@@ -18,7 +18,7 @@ from benchmarks.processes import environment, run
 from benchmarks.result import Bound, Number, Result, Size
 from benchmarks.startup import FLOOR, ROUNDS, TICKETS, python
 
-TARGETS = 10
+TARGETS = {Size.FULL: 10, Size.QUICK: 10, Size.LEAST: 1}
 BOUND = Bound(1.5)
 SCRIPT = """
 import sys
@@ -35,9 +35,9 @@ print(total.max().item())
 HELPER = "def value(tensor):\n    return tensor.item()\n"
 
 
-def fill(folder: Path) -> None:
-    """Ten scripts with a budget each, which the tool has written and measured."""
-    for number in range(TARGETS):
+def fill(folder: Path, count: int) -> None:
+    """Scripts with a budget each, which the tool has written and measured."""
+    for number in range(count):
         (folder / f"train_{number}.py").write_text(SCRIPT.format(number=number), encoding="utf-8")
         (folder / f"helper_{number}.py").write_text(HELPER, encoding="utf-8")
         init = ["budget", "init", "--root", str(folder), "--meter", "simulated", "--sweep", "steps=2,3,5"]
@@ -48,7 +48,7 @@ def fill(folder: Path) -> None:
 def measure(size: Size) -> Iterator[Result]:
     """Both commands, interleaved, after one round that compiles and measures."""
     with tempfile.TemporaryDirectory() as folder:
-        fill(Path(folder))
+        fill(Path(folder), TARGETS[size])
         env = environment(Path(folder))
         budget = [*TICKETS, "budget", "--root", folder, "--meter", "simulated"]
         subprocess.run(budget, check=True, capture_output=True, env=env)
@@ -58,7 +58,7 @@ def measure(size: Size) -> Iterator[Result]:
     least, ours = (median(times) for times in zip(*rounds, strict=True))
     yield Result(
         name="budgets",
-        what=f"tickets budget on {TARGETS} targets that are known / importing what it is built on",
+        what=f"tickets budget on {TARGETS[size]} targets that are known / importing what it is built on",
         value=ours / least,
         bound=BOUND,
         beside=(
