@@ -138,10 +138,9 @@ def init(
     if any(each.name == (name or table["run"]) for each in config.budgets):
         raise UsageError(f"there is a budget {name or table['run']}", hint="name another one with --name")
     try:
-        (values,) = parse_budgets([table], "", "")
+        (draft,) = parse_budgets([table | ({"name": name} if name else {})], "", "")
     except BadDataError as error:
         raise UsageError(error.message, hint=error.hint) from None
-    draft = Budget(**{**values, "name": name or values["name"], "allow": ()})
     spending = spend([draft], place, config, meter, timeout, sandbox=sandbox)[draft.name]
     if why := spending.trouble or ", ".join(spending.unknown):
         say(f"{target}: no budget is written: {why}")

@@ -14,6 +14,7 @@ from datetime import date
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -28,6 +29,7 @@ SIMULATED, CUDA = "simulated", "cuda"
 
 _CACHE = "config"
 _KEEP = 64
+Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +51,14 @@ class Allowance:
     ``text`` is the statement; ``occurrence`` counts equal ones in the function, from 1.
     """
 
-    file: str  # or a folder, with / at its end
+    file: Text  # or a folder, with / at its end
     function: str = ""  # with its class, as in Trainer.step
     text: str = ""
-    occurrence: int | None = None
-    what: tuple[str, ...] = ()  # metrics; none are all of a place
+    occurrence: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    what: tuple[Text, ...] = ()  # metrics; none are all of a place
     law: str = ""  # the most that it may spend of each of them
     owner: str = ""
-    reason: str
+    reason: Text
     until: str = ""  # a date, or the ID of a ticket whose closing ends it
     line: int = 0  # of the configuration
 
@@ -75,12 +77,12 @@ class Allowance:
 class Budget:
     """What a command may spend; each limit is a number or a law in the variables of the sweep."""
 
-    name: str
-    run: str
-    sweep: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    name: str = ""  # in the configuration the command stands in for it
+    run: Text
+    sweep: Mapping[Text, tuple[int, ...]] = field(default_factory=dict)
     within: str = ""  # the function inside whose calls alone things count
-    paths: tuple[str, ...] = ()  # files and folders whose lines count; none are all of the repository's
-    limits: Mapping[str, str] = field(default_factory=dict)  # by metric
+    paths: tuple[Text, ...] = ()  # files and folders whose lines count; none are all of the repository's
+    limits: Mapping[Text, Text] = field(default_factory=dict)  # by metric
     allow: tuple[Allowance, ...] = ()
     line: int = 0  # of the configuration
 

@@ -1,15 +1,16 @@
-"""The budgets of a configuration as pydantic models, and the lines on which they stand."""
+"""The budgets of a configuration: what may be wrong with one, and the lines on which they stand."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields, replace
 from datetime import date
 from itertools import product
 from math import prod
-from typing import Annotated, Any, cast
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+import msgspec
 
 from finding_tickets.claims.language import (
     ExpressionError,
@@ -22,7 +23,8 @@ from finding_tickets.claims.metrics import COUNTS
 from finding_tickets.documents.run_command import WrongCommandError, parse_command
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import inside_repository
-from finding_tickets.model.vocabulary import DATE, MOST_POINTS
+from finding_tickets.model.vocabulary import MOST_POINTS
+from finding_tickets.register.config import Allowance, Budget
 
 # What lines of code spend: an allowance can set no other metric apart.
 OF_LINES = (
@@ -32,90 +34,83 @@ OF_LINES = (
 _HEADER = re.compile(r"\s*\[\[\s*(?:tool\s*\.\s*tickets\s*\.\s*)?budget\s*(\.\s*allow\s*)?\]\]")
 _WITHIN = re.compile(r"[^:@\s]+:[A-Za-z_][\w.]*")
 _TICKET = re.compile(r"[^\s/]*\d[^\s/]*")
+_LINE = "line"
+T = TypeVar("T", Budget, Allowance)
 
 
-def _words(value: Any) -> Any:
-    """One word is a list of one."""
-    return [value] if isinstance(value, str) else value
-
-
-def _law(value: Any) -> Any:
-    """A number is a law, too."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _day(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, date) else value
-
-
-Text = Annotated[str, Field(min_length=1)]
-Law = Annotated[Text, BeforeValidator(_law)]
-
-
-class AllowanceTable(BaseModel):
-    """One ``[[budget.allow]]``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    file: Text
-    function: str = ""
-    text: str = ""
-    occurrence: Annotated[int, Field(ge=1, strict=True)] | None = None
-    what: Annotated[tuple[Text, ...], BeforeValidator(_words)] = ()
-    law: Annotated[str, BeforeValidator(_law)] = ""
-    owner: str = ""
-    reason: Text
-    until: Annotated[str, BeforeValidator(_day)] = ""
-
-
-class BudgetTable(BaseModel):
-    """One ``[[budget]]``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str = ""
-    run: Text
-    sweep: dict[Text, tuple[Annotated[int, Field(strict=True)], ...]] = Field(default_factory=dict)
-    within: str = ""
-    paths: Annotated[tuple[Text, ...], BeforeValidator(_words)] = ()
-    limits: dict[Text, Law] = Field(default_factory=dict)
-    allow: tuple[AllowanceTable, ...] = ()
-
-
-def parse_budgets(tables: Any, text: str, file: str) -> list[dict[str, Any]]:
-    """The attributes of each ``Budget`` in a configuration.
+def parse_budgets(tables: Any, text: str, file: str) -> list[Budget]:
+    """The budgets in a configuration.
 
     Raises:
         BadDataError: One is wrong; the message names the file and the line.
     """
     lines = list(_lines(text))
-    found: list[dict[str, Any]] = []
+    found: list[Budget] = []
     if not isinstance(tables, list):
         raise BadDataError("budget: must be a list of tables", file=file, hint="write [[budget]]")
     for place, table in enumerate(tables):
         at, allowed = lines[place] if place < len(lines) else (1, [])
         try:
-            budget = BudgetTable.model_validate(table)
-        except ValidationError as error:
-            raise _mistake(error, file, text, at, allowed) from None
-        where = [allowed[each] if each < len(allowed) else at for each in range(len(budget.allow))]
-        try:
-            _check(budget, at, where)
+            budget = _budget(table, at, allowed)
         except BadDataError as error:
             line = _line_of(text, at, error.message.partition(":")[0]) if error.line is None else error.line
             raise error.in_file(file, line) from None
-        name = budget.name or budget.run
-        if any(name == other["name"] for other in found):
-            raise BadDataError(f"budget {name!r} is there twice", file=file, line=at, hint="name one of them")
-        values = budget.model_dump() | {"name": name, "line": at}
-        values["allow"] = [
-            each.model_dump() | {"line": line} for each, line in zip(budget.allow, where, strict=True)
-        ]
-        found.append(values)
+        if any(budget.name == other.name for other in found):
+            message = f"budget {budget.name!r} is there twice"
+            raise BadDataError(message, file=file, line=at, hint="name one of them")
+        found.append(budget)
     return found
 
 
-def _check(budget: BudgetTable, at: int, lines: Sequence[int]) -> None:
+def _budget(table: Any, at: int, lines: Sequence[int]) -> Budget:
+    """The budget in a table; the message of an error begins with the key, unless it has a line."""
+    tables = table.get("allow") if isinstance(table, dict) else None
+    without = {**table, "allow": ()} if isinstance(tables, list) else table
+    budget = _converted(Budget, without, "a budget")
+    _check(budget)
+    allow = []
+    for place, each in enumerate(tables or ()):
+        line = lines[place] if place < len(lines) else at
+        try:
+            allowance = _converted(Allowance, each, "an allowance")
+            _check_allowance(allowance, budget.sweep)
+        except BadDataError as error:
+            raise error.in_file("", line) from None
+        allow.append(replace(allowance, line=line))
+    return replace(budget, name=budget.name or budget.run, allow=tuple(allow), line=at)
+
+
+def _converted(kind: type[T], table: Any, what: str) -> T:
+    """What a table states, if it has the keys and types of what it stands for."""
+    if not isinstance(table, dict):
+        raise BadDataError(f"{what} must be a table, not {table!r:.80}")
+    known = {each.name: each.default for each in fields(kind) if each.name != _LINE}
+    for name in table:
+        if name not in known:
+            raise BadDataError(f"unknown key {name!r}", hint=suggest(name, list(known)))
+    for each in fields(kind):
+        if each.default is each.default_factory is MISSING and each.name not in table:
+            lacks = "target: nothing says what runs" if each.name == "run" else each.name
+            raise BadDataError(f"{what} has no {lacks}", hint=f'{each.name} = "..."')
+    given = table | {name: _as_text(table[name]) for name in ("law", "until") if name in table}
+    # One word is a list of one.
+    given |= {name: [table[name]] for name in ("what", "paths") if isinstance(table.get(name), str)}
+    if isinstance(table.get("limits"), dict):
+        given["limits"] = {metric: _as_text(law) for metric, law in table["limits"].items()}
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as error:
+        why, _, path = str(error).partition(" - at `$.")
+        name = re.split(r"\W", path)[0]
+        raise BadDataError(f"{name}: {why.lower()}, not {table[name]!r:.80}") from None
+
+
+def _as_text(value: Any) -> Any:
+    """A number is a law, too, and a date an end."""
+    return str(value) if isinstance(value, int | date) and not isinstance(value, bool) else value
+
+
+def _check(budget: Budget) -> None:
     """Raise ``BadDataError`` for what is wrong in a budget; the message begins with the key."""
     if wrong := [name for name in budget.sweep if not name.isidentifier() or not budget.sweep[name]]:
         raise BadDataError(f"sweep: {wrong[0]} needs a name of Python and values")
@@ -128,50 +123,43 @@ def _check(budget: BudgetTable, at: int, lines: Sequence[int]) -> None:
     if budget.within and not _WITHIN.fullmatch(budget.within):
         raise BadDataError(f"within: {budget.within!r} is no function", hint="write path.py:function")
     if not budget.limits:
-        raise BadDataError("limits: none is stated", line=at, hint='limits = {syncs = "0"}')
+        raise BadDataError("limits: none is stated", hint='limits = {syncs = "0"}')
     for path in budget.paths:
         if not inside_repository(path):
             raise BadDataError(f"paths: {path} leaves the repository")
     for metric, law in budget.limits.items():
-        _check_metric(metric, COUNTS, None)
-        _check_law(metric, law, budget.sweep, None)
-    for allowance, line in zip(budget.allow, lines, strict=True):
-        _check_allowance(allowance, budget.sweep, line)
+        _check_metric(metric, COUNTS)
+        _check_law(metric, law, budget.sweep)
 
 
-def _check_allowance(allowance: AllowanceTable, sweep: Mapping[str, Sequence[int]], line: int) -> None:
+def _check_allowance(allowance: Allowance, sweep: Mapping[str, Sequence[int]]) -> None:
     if not inside_repository(allowance.file):
-        raise BadDataError(f"file: {allowance.file} leaves the repository", line=line)
+        raise BadDataError(f"file: {allowance.file} leaves the repository")
     if allowance.text and not allowance.text.strip():
-        raise BadDataError("text: is empty", line=line)
+        raise BadDataError("text: is empty")
     if allowance.occurrence and not allowance.text:
-        raise BadDataError("occurrence: needs a text", line=line)
+        raise BadDataError("occurrence: needs a text")
     for metric in allowance.what:
-        _check_metric(metric, OF_LINES, line)
+        _check_metric(metric, OF_LINES)
     if allowance.law:
-        _check_law("law", allowance.law, sweep, line)
+        _check_law("law", allowance.law, sweep)
         if not allowance.what:
-            hint = 'what = ["syncs"]'
-            raise BadDataError("law: needs the metrics that it bounds", line=line, hint=hint)
-    until = allowance.until
+            raise BadDataError("law: needs the metrics that it bounds", hint='what = ["syncs"]')
     try:
-        is_known = not until or (
-            bool(date.fromisoformat(until)) if DATE.fullmatch(until) else bool(_TICKET.fullmatch(until))
-        )
+        is_known = bool(allowance.last_day or not allowance.until or _TICKET.fullmatch(allowance.until))
     except ValueError:
         is_known = False
     if not is_known:
         hint = "write a date such as 2030-01-31, or the ID of a ticket"
-        raise BadDataError(f"until: {until!r} is neither a date nor a ticket", line=line, hint=hint)
+        raise BadDataError(f"until: {allowance.until!r} is neither a date nor a ticket", hint=hint)
 
 
-def _check_metric(metric: str, known: Sequence[str], line: int | None) -> None:
+def _check_metric(metric: str, known: Sequence[str]) -> None:
     if metric not in known:
-        hint = suggest(metric, known)
-        raise BadDataError(f"{metric}: no metric that can be stated here", line=line, hint=hint)
+        raise BadDataError(f"{metric}: no metric that can be stated here", hint=suggest(metric, known))
 
 
-def _check_law(key: str, law: str, sweep: Mapping[str, Sequence[int]], line: int | None) -> None:
+def _check_law(key: str, law: str, sweep: Mapping[str, Sequence[int]]) -> None:
     try:
         expression = parse_expression(law)
         check_variables(expression, sweep)
@@ -179,7 +167,7 @@ def _check_law(key: str, law: str, sweep: Mapping[str, Sequence[int]], line: int
         for row in product(*sweep.values()):
             evaluate(expression, dict(zip(sweep, row, strict=True)))
     except ExpressionError as error:
-        raise BadDataError(f"{key}: {error.message}", line=line, hint=error.hint) from None
+        raise BadDataError(f"{key}: {error.message}", hint=error.hint) from None
 
 
 def _lines(text: str) -> Iterator[tuple[int, list[int]]]:
@@ -207,24 +195,3 @@ def _line_of(text: str, start: int, key: str) -> int:
         if form.match(line):
             return number
     return start
-
-
-def _mistake(error: ValidationError, file: str, text: str, at: int, allowed: Sequence[int]) -> BadDataError:
-    """The first mistake in a budget, in words of the configuration."""
-    wrong = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
-    location = [each for each in wrong["loc"] if each != "allow"]
-    line, table = at, cast("type[BaseModel]", BudgetTable)
-    if location and isinstance(location[0], int):
-        line, table = (allowed[location[0]] if location[0] < len(allowed) else at), AllowanceTable
-        location = location[1:]
-    name = ".".join(map(str, location[:2])) or "budget"
-    if wrong["type"] == "extra_forbidden":
-        hint = suggest(str(location[-1]), list(table.model_fields))
-        return BadDataError(f"unknown key {name!r}", file=file, line=line, hint=hint)
-    if wrong["type"] == "missing":
-        what = "has no target: nothing says what runs" if name == "run" else f"has no {name}"
-        kind = "a budget" if table is BudgetTable else "an allowance"
-        return BadDataError(f"{kind} {what}", file=file, line=line, hint=f'{name} = "..."')
-    given = wrong.get("input")
-    line = line if table is AllowanceTable else _line_of(text, at, str(location[0]) if location else "")
-    return BadDataError(f"{name}: {wrong['msg'].lower()}, not {given!r:.80}", file=file, line=line)
