@@ -10,7 +10,7 @@ from finding_tickets.budget.moves import bound
 from finding_tickets.budget.spending import Spending
 from finding_tickets.budget.statements import normal
 from finding_tickets.claims.language import ExpressionError
-from finding_tickets.register.config import Allowance, Budget
+from finding_tickets.register.budgets import Allowance, Budget
 from finding_tickets.register.staleness import is_below
 
 Points = Sequence[Mapping[str, int]]

@@ -29,7 +29,8 @@ from finding_tickets.cli.options import (
 )
 from finding_tickets.cli.output import say, style, used_width, write, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
-from finding_tickets.register.config import Budget, Config, is_configured, read_config, repository_of
+from finding_tickets.register.budgets import Budget
+from finding_tickets.register.config import Config, is_configured, read_config, repository_of
 from finding_tickets.report.budget import budget_item, budget_lines, budget_page
 from finding_tickets.report.text import counted
 
@@ -124,7 +125,7 @@ def init(
 ) -> ExitCode:
     """Measure code, and write a budget that allows what it spends."""
     from finding_tickets.budget.edit import add_budget, first_budget
-    from finding_tickets.register.schema.budgets import parse_budgets
+    from finding_tickets.register.config_table import parse_budgets
     from finding_tickets.verify.probing import values_of
 
     place = repository_of(root).resolve()
@@ -169,7 +170,7 @@ def import_allowlist(
     """Write a budget with what an allowlist in YAML allows."""
     from finding_tickets.budget.allowlist import joined_allowances, read_allowlist
     from finding_tickets.budget.edit import add_budget
-    from finding_tickets.register.schema.budgets import parse_budgets
+    from finding_tickets.register.config_table import parse_budgets
 
     place = repository_of(root).resolve()
     table = {"name": name or file.stem, "run": run, "limits": dict.fromkeys(limit or ["syncs"], "0")}

@@ -17,8 +17,17 @@ from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, sha
 from finding_tickets.ground.imports import places_of
 from finding_tickets.ground.objects import Snapshot
 from finding_tickets.history.evidence_log import SHALLOW
-from finding_tickets.history.store import CommitResult, ResultStore, UnmeasuredCommit, WhyUnmeasured, key_of
-from finding_tickets.history.walk import CommitWalk, Course, TicketInputs, snapshots_of
+from finding_tickets.history.walk import (
+    CommitResult,
+    CommitWalk,
+    Course,
+    ResultStore,
+    TicketInputs,
+    UnmeasuredCommit,
+    WhyUnmeasured,
+    key_of,
+    snapshots_of,
+)
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.measure.tasks import FunctionPath
 from finding_tickets.model.ticket import Claim

@@ -21,15 +21,18 @@ from finding_tickets.ground.files import fixes_folder, safe_name, verifier_path
 from finding_tickets.ground.git import CommitNode, GitError, commits_since, shallow_commits
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.evidence_log import SHALLOW
-from finding_tickets.history.store import (
+from finding_tickets.history.walk import (
+    CommitWalk,
+    Course,
     ResultStore,
     StoredResult,
+    TicketInputs,
     UnmeasuredCommit,
     WhyUnmeasured,
     at_commit,
     key_of,
+    snapshots_of,
 )
-from finding_tickets.history.walk import CommitWalk, Course, TicketInputs, snapshots_of
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import Evidence
