@@ -7,33 +7,30 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from finding_tickets.budget.judge import (
     BEHIND,
     MOST_LINES,
-    MOST_REQUESTS,
     SMALL_PART,
     AllowedSpender,
     JudgedBudget,
+    LawExcess,
     LimitRow,
-    counting,
     judge,
-    law_excesses,
-    law_of,
 )
-from finding_tickets.budget.moves import Likeness, Spent, Values, bound, likeness
+from finding_tickets.budget.moves import Likeness, Spent, Values, likeness
 from finding_tickets.budget.raises import raised_regions, raises
 from finding_tickets.budget.spending import LARGEST, Spender, Spending, Target, measure
 from finding_tickets.budget.statements import read_code, statements_of
-from finding_tickets.claims.check import at_text
 from finding_tickets.gate.branch import Base
 from finding_tickets.ground.codeowners import owners_of
 from finding_tickets.ground.git import ask, changed_lines, last_author
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
-from finding_tickets.model.vocabulary import Level, Status
+from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.config import Budget, is_configured
-from finding_tickets.register.disposition import status_of
+from finding_tickets.register.disposition import ENDED, status_of
 from finding_tickets.register.load import Register
 from finding_tickets.verify.verify import Settings
 
@@ -197,8 +194,7 @@ class _Gate:
             elif problem.rule != "budget-exceeded":
                 yield problem.model_copy(update={"rule": _RULES.get(problem.rule, EXCEEDED)})
         over = [row for row in judged.rows if row.holds is False]
-        points = judged.spending.points
-        beyond = [(each, *law) for each in judged.allowed for law in law_excesses(each, points)]
+        beyond = [(each, excess) for each in judged.allowed for excess in judged.law_excesses(each)]
         if over or beyond:
             # What a base has exceeded already is its own budget. Of another target only lines are compared.
             old = pair.held_to
@@ -207,77 +203,52 @@ class _Gate:
             compared = _Compared(judged, then, pair.base, self.head.root, same_target=same)
             for row in over:
                 yield from self._of_limit(compared, row)
-            for each, metric, values, excess in beyond:
-                yield self._of_law(compared, each, metric, values, excess)
+            for each, excess in beyond:
+                yield self._of_law(compared, each, excess)
 
     def _of_limit(self, compared: _Compared, row: LimitRow) -> Iterator[Problem]:
         """Who exceeds a limit: lines that spend what the base did not, first of all those that it changes."""
         judged, name, metric = compared.now, compared.now.budget.name, BEHIND.get(row.metric, row.metric)
-        points = judged.spending.points
-        before = compared.row(row.metric)
-        place = next(n for n, value in enumerate(row.values) if value > bound(row.limit, points[n]))
-        where = f" at {at_text(points[place])}" if len(points) > 1 else ""
-        said = f"{row.metric}: {row.law}, at most {row.limit} allowed; {row.values[place]}{where}"
-        is_old = before and before.holds is False and compared.same_target
-        if before and is_old and all(now <= was for now, was in zip(row.values, before.values, strict=True)):
+        before, line = compared.row(row.metric), judged.budget.line
+        place, said = judged.over_limit(row)
+        if before and before.holds is False and compared.same_target and _at_most(row.values, before.values):
             text = f"{said}, as the base already: {before.law} there, and the branch spends no more"
-            yield self._problem(EXCEEDED, name, text, line=judged.budget.line, level=Level.WARNING)
+            yield self._problem(EXCEEDED, name, text, line=line, level=Level.WARNING)
             return
         was_all = before.values[place] if before else 0
         lines = compared.excesses(metric, place)
         if metric == LARGEST:
-            lines = [each for each in lines if each[0] * SMALL_PART >= row.values[place] - was_all]
+            lines = [each for each in lines if each.more * SMALL_PART >= row.values[place] - was_all]
         base = f"{said}, {was_all} at the base" if before else f"{said}{compared.without_base}"
-        unit = " bytes at once" if metric == LARGEST else ""
-        shown = lines[: MOST_REQUESTS if metric == LARGEST else MOST_LINES]
-        for more, spender, now, was in shown:
-            own = f"here {law_of(now[metric], points)}{unit}"
-            if len(lines) > len(shown) and spender is shown[-1][1]:
-                own += f" (and {len(lines) - len(shown)} more lines)"
-            if was and was[1].get(metric, (0,) * (place + 1))[place]:
-                own += f", {more} more than {was[0]} at the base ({compared.owner(was[0])})"
+        named = judged.named(metric, [(each.spender, each.values) for each in lines])
+        for each, (spender, own) in zip(lines, named, strict=False):
+            was, more = each.was, ""
+            if was:
+                more = f", {each.more} more than {was} at the base ({compared.owner(was)})"
             hint = "spend less, or allow the line with a reason, which needs the base's owners"
             if not compared.is_changed(spender):
                 hint = f"the branch does not change this line, and runs it more often or with more; {hint}"
-            text = f"{base}, {own}: {spender.source}"
-            line = compared.line_to_blame(spender)
-            yield self._problem(EXCEEDED, name, text, file=spender.file, line=line, hint=hint)
+            text, line_of = f"{base}, {own}{more}: {spender.source}", compared.line_to_blame(spender)
+            yield self._problem(EXCEEDED, name, text, file=spender.file, line=line_of, hint=hint)
         if not lines:
-            why = (
-                "; no line of it is new or larger, so what is held is held longer"
-                if metric == LARGEST
-                else ""
-            )
-            yield self._problem(EXCEEDED, name, base + why, line=judged.budget.line)
+            held = "; no line of it is new or larger, so what is held is held longer"
+            yield self._problem(EXCEEDED, name, base + (held if metric == LARGEST else ""), line=line)
         if there := compared.there_before(metric, place):
             text = f"{row.metric}: at the base {', '.join(there)}"
-            yield self._problem(EXCEEDED, name, text, line=judged.budget.line, level=Level.NOTE)
+            yield self._problem(EXCEEDED, name, text, line=line, level=Level.NOTE)
 
-    def _of_law(
-        self, compared: _Compared, each: AllowedSpender, metric: str, values: Values, excess: Values
-    ) -> Problem:
+    def _of_law(self, compared: _Compared, each: AllowedSpender, over: LawExcess) -> Problem:
         """A line that spends more than its allowance lets it."""
-        judged, points = compared.now, compared.now.spending.points
-        place = next(number for number, more in enumerate(excess) if more)
-        where = f" at {at_text(points[place])}" if len(points) > 1 else ""
+        text, hint = compared.now.over_law(each, over)
         was = compared.counterpart(each.spender)
-        then = was[1].get(metric) if was else None
-        said = f"{metric}: {law_of(values, points)}, at most {each.allowance.law} allowed of this line"
-        text = f"{said}; {values[place]}{where}"
-        owner = f" by {each.allowance.owner}" if each.allowance.owner else ""
-        hint = f"it is allowed in {self._file}:{each.allowance.line}{owner}"
-        level = Level.ERROR
-        if (
-            then
-            and compared.exceeded_law(was, metric)
-            and all(now <= before for now, before in zip(values, then, strict=True))
-        ):
+        then, level = was[1].get(over.metric) if was else None, Level.ERROR
+        if was and then and compared.exceeded_law(was[0], over.metric) and _at_most(over.values, then):
             text, level = f"{text}, as at the base", Level.WARNING
         elif then:
-            text += f", {then[place]} at the base"
+            text += f", {then[over.place()]} at the base"
         return self._problem(
             EXCEEDED,
-            judged.budget.name,
+            compared.now.budget.name,
             f"{text}: {each.spender.source}",
             file=each.spender.file,
             line=each.spender.line,
@@ -307,17 +278,21 @@ class _Gate:
 
     def _is_closed(self, ticket: str) -> bool | None:
         """Whether a ticket is closed, at a base or now; None where the branch has none."""
+        registers = (self.head, *(base.register for base in self.bases if base.register))
         states = [
-            [
-                status_of(document)
-                for document in register.documents
-                if document.id.value.casefold() == ticket.casefold()
-            ]
-            for register in (self.head, *(base.register for base in self.bases if base.register))
+            {status_of(each) for each in register.documents if each.id.value.casefold() == ticket.casefold()}
+            for register in registers
         ]
-        if not states[0]:
-            return None
-        return any(state in {Status.CLOSED, Status.FIXED} for each in states for state in each)
+        return any(ENDED & each for each in states) if states[0] else None
+
+
+class _LineExcess(NamedTuple):
+    """A statement that spends more of a metric than at the base, and what it was there if it spent any."""
+
+    spender: Spender
+    values: Values
+    more: int
+    was: Spender | None
 
 
 class _Compared:
@@ -340,22 +315,21 @@ class _Compared:
         rows = self._then.rows if self._then else ()
         return next((each for each in rows if each.metric == metric and each.values), None)
 
-    def excesses(
-        self, metric: str, place: int
-    ) -> list[tuple[int, Spender, Spent, tuple[Spender, Spent] | None]]:
+    def excesses(self, metric: str, place: int) -> list[_LineExcess]:
         """The statements that count and spend more than at the base, those that are changed first."""
         found = []
-        for spender, spent in counting(self.now, metric):
+        for spender, values in self.now.counting(metric):
             was = self.counterpart(spender)
-            more = spent[metric][place] - (was[1].get(metric, (0,) * (place + 1))[place] if was else 0)
-            if more > 0:
-                found.append((more, spender, spent, was))
-        return sorted(found, key=lambda each: (not self.is_changed(each[1]), -each[0], each[1]))
+            before = was[1][metric][place] if was and metric in was[1] else 0
+            if values[place] > before:
+                old = was[0] if was and before else None
+                found.append(_LineExcess(spender, values, values[place] - before, old))
+        return sorted(found, key=lambda each: (not self.is_changed(each.spender), -each.more, each.spender))
 
     def there_before(self, metric: str, place: int) -> list[str]:
         """The statements that spent at the base, with their owners."""
-        spent = counting(self._then, metric) if self._then else ()
-        lines = sorted((-each[metric][place], spender) for spender, each in spent if each[metric][place])
+        spent = self._then.counting(metric) if self._then else ()
+        lines = sorted((-values[place], spender) for spender, values in spent if values[place])
         return [f"{-count} by {spender} ({self.owner(spender)})" for count, spender in lines[:MOST_LINES]]
 
     def owner(self, spender: Spender) -> str:
@@ -368,14 +342,14 @@ class _Compared:
         author = last_author(self._root, spender.file, spender.line, self._base.revision.commit)
         return " ".join(owners) or author or "nobody"
 
-    def exceeded_law(self, was: tuple[Spender, Spent] | None, metric: str) -> bool:
+    def exceeded_law(self, was: Spender, metric: str) -> bool:
         """Whether a statement of the base spent more than its allowance lets it there."""
-        allowed = self._then.allowed if self._then and self.same_target else ()
-        points = self._then.spending.points if self._then else ()
-        return any(
-            was is not None and each.spender == was[0] and metric == beyond
-            for each in allowed
-            for beyond, _, _ in law_excesses(each, points)
+        then = self._then if self.same_target else None
+        return then is not None and any(
+            over.metric == metric
+            for each in then.allowed
+            if each.spender == was
+            for over in then.law_excesses(each)
         )
 
     def counterpart(self, spender: Spender) -> tuple[Spender, Spent] | None:
@@ -432,6 +406,11 @@ class _Compared:
             if (each.function, each.text) == (spender.function, spender.text)
         ]
         return next((line for line in alike if self._is_changed(spender.file, line)), spender.line)
+
+
+def _at_most(now: Values, before: Values) -> bool:
+    """Whether nothing is more than it was."""
+    return all(new <= old for new, old in zip(now, before, strict=True))
 
 
 def _key(budget: Budget, base: Base | None) -> tuple[object, ...]:
