@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -27,15 +26,12 @@ from finding_tickets.cli.options import (
     option,
     today,
 )
-from finding_tickets.cli.output import say, style, used_width, write, write_json
+from finding_tickets.cli.output import say, style, used_width, write, write_annotations, write_json, write_log
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.register.config import Budget, Config, is_configured, read_config, repository_of
 from finding_tickets.register.disposition import closed_tickets
 from finding_tickets.report.budget import budget_item, budget_lines, budget_page
 from finding_tickets.report.text import counted
-
-if TYPE_CHECKING:
-    from finding_tickets.model.ticket import Problem
 
 USUAL = ("syncs", "implicit_syncs", "peak_bytes")
 """What a first budget limits: waits, copies that may wait, and memory."""
@@ -65,8 +61,15 @@ def budget(
         width = used_width(sys.stdout)
         parts = ["\n".join(budget_lines(each, style, width, verbose=verbose)) for each in judged]
         write("\n\n".join(parts))
+    elif output_format is BudgetFormat.MARKDOWN:
+        write(budget_page(judged))
+    elif output_format is BudgetFormat.SARIF:
+        from finding_tickets.report.formats.sarif import problem_log
+
+        rules = [{"id": name, "shortDescription": {"text": said}} for name, (_, said) in RULES.items()]
+        write_log(problem_log(problems, rules))
     else:
-        _write_as(output_format, judged, problems)
+        write_annotations(problems)
     if summary:
         from finding_tickets.cli.output_file import add_to_summary
 
@@ -74,21 +77,6 @@ def budget(
     failed = sum(exit_code(each.problems) is not ExitCode.OK for each in judged)
     say(f"{counted(len(judged), 'budget')}{f', {failed} not kept' if failed else ' kept'}")
     return exit_code(problems)
-
-
-def _write_as(output_format: BudgetFormat, judged: Sequence[JudgedBudget], problems: list[Problem]) -> None:
-    """Print budgets for a service."""
-    if output_format is BudgetFormat.MARKDOWN:
-        write(budget_page(judged))
-    elif output_format is BudgetFormat.SARIF:
-        from finding_tickets.report.formats.sarif import problem_log
-
-        rules = [{"id": name, "shortDescription": {"text": said}} for name, (_, said) in RULES.items()]
-        write(json.dumps(problem_log(problems, rules), indent=2, ensure_ascii=False))
-    elif problems:
-        from finding_tickets.report.formats.github import annotation
-
-        write("\n".join(map(annotation, problems)))
 
 
 def init(

@@ -23,7 +23,7 @@ from finding_tickets.budget.moves import Likeness, Spent, Values, likeness
 from finding_tickets.budget.raises import raised_regions, raises
 from finding_tickets.budget.spending import LARGEST, Spender, Spending, Target, measure
 from finding_tickets.budget.statements import read_code, statements_of
-from finding_tickets.gate.branch import Base
+from finding_tickets.gate.branch import BUDGET, Base
 from finding_tickets.ground.codeowners import owners_of
 from finding_tickets.ground.git import ask, changed_lines, last_author
 from finding_tickets.measure.processes.isolation import Isolation
@@ -34,8 +34,6 @@ from finding_tickets.register.disposition import ENDED, status_of
 from finding_tickets.register.load import Register
 from finding_tickets.verify.verify import Settings
 
-PREFIX = "budget:"
-"""Before the name of a budget whose changes the command line accepts."""
 EXCEEDED, RAISED = "gate-budget", "gate-budget-raised"
 # What ``tickets budget`` says, and by which rule the gate does; a line that is gone is progress.
 _RULES = {
@@ -153,10 +151,10 @@ class _Gate:
             then = self.judged(held, pair.base).spending
             raised += raised_regions(then, judged.spending, held.limits)
         owners = _owners(pair.base, self.head.root, self._file) if raised else ()
-        is_accepted = f"{PREFIX}{pair.name}".casefold() in {each.casefold() for each in self.named}
+        is_accepted = f"{BUDGET}{pair.name}".casefold() in {each.casefold() for each in self.named}
         for each in raised:
             level = Level.WARNING if is_accepted or owners else Level.ERROR
-            hint = f"where that is meant: --accept {PREFIX}{pair.name}"
+            hint = f"where that is meant: --accept {BUDGET}{pair.name}"
             if level is Level.WARNING:
                 hint = (
                     "accepted by the command line"
