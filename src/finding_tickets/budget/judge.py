@@ -192,10 +192,11 @@ class JudgedBudget:
         message: str,
         hint: str = "",
         *,
-        at: Spender | Allowance | None = None,
+        at: Spender | None = None,
+        line: int = 0,
         level: Level = Level.ERROR,
     ) -> None:
-        """Add a problem: of a line of code, of an allowance, or of the budget itself."""
+        """Add a problem: of a line of code, of one of the configuration, or of the budget itself."""
         # Where all is well, pydantic is not loaded.
         from finding_tickets.model.ticket import Problem
 
@@ -203,8 +204,8 @@ class JudgedBudget:
             Problem(
                 level=level,
                 rule=rule,
-                file=at.file if isinstance(at, Spender) else self.file,
-                line=(at and at.line) or self.budget.line or 1,
+                file=at.file if at else self.file,
+                line=(at.line if at else line) or self.budget.line or 1,
                 message=f"budget {self.budget.name}: {message}",
                 hint=hint or None,
             )
@@ -310,11 +311,11 @@ def _match(judged: JudgedBudget, is_closed: Callable[[str], bool | None], today:
     for allowance in judged.budget.allow:
         if ending := _ending(allowance, is_closed, today):
             rule, why = ending
-            judged.say(rule, f"allow {allowance}: {why}", at=allowance)
+            judged.say(rule, f"allow {allowance}: {why}", line=allowance.line)
             continue
         statements = places(allowance, judged.root) if allowance.text else ()
         if len(statements) > 1:
-            judged.say("budget-allowance", *several_places(allowance, statements), at=allowance)
+            judged.say("budget-allowance", *several_places(allowance, statements), line=allowance.line)
             continue
         own = [spender for spender in left if covers(allowance, spender)]
         judged.allowed += [AllowedSpender(allowance, spender, left.pop(spender)) for spender in own]
@@ -350,7 +351,7 @@ def _follow(judged: JudgedBudget, lost: Sequence[Allowance], left: Mapping[Spend
     judged.gone = [each for each in lost if each not in used]
     for allowance in judged.gone:
         hint = "tickets budget tighten removes what is gone"
-        judged.say("budget-gone", f"allow {allowance}: matches nothing", hint, at=allowance)
+        judged.say("budget-gone", f"allow {allowance}: matches nothing", hint, line=allowance.line)
 
 
 def _tell_of(judged: JudgedBudget, move: Move) -> None:
@@ -363,7 +364,7 @@ def _tell_of(judged: JudgedBudget, move: Move) -> None:
             "budget-moved",
             f"allow {allowance}: {said}: {spender.source}",
             "tickets budget tighten writes it",
-            at=allowance,
+            line=allowance.line,
             level=Level.WARNING if is_related else Level.NOTE,
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from finding_tickets.budget.judge import AllowedSpender, covers, is_for, law_of
 from finding_tickets.budget.moves import Points, bound
-from finding_tickets.budget.spending import Spending
+from finding_tickets.budget.spending import Spender, Spending
 from finding_tickets.claims.language import ExpressionError
 from finding_tickets.register.config import Allowance, Budget
 from finding_tickets.register.staleness import is_below
@@ -18,11 +18,11 @@ _FURTHER = (1, 2, 7, 64, 1024, 2**20)
 
 @dataclass(frozen=True)
 class Raise:
-    """What allows more, in words, and the line of the configuration, or of another file."""
+    """What allows more, in words, and the line of the configuration, or the statement of a region."""
 
     said: str
     line: int
-    file: str = ""
+    at: Spender | None = None
 
 
 def raises(old: Budget, new: Budget | None, allowed: Collection[AllowedSpender]) -> Iterator[Raise]:
@@ -72,7 +72,7 @@ def raised_regions(then: Spending, now: Spending, metrics: Iterable[str]) -> Ite
             )
             apart = f"{metric} {law_of(spent[metric], now.points)}"
             said = f'allowed("{reason}") sets {apart} apart: {spender.source}'
-            yield Raise(said, spender.line, spender.file)
+            yield Raise(said, spender.line, spender)
 
 
 def _set_apart(spending: Spending, metric: str, points: int) -> list[int]:
