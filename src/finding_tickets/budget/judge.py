@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -350,7 +351,11 @@ def _follow(judged: JudgedBudget, lost: Sequence[Allowance], left: Mapping[Spend
     judged.allowed = list(allowed.values())
     judged.gone = [each for each in lost if each not in used]
     for allowance in judged.gone:
-        hint = "tickets budget tighten removes what is gone"
+        text = normal(allowance.text) if allowance.text else ""
+        texts = [each.text for each in statements_of(read_code(judged.root / allowance.file))]
+        close = get_close_matches(text, texts, n=1)
+        question = f"did you mean `{close[0]}`? " if close else ""
+        hint = f"{question}tickets budget tighten removes what is gone"
         judged.say("budget-gone", f"allow {allowance}: matches nothing", hint, line=allowance.line)
 
 
