@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from simcuda.measurement import table
-from simcuda.traces.agreement import CONFIRMED, LEAST, METRICS, REFUTED, VERDICTS, Finding, TraceAgreement
-from simcuda.traces.call import Argument, RecordedTensor
+from simcuda.traces.agreement import CONFIRMED, LEAST, REFUTED, VERDICTS, Finding, TraceAgreement
+from simcuda.traces.call import METRICS, Argument, RecordedTensor
 
 CALLS, AGREE = "calls", "agree, raw"
 FINDING = (
