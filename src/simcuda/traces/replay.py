@@ -98,8 +98,8 @@ def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCos
         raise NotReplayableError(f"{type(error).__name__}: {str(error).splitlines()[0][:160]}") from error
     copies = {kind: (getattr(cost, kind), getattr(cost, f"{kind}_bytes")) for kind in KINDS}
     waits = cost.stream_syncs, cost.event_syncs, cost.device_syncs
-    values = by_metric(cost.launches, copies, waits, requested)
-    return ReplayedCost(values, (*cost.approximate, *cost.unknown), operations_of(cost))
+    counts = by_metric(cost.launches, copies, waits, requested)
+    return ReplayedCost(counts, (*cost.approximate, *cost.unknown), operations_of(cost))
 
 
 def _function(op: str, overload: str, schema: Sequence[Any]) -> Callable[..., Any]:
