@@ -126,7 +126,7 @@ def read_finding(
     if not of_kind[SectionKind.LOCATION]:
         # Without such a section, places in the metadata count, or the files that were changed.
         changed = (place for part in of_kind[SectionKind.FILES_CHANGED] for place in read_mentioned(part))
-        locations = list(stated_locations(metadata.entries.values())) or list(changed)
+        locations = stated_locations(metadata.entries.values()) or list(changed)
     # The one-line summary, else the first paragraph of what says what the problem is.
     summaries = (
         text.record()
