@@ -92,15 +92,12 @@ def reviewer_word(name: str, vocabulary: Vocabulary) -> str | None:
 
     Of several that are named, the first. A spelling of two letters must be a word of its own.
     """
-    whole = squeeze(name)
-    within = [each for each in vocabulary.known_agents.spellings if each[0] in whole]
-    tokens = [squeeze(token) for token in _BETWEEN_WORDS.split(name)] if within else []
-    found = []
-    for spelling, word in within:
-        if spelling in tokens:
-            found.append((len("".join(tokens[: tokens.index(spelling)])), word))
-        elif len(spelling) >= _LEAST_WITHIN_A_WORD:
-            found.append((whole.find(spelling), word))
+    whole, tokens = squeeze(name), [squeeze(token) for token in _BETWEEN_WORDS.split(name)]
+    found = [
+        (whole.find(spelling), word)
+        for spelling, word in vocabulary.known_agents.spellings
+        if spelling in tokens or (len(spelling) >= _LEAST_WITHIN_A_WORD and spelling in whole)
+    ]
     return min(found)[1] if found else None
 
 
@@ -224,19 +221,18 @@ def _of_rows(rows: Sequence[ReviewRow], verdict: str, whole: Excerpt) -> Iterato
     for row in rows:
         reviewer = next((title for title in _REVIEWERS if title in row and row[title].raw), "")
         date = next((title for title in _DATES if title in row), "")
-        beside = [title for title in row if title not in (verdict, reviewer, date, "#", "domain")]
-        evaluation = next((title for title in _EVALUATIONS if title in row), beside[0] if beside else "")
-        if not row[verdict].raw and not (evaluation and row[evaluation].raw):
+        texts = [title for title in row if title not in (verdict, reviewer, date, "#", "domain")]
+        # The evaluation comes first, then remarks.
+        texts.sort(key=[*_EVALUATIONS, *texts].index)
+        if not row[verdict].raw and not (texts and row[texts[0]].raw):
             continue
         yield ReviewToken("begin", whole)
         if reviewer:
             yield ReviewToken("reviewer", row[reviewer])
         yield ReviewToken("verdict", row[verdict])
-        if evaluation:
-            yield ReviewToken("cell", row[evaluation])
+        yield from (ReviewToken("cell", row[title]) for title in texts)
         if date:
             yield ReviewToken("date", row[date])
-        yield from (ReviewToken("cell", row[title]) for title in beside if title != evaluation)
     if len(rows) > 1:
         yield ReviewToken("end", whole)
 
