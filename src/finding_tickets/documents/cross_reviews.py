@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from finding_tickets.documents.metadata import LabelledValue, item_text, labelled_values, labels_in
+from finding_tickets.documents.metadata import LabelledValue, labelled_values, labels_in
 from finding_tickets.documents.sections import CROSS_REVIEW_TITLE, DocumentPart, SectionKind
-from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Source, Values, table_of
+from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Source, Values
 from finding_tickets.model.vocabulary import Opinion, Vocabulary, Words, squeeze, word_for
 
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)")
@@ -146,7 +146,7 @@ def _review_tokens(source: Source, blocks: Iterable[Block]) -> Iterator[ReviewTo
     for block in blocks:
         text = source.whole(block)
         if block.kind == "Table":
-            table = table_of(source, block)
+            table = source.table(block)
             verdict, rows = _review_rows(table)
             if rows:
                 above = table.titles, verdict
@@ -163,8 +163,8 @@ def _review_tokens(source: Source, blocks: Iterable[Block]) -> Iterator[ReviewTo
             # Items are labelled values or reviews; a list without any is text.
             found = list[ReviewToken]()
             for item in block.children:
-                words = item_text(source, item)
-                labelled = any(True for _ in labels_in(source, words.start, words.end, _BARE))
+                words = source.words(item)
+                labelled = any(True for _ in labels_in(source, words, _BARE))
                 review = [] if labelled else _sentence(words, known=False)
                 found += review or _of_text(words)
                 nested = [child for child in item.children if child.start >= words.end]
@@ -239,7 +239,7 @@ def _of_rows(rows: Sequence[ReviewRow], verdict: str, whole: Excerpt) -> Iterato
 
 def _of_text(text: Excerpt) -> Iterator[ReviewToken]:
     """A paragraph: text, and labelled values within it."""
-    found = list(labels_in(text.source, text.start, text.end, _BARE))
+    found = list(labels_in(text.source, text, _BARE))
     before = text.source.text(text.start, found[0].start if found else text.end)
     if before.raw:
         yield from _sentence(before) or [ReviewToken("prose", before)]

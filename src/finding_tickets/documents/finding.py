@@ -12,7 +12,6 @@ from finding_tickets.documents.metadata import (
     LABELS,
     Metadata,
     file_name,
-    item_text,
     labelled_values,
     labels_in,
     read_id,
@@ -26,15 +25,7 @@ from finding_tickets.documents.resolutions import (
     read_severity_changes,
 )
 from finding_tickets.documents.sections import DocumentPart, PartsByKind, SectionKind
-from finding_tickets.documents.source import (
-    Excerpt,
-    MarkdownTable,
-    Source,
-    Values,
-    row_of_record,
-    table_of,
-    walk,
-)
+from finding_tickets.documents.source import Excerpt, MarkdownTable, Source, Values, walk
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import (
     UNSETTLED,
@@ -201,7 +192,7 @@ def read_checklist(part: DocumentPart, text: str = "text", done: str = "done") -
     """Every item with a check box, under the names of its two fields."""
     for item in part.by_kind["Item"]:
         if item.checked is not None:
-            written = item_text(part.source, item)
+            written = part.source.words(item)
             yield written.record(**{text: written.plain, done: item.checked})
 
 
@@ -217,7 +208,7 @@ def _reports(part: DocumentPart) -> list[Values]:
     # The oldest tickets list files below the label ``Report files``: each in backticks, then its section.
     listed = any(entry.key == "reportfiles" for entry in entries)
     for item in part.by_kind["Item"] if listed else ():
-        text = item_text(source, item)
+        text = source.words(item)
         spans = text.code_spans()
         file = spans[0].raw if spans else text.plain.partition(" ")[0]
         section_name = _REPORT_SECTION.sub("", text.plain.removeprefix(file), count=1).strip()
@@ -237,13 +228,13 @@ def read_relations(part: DocumentPart) -> Iterator[Values]:
     kind: Relationship | None = None
     for block in part.blocks:
         if block.kind == "Table":
-            yield from _of_table(table_of(source, block), kind)
+            yield from _of_table(source.table(block), kind)
         elif block.kind == "List":
             for item in walk([block]):
                 if item.kind == "Item":
-                    yield from _of_line(item_text(source, item), kind)
+                    yield from _of_line(source.words(item), kind)
         elif block.kind in ("Paragraph", "Heading"):
-            text = source.text(block.first, block.last) if block.level else source.whole(block)
+            text = source.words(block) if block.level else source.whole(block)
             if block.level or text.plain.endswith(":"):
                 kind = _kind(text.plain)
             else:
@@ -253,7 +244,7 @@ def read_relations(part: DocumentPart) -> Iterator[Values]:
 def read_references(part: DocumentPart) -> Iterator[Values]:
     """The tickets among a list of references: the items that begin with ``Related ticket:``."""
     for item in part.by_kind["Item"]:
-        text = item_text(part.source, item)
+        text = part.source.words(item)
         if match := _REFERENCE.match(text.raw):
             yield from _of_line(text.piece(match.end()), None)
 
@@ -392,7 +383,7 @@ def _opening(sections: Sequence[DocumentPart], title: Excerpt | None) -> Iterato
     for part in (part for part in sections if part in titles or not part.heading or part.heading.level == 1):
         words = part.source.vocabulary.severities
         for text in filter(lambda text: _PROSE.match(text.raw), part.paragraphs):
-            labels = labels_in(part.source, text.start, text.end, LABELS)
+            labels = labels_in(part.source, text, LABELS)
             if next(labels, None) is None and next(changes_in(text, words), None) is None:
                 yield text.record()
 
@@ -409,7 +400,7 @@ def _checked_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:
             # "Partially true" decides nothing, and "not correct" is looked for before "correct".
             if not _OPEN.match(lowered) and (_FALSE.search(lowered) or _TRUE.search(lowered)):
                 holds = _FALSE.search(lowered) is None
-            yield row_of_record(row).record(
+            yield table.text_of(row).record(
                 claim=row[claim].plain if claim else "",
                 status=found,
                 holds=holds,

@@ -9,18 +9,10 @@ from itertools import takewhile
 
 from finding_tickets.documents.finding import read_checklist
 from finding_tickets.documents.locations import place_of, read_code, read_locations
-from finding_tickets.documents.metadata import Metadata, item_text, labels_in, read_id, read_title
+from finding_tickets.documents.metadata import Metadata, labels_in, read_id, read_title
 from finding_tickets.documents.remediation import read_remediation
 from finding_tickets.documents.sections import DocumentPart, PartsByKind, SectionKind, nested
-from finding_tickets.documents.source import (
-    Excerpt,
-    Source,
-    Values,
-    row_of_record,
-    table_of,
-    walk,
-    words_of,
-)
+from finding_tickets.documents.source import Excerpt, Source, Values, walk, words_of
 from finding_tickets.model.ticket import ImplementationReview
 
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
@@ -207,7 +199,7 @@ def _artifacts(parts: Iterable[DocumentPart]) -> Iterator[tuple[Excerpt, Values]
                     group = part.source.whole(block).plain.rstrip(" :")
                 for item in (item for item in walk([block], rows=False) if item.kind == "Item"):
                     # The first code span names the artifact; the rest is a remark.
-                    text = item_text(part.source, item)
+                    text = part.source.words(item)
                     spans = text.code_spans()
                     name = spans[0].plain if spans else text.plain.partition(" (")[0]
                     remark = text.plain.removeprefix(name).strip(" :\u2013\u2014-")
@@ -222,7 +214,7 @@ def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
         planned = _PLANNED.fullmatch(part.name) is not None
         for block in walk(part.blocks, rows=False):
             if block.kind == "Table":
-                table = table_of(part.source, block)
+                table = part.source.table(block)
                 requirement = table.column(_REQUIREMENT) or (table.column(_IN_A_PLAN) if planned else None)
                 status = table.column(_STATUS, requirement)
                 # Tables without a status only list what was asked for.
@@ -234,13 +226,13 @@ def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
                     if not any(pattern.match(words) for pattern in _ANSWERS):
                         message = f"cannot tell from {words!r} whether it is met"
                         row[status].report("requirement-status", message)
-                    yield row_of_record(row).record(
+                    yield table.text_of(row).record(
                         text=row[requirement].plain,
                         implementation=row[implementation].plain if implementation else "",
                         met=_is_met(words),
                     )
             elif block.kind == "Item" and planned:
-                text = item_text(part.source, block)
+                text = part.source.words(block)
                 mark = _MARK.match(text.plain)
                 if mark and any(pattern.match(mark["sign"]) for pattern in _ANSWERS):
                     yield text.record(text=mark["text"], implementation="", met=_is_met(text.plain.lower()))
@@ -260,7 +252,7 @@ def _issues(parts: Iterable[DocumentPart]) -> Iterator[Values]:
         for block in part.blocks:
             headline: Excerpt | None = None
             if block.kind == "Heading":
-                headline = part.source.text(block.first, block.last)
+                headline = part.source.words(block)
             elif block.kind == "Paragraph":
                 headline = _bold_words(part.source.whole(block))
             if headline:
@@ -268,10 +260,10 @@ def _issues(parts: Iterable[DocumentPart]) -> Iterator[Values]:
             # The labelled items of a list, each with all nested in it, or the labelled lines of a paragraph.
             details = headlines[-1][1] if headlines else {}
             for item in block.children if block.kind == "List" else ():
-                words = item_text(part.source, item)
-                for entry in labels_in(part.source, words.start, words.end):
+                words = part.source.words(item)
+                for entry in labels_in(part.source, words):
                     details[entry.label] = part.source.text(entry.value.start, item.end).plain
-            for entry in labels_in(part.source, block.start, block.end) if block.kind == "Paragraph" else ():
+            for entry in labels_in(part.source, block) if block.kind == "Paragraph" else ():
                 if not _bold_words(part.source.text(entry.start, block.end)):
                     details[entry.label] = entry.plain
         for text, details in headlines:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from finding_tickets.documents.finding import read_finding
 from finding_tickets.documents.metadata import kind_of
 from finding_tickets.documents.sections import DocumentPart, read_metadata, read_sections, title_of
-from finding_tickets.documents.source import DEEPEST, MOST_PIECES, TOO_DEEP, Source, table_of
+from finding_tickets.documents.source import DEEPEST, MOST_PIECES, TOO_DEEP, Source
 from finding_tickets.model.ticket import ImplementationReview, Problem, Ticket
 from finding_tickets.model.vocabulary import Level, Vocabulary
 
@@ -124,7 +124,7 @@ def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
 def _check_tables(source: Source, parts: Iterable[DocumentPart]) -> None:
     """Report the rows that do not mean in Markdown what they seem to mean."""
     for part in parts:
-        for row in (row for block in part.by_kind["Table"] for row in table_of(source, block).body):
+        for row in (row for block in part.by_kind["Table"] for row in source.table(block).body):
             if row.text:
                 message = "no blank line between this line and the table above makes the line a row"
                 source.report("table-text", row.block.start, message)

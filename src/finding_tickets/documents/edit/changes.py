@@ -20,7 +20,6 @@ from finding_tickets.documents.source import (
     TableRow,
     code_span,
     plain,
-    table_of,
 )
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import ChecklistItem, Relation, Text
@@ -325,7 +324,7 @@ def relate(page: Page, named: tuple[Relation, ...], link: RelationLink) -> Itera
         blocks = [block for block in part.blocks if block.kind != "Rule"]
         for block in reversed(blocks):
             if block.kind == "Table":
-                yield [_link_row(page, table_of(page.source, block), link)]
+                yield [_link_row(page, page.source.table(block), link)]
             elif block.kind == "List":
                 yield from ([splice] for splice in _link_item(page, block, link))
         for block in blocks:
@@ -344,7 +343,7 @@ def _change_kind(page: Page, relation: Relation, kind: Relationship) -> Iterator
     """Ways to give the line that names a ticket another relationship."""
     start, end, _ = relation.span
     blocks = [block for block in page.blocks if block.kind == "Table" and block.start <= start < block.end]
-    for table in (table_of(page.source, block) for block in blocks):
+    for table in (page.source.table(block) for block in blocks):
         rows = [row for row in table.body if row.block.start <= start < row.block.end]
         for title, cell in (
             (*each,) for row in rows for each in zip(table.titles, table.cells(row), strict=True)
