@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from finding_tickets.documents.cross_reviews import read_reviews, reviewer_word
 from finding_tickets.documents.locations import read_code, read_locations, read_mentioned, stated_locations
@@ -14,8 +13,7 @@ from finding_tickets.documents.metadata import (
     file_name,
     labelled_values,
     labels_in,
-    read_id,
-    read_title,
+    read_header,
 )
 from finding_tickets.documents.remediation import read_remediation
 from finding_tickets.documents.resolutions import (
@@ -24,7 +22,7 @@ from finding_tickets.documents.resolutions import (
     read_resolution,
     read_severity_changes,
 )
-from finding_tickets.documents.sections import DocumentPart, PartsByKind, SectionKind
+from finding_tickets.documents.sections import DocumentPart, SectionKind, parts_by_kind
 from finding_tickets.documents.source import Excerpt, MarkdownTable, Source, Values, walk
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import (
@@ -102,14 +100,11 @@ _IN_WORDS = re.compile(
 )
 
 
-def read_finding(
-    source: Source, sections: Sequence[DocumentPart], metadata: Metadata, title: Excerpt | None
-) -> Ticket:
+def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Excerpt | None) -> Ticket:
     """The ticket that ``sections`` make up."""
-    words, named = source.vocabulary, file_name(source.path, source.vocabulary)
-    of_kind: PartsByKind = defaultdict(list)
-    for part in sections:
-        of_kind[part.kind].append(part)
+    source, words = metadata.source, metadata.source.vocabulary
+    named = file_name(source.path, words)
+    of_kind = parts_by_kind(sections)
     # All sections but these two are in the ticket's own words.
     own = [p for p in sections if p.kind not in (SectionKind.METADATA, SectionKind.CROSS_REVIEW)]
     weighed = [p for p in sections if p.kind in _DONE or (p.kind is None and "severity" in p.name.split())]
@@ -129,12 +124,14 @@ def read_finding(
     if agent and agents:
         # The first of several, in the register's word where it has one.
         agent["value"] = reviewer_word(agents[0], words) or agents[0]
-    identity, status = read_id(metadata, title), metadata.word("Status", words.statuses)
+    status = metadata.word("Status", words.statuses)
+    # Rows such as ``Duplicate Of`` or ``Blocked By`` name tickets as well.
+    rows = (entry for entry in metadata.entries.values() if _ROWS.fullmatch(entry.key) and entry.value.raw)
+    related = [named for entry in rows for named in _of_line(entry.value, _kind(entry.label))]
+    related += (named for part in of_kind[SectionKind.RELATED] for named in read_relations(part))
+    related += (named for part in of_kind[SectionKind.REFERENCES] for named in read_references(part))
     values: Values = {
-        "path": source.path,
-        "id": identity,
-        "title": read_title(metadata, title, identity["value"]),
-        "metadata": {entry.label: entry.value.record() for entry in metadata.entries.values()},
+        **read_header(metadata, title),
         "severity": metadata.word("Severity", words.severities, mentioned=True),
         "status": status,
         "batch": metadata.number("Batch"),
@@ -143,19 +140,22 @@ def read_finding(
         "assignee": metadata.string("Assignee"),
         "created": metadata.string("Created"),
         "updated": metadata.string("Updated"),
-        "code_repository": metadata.string("Code Repository"),
         "locations": locations,
         "summary": next(summaries, None)
         or _labelled(metadata, _SUMMARIES)
         or next(_opening(sections, title), None),
         "recommended_fix": next(fixes, None) or _labelled(metadata, _FIXES),
-        # Rows such as ``Duplicate Of`` or ``Blocked By``.
-        "related": [
-            named
-            for entry in metadata.entries.values()
-            if _ROWS.fullmatch(entry.key) and entry.value.raw
-            for named in _of_line(entry.value, _kind(entry.label))
+        "categories": [
+            item for part in of_kind[SectionKind.SUMMARY] for item in read_checklist(part, "name", "ticked")
         ],
+        "evidence": [
+            code
+            for kind in (SectionKind.PROBLEM, SectionKind.DESCRIPTION, None)
+            for part in of_kind[kind]
+            for code in read_code(part)
+        ],
+        "related": related,
+        "reports": [report for part in of_kind[SectionKind.APPENDIX] for report in _reports(part)],
         "checklist": [item for part in _checked(sections) for item in read_checklist(part)],
         "reviews": read_reviews(sections),
         "severity_changes": read_severity_changes(metadata, weighed),
@@ -165,8 +165,6 @@ def read_finding(
         "sections": [part.record() for part in sections],
         **read_resolution(of_kind, metadata, status),
     }
-    for field, kind, read in EXTRACTORS:
-        values.setdefault(field, []).extend(found for part in of_kind[kind] for found in read(part))
     # What the file's name or its folder says counts only where the ticket does not say it itself. Such values
     # have an empty span, so that no edit takes them for text.
     if named.severity and values["severity"] is None:
@@ -347,18 +345,6 @@ def _kind(words: str) -> Relationship | None:
 def _report_no_id(text: Excerpt) -> None:
     message = f"no ticket ID in {text.plain[:60]!r}"
     text.report("related-id", message, "start with the ID: B1-PT-02: why it matters")
-
-
-EXTRACTORS: tuple[tuple[str, SectionKind | None, Callable[[DocumentPart], Iterable[Values]]], ...] = (
-    ("categories", SectionKind.SUMMARY, lambda part: read_checklist(part, "name", "ticked")),
-    ("evidence", SectionKind.PROBLEM, read_code),
-    ("evidence", SectionKind.DESCRIPTION, read_code),
-    ("evidence", None, read_code),
-    ("related", SectionKind.RELATED, read_relations),
-    ("related", SectionKind.REFERENCES, read_references),
-    ("reports", SectionKind.APPENDIX, _reports),
-)
-"""Which field is read from every section of which kind, and by what; the rest depends on several sections."""
 
 
 def _checked(sections: Sequence[DocumentPart]) -> Iterator[DocumentPart]:

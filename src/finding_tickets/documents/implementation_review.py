@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
 from finding_tickets.documents.finding import read_checklist
 from finding_tickets.documents.locations import place_of, read_code, read_locations
-from finding_tickets.documents.metadata import Metadata, labels_in, read_id, read_title
+from finding_tickets.documents.metadata import Metadata, labels_in, read_header
 from finding_tickets.documents.remediation import read_remediation
-from finding_tickets.documents.sections import DocumentPart, PartsByKind, SectionKind, nested
-from finding_tickets.documents.source import Excerpt, Source, Values, walk, words_of
+from finding_tickets.documents.sections import DocumentPart, SectionKind, nested, parts_by_kind
+from finding_tickets.documents.source import Excerpt, Values, walk, words_of
 from finding_tickets.model.ticket import ImplementationReview
 
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
@@ -79,13 +78,10 @@ _ISSUES = re.compile(r"(?:.* )?(?:issues?|suggestions?|findings|concerns|problem
 
 
 def read_implementation_review(
-    source: Source, sections: Sequence[DocumentPart], metadata: Metadata, title: Excerpt | None
+    sections: Sequence[DocumentPart], metadata: Metadata, title: Excerpt | None
 ) -> ImplementationReview:
     """The review that ``sections`` make up."""
-    identity = read_id(metadata, title)
-    of_kind: PartsByKind = defaultdict(list)
-    for part in sections:
-        of_kind[part.kind].append(part)
+    of_kind = parts_by_kind(sections)
     artifacts = list(_artifacts(sections))
     files = [(text, each["name"]) for text, each in artifacts if "file" in each["group"].lower()]
     commits = metadata.get("Commits")
@@ -115,10 +111,7 @@ def read_implementation_review(
         stated = ((entry.key, _COUNT.match(entry.plain)) for entry in part.entries)
         counts.update({key: int(match[0]) for key, match in stated if match})
     values = {
-        "path": source.path,
-        "id": identity,
-        "title": read_title(metadata, title, identity["value"]),
-        "metadata": {entry.label: entry.value.record() for entry in metadata.entries.values()},
+        **read_header(metadata, title),
         "reviewer": metadata.string("Reviewer"),
         "date": metadata.string("Date"),
         "commits": commits.value.record(base=hashes[0] if len(hashes) > 1 else None, head=hashes[-1])
@@ -126,7 +119,6 @@ def read_implementation_review(
         else None,
         "plan": metadata.string("Plan"),
         "verdict": _verdict(sections),
-        "code_repository": metadata.string("Code Repository"),
         "requirements": list(_requirements(sections)),
         "issues": issues,
         "issue_counts": counts,

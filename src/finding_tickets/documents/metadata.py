@@ -452,7 +452,19 @@ def kind_of(title: Excerpt | None, metadata: Metadata) -> Literal["finding", "re
     return "finding" if any(named) else None
 
 
-def read_id(metadata: Metadata, title: Excerpt | None) -> Values:
+def read_header(metadata: Metadata, title: Excerpt | None) -> Values:
+    """The fields that every document has: which one it is, and where its code is."""
+    identity = _read_id(metadata, title)
+    return {
+        "path": metadata.source.path,
+        "id": identity,
+        "title": _read_title(metadata, title, identity["value"]),
+        "metadata": {entry.label: entry.value.record() for entry in metadata.entries.values()},
+        "code_repository": metadata.string("Code Repository"),
+    }
+
+
+def _read_id(metadata: Metadata, title: Excerpt | None) -> Values:
     """The ID from the metadata, else from a title (``BUG-7: ...``, ``Task 5 ...``), else the file's name."""
     source, vocabulary = metadata.source, metadata.source.vocabulary
     stated = metadata.get("ID") or metadata.stated_id
@@ -478,7 +490,7 @@ def read_id(metadata: Metadata, title: Excerpt | None) -> Values:
     return (title or source.text(0, 0)).record(value=given)
 
 
-def read_title(metadata: Metadata, title: Excerpt | None, document_id: str) -> Values:
+def _read_title(metadata: Metadata, title: Excerpt | None, document_id: str) -> Values:
     """The title without the ID and the words that only say what kind of document it is."""
     stated = metadata.get("Title")
     if title is None and stated:

@@ -50,12 +50,12 @@ def read_document(
         if kind:
             _check_tables(source, parts)
         if kind == "finding":
-            document = read_finding(source, parts, metadata, title)
+            document = read_finding(parts, metadata, title)
         elif kind == "review":
             # Most registers have none: what reads reviews is loaded with the first.
             from finding_tickets.documents.implementation_review import read_implementation_review
 
-            document = read_implementation_review(source, parts, metadata, title)
+            document = read_implementation_review(parts, metadata, title)
         else:
             message = "neither a finding ticket nor an implementation review"
             hint = "begin a ticket with '# Finding Ticket: ...'"

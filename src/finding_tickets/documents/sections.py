@@ -212,7 +212,14 @@ class DocumentPart:
 
 
 PartsByKind: TypeAlias = defaultdict[SectionKind | None, list[DocumentPart]]
-"""Sections by what they are for, those of no known kind under None."""
+
+
+def parts_by_kind(parts: Iterable[DocumentPart]) -> PartsByKind:
+    """Sections by what they are for, those of no known kind under None."""
+    of_kind = PartsByKind(list)
+    for part in parts:
+        of_kind[part.kind].append(part)
+    return of_kind
 
 
 def read_sections(source: Source) -> tuple[DocumentPart, ...]:
