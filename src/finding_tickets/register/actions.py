@@ -12,11 +12,10 @@ from itertools import chain
 from typing import Any, Concatenate, ParamSpec
 
 from finding_tickets.documents.edit.changes import RelationLink, relate, row_of, set_row, spellings, tick
-from finding_tickets.documents.edit.page import Page, page_of
 from finding_tickets.documents.edit.remediation import Entries, add_entries
 from finding_tickets.documents.edit.splices import Splice, Splices, spliced
 from finding_tickets.documents.metadata import ROWS
-from finding_tickets.documents.reading import Document, read_document
+from finding_tickets.documents.reading import Document, Page, read_page
 from finding_tickets.documents.remediation import YamlText, read_sidecar, yaml_blocks
 from finding_tickets.documents.sections import SectionKind
 from finding_tickets.documents.source import Source, plain
@@ -43,11 +42,11 @@ class DocumentEdit:
     def __init__(self, data: bytes, path: str, vocabulary: Vocabulary, today: date) -> None:
         self.path, self.vocabulary, self.today = path, vocabulary, today
         self.labels: set[str] = set()
-        document, problems = read_document(data, path, vocabulary)
-        if document is None:
+        page, problems = read_page(data, path, vocabulary)
+        if page is None:
             reason = problems[0].message if problems else "no document"
             raise BadDataError(f"cannot be edited: {reason}", file=path)
-        self.page: Page = page_of(document, data, vocabulary)
+        self.page: Page = page
         self._errors = _errors(problems)
 
     @property
@@ -79,10 +78,10 @@ class DocumentEdit:
         for splices in tries:
             # Only reading tells whether a way works: documents have too many forms to know it beforehand.
             data = spliced(self.page.data, splices)
-            after, problems = read_document(data, self.path, self.vocabulary)
-            if after is None or not expected(after):
+            page, problems = read_page(data, self.path, self.vocabulary)
+            if page is None or not expected(page.document):
                 continue
-            affected = differences(self.document, after, fields, labels)
+            affected = differences(self.document, page.document, fields, labels)
             # An error that was there before is not for this change to mend.
             errors = _errors(problems) - self._errors
             if affected:
@@ -90,7 +89,7 @@ class DocumentEdit:
             elif errors:
                 why = f"it would be an error ({', '.join(sorted(errors))})"
             else:
-                self.page = page_of(after, data, self.vocabulary)
+                self.page = page
                 return
         message = f"{what} cannot be written: {why}; nothing was changed"
         raise BadDataError(message, file=self.path, hint="edit the file by hand")
@@ -347,10 +346,10 @@ def replacing(
     """
     if edit.page.data != before:
         raise BadDataError("was changed by somebody else meanwhile")
-    document, problems = read_document(after, edit.path, edit.vocabulary)
-    if document is None:
+    page, problems = read_page(after, edit.path, edit.vocabulary)
+    if page is None:
         raise UsageError(f"the new text is no document: {problems[0].message}")
-    was = edit.document
+    was, document = edit.document, page.document
     if (document.kind, document.id.value) != (was.kind, was.id.value):
         what = f"the {document.kind} {document.id.value}, not the {was.kind} {was.id.value}"
         raise UsageError(f"the new text is {what}")
@@ -359,7 +358,7 @@ def replacing(
         raise BadDataError("; ".join(str(error) for error in errors if error.rule in new))
     rows = [{squeeze(label): text.raw for label, text in each.metadata.items()} for each in (was, document)]
     edit.labels |= {label for label in {**rows[0], **rows[1]} if rows[0].get(label) != rows[1].get(label)}
-    edit.page = page_of(document, after, edit.vocabulary)
+    edit.page = page
 
 
 def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> None:
