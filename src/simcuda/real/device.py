@@ -151,7 +151,7 @@ def _fill(measurement: RealMeasurement, seen: _Observation) -> None:
     made = memory.replay(seen.entries, seen.marks.allocations)
     measurement.allocations = len(made.sizes)
     measurement.largest_allocation = max(made.sizes, default=0)
-    measurement._sites.update(counted.sites)
+    measurement._sites.update((place, times) for place, times in counted.sites.items())
     measurement._allowed.update(counted.allowed)
     measurement._sites.update({(*place, "allocations"): times for place, times in made.sites.items()})
     measurement.ooms = sum(after["num_ooms"] - before["num_ooms"] for before, after in seen.statistics)
