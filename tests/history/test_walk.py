@@ -56,7 +56,7 @@ class OnGpu(Isolation):
         for name in tasks.keys() - orders.keys():
             yield name, TaskOutcome(value=self._answers[tasks[name].target])
         simulated = {
-            name: replace(task, payload={**task.payload, "meter": "simulated"}, gpus=())
+            name: replace(task, payload=replace(task.payload, meter="simulated"), gpus=())
             for name, task in orders.items()
         }
         yield from super().run(simulated, on_start)

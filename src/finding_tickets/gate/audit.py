@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.measure import tasks
 from finding_tickets.measure.cheats import CHEATS, HONEST, LEAVING, TARGET, TIMING, Cheat
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
-from finding_tickets.measure.tasks import Code, Job
+from finding_tickets.measure.tasks import Code, Job, TimeJob
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket, ResultCheck
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
@@ -154,7 +154,7 @@ def _plan_audit(document: Document, isolation: Isolation, settings: Settings) ->
     alone = replace(todo, variants=wanted, claims=claims, revisions=revisions)
     try:
         jobs = alone.jobs(settings.meter)
-        found = {"source": asdict(todo.variants[FOUND]), "code": todo.folders[FOUND]}
+        found = {"source": todo.variants[FOUND], "code": todo.folders[FOUND]}
     except RevisionError as error:
         return str(error)
     return _Audit(document, alone, subject, found, jobs, timed, isolation, settings)
@@ -201,9 +201,9 @@ class _Audit:
         for part in parts:
             job = replace(self.jobs[part.variant], seed=None if part.is_stated else self.settings.seed)
             if part.cheat:
-                task = self.task(TARGET, part.cheat, part.variant, asdict(job))
+                task = self.task(TARGET, part.cheat, part.variant, job)
             else:
-                task = self.settings.task(tasks.TARGET, asdict(job), Path(job.code))
+                task = self.settings.task(tasks.TARGET, job, Path(job.code))
             if job.keeps:
                 kept = _folder(folder, part)
                 kept.mkdir()
@@ -306,7 +306,7 @@ class _Audit:
             beside = {name: at for name, at in self.plan.variants.items() if name != FOUND}
             codes = [Code(job.code, beside)]
 
-            def run(job: dict[str, Any]) -> TaskOutcome:
+            def run(job: TimeJob) -> TaskOutcome:
                 runs = FOUND in self.plan.variants
                 task = self.task(TIMING, part.cheat, self.subject, job, runs=runs)
                 ((_, outcome),) = self.isolation.run({part: task})

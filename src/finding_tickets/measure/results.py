@@ -23,7 +23,7 @@ import torch
 
 from finding_tickets.claims.check import named_at
 from finding_tickets.measure.loading import load_workload
-from finding_tickets.measure.tasks import KEPT, CannotMeasureError, ResultPair, own_folder
+from finding_tickets.measure.tasks import KEPT, CannotMeasureError, own_folder
 
 # Promises of work that has not run yet, and that nothing has counted.
 LAZY: dict[str, type] = {
@@ -162,7 +162,7 @@ def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
     if verifier := payload["verifier"]:
         own = load_workload(verifier, Path(payload["root"]), Path(payload["code"])).same
     checks = []
-    for pair in (ResultPair(**pair) for pair in payload["comparisons"]):
+    for pair in payload["comparisons"]:
         for place, at in payload["points"]:
             target_error, error = (
                 payload["errors"][name][str(place)] for name in (pair.target, pair.variant)

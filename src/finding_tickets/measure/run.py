@@ -79,9 +79,9 @@ class JobReport:
         return {**rest, "torch": torch_version(), "variants": variants}
 
 
-def measure_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Measure the job that ``asdict`` made a payload of; raises what importing and building raise."""
-    return measure(Job.from_payload(payload)).to_json()
+def measure_payload(job: Job) -> dict[str, Any]:
+    """What a ``MeasuredTicket`` is made of; raises what importing and building raise."""
+    return measure(job).to_json()
 
 
 def measure(job: Job, replace_functions: Replace | None = None) -> JobReport:

@@ -6,9 +6,7 @@ import platform
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -33,7 +31,7 @@ def take_times(
     codes: Callable[[], Iterable[Code]],
     measured: MeasuredTicket,
     timeout: float,
-    run: Callable[[dict[str, Any]], TaskOutcome],
+    run: Callable[[TimeJob], TaskOutcome],
 ) -> Times:
     """The times that claims are about, which ``run`` has a worker take within a time-out.
 
@@ -58,7 +56,7 @@ def take_times(
         questions=asked,
         seconds=timeout * TIMING_SHARE,
     )
-    return times_of(run(asdict(job)), device)
+    return times_of(run(job), device)
 
 
 def questions(claims: Iterable[Claim], measured: MeasuredTicket) -> tuple[Question, ...]:

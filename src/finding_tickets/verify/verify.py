@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -423,7 +423,7 @@ class VerificationRun:
     def _run(self, queue: dict[tuple[str, str], Task]) -> Iterator[tuple[tuple[str, str], TaskOutcome]]:
         """What comes of the tasks in a queue, which leave it when they have ended."""
         # Tracing for graph breaks takes longest: started first, it overlaps with the others.
-        ordered = sorted(queue.items(), key=lambda task: not task[1].payload.get("graph_breaks"))
+        ordered = sorted(queue.items(), key=lambda task: not getattr(task[1].payload, "graph_breaks", ()))
         queue.clear()
         # With a drawn seed, fixes run before all others: until then there is no answer that they could find.
         drawn = {key: todo for key, (_, todo) in self._planned.items() if todo.seed is not None}
@@ -459,11 +459,11 @@ class VerificationRun:
             CannotMeasureError: The code is still an example.
         """
         todo, results = self._planned[key][1], self._results(key)
-        meter, told = self._settings.meter, {"operations": self._settings.operations}
+        meter, operations = self._settings.meter, self._settings.operations
         if todo.run:
             return {
                 (key, part): replace(
-                    self._on_gpu(key, RUN, asdict(each) | told, Path(each.code)),
+                    self._on_gpu(key, RUN, replace(each, operations=operations), Path(each.code)),
                     copied=each.code != each.work_tree,
                 )
                 for part, each in todo.run_jobs(meter).items()
@@ -477,7 +477,7 @@ class VerificationRun:
             raise CannotMeasureError(f"example code: {files}; write what the ticket is about in its place")
         tasks = {}
         for name, job in jobs.items():
-            task = self._on_gpu(key, TARGET, asdict(job) | told, Path(job.code))
+            task = self._on_gpu(key, TARGET, replace(job, operations=operations), Path(job.code))
             if job.keeps:
                 folder = results / name_of_part(todo, name)
                 folder.mkdir()
@@ -599,7 +599,7 @@ def comparison(todo: Plan, measured: MeasuredTicket) -> dict[str, Any]:
         "code": str(todo.root),
         # Without a comparison of the workload's own, no code of the repository is loaded there.
         "verifier": todo.verifier if own else "",
-        "comparisons": [vars(each) for each in todo.comparisons],
+        "comparisons": todo.comparisons,
         "points": [(places[repr(each.at)], each.at) for each in next(iter(samples.values()))],
         "errors": {
             name: {str(places[repr(each.at)]): each.error for each in of_variant}
