@@ -16,22 +16,25 @@ from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.measure import tasks
 from finding_tickets.measure.cheats import CHEATS, HONEST, LEAVING, TARGET, TIMING, Cheat
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
-from finding_tickets.measure.tasks import Code, Job, TimeJob
+from finding_tickets.measure.tasks import Code, Job
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket, ResultCheck
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
 from finding_tickets.verify.judge import FIX, FOUND, MEASURED, answer_of, check
 from finding_tickets.verify.plan import Plan, plan
-from finding_tickets.verify.times import cannot_time, take_times
+from finding_tickets.verify.times import cannot_time, time_job, times_of
 from finding_tickets.verify.verify import (
     AGREEMENTS,
+    LATER,
+    NOW,
+    Course,
     Settings,
     comparison,
     draw_seed,
     join,
     name_of_part,
     results_folder,
-    run_in_order,
+    run_together,
     shows_little,
 )
 
@@ -111,25 +114,15 @@ def audit(
     if not audits:
         return
     with results_folder(isolation) as folder:
-        queue = {part: task for made in audits.values() for part, task in made.tasks(cheats, folder).items()}
-        # The code as found runs when no cheat is at work any more that could take its answer.
-        late = {part: queue.pop(part) for part in list(queue) if part.variant == FOUND and not part.is_stated}
-        early = set(queue)
-        arrived: dict[str, dict[_AuditPart, TaskOutcome]] = {path: {} for path in audits}
-        left = {path: sum(part.path == path for part in (*early, *late)) for path in audits}
-        for part, outcome in run_in_order(isolation, queue, early, late):
-            made = audits[part.path]
-            arrived[part.path][part] = outcome
-            left[part.path] -= 1
-            if not left[part.path] and not part.is_comparison:
-                more = made.comparisons(arrived[part.path], folder)
-                left[part.path] = len(more)
-                queue |= more
-            if not left[part.path] and not made.timed:
-                yield made.conclude(arrived.pop(part.path), cheats)
-    for path, made in audits.items():
-        if made.timed:
-            yield made.conclude(arrived[path], cheats)
+        courses = {path: made.course(cheats, folder) for path, made in audits.items()}
+        timed = {}
+        for path, outcomes in run_together(isolation, courses):
+            if audits[path].timed:
+                timed[path] = outcomes
+            else:
+                yield audits[path].conclude(outcomes, cheats)
+    for path, outcomes in timed.items():
+        yield audits[path].conclude(outcomes, cheats)
 
 
 def _plan_audit(document: Document, isolation: Isolation, settings: Settings) -> _Audit | str:
@@ -189,6 +182,18 @@ class _Audit:
         """The task to try one cheat, or to time it; in a process in which the code as found ``runs``, too."""
         payload = {"job": job, "subject": subject, "cheat": cheat, "found": {**self.found, "runs": runs}}
         return self.settings.task(target, payload, Path(self.jobs[subject].code))
+
+    def course(self, cheats: Iterable[Cheat], folder: Path) -> Course[dict[_AuditPart, TaskOutcome]]:
+        """What came of every part: all is measured, then each cheat is compared with the others."""
+        tasks = self.tasks(cheats, folder)
+        # The code as found runs when no cheat is at work any more that could take its answer.
+        late = {part: tasks.pop(part) for part in [*tasks] if part.variant == FOUND and not part.is_stated}
+        outcomes = yield NOW, tasks
+        if late:
+            outcomes |= yield LATER, late
+        if compared := self.comparisons(outcomes, folder):
+            outcomes |= yield NOW, compared
+        return outcomes
 
     def tasks(self, cheats: Iterable[Cheat], folder: Path) -> dict[_AuditPart, Task]:
         """What to measure: every cheat and every variant that the subject is compared with."""
@@ -306,13 +311,10 @@ class _Audit:
             beside = {name: at for name, at in self.plan.variants.items() if name != FOUND}
             codes = [Code(job.code, beside)]
 
-            def run(job: TimeJob) -> TaskOutcome:
-                runs = FOUND in self.plan.variants
-                task = self.task(TIMING, part.cheat, self.subject, job, runs=runs)
-                ((_, outcome),) = self.isolation.run({part: task})
-                return outcome
-
-            times = take_times(self.plan, self.timed, lambda: codes, measured, timeout, run)
+            asked = time_job(self.plan, self.timed, codes, measured, timeout)
+            task = self.task(TIMING, part.cheat, self.subject, asked, runs=FOUND in self.plan.variants)
+            ((_, outcome),) = self.isolation.run({part: task})
+            times = times_of(outcome, asked.device_name)
             measured = measured.model_copy(update={"times": times})
             against = [each for each in check((*claims, *self.timed), measured) if not each.as_expected]
         return against

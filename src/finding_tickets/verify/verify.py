@@ -8,9 +8,10 @@ import hashlib
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -60,6 +61,12 @@ if TYPE_CHECKING:
     from finding_tickets.verify.matrix import Cell
 
 K = TypeVar("K", bound=Hashable)
+R = TypeVar("R")
+
+# When to run tasks, beside those of other courses.
+NOW, LATER, ALONE = range(3)
+Course = Generator[tuple[int, dict[Any, Task]], dict[Any, TaskOutcome], R]
+OnTask = Callable[[tuple[K, Any]], None]
 
 _RUN = TypeAdapter(MeasuredRun)
 AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
@@ -223,7 +230,13 @@ def measure(
     settings = with_meter(isolation, settings)
     gpus = _visible_gpus(isolation, settings) if settings.meter == "cuda" else ()
     with results_folder(isolation) as folder:
-        yield from VerificationRun(planned, isolation, settings, folder, on_start, gpus).measure()
+        run = VerificationRun(planned, isolation, settings, folder, gpus)
+
+        def tell_start(name: tuple[str, str]) -> None:
+            if name[1] != COMPARED:
+                on_start(planned[name[0]][0])
+
+        yield from run_together(isolation, {key: run.verification(key) for key in planned}, tell_start)
 
 
 @contextmanager
@@ -245,22 +258,40 @@ def results_folder(isolation: Isolation) -> Iterator[Path]:
         yield Path(folder)
 
 
-def run_in_order(
-    isolation: Isolation,
-    queue: dict[K, Task],
-    early: set[K],
-    late: dict[K, Task],
-    on_start: Callable[[K], None] | None = None,
-) -> Iterator[tuple[K, TaskOutcome]]:
-    """Run a queue as ``Isolation.run`` does, and ``late`` when all that is ``early`` in it has ended."""
-    if not early:
-        queue |= late
-    for name, outcome in isolation.run(queue, on_start):
-        if name in early:
-            early.remove(name)
-            if not early:
-                queue |= late
-        yield name, outcome
+def run_together(
+    isolation: Isolation, courses: dict[K, Course[R]], on_start: OnTask[K] | None = None
+) -> Iterator[tuple[K, R]]:
+    """What courses of tasks come to, each as soon as it has ended, by its name; they are then forgotten.
+
+    A course yields what it wants to run and when, and is sent the outcomes once all of them are there. What
+    is ``LATER`` begins when nothing is left to be run before, and what is ``ALONE`` when nothing else runs.
+    """
+    wanted: dict[K, tuple[int, dict[Any, Task]]] = {}
+
+    def go_on(name: K, outcomes: Any) -> Iterator[tuple[K, R]]:
+        wanted.pop(name, None)
+        try:
+            wanted[name] = courses[name].send(outcomes)
+        except StopIteration as end:
+            del courses[name]
+            yield name, end.value
+
+    for name in list(courses):
+        yield from go_on(name, None)
+    arrived: dict[K, dict[Any, TaskOutcome]] = {}
+    while wanted:
+        now = min(when for when, _ in wanted.values())
+        names = [name for name, (when, _) in wanted.items() if when == now][: 1 if now == ALONE else None]
+        queue = {(name, part): task for name in names for part, task in wanted[name][1].items()}
+        for (name, part), outcome in isolation.run(queue, on_start):
+            arrived.setdefault(name, {})[part] = outcome
+            parts = list(wanted[name][1])
+            if len(arrived[name]) < len(parts):
+                continue
+            outcomes = arrived.pop(name)
+            yield from go_on(name, {part: outcomes[part] for part in parts})
+            if name in wanted and wanted[name][0] <= now < ALONE:
+                queue |= {(name, part): task for part, task in wanted[name][1].items()}
 
 
 def draw_seed() -> int:
@@ -364,94 +395,53 @@ class VerificationRun:
     _isolation: Isolation
     _settings: Settings
     _folder: Path
-    _on_start: OnStart
     _gpus: tuple[str, ...]
-    _alone: set[str] = field(default_factory=set)
-    _outcomes: dict[str, list[TaskOutcome]] = field(default_factory=dict)
 
-    def measure(self) -> Iterator[tuple[str, Verified]]:
-        """Each document as soon as it is done, by its key."""
-        if len(self._gpus) > 1:
-            self._find_those_for_several_gpus()
-        queue: dict[tuple[str, str], Task] = {}
-        for key in list(self._planned):
-            try:
-                queue |= self._tasks(key)
-            except (OSError, RevisionError) as error:
-                yield key, self._give_up(key, error)
-            except CannotMeasureError as error:
-                yield key, self._finish(key, str(error))
-        outcomes: dict[str, dict[str, TaskOutcome | None]] = {}
-        for key, part in queue:
-            outcomes.setdefault(key, {})[part] = None
-        unfinished: dict[str, MeasuredTicket] = {}
-        for (key, part), outcome in self._run(queue):
-            self._outcomes.setdefault(key, []).append(outcome)
-            todo, never_ran = self._planned[key][1], False
-            measured: MeasuredTicket | str
-            if part == COMPARED:
+    def verification(self, key: str) -> Course[Verified]:
+        """What came of a plan, once its parts have been measured, compared and timed."""
+        document, todo = self._planned[key]
+        settings, results = self._settings, self._results(key)
+        outcomes: list[TaskOutcome] = []
+        measured: MeasuredTicket | str
+        try:
+            tasks = self._tasks(key)
+            # With a drawn seed, fixes run before all others: until then there is no answer to be found.
+            late = set() if todo.seed is None else {FOUND}
+            if late and FIX in todo.variants:
+                late = tasks.keys() - {FIX}
+            ran: dict[str, TaskOutcome] = {}
+            for when, parts in ((NOW, tasks.keys() - late), (LATER, tasks.keys() & late)):
+                if parts:
+                    ran |= yield when, {part: task for part, task in tasks.items() if part in parts}
+            outcomes += ran.values()
+            measured = _join(todo, ran)
+            if isinstance(measured, MeasuredTicket) and todo.comparisons:
+                task = settings.task(COMPARISON, comparison(todo, measured), todo.root)
+                compared = yield NOW, {COMPARED: replace(task, first=True, given=str(results))}
+                outcomes += compared.values()
                 # The results are needed no more.
-                shutil.rmtree(self._results(key), ignore_errors=True)
-                made, measured = answer_of(outcome, AGREEMENTS), unfinished.pop(key)
+                shutil.rmtree(results, ignore_errors=True)
+                made = answer_of(compared[COMPARED], AGREEMENTS)
                 if isinstance(made, str):
                     measured = f"results cannot be compared: {made}"
                 else:
                     measured = measured.model_copy(update={"agreements": made})
-            else:
-                outcomes[key][part] = outcome
-                if None in outcomes[key].values():
-                    continue
-                never_ran = any(each.never_ran for each in outcomes[key].values() if each)
-                measured = _join(todo, outcomes.pop(key))
-            if isinstance(measured, str):
-                yield key, self._finish(key, measured, never_ran=never_ran)
-            elif todo.comparisons and part != COMPARED:
-                unfinished[key] = measured
-                queue[key, COMPARED] = replace(
-                    self._settings.task(COMPARISON, comparison(todo, measured), todo.root),
-                    first=True,
-                    given=str(self._results(key)),
-                )
-            elif todo.is_timed:
-                unfinished[key] = measured
-            else:
-                yield key, self._finish(key, measured)
-        # One after the other, when nothing else runs that would disturb them.
-        for key in list(unfinished):
-            yield key, self._finish(key, unfinished.pop(key))
+            if isinstance(measured, MeasuredTicket) and todo.is_timed:
+                times = yield from self._time(key, measured, outcomes)
+                measured = measured.model_copy(update={"times": times})
+            return self._finish(document, todo, measured, outcomes)
+        except (OSError, RevisionError) as error:
+            # That is no evidence.
+            return Verified(document, inconclusive(todo, settings, _trouble(error)), is_lasting=False)
+        except CannotMeasureError as error:
+            return self._finish(document, todo, str(error), outcomes)
+        except BadDataError as error:
+            return Verified(document, error=error.in_file(document.path))
+        finally:
+            del self._planned[key]
 
-    def _run(self, queue: dict[tuple[str, str], Task]) -> Iterator[tuple[tuple[str, str], TaskOutcome]]:
-        """What comes of the tasks in a queue, which leave it when they have ended."""
-        # Tracing for graph breaks takes longest: started first, it overlaps with the others.
-        ordered = sorted(queue.items(), key=lambda task: not getattr(task[1].payload, "graph_breaks", ()))
-        queue.clear()
-        # With a drawn seed, fixes run before all others: until then there is no answer that they could find.
-        drawn = {key: todo for key, (_, todo) in self._planned.items() if todo.seed is not None}
-        late = {
-            (key, part): task
-            for (key, part), task in ordered
-            if key in drawn and (part != FIX if FIX in drawn[key].variants else part == FOUND)
-        }
-        queue |= {name: task for name, task in ordered if name not in late}
-        early = {name for name in queue if name[0] in drawn}
-        del ordered
-        yield from run_in_order(self._isolation, queue, early, late, self._tell_start)
-
-    def _find_those_for_several_gpus(self) -> None:
-        """Ask each workload whether it can be measured on one GPU, where there are more."""
-        ask = {}
-        for key, (_, todo) in self._planned.items():
-            if todo.run:
-                continue
-            payload = {"verifier": todo.verifier, "root": str(todo.verifiers), "code": str(todo.root)}
-            ask[key] = self._settings.task(WANTED, payload, todo.root)
-        # A workload that fails here also fails when measured; the reason is reported there.
-        for key, outcome in self._isolation.run(ask):
-            if isinstance(outcome.value, int) and outcome.value > 1:
-                self._alone.add(key)
-
-    def _tasks(self, key: str) -> dict[tuple[str, str], Task]:
-        """What to measure of a plan, by its key and each variant, or each run.
+    def _tasks(self, key: str) -> dict[str, Task]:
+        """What to measure of a plan, by each variant or each run.
 
         Raises:
             OSError: There is no room for results.
@@ -462,7 +452,7 @@ class VerificationRun:
         meter, operations = self._settings.meter, self._settings.operations
         if todo.run:
             return {
-                (key, part): replace(
+                part: replace(
                     self._on_gpu(key, RUN, replace(each, operations=operations), Path(each.code)),
                     copied=each.code != each.work_tree,
                 )
@@ -478,100 +468,101 @@ class VerificationRun:
         tasks = {}
         for name, job in jobs.items():
             task = self._on_gpu(key, TARGET, replace(job, operations=operations), Path(job.code))
+            # Tracing for graph breaks takes longest: started first, it overlaps with the others.
+            task = replace(task, first=bool(job.graph_breaks))
             if job.keeps:
                 folder = results / name_of_part(todo, name)
                 folder.mkdir()
                 task = replace(task, kept=str(folder))
-            tasks[key, name] = task
+            tasks[name] = task
         return tasks
-
-    def _give_up(self, key: str, error: OSError | RevisionError) -> Verified:
-        """What there is to say of a plan that cannot be measured here; that is no evidence."""
-        document, todo = self._planned.pop(key)
-        return Verified(document, inconclusive(todo, self._settings, _trouble(error)), is_lasting=False)
-
-    def _tell_start(self, name: tuple[str, str]) -> None:
-        """Say that a process begins to measure something of a document."""
-        if name[1] != COMPARED:
-            self._on_start(self._planned[name[0]][0])
 
     def _on_gpu(self, key: str, target: str, payload: Any, code: Path) -> Task:
         task = self._settings.task(target, payload, code)
-        return replace(task, gpus=self._gpus, alone=key in self._alone)
+        return replace(task, gpus=self._gpus, alone=key in self._for_several_gpus)
+
+    @cached_property
+    def _for_several_gpus(self) -> set[str]:
+        """The plans whose workload cannot be measured on one GPU, where there are more."""
+        ask = {
+            key: self._settings.task(
+                WANTED,
+                {"verifier": todo.verifier, "root": str(todo.verifiers), "code": str(todo.root)},
+                todo.root,
+            )
+            for key, (_, todo) in self._planned.items()
+            if len(self._gpus) > 1 and not todo.run
+        }
+        # A workload that fails here also fails when measured; the reason is reported there.
+        answers = self._isolation.run(ask)
+        return {key for key, each in answers if isinstance(each.value, int) and each.value > 1}
 
     def _results(self, key: str) -> Path:
         return self._folder / hashlib.sha256(key.encode()).hexdigest()
 
-    def _time(self, key: str, measured: MeasuredTicket) -> Times:
+    def _time(self, key: str, measured: MeasuredTicket, outcomes: list[TaskOutcome]) -> Course[Times]:
         """The times that claims are about; raises ``BadDataError`` where one has no meaning on the sweep."""
         # Few tickets claim times.
-        from finding_tickets.verify.times import take_times, timing_device
+        from finding_tickets.verify.times import cannot_time, time_job, times_of, timing_device
 
-        document, todo = self._planned[key]
-        timeout = self._settings.timeout
-
-        def run(job: Any) -> TaskOutcome:
-            task = self._on_gpu(key, TIMING, job, todo.root)
-            ((_, outcome),) = self._isolation.run({key: task}, lambda _: self._on_start(document))
-            self._outcomes[key].append(outcome)
-            return outcome
-
+        todo, device = self._planned[key][1], timing_device(measured)
+        if why := cannot_time(measured):
+            return Times(device=device, why=why)
         try:
-            return take_times(todo, todo.claims, todo.code.values, measured, timeout, run)
+            job = time_job(todo, todo.claims, todo.code.values(), measured, self._settings.timeout)
         except (OSError, RevisionError) as error:
-            return Times(device=timing_device(measured), why=_trouble(error))
+            return Times(device=device, why=_trouble(error))
+        ran = yield ALONE, {TIMING: self._on_gpu(key, TIMING, job, todo.root)}
+        outcomes += ran.values()
+        return times_of(ran[TIMING], device)
 
-    def _finish(self, key: str, measured: MeasuredTicket | str, *, never_ran: bool = False) -> Verified:
-        """Judge what was measured and record it; a tool or a GPU that did not work is no evidence."""
-        document, todo = self._planned[key]
+    def _finish(
+        self, document: Document, todo: Plan, measured: MeasuredTicket | str, outcomes: Sequence[TaskOutcome]
+    ) -> Verified:
+        """Judge what was measured and record it; a tool or a GPU that did not work is no evidence.
+
+        Raises:
+            BadDataError: As ``judge`` does.
+        """
         settings, amended = self._settings, None
-        try:
-            if isinstance(measured, str):
-                shown = kept = inconclusive(todo, settings, measured)
-                # On a real GPU, the machine may be at fault: that is shown, and says nothing of the code.
-                if never_ran or settings.meter == "cuda":
-                    return Verified(document, shown, never_ran=never_ran, is_lasting=False)
-                if todo.seed is not None:
-                    return Verified(document, shown)
-            else:
-                if todo.is_timed:
-                    measured = measured.model_copy(update={"times": self._time(key, measured)})
-                unchanged = _is_unchanged(todo, measured, self._outcomes[key])
-                revision = settings.cell.revision if settings.cell else None
-                amended = settings.amend(todo, measured) if settings.amend and not unchanged else None
-                document, todo = amended or (document, todo)
-                shown, kept = judge(todo, measured, revision, unchanged=unchanged)
-        except BadDataError as error:
-            return Verified(document, error=error.in_file(document.path))
-        else:
-            if settings.amend and not amended:
-                return Verified(document, shown)
-            seen: dict[str, Any] = {}
-            if isinstance(measured, MeasuredTicket):
-                digests = frozenset(each.digest for each in measured.agreements if each.digest)
-                seen = {"fixed_inputs": measured.fixed_inputs, "results": digests}
-            rests = self._rests_on(key, todo, todo.root)
-            said = {"unseen": rests.unseen, "clock": rests.clock}
-            shown, kept = (each.model_copy(update=said) for each in (shown, kept))
+        seen: dict[str, Any] = {}
+        if isinstance(measured, str):
+            shown = kept = inconclusive(todo, settings, measured)
+            never_ran = any(each.never_ran for each in outcomes)
+            # On a real GPU, the machine may be at fault: that is shown, and says nothing of the code.
+            if never_ran or settings.meter == "cuda":
+                return Verified(document, shown, never_ran=never_ran, is_lasting=False)
             if todo.seed is not None:
-                return Verified(document, shown, rests=rests, **seen)
-            # Evidence is of the ticket as it stands, in the work tree or in a cell of the matrix.
-            if (settings.overrides and not settings.cell) or settings.verifiers:
-                # The verifier may come from another folder than the code, with what it reads there.
-                is_apart = todo.verifier and todo.verifiers != todo.root
-                beside = self._rests_on(key, todo, todo.verifiers) if is_apart else RestsOn()
-                return Verified(document, shown, rests=rests, beside=beside, **seen)
-            evidence = Evidence(inputs=inputs(todo, document, kept, rests), verification=kept)
-            return record(Verified(document, shown, evidence=evidence, rests=rests, **seen), settings)
-        finally:
-            del self._planned[key]
-            self._outcomes.pop(key, None)
+                return Verified(document, shown)
+        else:
+            unchanged = _is_unchanged(todo, measured, outcomes)
+            revision = settings.cell.revision if settings.cell else None
+            amended = settings.amend(todo, measured) if settings.amend and not unchanged else None
+            document, todo = amended or (document, todo)
+            shown, kept = judge(todo, measured, revision, unchanged=unchanged)
+            digests = frozenset(each.digest for each in measured.agreements if each.digest)
+            seen = {"fixed_inputs": measured.fixed_inputs, "results": digests}
+        if settings.amend and not amended:
+            return Verified(document, shown)
+        rests = self._rests_on(outcomes, todo, todo.root)
+        said = {"unseen": rests.unseen, "clock": rests.clock}
+        shown, kept = (each.model_copy(update=said) for each in (shown, kept))
+        if todo.seed is not None:
+            return Verified(document, shown, rests=rests, **seen)
+        # Evidence is of the ticket as it stands, in the work tree or in a cell of the matrix.
+        if (settings.overrides and not settings.cell) or settings.verifiers:
+            # The verifier may come from another folder than the code, with what it reads there.
+            is_apart = todo.verifier and todo.verifiers != todo.root
+            beside = self._rests_on(outcomes, todo, todo.verifiers) if is_apart else RestsOn()
+            return Verified(document, shown, rests=rests, beside=beside, **seen)
+        evidence = Evidence(inputs=inputs(todo, document, kept, rests), verification=kept)
+        return record(Verified(document, shown, evidence=evidence, rests=rests, **seen), settings)
 
-    def _rests_on(self, key: str, todo: Plan, root: Path) -> RestsOn:
+    def _rests_on(self, outcomes: Iterable[TaskOutcome], todo: Plan, root: Path) -> RestsOn:
         """What was measured rests on in a folder, and outside of it."""
         folders = {str(todo.root), str(todo.verifiers), self._isolation.folder}
         folders |= set(todo.folders.values())
-        return rests_on(self._outcomes.get(key, ()), todo, root, folders - {str(root)}, own_python())
+        return rests_on(outcomes, todo, root, folders - {str(root)}, own_python())
 
 
 def shows_little(points: int, stated: Collection[str], drawn: Collection[str], *, fixed_inputs: bool) -> str:
@@ -609,14 +600,13 @@ def comparison(todo: Plan, measured: MeasuredTicket) -> dict[str, Any]:
     }
 
 
-def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome | None]) -> MeasuredTicket | str:
+def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
     """What the workers measured of a plan, as if it were one; or the reason why nothing was."""
-    ended = {name: outcome for name, outcome in outcomes.items() if outcome}
     if todo.run:
-        return _join_runs(todo, ended)
+        return _join_runs(todo, outcomes)
     answers: dict[str, MeasuredTicket | str] = {}
     for name in todo.variants:
-        answer = answer_of(ended[name], MEASURED)
+        answer = answer_of(outcomes[name], MEASURED)
         answers[name] = answer
     parts = [each for each in answers.values() if isinstance(each, MeasuredTicket)]
     for name, why in answers.items():
