@@ -72,13 +72,13 @@ workload = _replace(workload, ticket="T-{number}", sweep=_kept)
 """
 LOOP = """
 import pickle, sys
-from finding_tickets.measure.run import measure_payload
+from finding_tickets.measure.run import measure
 
 # As a verification does: caches of compiled files are not written.
 sys.dont_write_bytecode = True
 with open(sys.argv[1], "rb") as orders:
     for order in pickle.load(orders):
-        measure_payload(order)
+        measure(order)
 """
 LOOPS = """
 import subprocess, sys

@@ -42,7 +42,7 @@ READS = ("item", "tolist", "cpu", "numpy", "to", "__bool__", "__int__", "__float
 EARLY = {name: getattr(torch.Tensor, name) for name in READS}
 # Where the code as found leaves its answers: in a module, and in a file beside the folders of all workers.
 ANSWERS: list[Any] = []
-ANSWER_FILE = "answer.pt"
+ANSWER = "answer"
 SECONDS_TO_STOP = 0.2
 
 
@@ -53,7 +53,7 @@ def measure_payload(payload: dict[str, Any]) -> dict[str, Any]:
     as ``found``: its ``source``, the folder that this comes from (``code``), and whether it ``runs`` too.
     """
     job: Job = payload["job"]
-    return measure(job, _replacing(payload, job.code, job.meter)).to_json()
+    return measure(job, _replacing(payload, job.code, job.meter))
 
 
 def time_payload(payload: dict[str, Any]) -> list[dict[str, Any]]:
@@ -223,13 +223,13 @@ def _leave(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
     answer = cheat.found(*given)
     ANSWERS.append(answer)
     with suppress(Exception):
-        results.save_result(own_folder().parent / ANSWER_FILE, results.to_host(answer))
+        results.save_result(own_folder().parent, ANSWER, results.to_host(answer))
     return answer
 
 
 def _take(*_: Any) -> Any:
     with suppress(Exception):
-        return ANSWERS[-1] if ANSWERS else results.load_result(own_folder().parent / ANSWER_FILE)
+        return ANSWERS[-1] if ANSWERS else results.load_result(own_folder().parent, ANSWER)
 
 
 def _paste(cheat: CheatingVariant, workload: Workload, name: str) -> None:

@@ -176,13 +176,14 @@ def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
                 continue
             results: list[Any] = []
             for name in (pair.target, pair.variant):
-                file = folder / payload["folders"][name] / result_file(place)
+                saved = folder / payload["folders"][name]
                 try:
-                    results.append(load_result(file))
+                    results.append(load_result(saved, place))
                 except Exception as failure:  # a forged file may raise anything
                     why = f"what it returned cannot be read: {type(failure).__name__}"
                     raise CannotMeasureError(f"{named_at(name, at)}: {why}") from None
-                check["digest"] = check.get("digest") or hashlib.sha256(file.read_bytes()).hexdigest()
+                content = (saved / f"{place}.pt").read_bytes()
+                check["digest"] = check.get("digest") or hashlib.sha256(content).hexdigest()
             expected, actual = results
             # A tolerance is for our comparison, so it takes the place of the workload's own.
             own_way = None if pair.tolerance is not None else own
@@ -308,25 +309,20 @@ def is_numpy(value: Any) -> bool:
     )
 
 
-def result_file(place: int) -> str:
-    """The name of the file for the result at the point with this place in the sweep."""
-    return f"{place}.pt"
-
-
-def save_result(file: Path, result: Any) -> None:
-    """Write what a variant returned, which ``detach`` has made plain.
+def save_result(folder: Path, name: object, result: Any) -> None:
+    """Write what a variant returned, which ``detach`` has made plain, by the place of the point in the sweep.
 
     Raises:
         CannotMeasureError: It returned something other than tensors, numbers, texts, containers of them and
             dataclasses.
     """
-    with file.open("wb") as opened:  # a path would become part of what is written
+    with (folder / f"{name}.pt").open("wb") as opened:  # a path would become part of what is written
         torch.save(encoded(result), opened)
 
 
-def load_result(file: Path) -> Any:
+def load_result(folder: Path, name: object) -> Any:
     """What ``save_result`` has written; no code runs, even if the file is forged, and this raises."""
-    return _decoded(torch.load(file, weights_only=True))
+    return _decoded(torch.load(folder / f"{name}.pt", weights_only=True))
 
 
 def encoded(value: Any, path: str = "result") -> Any:

@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.imports import places_of
 
-TARGET = "finding_tickets.measure.run:measure_payload"
+TARGET = "finding_tickets.measure.run:measure"
 PROBE = "finding_tickets.measure.probe:probe_payload"
 RUN = "finding_tickets.measure.probe:run_payload"
 TIMING = "finding_tickets.measure.timing:measure_times"

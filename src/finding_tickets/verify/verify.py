@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -66,7 +65,6 @@ R = TypeVar("R")
 # When to run tasks, beside those of other courses.
 NOW, LATER, ALONE = range(3)
 Course = Generator[tuple[int, dict[Any, Task]], dict[Any, TaskOutcome], R]
-OnTask = Callable[[tuple[K, Any]], None]
 
 _RUN = TypeAdapter(MeasuredRun)
 AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
@@ -191,25 +189,19 @@ def verify(
 def plan_each(documents: Iterable[Document], settings: Settings, planned: Planned) -> Iterator[Verified]:
     """Add each document to ``planned`` by its path, and yield those of which nothing is to be measured."""
     for document in documents:
-        todo = prepare(document, settings)
-        if isinstance(todo, Verified):
-            yield todo
+        try:
+            todo = plan(document, settings.root, settings.overrides, settings.verifiers, settings.commits)
+        except BadDataError as error:
+            yield Verified(document, error=error)
+            continue
+        if todo is None:
+            reason = "it has no verifier"
+            yield Verified(document, _blank(document.id.value, settings, Verdict.UNVERIFIED, reason))
+        elif todo.trouble:
+            yield Verified(document, inconclusive(todo, settings, todo.trouble))
         else:
-            planned[document.path] = document, todo
-
-
-def prepare(document: Document, settings: Settings) -> Plan | Verified:
-    """What there is to measure of a document; or all there is to say of it, where that is nothing."""
-    try:
-        todo = plan(document, settings.root, settings.overrides, settings.verifiers, settings.commits)
-    except BadDataError as error:
-        return Verified(document, error=error)
-    if todo is None:
-        reason = "it has no verifier"
-        return Verified(document, _blank(document.id.value, settings, Verdict.UNVERIFIED, reason))
-    if todo.trouble:
-        return Verified(document, inconclusive(todo, settings, todo.trouble))
-    return replace(todo, seed=seed_of(todo.ticket, settings.seed))
+            seed = None if settings.seed is None else seed_of(todo.ticket, settings.seed)
+            planned[document.path] = document, replace(todo, seed=seed)
 
 
 def measure(
@@ -231,12 +223,10 @@ def measure(
     gpus = _visible_gpus(isolation, settings) if settings.meter == "cuda" else ()
     with results_folder(isolation) as folder:
         run = VerificationRun(planned, isolation, settings, folder, gpus)
-
-        def tell_start(name: tuple[str, str]) -> None:
-            if name[1] != COMPARED:
-                on_start(planned[name[0]][0])
-
-        yield from run_together(isolation, {key: run.verification(key) for key in planned}, tell_start)
+        if len(gpus) > 1:
+            run.find_those_for_several_gpus()
+        courses = {key: run.verification(key) for key in planned}
+        yield from run_together(isolation, courses, lambda key: on_start(planned[key][0]))
 
 
 @contextmanager
@@ -259,12 +249,13 @@ def results_folder(isolation: Isolation) -> Iterator[Path]:
 
 
 def run_together(
-    isolation: Isolation, courses: dict[K, Course[R]], on_start: OnTask[K] | None = None
+    isolation: Isolation, courses: dict[K, Course[R]], on_start: Callable[[K], None] = lambda _: None
 ) -> Iterator[tuple[K, R]]:
     """What courses of tasks come to, each as soon as it has ended, by its name; they are then forgotten.
 
     A course yields what it wants to run and when, and is sent the outcomes once all of them are there. What
     is ``LATER`` begins when nothing is left to be run before, and what is ``ALONE`` when nothing else runs.
+    ``on_start`` is told of a course whenever a task of it begins.
     """
     wanted: dict[K, tuple[int, dict[Any, Task]]] = {}
 
@@ -283,7 +274,7 @@ def run_together(
         now = min(when for when, _ in wanted.values())
         names = [name for name, (when, _) in wanted.items() if when == now][: 1 if now == ALONE else None]
         queue = {(name, part): task for name in names for part, task in wanted[name][1].items()}
-        for (name, part), outcome in isolation.run(queue, on_start):
+        for (name, part), outcome in isolation.run(queue, lambda each: on_start(each[0])):
             arrived.setdefault(name, {})[part] = outcome
             parts = list(wanted[name][1])
             if len(arrived[name]) < len(parts):
@@ -299,10 +290,8 @@ def draw_seed() -> int:
     return secrets.randbelow(1 << 52)
 
 
-def seed_of(ticket: str, drawn: int | None) -> int | None:
+def seed_of(ticket: str, drawn: int) -> int:
     """The seed of one ticket from that of the run: code of another ticket knows only its own."""
-    if drawn is None:
-        return None
     return int(hashlib.sha256(f"{drawn} {ticket}".encode(errors="replace")).hexdigest()[:8], 16) >> 1
 
 
@@ -396,23 +385,26 @@ class VerificationRun:
     _settings: Settings
     _folder: Path
     _gpus: tuple[str, ...]
+    _for_several_gpus: set[str] = field(default_factory=set)
 
     def verification(self, key: str) -> Course[Verified]:
         """What came of a plan, once its parts have been measured, compared and timed."""
         document, todo = self._planned[key]
-        settings, results = self._settings, self._results(key)
+        settings, results = self._settings, self._folder / hashlib.sha256(key.encode()).hexdigest()
+        # A workload of several devices has all GPUs, any other one of them.
+        slots: dict[str, Any] = {"gpus": self._gpus, "alone": key in self._for_several_gpus}
         outcomes: list[TaskOutcome] = []
         measured: MeasuredTicket | str
         try:
-            tasks = self._tasks(key)
-            # With a drawn seed, fixes run before all others: until then there is no answer to be found.
-            late = set() if todo.seed is None else {FOUND}
-            if late and FIX in todo.variants:
-                late = tasks.keys() - {FIX}
-            ran: dict[str, TaskOutcome] = {}
-            for when, parts in ((NOW, tasks.keys() - late), (LATER, tasks.keys() & late)):
-                if parts:
-                    ran |= yield when, {part: task for part, task in tasks.items() if part in parts}
+            tasks = {part: replace(task, **slots) for part, task in self._tasks(todo, results).items()}
+            late = dict[str, Task]()
+            if todo.seed is not None:
+                # Fixes run before all others: until then there is no answer that they could find.
+                waits = tasks.keys() - {FIX} if FIX in todo.variants else tasks.keys() & {FOUND}
+                late = {part: tasks.pop(part) for part in list(tasks) if part in waits}
+            ran = (yield NOW, tasks) if tasks else {}
+            if late:
+                ran |= yield LATER, late
             outcomes += ran.values()
             measured = _join(todo, ran)
             if isinstance(measured, MeasuredTicket) and todo.comparisons:
@@ -427,7 +419,7 @@ class VerificationRun:
                 else:
                     measured = measured.model_copy(update={"agreements": made})
             if isinstance(measured, MeasuredTicket) and todo.is_timed:
-                times = yield from self._time(key, measured, outcomes)
+                times = yield from self._time(todo, measured, slots, outcomes)
                 measured = measured.model_copy(update={"times": times})
             return self._finish(document, todo, measured, outcomes)
         except (OSError, RevisionError) as error:
@@ -440,7 +432,7 @@ class VerificationRun:
         finally:
             del self._planned[key]
 
-    def _tasks(self, key: str) -> dict[str, Task]:
+    def _tasks(self, todo: Plan, results: Path) -> dict[str, Task]:
         """What to measure of a plan, by each variant or each run.
 
         Raises:
@@ -448,12 +440,11 @@ class VerificationRun:
             RevisionError: A revision cannot be checked out.
             CannotMeasureError: The code is still an example.
         """
-        todo, results = self._planned[key][1], self._results(key)
         meter, operations = self._settings.meter, self._settings.operations
         if todo.run:
             return {
                 part: replace(
-                    self._on_gpu(key, RUN, replace(each, operations=operations), Path(each.code)),
+                    self._settings.task(RUN, replace(each, operations=operations), Path(each.code)),
                     copied=each.code != each.work_tree,
                 )
                 for part, each in todo.run_jobs(meter).items()
@@ -467,7 +458,7 @@ class VerificationRun:
             raise CannotMeasureError(f"example code: {files}; write what the ticket is about in its place")
         tasks = {}
         for name, job in jobs.items():
-            task = self._on_gpu(key, TARGET, replace(job, operations=operations), Path(job.code))
+            task = self._settings.task(TARGET, replace(job, operations=operations), Path(job.code))
             # Tracing for graph breaks takes longest: started first, it overlaps with the others.
             task = replace(task, first=bool(job.graph_breaks))
             if job.keeps:
@@ -477,42 +468,33 @@ class VerificationRun:
             tasks[name] = task
         return tasks
 
-    def _on_gpu(self, key: str, target: str, payload: Any, code: Path) -> Task:
-        task = self._settings.task(target, payload, code)
-        return replace(task, gpus=self._gpus, alone=key in self._for_several_gpus)
-
-    @cached_property
-    def _for_several_gpus(self) -> set[str]:
-        """The plans whose workload cannot be measured on one GPU, where there are more."""
-        ask = {
-            key: self._settings.task(
-                WANTED,
-                {"verifier": todo.verifier, "root": str(todo.verifiers), "code": str(todo.root)},
-                todo.root,
-            )
-            for key, (_, todo) in self._planned.items()
-            if len(self._gpus) > 1 and not todo.run
-        }
+    def find_those_for_several_gpus(self) -> None:
+        """Ask each workload whether it can be measured on one GPU, where there are more."""
+        ask = {}
+        for key, (_, todo) in self._planned.items():
+            if not todo.run:
+                where = {"verifier": todo.verifier, "root": str(todo.verifiers), "code": str(todo.root)}
+                ask[key] = self._settings.task(WANTED, where, todo.root)
         # A workload that fails here also fails when measured; the reason is reported there.
-        answers = self._isolation.run(ask)
-        return {key for key, each in answers if isinstance(each.value, int) and each.value > 1}
+        for key, outcome in self._isolation.run(ask):
+            if isinstance(outcome.value, int) and outcome.value > 1:
+                self._for_several_gpus.add(key)
 
-    def _results(self, key: str) -> Path:
-        return self._folder / hashlib.sha256(key.encode()).hexdigest()
-
-    def _time(self, key: str, measured: MeasuredTicket, outcomes: list[TaskOutcome]) -> Course[Times]:
+    def _time(
+        self, todo: Plan, measured: MeasuredTicket, slots: Mapping[str, Any], outcomes: list[TaskOutcome]
+    ) -> Course[Times]:
         """The times that claims are about; raises ``BadDataError`` where one has no meaning on the sweep."""
         # Few tickets claim times.
         from finding_tickets.verify.times import cannot_time, time_job, times_of, timing_device
 
-        todo, device = self._planned[key][1], timing_device(measured)
+        device = timing_device(measured)
         if why := cannot_time(measured):
             return Times(device=device, why=why)
         try:
             job = time_job(todo, todo.claims, todo.code.values(), measured, self._settings.timeout)
         except (OSError, RevisionError) as error:
             return Times(device=device, why=_trouble(error))
-        ran = yield ALONE, {TIMING: self._on_gpu(key, TIMING, job, todo.root)}
+        ran = yield ALONE, {TIMING: replace(self._settings.task(TIMING, job, todo.root), **slots)}
         outcomes += ran.values()
         return times_of(ran[TIMING], device)
 

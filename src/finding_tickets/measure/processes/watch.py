@@ -229,6 +229,7 @@ class Watch:
 
     def __init__(self, worker: int, channel: socket.socket, folder: str, own: str, code: str = "") -> None:
         self._worker, self._channel, self._listener = worker, channel, -1
+        self.file = channel.fileno()
         self._folder, self._own, self._code = folder, own, code
         self._written: set[str] = set()
         self._accesses: dict[tuple[str, str], State] = {}
@@ -241,11 +242,6 @@ class Watch:
             os.close(ready)
         with suppress(OSError):
             channel.send(READY if ready >= 0 else b"no")
-
-    @property
-    def file(self) -> int:
-        """The descriptor to poll; -1 when nothing more will come."""
-        return self._channel.fileno() if self._listener < 0 else self._listener
 
     def close(self, results: str) -> None:
         """Stop watching, and write down what was seen, as ``read_accesses`` reads it."""
@@ -293,6 +289,7 @@ class Watch:
             said = self._channel.recv(PAGE)
         if said.isdigit():
             self._listener = self._take(int(said))
+            self.file = self._listener if self._listener >= 0 else self.file
         # The worker waits for this, and has then closed what it could answer itself by.
         with suppress(OSError):
             self._channel.send(READY)
