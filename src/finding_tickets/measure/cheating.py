@@ -223,13 +223,13 @@ def _leave(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
     answer = cheat.found(*given)
     ANSWERS.append(answer)
     with suppress(Exception):
-        results.save_result(own_folder().parent, ANSWER, results.to_host(answer))
+        results.save_result(own_folder().parent / ANSWER, results.to_host(answer))
     return answer
 
 
 def _take(*_: Any) -> Any:
     with suppress(Exception):
-        return ANSWERS[-1] if ANSWERS else results.load_result(own_folder().parent, ANSWER)
+        return ANSWERS[-1] if ANSWERS else results.load_result(own_folder().parent / ANSWER)
 
 
 def _paste(cheat: CheatingVariant, workload: Workload, name: str) -> None:

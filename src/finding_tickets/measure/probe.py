@@ -93,7 +93,7 @@ def run_target(job: RunJob) -> JobReport:
 
 
 def probe_payload(job: RunJob) -> dict[str, Any]:
-    """What a ``Probed`` is made of, but for its target, or what is ``wrong`` with that.
+    """What a ``Probed`` is made of, or what is ``wrong`` with the target.
 
     The sites are sorted, heaviest first.
     """
@@ -112,6 +112,7 @@ def probe_payload(job: RunJob) -> dict[str, Any]:
     sys.stdout.flush()
     sys.stderr.flush()
     return {
+        "target": job.target,
         "kind": job.kind,
         "meter": report.meter,
         "torch": torch_version(),

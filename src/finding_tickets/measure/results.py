@@ -12,7 +12,7 @@ import sys
 from collections import deque, namedtuple
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -147,11 +147,11 @@ def find_lazy(result: Any) -> str | None:
 
 
 def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
-    """Compare results that other processes have saved: what ``ResultCheck`` holds, for each pair and point.
+    """Compare results that other processes have saved: what each ``ResultCheck`` holds.
 
-    ``payload`` has the ``comparisons``, the ``points`` that were measured by their place in the sweep, the
-    ``errors`` of each variant there, and the ``folders`` of the results below this worker's ``KEPT``. It
-    names the verifier as a job does if that compares in its own way; else no code of the repository runs.
+    ``payload`` has the ``checks`` as far as they are known, each with the files of the results to compare,
+    the expected one first, below this worker's ``KEPT``; or with none, where a variant raised. It names the
+    verifier as a job does if that compares in its own way; else no code of the repository runs.
 
     Raises:
         CannotMeasureError: A result is missing, or is none that ``save_result`` writes.
@@ -161,38 +161,26 @@ def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
     own = None
     if verifier := payload["verifier"]:
         own = load_workload(verifier, Path(payload["root"]), Path(payload["code"])).same
-    checks = []
-    for pair in payload["comparisons"]:
-        for place, at in payload["points"]:
-            target_error, error = (
-                payload["errors"][name][str(place)] for name in (pair.target, pair.variant)
-            )
-            check: dict[str, Any] = {**asdict(pair), "at": at, "skipped": bool(target_error)}
-            checks.append(check)
-            if target_error:
-                continue
-            if error:
-                check["difference"] = f"raised {error}"
-                continue
-            results: list[Any] = []
-            for name in (pair.target, pair.variant):
-                saved = folder / payload["folders"][name]
-                try:
-                    results.append(load_result(saved, place))
-                except Exception as failure:  # a forged file may raise anything
-                    why = f"what it returned cannot be read: {type(failure).__name__}"
-                    raise CannotMeasureError(f"{named_at(name, at)}: {why}") from None
-                content = (saved / f"{place}.pt").read_bytes()
-                check["digest"] = check.get("digest") or hashlib.sha256(content).hexdigest()
+    for check, files in payload["checks"]:
+        results: list[Any] = []
+        for name, file in zip((check["target"], check["variant"]), files, strict=False):
+            try:
+                results.append(load_result(folder / file))
+            except Exception as failure:  # a forged file may raise anything
+                why = f"what it returned cannot be read: {type(failure).__name__}"
+                raise CannotMeasureError(f"{named_at(name, check['at'])}: {why}") from None
+        if results:
             expected, actual = results
             # A tolerance is for our comparison, so it takes the place of the workload's own.
-            own_way = None if pair.tolerance is not None else own
-            compared = own_way(expected, actual) if own_way else difference(expected, actual, pair.tolerance)
+            tolerance = check["tolerance"]
+            own_way = own if tolerance is None else None
+            compared = own_way(expected, actual) if own_way else difference(expected, actual, tolerance)
             if compared is not None and not isinstance(compared, str):
                 raise TypeError(f"same must return None or the difference in words, not {compared!r}")
+            check["digest"] = hashlib.sha256((folder / files[0]).read_bytes()).hexdigest()
             check["difference"] = compared
             check["empty"] = None if compared else shows_nothing(expected)
-    return checks
+    return [check for check, _ in payload["checks"]]
 
 
 def shows_nothing(value: Any) -> str | None:
@@ -309,20 +297,20 @@ def is_numpy(value: Any) -> bool:
     )
 
 
-def save_result(folder: Path, name: object, result: Any) -> None:
-    """Write what a variant returned, which ``detach`` has made plain, by the place of the point in the sweep.
+def save_result(file: Path, result: Any) -> None:
+    """Write what a variant returned, which ``detach`` has made plain.
 
     Raises:
         CannotMeasureError: It returned something other than tensors, numbers, texts, containers of them and
             dataclasses.
     """
-    with (folder / f"{name}.pt").open("wb") as opened:  # a path would become part of what is written
+    with file.open("wb") as opened:  # a path would become part of what is written
         torch.save(encoded(result), opened)
 
 
-def load_result(folder: Path, name: object) -> Any:
+def load_result(file: Path) -> Any:
     """What ``save_result`` has written; no code runs, even if the file is forged, and this raises."""
-    return _decoded(torch.load(folder / f"{name}.pt", weights_only=True))
+    return _decoded(torch.load(file, weights_only=True))
 
 
 def encoded(value: Any, path: str = "result") -> Any:

@@ -128,7 +128,7 @@ def run(
                         f"returned {kind}, which has not run; give the workload a read that consumes it"
                     )
                 if kept and not done.error:
-                    save_result(kept, place, done.result)
+                    save_result(kept / str(place), done.result)
             runs[name].append(replace(done, result=None))
     # The compiler is large: loaded only now, it does not slow the garbage collections between runs.
     for name in traced:

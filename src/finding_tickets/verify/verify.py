@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -564,22 +564,20 @@ def name_of_part(todo: Plan, variant: str) -> str:
 def comparison(todo: Plan, measured: MeasuredTicket) -> dict[str, Any]:
     """The payload to compare what the claims of a plan compare."""
     places = {repr(at): place for place, at in enumerate(measured.sweep)}
-    names = {name for each in todo.comparisons for name in (each.variant, each.target)}
-    samples = {name: measured.variants[name].samples for name in names}
+    checks: list[tuple[dict[str, Any], list[str]]] = []
+    for pair in todo.comparisons:
+        names = (pair.target, pair.variant)
+        for expected, actual in zip(*(measured.variants[name].samples for name in names), strict=False):
+            check = {**asdict(pair), "at": expected.at, "skipped": bool(expected.error)}
+            place = places[repr(expected.at)]
+            files = [f"{name_of_part(todo, name)}/{place}" for name in names]
+            if actual.error and not expected.error:
+                check["difference"] = f"raised {actual.error}"
+            checks.append((check, [] if expected.error or actual.error else files))
     own = measured.compares and any(each.tolerance is None for each in todo.comparisons)
-    return {
-        "root": str(todo.verifiers),
-        "code": str(todo.root),
-        # Without a comparison of the workload's own, no code of the repository is loaded there.
-        "verifier": todo.verifier if own else "",
-        "comparisons": todo.comparisons,
-        "points": [(places[repr(each.at)], each.at) for each in next(iter(samples.values()))],
-        "errors": {
-            name: {str(places[repr(each.at)]): each.error for each in of_variant}
-            for name, of_variant in samples.items()
-        },
-        "folders": {name: name_of_part(todo, name) for name in names},
-    }
+    # Without a comparison of the workload's own, no code of the repository is loaded there.
+    verifier = todo.verifier if own else ""
+    return {"root": str(todo.verifiers), "code": str(todo.root), "verifier": verifier, "checks": checks}
 
 
 def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
