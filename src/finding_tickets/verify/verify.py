@@ -526,7 +526,8 @@ class VerificationRun:
             seen = {"fixed_inputs": measured.fixed_inputs, "results": digests}
         if settings.amend and not amended:
             return Verified(document, shown)
-        rests = self._rests_on(outcomes, todo, todo.root)
+        folders = {str(todo.root), str(todo.verifiers), self._isolation.folder, *todo.folders.values()}
+        rests = rests_on(outcomes, todo, todo.root, folders - {str(todo.root)}, own_python())
         said = {"unseen": rests.unseen, "clock": rests.clock}
         shown, kept = (each.model_copy(update=said) for each in (shown, kept))
         if todo.seed is not None:
@@ -535,16 +536,11 @@ class VerificationRun:
         if (settings.overrides and not settings.cell) or settings.verifiers:
             # The verifier may come from another folder than the code, with what it reads there.
             is_apart = todo.verifier and todo.verifiers != todo.root
-            beside = self._rests_on(outcomes, todo, todo.verifiers) if is_apart else RestsOn()
+            others = folders - {str(todo.verifiers)}
+            beside = rests_on(outcomes, todo, todo.verifiers, others, own_python()) if is_apart else RestsOn()
             return Verified(document, shown, rests=rests, beside=beside, **seen)
         evidence = Evidence(inputs=inputs(todo, document, kept, rests), verification=kept)
         return record(Verified(document, shown, evidence=evidence, rests=rests, **seen), settings)
-
-    def _rests_on(self, outcomes: Iterable[TaskOutcome], todo: Plan, root: Path) -> RestsOn:
-        """What was measured rests on in a folder, and outside of it."""
-        folders = {str(todo.root), str(todo.verifiers), self._isolation.folder}
-        folders |= set(todo.folders.values())
-        return rests_on(outcomes, todo, root, folders - {str(root)}, own_python())
 
 
 def shows_little(points: int, stated: Collection[str], drawn: Collection[str], *, fixed_inputs: bool) -> str:
