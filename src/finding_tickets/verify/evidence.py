@@ -69,6 +69,8 @@ CHANGED = "changed while it was measured"
 # What finds modules first asks for an extension module of one Python.
 _CANDIDATE = re.compile(r"(?:/__init__)?\.(?:cpython|pypy|cp)[^/.]*\.(?:so|pyd)$")
 _SUFFIX = re.compile(r"(?:/__init__)?(?:(?:\.(?:cpython|pypy|cp)[^/.]*|\.abi3)?\.(?:so|pyd)|\.py)$")
+_NO_FILE = re.compile(r"^\.git(/|$)|(^|/)<(unknown|string)>$")
+_BYTECODE = re.compile(r"(^|/)__pycache__(/|$)|\.pyc$")
 _CACHED = re.compile(r"__pycache__/([^/.]+)\.[^/]*\.pyc$")
 _IMPORTS = re.compile(
     rb"^[ \t]*(?:from[ \t]+(\w[\w.]*)[ \t]+import\b|import[ \t]+(\w[\w., \t]*))", re.MULTILINE
@@ -307,6 +309,7 @@ class _UsedFiles:
         site = next((each for each in reversed(self._sites) if is_below(path, each)), "")
         if (match := SITE.search(path)) and not is_inside:
             site = site or path[: match.end() - 1]
+        name = path[len(nearest) + 1 :]
         is_used = state and how in {"read", "ran", "loaded"}
         if site and (not is_inside or is_below(site, str(self.root))):
             if is_used:
@@ -315,28 +318,23 @@ class _UsedFiles:
                 name = source if os.path.isfile(f"{site}/{source}") else name  # noqa: PTH113 - of thousands
                 files = self.packages[site, name.partition("/")[0].removesuffix(".py")]
                 files[name] = files.get(name, False) or how != "loaded"
-        elif is_inside:
-            self._add_inside(path[len(str(self.root)) + 1 :], how, state, is_own=is_own)
-        elif nearest:
+        elif nearest and not is_inside:
             self.code |= {path} if path.endswith(".py") else set()
-        elif is_used and not is_own and not _SYSTEM.match(path) and not _STANDARD.search(path):
-            self.outside |= set() if Path(path).is_dir() else {path}
-
-    def _add_inside(self, path: str, how: str, state: tuple[int, int] | None, *, is_own: bool) -> None:
-        parts = path.split("/")
+        elif not nearest:
+            is_known = is_own or _SYSTEM.match(path) or _STANDARD.search(path)
+            self.outside |= {path} if is_used and not is_known and not Path(path).is_dir() else set()
         # Python names code without a file so, and looks for it in the folder that it runs in.
-        if ".git" in parts[:1] or not path.isprintable() or parts[-1] in {"<unknown>", "<string>"}:
+        elif _NO_FILE.search(name) or not name.isprintable():
             return
-        if "__pycache__" in parts or path.endswith(".pyc"):
-            if how == "read" and state:
-                self.unseen[f"bytecode in the repository: {path}"] = None
+        elif _BYTECODE.search(name):
+            self.unseen |= {f"bytecode in the repository: {name}": None} if how == "read" and state else {}
         elif how in {"written", "listed"} or (how in {"linked", "looked"} and not is_own):
-            self.inside[how].add(path)
-            if how == "looked" and (candidate := _CANDIDATE.search(path)):
-                self.stems.add(path[: candidate.start()])
-        elif state and not is_own:
+            self.inside[how].add(name)
+            if how == "looked" and (candidate := _CANDIDATE.search(name)):
+                self.stems.add(name[: candidate.start()])
+        elif is_used and not is_own:
             # Of a file that was edited between two runs nobody can say which one was measured.
-            self.files[path] = state if self.files.get(path, state) in {state, None} else (-1, 0)
+            self.files[name] = state if self.files.get(name, state) in {state, None} else (-1, 0)
 
     def summary(self, python: str) -> RestsOn:
         """The inputs, sorted, and what is to be said of the rest."""
@@ -371,11 +369,12 @@ class _UsedFiles:
             is_used = path in self.files or (path in looked and disk.names(path) is None)
             kept |= {path} if is_used and not path.endswith(".py") else set()
         kept |= around & folders
-        said = [
-            *_named("files outside of the repository", self.outside),
-            *_named("what it reads or looks for in the repository, and writes itself", kept),
-            *self.unseen,
-        ]
+        said = list[str]()
+        itself = "what it reads or looks for in the repository, and writes itself"
+        for what, these in (("files outside of the repository", self.outside), (itself, kept)):
+            more = f" and {len(these) - MOST_NAMED} more" if len(these) > MOST_NAMED else ""
+            said += [f"{what}: {', '.join(sorted(these)[:MOST_NAMED])}{more}"] if these else []
+        said += self.unseen
         # Behind a link of the repository, the link is enough.
         real = ((f"{self.root}/{path}", os.path.realpath(f"{self.root}/{path}")) for path in self.files)
         behind = {place.removeprefix(f"{self.root}/") for path, place in real if place != path}
@@ -462,13 +461,6 @@ class _UsedFiles:
             Input(name=name, kind="package", value=package_value(*each))
             for name, each in sorted(found.items())
         ]
-
-
-def _named(what: str, names: Iterable[str]) -> list[str]:
-    """One line for things of a kind, of which a few are named; none for none."""
-    every = sorted(names)
-    more = f" and {len(every) - MOST_NAMED} more" if len(every) > MOST_NAMED else ""
-    return [f"{what}: {', '.join(every[:MOST_NAMED])}{more}"] if every else []
 
 
 @lru_cache(maxsize=4096)
