@@ -226,7 +226,9 @@ def measure(
         if len(gpus) > 1:
             run.find_those_for_several_gpus()
         courses = {key: run.verification(key) for key in planned}
-        yield from run_together(isolation, courses, lambda key: on_start(planned[key][0]))
+        for key, done in run_together(isolation, courses, lambda key: on_start(planned[key][0])):
+            del planned[key]
+            yield key, done
 
 
 @contextmanager
@@ -394,43 +396,41 @@ class VerificationRun:
         # A workload of several devices has all GPUs, any other one of them.
         slots: dict[str, Any] = {"gpus": self._gpus, "alone": key in self._for_several_gpus}
         outcomes: list[TaskOutcome] = []
-        measured: MeasuredTicket | str
         try:
             tasks = {part: replace(task, **slots) for part, task in self._tasks(todo, results).items()}
-            late = dict[str, Task]()
-            if todo.seed is not None:
-                # Fixes run before all others: until then there is no answer that they could find.
-                waits = tasks.keys() - {FIX} if FIX in todo.variants else tasks.keys() & {FOUND}
-                late = {part: tasks.pop(part) for part in list(tasks) if part in waits}
-            ran = (yield NOW, tasks) if tasks else {}
-            if late:
-                ran |= yield LATER, late
-            outcomes += ran.values()
-            measured = _join(todo, ran)
-            if isinstance(measured, MeasuredTicket) and todo.comparisons:
-                task = settings.task(COMPARISON, comparison(todo, measured), todo.root)
-                compared = yield NOW, {COMPARED: replace(task, first=True, given=str(results))}
-                outcomes += compared.values()
-                # The results are needed no more.
-                shutil.rmtree(results, ignore_errors=True)
-                made = answer_of(compared[COMPARED], AGREEMENTS)
-                if isinstance(made, str):
-                    measured = f"results cannot be compared: {made}"
-                else:
-                    measured = measured.model_copy(update={"agreements": made})
-            if isinstance(measured, MeasuredTicket) and todo.is_timed:
-                times = yield from self._time(todo, measured, slots, outcomes)
-                measured = measured.model_copy(update={"times": times})
-            return self._finish(document, todo, measured, outcomes)
         except (OSError, RevisionError) as error:
             # That is no evidence.
             return Verified(document, inconclusive(todo, settings, _trouble(error)), is_lasting=False)
         except CannotMeasureError as error:
             return self._finish(document, todo, str(error), outcomes)
+        late = dict[str, Task]()
+        if todo.seed is not None:
+            # Fixes run before all others: until then there is no answer that they could find.
+            waits = tasks.keys() - {FIX} if FIX in todo.variants else tasks.keys() & {FOUND}
+            late = {part: tasks.pop(part) for part in list(tasks) if part in waits}
+        ran = (yield NOW, tasks) if tasks else {}
+        if late:
+            ran |= yield LATER, late
+        outcomes += ran.values()
+        measured = _join(todo, ran)
+        if isinstance(measured, MeasuredTicket) and todo.comparisons:
+            task = settings.task(COMPARISON, comparison(todo, measured), todo.root)
+            compared = yield NOW, {COMPARED: replace(task, first=True, given=str(results))}
+            outcomes += compared.values()
+            # The results are needed no more.
+            shutil.rmtree(results, ignore_errors=True)
+            made = answer_of(compared[COMPARED], AGREEMENTS)
+            if isinstance(made, str):
+                measured = f"results cannot be compared: {made}"
+            else:
+                measured = measured.model_copy(update={"agreements": made})
+        try:
+            if isinstance(measured, MeasuredTicket) and todo.is_timed:
+                times = yield from self._time(todo, measured, slots, outcomes)
+                measured = measured.model_copy(update={"times": times})
+            return self._finish(document, todo, measured, outcomes)
         except BadDataError as error:
             return Verified(document, error=error.in_file(document.path))
-        finally:
-            del self._planned[key]
 
     def _tasks(self, todo: Plan, results: Path) -> dict[str, Task]:
         """What to measure of a plan, by each variant or each run.
