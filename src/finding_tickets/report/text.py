@@ -20,7 +20,7 @@ from unicodedata import category, east_asian_width
 
 from finding_tickets.claims.metrics import SYNCS as KINDS
 from finding_tickets.errors import BadDataError
-from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.model.vocabulary import Level, Verdict
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
@@ -61,6 +61,7 @@ COLOURS = {
     Verdict.UNVERIFIED: "dim",
 }
 """The colours of verdicts; those that are not here are red."""
+LEVELS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "dim"}
 SIGNS = {
     "holds": "✓",
     "false": "✗",
@@ -225,12 +226,26 @@ def aligned(
     return lines
 
 
+def table_lines(
+    rows: Sequence[Sequence[TableCell]],
+    style: Styler = plainly,
+    width: int = 0,
+    *,
+    cut: bool = False,
+    most: int | None = None,
+) -> Iterator[str]:
+    """Rows as indented lines with aligned columns; beyond ``most`` of them, how many more there are."""
+    shown = rows[:most]
+    yield from (INDENT + line for line in aligned(shown, style, max(width - len(INDENT), 0), cut=cut))
+    if len(rows) > len(shown):
+        yield f"{INDENT}and {len(rows) - len(shown)} more (-v lists them)"
+
+
 def section_lines(section: TextSection, style: Styler, width: int = 0) -> Iterator[str]:
     """The title of a section, and below it, indented, its header and its rows."""
     yield from (style(line, "bold") for line in wrapped(section.title, width) if line)
     header = [[Styled(title, "dim") for title in section.header]] if section.header else []
-    lines = aligned([*header, *section.rows], style, width and width - len(INDENT), cut=section.is_cut)
-    yield from (INDENT + line for line in lines)
+    yield from table_lines([*header, *section.rows], style, width, cut=section.is_cut)
 
 
 @dataclass(frozen=True, slots=True)

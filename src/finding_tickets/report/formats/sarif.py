@@ -96,7 +96,6 @@ def problem_log(problems: Iterable[Problem], rules: list[dict[str, Any]]) -> dic
     index = {rule["id"]: number for number, rule in enumerate(rules)}
     log = _log(rules)
     for problem in problems:
-        hint = f" ({problem.hint})" if problem.hint else ""
         location = _location(CodePlace(problem.file, problem.line))
         location["physicalLocation"]["region"]["startColumn"] = problem.column
         log["runs"][0]["results"].append(
@@ -104,7 +103,7 @@ def problem_log(problems: Iterable[Problem], rules: list[dict[str, Any]]) -> dic
                 "ruleId": problem.rule,
                 **({"ruleIndex": index[problem.rule]} if problem.rule in index else {}),
                 "level": problem.level.value,
-                "message": {"text": problem.message + hint},
+                "message": {"text": problem.said},
                 "locations": [location],
             }
         )
