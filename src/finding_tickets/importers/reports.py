@@ -27,7 +27,7 @@ from finding_tickets.importers.drafts import (
     places,
     words,
 )
-from finding_tickets.importers.sarif import DIGITS, Spot
+from finding_tickets.importers.sarif import DIGITS, Finding, Spot
 from finding_tickets.model.ticket import Location, Ticket
 from finding_tickets.model.vocabulary import SUGGESTED, Severity, Status, Vocabulary, squeeze, word_for
 from finding_tickets.register.new import Draft
@@ -92,26 +92,13 @@ _INLINE = re.compile(
 _BY_LETTER = {"C": Severity.P0, "H": Severity.P1, "M": Severity.P2, "L": Severity.P3}
 
 
-@dataclass(frozen=True)
-class ReportFinding:
-    """A finding in a report; what is the same as in a ``SarifFinding`` has the same names there.
+@dataclass(frozen=True, kw_only=True)
+class ReportFinding(Finding):
+    """A finding in a report; severities are stated in the words of the register or in usual ones."""
 
-    ``rule`` is its title as it stands in the report, on ``line``, and ``severity`` what the report states, by
-    the words of the register or else by what they usually mean; None where it states none.
-    """
-
-    fingerprint: str
-    tool: str  # the report's path
-    rule: str
-    text: str
-    severity: Severity | None
     status: Status | None
-    spots: tuple[Spot, ...]
     description: str
-    fix: str
     summary: str
-    line: int
-    left_out: str = ""
 
 
 def draft_of_report(
@@ -261,7 +248,6 @@ class _Report:
             description=description or piece.head.heading,
             fix=fix,
             summary=summary.removeprefix(piece.head.title).lstrip(" :.\u2013\u2014-"),
-            line=self.source.line(piece.start),
         )
 
     def _parts(self, outer: _Section) -> Iterator[_Section]:
