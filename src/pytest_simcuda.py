@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_budget import HeldSession
     from simcuda import Gpu
     from simcuda.session import Session, Summary
 
@@ -94,8 +93,8 @@ class SimulatedSession:
 
     def __init__(self, session: Session, summary: Summary, report: Path | None) -> None:
         self.session, self.summary, self._report = session, summary, report
-        # Records more of each phase, and adds it up: that of a session with a budget.
-        self.beside: HeldSession | None = None
+        # The HeldSession of a budget, which records more of each phase and adds it up.
+        self.beside: Any = None
 
     def pytest_report_header(self) -> str:
         """Say on what the tests run."""
