@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from finding_tickets.budget.judge import JudgedBudget, law_of
 from finding_tickets.budget.spending import LARGEST, Spender
-from finding_tickets.budget.suite import CONFIRMED, JudgedSuite
 from finding_tickets.claims.check import ONCE
 from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.model.vocabulary import Level
@@ -23,6 +23,9 @@ from finding_tickets.report.text import (
     printable,
     table_lines,
 )
+
+if TYPE_CHECKING:
+    from finding_tickets.budget.suite import JudgedSuite
 
 MOST_ROWS, MOST_OF_A_SUITE = 12, 10
 """Lines of code, entries and problems that are shown of a budget, and of a suite, unless all are."""
@@ -126,6 +129,8 @@ def budget_item(judged: JudgedBudget) -> dict[str, object]:
 
 def suite_lines(judged: JudgedSuite, *, verbose: bool = False) -> Iterator[str]:
     """What a session came to: first what ends it with a failure, then the entries."""
+    from finding_tickets.budget.suite import CONFIRMED
+
     most, root = None if verbose else MOST_OF_A_SUITE, judged.suite.root
     if judged.refused:
         count = len(judged.refused)

@@ -137,12 +137,10 @@ class Chart:
         return drawn
 
     @property
-    def numbers(self) -> list[tuple[str, list[str]]]:
+    def numbers(self) -> list[tuple[str, tuple[str, ...]]]:
         """Each column with what is known of every variant there."""
         said = ([point.said for point in series.points] for series in self.series)
-        return [
-            (column, list(texts)) for column, texts in zip(self.columns, zip(*said, strict=True), strict=True)
-        ]
+        return list(zip(self.columns, zip(*said, strict=True), strict=True))
 
 
 class Scale:

@@ -335,8 +335,7 @@ def _at_most(most: int, rows: Sequence[Sequence[TableCell]]) -> list[Sequence[Ta
     """The first rows; where there are more than ``most``, the last line has their number."""
     if len(rows) <= most:
         return list(rows)
-    note = ("", f"and {len(rows) - most + 1} more", *rows[0][2:])
-    return [*rows[: most - 1], tuple(note if place < 2 else "" for place, note in enumerate(note))]
+    return [*rows[: most - 1], ("", f"and {len(rows) - most + 1} more", *[""] * (len(rows[0]) - 2))]
 
 
 def brief_sections(verification: Verification, code_at: CodeAt | None = None) -> Iterator[TextSection]:
