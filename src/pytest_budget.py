@@ -121,8 +121,8 @@ class HeldSession:
         if hasattr(session.config, "workerinput") or session.config.option.collectonly:
             return
         from finding_tickets.budget.suite import judge_suite
-        from finding_tickets.cli.budget import closed_tickets
         from finding_tickets.cli.options import today
+        from finding_tickets.register.disposition import closed_tickets
         from finding_tickets.report.suite import suite_item
 
         self._judged = judge_suite(self._suite, self._seen, closed_tickets(self._suite.root), today())

@@ -13,8 +13,8 @@ import torch
 
 import simcuda
 from simcuda import Measurement, real
-from simcuda.assertions import BEHIND, MOST_LINES, Limits
-from simcuda.measurement import HEAVIEST_FIRST, METRICS
+from simcuda.assertions import BEHIND, MOST_LINES
+from simcuda.measurement import HEAVIEST_FIRST, METRICS, Limits
 
 
 @pytest.fixture

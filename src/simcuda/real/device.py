@@ -11,11 +11,11 @@ import torch
 
 from simcuda.measurement import METRICS, Measurement
 from simcuda.profile import MIB, Profile
-from simcuda.real import memory, trace
+from simcuda.real import memory
 from simcuda.real.availability import profile_of, why_not
 from simcuda.real.counting import count
 from simcuda.real.session import Observation, observed
-from simcuda.real.trace import IncompleteTraceError
+from simcuda.real.trace import IncompleteTraceError, ProfilerTrace
 
 NEVER_COUNTED = ("drains", "hazards", "host_peak_bytes")
 """A real device tells neither what streams hold, nor the order of accesses, nor what the host allocates."""
@@ -133,7 +133,7 @@ def _probe() -> None:
 
 def _fill(measurement: RealMeasurement, seen: Observation) -> None:
     try:
-        counted = count(trace.read(seen.events), seen.marks.places)
+        counted = count(ProfilerTrace(seen.events), seen.marks.places)
     except IncompleteTraceError as error:
         raise CannotCountError(str(error)) from None
     for metric, amount in counted.totals.items():

@@ -81,7 +81,7 @@ class Selection:
             case "optimizers":
                 groups = [Group("optimizer", optimizers.cases)]
             case "workloads":
-                groups = [Group("workload", workloads.cases)]
+                groups = [Group("workload", lambda: workloads.CASES)]
             case _:
                 file = Path(suite)
                 groups = [Group(f"verifier/{file.stem}", partial(verifiers.cases, file.resolve()))]

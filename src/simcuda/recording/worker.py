@@ -1,9 +1,9 @@
 """A process that runs the cases of one suite and reports each, line by line, on a pipe.
 
 A line is a JSON object with one of these keys: ``why_not`` (nothing can be counted here), ``environment``,
-``absent`` (why the suite has no cases here), ``group`` (its name, where it begins), ``case`` (its id, where
-it begins, and again with its ``outcome``), ``end``. A worker that ends before it is done is followed by
-another one.
+``absent`` (why the suite has no cases here), ``begin`` and ``end``. What begins and ends is a group, by its
+name, or a case, by its id; at last the suite ends. The end of a case has its ``outcome``. A worker that ends
+before its suite is followed by another one.
 """
 
 from __future__ import annotations
@@ -57,15 +57,13 @@ class SuiteOrder:
         suite: The suite.
         selection: What of it.
         profile: The profile to simulate, as a header has it; None for the real devices.
-        groups_done: Groups that are done.
-        cases_done: Cases that are done of the groups that are not.
+        done: The groups that are done, and the cases.
     """
 
     suite: str
     selection: Selection
     profile: dict[str, Any] | None
-    groups_done: frozenset[str] = frozenset()
-    cases_done: frozenset[str] = frozenset()
+    done: frozenset[str] = frozenset()
 
 
 def work(order: SuiteOrder, tell: Tell) -> None:
@@ -78,43 +76,44 @@ def work(order: SuiteOrder, tell: Tell) -> None:
     devices: Devices = (
         RealDevices() if order.profile is None else SimulatedDevices(profile_from(order.profile))
     )
-    if reason := devices.why_not():
-        tell({"why_not": reason})
-        return
-    tell({"environment": devices.environment()})
     try:
+        tell({"environment": devices.environment()})
         groups = order.selection.groups(order.suite)
+    except CannotCountError as error:
+        tell({"why_not": str(error)})
+        return
     except ImportError as error:
         tell({"absent": in_words(error)})
-        return
-    left = (group for group in groups if group.name not in order.groups_done)
+        groups = []
+    left = (group for group in groups if group.name not in order.done)
     if all(run_group(group, order, devices, tell) for group in left):
-        tell({"end": True})
+        tell({"end": order.suite})
 
 
 def run_group(group: Group, order: SuiteOrder, devices: Devices, tell: Tell) -> bool:
     """Run the cases of a group while the devices work; returns whether they still do."""
-    tell({"group": group.name})
+    tell({"begin": group.name})
     try:
         # Looking for cases may run code of the user, such as a verifier's.
         cases = [case for case in group.cases() if order.selection.has(case.id)]
     except Exception as error:
-        tell({"case": group.name, "outcome": {"lost": in_words(error)}})
+        tell({"end": group.name, "outcome": {"lost": in_words(error)}})
         return True
     for case in cases:
-        if case.id not in order.cases_done:
-            tell({"case": case.id})
+        if case.id not in order.done:
+            tell({"begin": case.id})
             gc.collect()
             # What is left between two cases stays: the next collection need not look at it.
             gc.freeze()
             try:
                 with devices.for_case(case) as gpu:
                     ended = outcome(case, gpu)
-            except NotRunError as reason:
+            except CannotCountError as reason:
                 ended = {"not_run": str(reason)}
-            tell({"case": case.id, "outcome": {"digest": case.digest, **ended}})
+            tell({"end": case.id, "outcome": {"digest": case.digest, **ended}})
             if not devices.is_healthy():
                 return False
+    tell({"end": group.name})
     return True
 
 

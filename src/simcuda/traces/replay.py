@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,7 @@ from simcuda.traces.arguments import (
     Way,
     dense_strides,
 )
+from simcuda.traces.call import KINDS, by_metric
 
 MOST_BYTES = 4 << 30
 """Bytes of all arguments of one call that are made."""
@@ -41,20 +42,14 @@ class ReplayedCost:
     """What the simulation counted.
 
     Attributes:
-        launches: Kernels.
-        copies: Copies and bytes by kind, of the kinds that occurred: ``(("d2h", 1, 4),)``.
-        waits: Waits of the host for streams, events and devices.
-        allocations: Bytes asked for on the device, in order.
+        values: The same as of a ``RecordedCost``, by metric; of allocations the bytes that were asked for.
         marks: Operations whose launches and memory the simulation calls approximate, or whose waits unknown.
         operations: How much each operation of the simulation made of what its ledger counts, by its name.
     """
 
-    launches: int = 0
-    copies: tuple[tuple[str, int, int], ...] = ()
-    waits: tuple[int, int, int] = (0, 0, 0)
-    allocations: tuple[int, ...] = ()
-    marks: tuple[str, ...] = ()
-    operations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    values: dict[str, Any]
+    marks: tuple[str, ...]
+    operations: Mapping[str, Mapping[str, int]]
 
 
 def warm_up() -> None:
@@ -101,15 +96,10 @@ def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCos
     # Values that were not recorded are often impossible, and torch says so in one of these ways.
     except (RuntimeError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise NotReplayableError(f"{type(error).__name__}: {str(error).splitlines()[0][:160]}") from error
-    kinds = [kind for kind in ("h2d", "d2h", "d2d", "p2p") if getattr(cost, kind)]
-    return ReplayedCost(
-        cost.launches,
-        tuple((kind, getattr(cost, kind), getattr(cost, f"{kind}_bytes")) for kind in kinds),
-        (cost.stream_syncs, cost.event_syncs, cost.device_syncs),
-        tuple(requested),
-        (*cost.approximate, *cost.unknown),
-        operations_of(cost),
-    )
+    copies = {kind: (getattr(cost, kind), getattr(cost, f"{kind}_bytes")) for kind in KINDS}
+    waits = cost.stream_syncs, cost.event_syncs, cost.device_syncs
+    counts = by_metric(cost.launches, copies, waits, requested)
+    return ReplayedCost(counts, (*cost.approximate, *cost.unknown), operations_of(cost))
 
 
 def _function(op: str, overload: str, schema: Sequence[Any]) -> Callable[..., Any]:

@@ -176,10 +176,12 @@ def _check_law(key: str, law: str, sweep: Mapping[str, Sequence[int]], line: int
         expression = parse_expression(law)
         check_variables(expression, sweep)
         # It has a value at every point, which nobody should learn after an hour of measuring.
-        for row in product(*sweep.values()):
-            evaluate(expression, dict(zip(sweep, row, strict=True)))
+        points = (dict(zip(sweep, row, strict=True)) for row in product(*sweep.values()))
+        least = min(evaluate(expression, at) for at in points)
     except ExpressionError as error:
         raise BadDataError(f"{key}: {error.message}", line=line, hint=error.hint) from None
+    if least < 0:
+        raise BadDataError(f"{key}: {law} is below 0, and nothing spends less than that", line=line)
 
 
 def _lines(text: str) -> Iterator[tuple[int, list[int]]]:
