@@ -17,7 +17,7 @@ import simcuda
 from simcuda import simulation
 from simcuda.device import dispatch_key
 from simcuda.session import Session, measuring_tests, refusal
-from simcuda.torch_api import factories, waking
+from simcuda.torch_api import factories
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_every_function_that_takes_a_device_wakes_the_session() -> None:
         *factories.METHODS,
         *(each.__name__ for each in (*factories.FACTORIES, *factories.MAKERS)),
     }
-    known |= {name for _, name in waking.FACTORIES} | {"Generator", "to", "pin_memory", "is_pinned"}
+    known |= {name for _, name in factories.NAMED_ONLY} | {"Generator", "to", "pin_memory", "is_pinned"}
     schemas: list[Any] = torch._C._jit_get_all_schemas()
     taking = {
         schema.name.removeprefix("aten::").removeprefix("fft_")
