@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -139,7 +139,7 @@ def measure(
         for part, job in plan.run_jobs(target.meter).items():
             tasks[name, part.rpartition(" ")[2]] = Task(
                 target=RUN,
-                payload=asdict(replace(job, own_lines=True, own_paths=target.budget.paths)),
+                payload=replace(job, own_lines=True, own_paths=target.budget.paths),
                 root=target.root,
                 timeout=target.timeout,
                 memory=target.config.memory,

@@ -145,7 +145,7 @@ def import_allowlist(
     _new_budget(read_config(place), table)
     entries, problems = read_allowlist(file, place)
     for each in problems:
-        say(f"{each.file}:{each.line}: {each.message}" + (f" ({each.hint})" if each.hint else ""))
+        say(f"{each.file}:{each.line}: {each.said}")
     written, text = add_budget(place, table | {"allow": joined_allowances(entries)}, dry_run=dry_run)
     write(text.strip())
     said = "nothing was written (--dry-run)" if dry_run else f"added to {written}"
