@@ -13,9 +13,9 @@ import pytest
 from tests.verify.conftest import CLAIMS, FIX, FOUND, VERIFIER, add
 
 from finding_tickets.errors import UsageError
-from finding_tickets.history.store import UnmeasuredCommit
 from finding_tickets.history.tickets_at_commits import MeasuredHistory, measure_history
 from finding_tickets.history.timeline import MeasuredState
+from finding_tickets.history.walk import UnmeasuredCommit
 from finding_tickets.measure.processes.isolation import Isolation, K, Task, TaskOutcome
 from finding_tickets.measure.tasks import DEVICES, SIMULATED_DEVICE, TARGET, VISIBLE, Job
 from finding_tickets.register.staleness import own_torch

@@ -16,7 +16,8 @@ from finding_tickets.budget.statements import read_code, statement_at, statement
 from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
-from finding_tickets.register.config import CONFIG_FILE, Budget, Config
+from finding_tickets.register.budgets import Budget
+from finding_tickets.register.config import CONFIG_FILE, Config
 from finding_tickets.register.staleness import (
     DiskFiles,
     InstalledPackages,

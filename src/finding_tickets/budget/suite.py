@@ -17,7 +17,8 @@ from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.git import work_tree
 from finding_tickets.model.vocabulary import Level
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Allowance, Budget, config_from
+from finding_tickets.register.budgets import Allowance, Budget
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, config_from
 
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Problem
