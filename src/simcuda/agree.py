@@ -8,15 +8,19 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from simcuda.measurement import table
 from simcuda.real.trace import IncompleteTraceError
-from simcuda.recording.comparison import LEAST_COMPARABLE, PEAK_TOLERANCE, RecordingAgreement, compare
+from simcuda.recording.comparison import (
+    LEAST_COMPARABLE,
+    PEAK_TOLERANCE,
+    CaseDisagreement,
+    RecordingAgreement,
+    compare,
+)
 from simcuda.recording.devices import SIMULATED
 from simcuda.recording.file import NotARecordingError, Recording, read
-from simcuda.recording.recorder import record, say_on_stderr
-from simcuda.recording.suite_runner import CannotRecordError
+from simcuda.recording.recorder import CannotRecordError, record, say_on_stderr
 from simcuda.traces import report
 from simcuda.traces.agreement import agreement_with
 from simcuda.traces.events import NotATraceError
@@ -75,7 +79,7 @@ def main() -> int:
         say_on_stderr(f"error: {error}")
         return 2
     if options.format == "json":
-        print(json.dumps(to_json(found), indent=2))
+        print(json.dumps({"schema_version": 1, "kind": "agreement", "data": asdict(found)}, indent=2))
     else:
         print("\n".join(to_lines(found)))
     return int(found.falls_short)
@@ -126,68 +130,46 @@ def agreement(
 
 def to_lines(found: RecordingAgreement) -> Iterator[str]:
     """The agreement as text."""
-    of = found.recording
-    where = f"{of['device']}, driver {of['driver']}" if of["made_by"] != SIMULATED else "simulated"
+    of, is_simulated = found.recording, found.made_by == SIMULATED
+    where = "simulated" if is_simulated else f"{of['device']}, driver {of['driver']}"
     yield f"recorded: {of['profile']['name']} ({where}), CUDA {of['cuda']}, torch {of['torch']}"
-    if of["made_by"] == SIMULATED:
+    if is_simulated:
         yield ITSELF
     yield f"compared: {found.compared} cases"
     yield ""
     shares = []
-    for tally in found.tallies:
-        least = "-" if tally.metric.least is None else f"{tally.metric.least:.0%}"
-        counts = [tally.metric.name, str(tally.agreed), str(tally.compared), f"{tally.share:.2%}"]
+    for tally in found.metrics:
+        least = "-" if tally.least is None else f"{tally.least:.0%}"
+        counts = [tally.metric, str(tally.agreed), str(tally.compared), f"{tally.share:.2%}"]
         shares.append([*counts, least + (" falls short" if tally.falls_short else "")])
     yield from table([["metric", "agrees", "of", "share", "least"], *shares])
     head = ["case", "metric", "recorded", "simulated"]
-    differing = []
-    for each in found.disagreements:
-        unsure = f"unknown or approximate: {', '.join(each.unsure)}" if each.unsure else ""
-        differing.append([each.case, each.metric, each.recorded, each.simulated, unsure])
     sections: list[tuple[str, list[str], Sequence[Sequence[str]]]] = [
-        ("disagreements", [*head, ""], differing),
         (
-            "explained by version",
-            [*head, "why"],
-            [[d.case, d.metric, d.recorded, d.simulated, why] for d, why in found.explained],
+            "disagreements",
+            [*head, ""],
+            [
+                [*_cells(each), f"unknown or approximate: {', '.join(each.unsure)}" if each.unsure else ""]
+                for each in found.disagreements
+            ],
         ),
-        ("no longer comparable", ["case", "why"], found.not_comparable),
-        ("nothing recorded to compare with", ["case", "why"], found.not_recorded),
+        ("explained by version", [*head, "why"], [[*_cells(each), each.why] for each in found.explained]),
+        ("no longer comparable", ["case", "why"], [[each.case, each.why] for each in found.not_comparable]),
+        (
+            "nothing recorded to compare with",
+            ["case", "why"],
+            [[each.case, each.why] for each in found.not_recorded],
+        ),
     ]
     for title, columns, rows in sections:
-        if rows:
-            yield from ["", f"{title} ({len(rows)}):"]
-            yield from table([columns, *rows])
+        yield from report.section(title, columns, rows)
     if found.comparable < LEAST_COMPARABLE:
         yield from ["", f"only {found.comparable:.1%} of the recorded cases are comparable: record again"]
     yield from ["", "falls short" if found.falls_short else "agrees"]
 
 
-def to_json(found: RecordingAgreement) -> dict[str, Any]:
-    """The agreement as JSON, with the keys of ``RecordingAgreement``."""
-    # The keys are documented: a script may depend on them.
-    pairs = {"not_comparable": found.not_comparable, "not_recorded": found.not_recorded}
-    data = {
-        "recording": found.recording,
-        "made_by": found.recording["made_by"],
-        "falls_short": found.falls_short,
-        "compared": found.compared,
-        "comparable": found.comparable,
-        "metrics": [
-            {
-                "metric": tally.metric.name,
-                "agreed": tally.agreed,
-                "compared": tally.compared,
-                "share": tally.share,
-                "least": tally.metric.least,
-            }
-            for tally in found.tallies
-        ],
-        "disagreements": [asdict(each) for each in found.disagreements],
-        "explained": [{**asdict(each), "why": why} for each, why in found.explained],
-        **{name: [{"case": case, "why": why} for case, why in each] for name, each in pairs.items()},
-    }
-    return {"schema_version": 1, "kind": "agreement", "data": data}
+def _cells(each: CaseDisagreement) -> list[str]:
+    return [each.case, each.metric, each.recorded, each.simulated]
 
 
 def _share(text: str) -> float:

@@ -9,10 +9,21 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from math import inf
 from types import TracebackType
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from simcuda import simulation
-from simcuda.measurement import METRICS, SYNCS, Gpu, Measurement, Range, Site, place, range_text, source
+from simcuda.measurement import (
+    METRICS,
+    SYNCS,
+    Gpu,
+    Limits,
+    Measurement,
+    Range,
+    Site,
+    place,
+    range_text,
+    source,
+)
 
 BEHIND = {
     "syncs": SYNCS,
@@ -25,35 +36,6 @@ BEHIND = {
 """The name that sites have for a metric, if it is neither the metric's nor that without ``_bytes``."""
 
 MOST_LINES = 10
-
-
-class Limits(TypedDict, total=False):
-    """The most that a block may cost, by metric; a metric that is left out may cost anything."""
-
-    syncs: int
-    stream_syncs: int
-    event_syncs: int
-    device_syncs: int
-    drains: int
-    implicit_syncs: int
-    h2d: int
-    h2d_bytes: int
-    d2h: int
-    d2h_bytes: int
-    d2d: int
-    d2d_bytes: int
-    p2p: int
-    p2p_bytes: int
-    launches: int
-    aten_launches: int
-    allocations: int
-    largest_allocation: int
-    peak_bytes: int
-    peak_allocated_bytes: int
-    retained_bytes: int
-    host_peak_bytes: int
-    hazards: int
-    ooms: int
 
 
 def gpu_at_hand() -> AbstractContextManager[Gpu]:

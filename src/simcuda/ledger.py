@@ -9,14 +9,14 @@ import sysconfig
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import CodeType, FrameType
 
 import torch
 
 from simcuda.measurement import Measurement, Place, Usage
-from simcuda.regions import current_reason
+from simcuda.regions import current_reason, listed
 
 Slack = Mapping[str, tuple[float, float]]
 
@@ -134,31 +134,33 @@ class Ledger:
             what: One of ``COUNTED``.
             amount: How often; of 0, no line is noted.
         """
-        if not self._open or not amount:
-            return
-        known = self._known_line
-        line = user_line() if known is None or known[0] != threading.get_ident() else known[1]
-        place = (*line, what)
-        self._totals[what] += amount
-        for m in self._open:
-            setattr(m, what, getattr(m, what) + amount)
-            m._sites[place] = m._sites.get(place, 0) + amount
-        if reason := current_reason():
-            self._set_apart((reason, *place), amount)
+        if self._open and amount:
+            self._count_at(self._line(_WITHIN + 1), {what: amount})
 
-    def _set_apart(self, place: tuple[str, str, int, str, str], amount: int) -> None:
-        for m in self._open:
-            m._allowed[place] = m._allowed.get(place, 0) + amount
+    def _line(self, within: int) -> tuple[str, int, str]:
+        known = self._known_line
+        if known is None or known[0] != threading.get_ident():
+            return user_line(within)
+        return known[1]
+
+    def _count_at(self, line: tuple[str, int, str], counts: Mapping[str, int]) -> None:
+        """Count what a line caused; a region sets it apart."""
+        # What comes first is the site's; the bytes of a copy have none of their own.
+        what = next(iter(counts))
+        self.add(counts, {(*line, what): counts[what]})
+        if reason := current_reason():
+            for m in self._open:
+                for what, amount in counts.items():
+                    place = (reason, *line, what)
+                    m._allowed[place] = m._allowed.get(place, 0) + amount
 
     def add(self, counts: Mapping[str, int], sites: Mapping[Place, int]) -> None:
-        """Count what another process has counted: by each of ``COUNTED``, and by lines."""
-        if not self._open:
-            return
-        for what, amount in counts.items():
-            self._totals[what] += amount
-            for m in self._open:
-                setattr(m, what, getattr(m, what) + amount)
+        """Count something by each of ``COUNTED``, and by lines."""
+        for what in counts if self._open else ():
+            self._totals[what] += counts[what]
         for m in self._open:
+            for what, amount in counts.items():
+                setattr(m, what, getattr(m, what) + amount)
             for place, amount in sites.items():
                 m._sites[place] = m._sites.get(place, 0) + amount
 
@@ -179,17 +181,12 @@ class Ledger:
             kind: ``h2d``, ``d2h``, ``d2d`` or ``p2p``.
             nbytes: Bytes that move.
         """
-        self.count(kind)
-        name = kind + "_bytes"
         if self._open:
-            self._totals[name] += nbytes
-        for m in self._open:
-            setattr(m, name, getattr(m, name) + nbytes)
-        if reason := current_reason():
-            self._set_apart((reason, *user_line(), name), nbytes)
+            self._count_at(self._line(_WITHIN + 1), {kind: 1, f"{kind}_bytes": nbytes})
 
     def launch(self, kernels: int, library: int = 0) -> None:
         """Count launches of ATen's own kernels, and of a library's."""
+        # This runs for every operation.
         if self._open:
             self._totals["aten_launches"] += kernels
             self._totals["library_launches"] += library
@@ -201,19 +198,13 @@ class Ledger:
         """Count a request to a device's allocator, which it has just served."""
         if not self._open:
             return
-        known, here = self._known_line, _WITHIN_ALLOCATION
-        line = user_line(here) if known is None or known[0] != threading.get_ident() else known[1]
-        place = (*line, "allocations")
-        self._totals["allocations"] += 1
-        if reason := current_reason():
-            self._set_apart((reason, *place), 1)
+        line = self._line(_WITHIN_ALLOCATION + 1)
+        self._count_at(line, {"allocations": 1})
         for note in _noted_sizes:
             note(nbytes, line)
         # The peaks of a block are found here, where usage may have risen.
         requested, allocated, host = self._usage()
         for m in self._open:
-            m.allocations += 1
-            m._sites[place] = m._sites.get(place, 0) + 1
             if nbytes > m.largest_allocation:
                 m.largest_allocation = nbytes
             m._see(requested, allocated, host)
@@ -294,54 +285,39 @@ def attributing_to(is_own: Callable[[str], bool]) -> Iterator[None]:
 
     Where none did, it stays theirs. Only simulated devices do so.
     """
-    _own.append(is_own)
-    _own_code.clear()
-    try:
-        yield
-    finally:
-        _own.pop()
+    with listed(_own, is_own):
         _own_code.clear()
+        try:
+            yield
+        finally:
+            _own_code.clear()
 
 
 def _is_own(file: str) -> bool:
     return is_user_code(file) and _own[-1](file)
 
 
-@contextmanager
-def noting_frames(note: Callable[[FrameType], None]) -> Iterator[None]:
+def noting_frames(note: Callable[[FrameType], None]) -> AbstractContextManager[None]:
     """Tell ``note`` the frame of the user's code whenever something is attributed to its line.
 
     Only simulated devices do so.
     """
-    _noted.append(note)
-    try:
-        yield
-    finally:
-        _noted.remove(note)
+    return listed(_noted, note)
 
 
-@contextmanager
-def noting_allocations(note: Callable[[int, tuple[str, int, str]], None]) -> Iterator[None]:
+def noting_allocations(
+    note: Callable[[int, tuple[str, int, str]], None],
+) -> AbstractContextManager[None]:
     """Tell ``note`` the bytes of every request to a simulated allocator while something is measured.
 
     File, line and function follow.
     """
-    _noted_sizes.append(note)
-    try:
-        yield
-    finally:
-        _noted_sizes.remove(note)
+    return listed(_noted_sizes, note)
 
 
-@contextmanager
-def noting_operations(asked: bool = True) -> Iterator[None]:
+def noting_operations(asked: bool = True) -> AbstractContextManager[None]:
     """Let simulated devices that are opened in the block tell ``operations_of``; others do no work for it."""
-    noted = [None] if asked else []
-    _blocks_noting_operations.extend(noted)
-    try:
-        yield
-    finally:
-        del _blocks_noting_operations[: len(noted)]
+    return listed(_blocks_noting_operations, None) if asked else nullcontext()
 
 
 def is_noting_operations() -> bool:

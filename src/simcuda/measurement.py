@@ -9,36 +9,41 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from simcuda.profile import Profile
 
-METRICS = (
-    "syncs",
-    "stream_syncs",
-    "event_syncs",
-    "device_syncs",
-    "drains",
-    "implicit_syncs",
-    "h2d",
-    "h2d_bytes",
-    "d2h",
-    "d2h_bytes",
-    "d2d",
-    "d2d_bytes",
-    "p2p",
-    "p2p_bytes",
-    "launches",
-    "aten_launches",
-    "allocations",
-    "largest_allocation",
-    "peak_bytes",
-    "peak_allocated_bytes",
-    "retained_bytes",
-    "host_peak_bytes",
-    "hazards",
-    "ooms",
-)
+
+class Limits(TypedDict, total=False):
+    """The most that a block may cost, by metric; a metric that is left out may cost anything."""
+
+    syncs: int
+    stream_syncs: int
+    event_syncs: int
+    device_syncs: int
+    drains: int
+    implicit_syncs: int
+    h2d: int
+    h2d_bytes: int
+    d2h: int
+    d2h_bytes: int
+    d2d: int
+    d2d_bytes: int
+    p2p: int
+    p2p_bytes: int
+    launches: int
+    aten_launches: int
+    allocations: int
+    largest_allocation: int
+    peak_bytes: int
+    peak_allocated_bytes: int
+    retained_bytes: int
+    host_peak_bytes: int
+    hazards: int
+    ooms: int
+
+
+METRICS = tuple(Limits.__annotations__)
 """The numbers of a ``Measurement``, by the names of its attributes."""
 
 SYNCS = ("stream_syncs", "event_syncs", "device_syncs")

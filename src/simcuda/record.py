@@ -12,11 +12,11 @@ from math import inf
 from pathlib import Path
 
 from simcuda.profile import DEFAULT_PROFILE, PROFILES
+from simcuda.real import CannotCountError
 from simcuda.recording import file
 from simcuda.recording.devices import REAL, SIMULATED
-from simcuda.recording.recorder import CASE_SECONDS, record, say_on_stderr
+from simcuda.recording.recorder import CASE_SECONDS, CannotRecordError, record, say_on_stderr
 from simcuda.recording.selection import Selection
-from simcuda.recording.suite_runner import CannotCountHereError, CannotRecordError
 
 SAMPLES = 5
 """Of 27 on average: all of them would take the real device more than a few minutes."""
@@ -77,7 +77,7 @@ def main() -> int:
             all_seconds=60 * options.minutes,
             say=say_on_stderr,
         )
-    except CannotCountHereError as error:
+    except CannotCountError as error:
         say_on_stderr(f"error: {error}; --device simulated records the simulation instead")
         return 2
     except (CannotRecordError, FileNotFoundError) as error:

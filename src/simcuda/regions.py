@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from contextlib import _GeneratorContextManager
+
+T = TypeVar("T")
 
 # Each thread and each task has its own.
 _reason: ContextVar[str] = ContextVar("simcuda_allowed", default="")
@@ -56,8 +58,15 @@ def following_regions(listener: Callable[[str], None]) -> Iterator[None]:
     """Tell ``listener`` the reason when a thread enters or leaves a region, and that of one around it."""
     if reason := current_reason():
         listener(reason)
-    _listeners.append(listener)
+    with listed(_listeners, listener):
+        yield
+
+
+@contextmanager
+def listed(listeners: list[T], listener: T) -> Iterator[None]:
+    """Keep a listener in a list during the block."""
+    listeners.append(listener)
     try:
         yield
     finally:
-        _listeners.remove(listener)
+        listeners.remove(listener)

@@ -12,7 +12,7 @@ import pytest
 from finding_tickets.budget.judge import JudgedBudget, exit_code, judge
 from finding_tickets.budget.spending import Spender, Spending
 from finding_tickets.errors import ExitCode
-from finding_tickets.register.config import Allowance, Budget
+from finding_tickets.register.budgets import Allowance, Budget
 
 TODAY = date(2030, 6, 1)
 CODE = """\
@@ -145,6 +145,7 @@ def test_an_allowance_names_one_place(root: Path) -> None:
     assert [("budget-allowance", "tickets.toml", 9), ("budget-gone", "tickets.toml", 9)] == said(found)
     assert "matches 2 places, on lines 2, 5" in found.problems[0].message
     assert "matches nothing" in found.problems[1].message
+    assert "did you mean `log(loss.item())`?" in str(found.problems[1].hint)
     assert exit_code(found.problems) is ExitCode.BAD_DATA
 
 

@@ -119,7 +119,9 @@ def test_a_budget_is_tightened(root: Path) -> None:
     text = (root / "tickets.toml").read_text()
     (budget,) = tomllib.loads(text)["budget"]
     assert "0" == budget["limits"]["syncs"]
-    assert [("as_number", "steps")] == [(each["function"], each["law"]) for each in budget["allow"]]
+    (allowed,) = budget["allow"]
+    assert ("as_number", "steps") == (allowed["function"], allowed["law"])
+    assert ["file", "function", "text", "occurrence", "what", "law", "reason"] == [*allowed]
     assert "# twice" in text
     assert 0 == run_here(root, "budget").code
     assert "nothing can be tighter" in run_here(root, "budget", "tighten").err

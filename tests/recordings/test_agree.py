@@ -12,7 +12,7 @@ import pytest
 
 from simcuda import agree
 from simcuda.recording import file
-from simcuda.recording.comparison import RecordingAgreement, compare
+from simcuda.recording.comparison import NotCompared, RecordingAgreement, compare
 from simcuda.recording.file import Recording
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ def of_version(recording: Recording, torch: str) -> Recording:
 
 def shares(found: RecordingAgreement) -> dict[str, tuple[int, int]]:
     """Agreeing and compared cases, by metric."""
-    return {tally.metric.name: (tally.agreed, tally.compared) for tally in found.tallies}
+    return {tally.metric: (tally.agreed, tally.compared) for tally in found.metrics}
 
 
 def test_the_simulation_agrees_with_itself(small: Recording, again: Recording) -> None:
@@ -121,7 +121,7 @@ def test_errors_agree_by_their_type(small: Recording) -> None:
 def test_a_case_that_is_missing_is_named(small: Recording) -> None:
     """A case that the recording lacks is listed and not tallied."""
     found = compare(with_case(small, CASE, None), small)
-    assert ((CASE, "not in the recording"),) == found.not_recorded
+    assert (NotCompared(CASE, "not in the recording"),) == found.not_recorded
     assert len(small.cases) - 1 == found.compared
 
 
@@ -129,7 +129,7 @@ def test_a_case_that_is_missing_is_named(small: Recording) -> None:
 def test_a_case_without_a_result_is_named(small: Recording, ended: str) -> None:
     """A case that was lost or did not run when it was recorded is listed with the reason, and not tallied."""
     found = compare(with_case(small, CASE, {ended: "killed by SIGKILL"}), small)
-    assert ((CASE, "killed by SIGKILL"),) == found.not_recorded
+    assert (NotCompared(CASE, "killed by SIGKILL"),) == found.not_recorded
     assert len(small.cases) - 1 == found.compared
 
 
@@ -142,14 +142,14 @@ def test_a_case_lost_in_the_simulation_disagrees(small: Recording) -> None:
 def test_an_unknown_case_is_named(small: Recording) -> None:
     """A recorded case that is there no more is listed and not tallied."""
     found = compare(with_case(small, "rule/of-old", small.cases[CASE]), small)
-    assert (("rule/of-old", "there is no such case any more"),) == found.not_comparable
+    assert (NotCompared("rule/of-old", "there is no such case any more"),) == found.not_comparable
     assert len(small.cases) == found.compared
 
 
 def test_a_case_that_has_changed_is_named(small: Recording) -> None:
     """A recorded case that runs something else now is listed and not tallied."""
     found = compare(with_case(small, CASE, {"digest": "other", "counts": {"launches": 7}}), small)
-    assert ((CASE, "another case has this id now"),) == found.not_comparable
+    assert (NotCompared(CASE, "another case has this id now"),) == found.not_comparable
     assert () == found.disagreements
 
 
@@ -172,7 +172,7 @@ def test_a_suite_that_cannot_be_simulated_here_is_named(small: Recording) -> Non
     """Without numpy the recorded operators are listed as not simulated, and not tallied."""
     recorded = with_case(small, "op/add/0", small.cases[CASE])
     found = compare(recorded, replace(of_all(small), left_out={"operators": "no numpy"}))
-    assert (("op/add/0", "not simulated: no numpy"),) == found.not_recorded
+    assert (NotCompared("op/add/0", "not simulated: no numpy"),) == found.not_recorded
 
 
 def test_other_samples_are_explained_by_another_version(small: Recording) -> None:
@@ -180,11 +180,12 @@ def test_other_samples_are_explained_by_another_version(small: Recording) -> Non
     recorded = with_case(small, "op/add/0", {"digest": "other", "counts": {}})
     simulated = with_case(of_all(small), "op/add/0", {"digest": "digest", "counts": {}})
     found = compare(of_version(recorded, "2.12.1"), of_version(simulated, "2.13.0"))
-    ((explained, why),) = found.explained
-    assert ("op/add/0", "the samples of operators are not the same in every version") == (explained.case, why)
+    (explained,) = found.explained
+    why = "the samples of operators are not the same in every version"
+    assert ("op/add/0", why) == (explained.case, explained.why)
     assert () == found.not_comparable
     patch_only = compare(of_version(recorded, "2.13.1"), of_version(simulated, "2.13.0"))
-    assert ["op/add/0"] == [case for case, _ in patch_only.not_comparable]
+    assert ["op/add/0"] == [each.case for each in patch_only.not_comparable]
 
 
 def test_a_wait_is_not_explained_by_another_version(small: Recording) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import inspect
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -17,14 +18,13 @@ import simcuda
 from simcuda import Gpu, Measurement
 from simcuda import record as command
 from simcuda.cost.rules import RULES
-from simcuda.real import CannotCountError
-from simcuda.recording import file, operators, optimizers
-from simcuda.recording.case import MEASURED, WARM_UP, Case, Group, Work, seed_all
+from simcuda.real import CannotCountError, device
+from simcuda.recording import file, operators, optimizers, recorder
+from simcuda.recording.case import MEASURED, WARM_UP, Case, Work, seed_all
 from simcuda.recording.devices import RealDevices, SimulatedDevices, profile_from
 from simcuda.recording.file import NotARecordingError, Recording
-from simcuda.recording.recorder import record
+from simcuda.recording.recorder import _messages, record, run_suite
 from simcuda.recording.selection import Selection
-from simcuda.recording.suite_runner import SuiteProgress, _messages
 from simcuda.recording.worker import TRIES, SuiteOrder, outcome, run_group
 
 pytestmark = pytest.mark.slow
@@ -114,16 +114,16 @@ def test_a_group_that_cannot_be_found_is_lost_by_name() -> None:
     told: list[dict[str, Any]] = []
     devices = SimulatedDevices(simcuda.PROFILES["h200-cuda13"])
     order = SuiteOrder("x", Selection(1), None)
-    assert run_group(Group("verifier/mine", broken), order, devices, told.append)
-    assert {"case": "verifier/mine", "outcome": {"lost": "ValueError: not today"}} == told[-1]
+    assert run_group("verifier/mine", broken, order, devices, told.append)
+    assert {"end": "verifier/mine", "outcome": {"lost": "ValueError: not today"}} == told[-1]
 
 
 def test_silence_is_an_end() -> None:
     """A worker that tells nothing for too long is given up."""
     reading, writing = os.pipe()
-    os.write(writing, b'{"case": "slow"}\n')
+    os.write(writing, b'{"begin": "slow"}\n')
     messages = _messages(reading, 0.01)
-    assert {"case": "slow"} == next(messages)
+    assert {"begin": "slow"} == next(messages)
     with pytest.raises(TimeoutError):
         next(messages)
     os.close(reading)
@@ -238,8 +238,8 @@ def test_a_process_ends_with_its_device() -> None:
     told: list[dict[str, Any]] = []
     order = SuiteOrder("group", Selection(1), None)
     devices: Any = Poisoned()
-    assert not run_group(Group("group", lambda: cases), order, devices, told.append)
-    assert ["group/0", "group/1"] == [message["case"] for message in told if "outcome" in message]
+    assert not run_group("group", lambda: cases, order, devices, told.append)
+    assert ["group/0", "group/1"] == [message["end"] for message in told if "end" in message]
 
 
 def test_a_case_is_warmed_up_on_other_data() -> None:
@@ -294,36 +294,79 @@ def test_what_a_profiler_lost_is_measured_again() -> None:
     assert {"not_run": "not counted: no record"} == outcome(case, hopeless)
 
 
-def test_a_new_process_goes_on_after_the_last_case() -> None:
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[SuiteOrder]]:
+    """Puts workers that report given messages, and then end, in the place of processes."""
+
+    def replace(*reports: list[dict[str, Any]]) -> list[SuiteOrder]:
+        orders: list[SuiteOrder] = []
+        left = iter(reports)
+
+        @contextmanager
+        def worker(order: SuiteOrder) -> Iterator[tuple[Any, Any]]:
+            orders.append(order)
+            yield SimpleNamespace(wait=lambda _: -9), next(left)
+
+        monkeypatch.setattr(recorder, "_worker", worker)
+        monkeypatch.setattr(recorder, "_messages", lambda report, _: iter(report))
+        return orders
+
+    return replace
+
+
+def test_a_new_process_goes_on_after_the_last_case(workers: Callable[..., list[SuiteOrder]]) -> None:
     """What is done, and what was under way when a process ended, is not run again."""
-    progress = SuiteProgress()
-    for message in (
-        *({"group": "a"}, {"case": "a/0"}, {"case": "a/0", "outcome": {}}),
-        *({"group": "b"}, {"case": "b/0"}, {"case": "b/0", "outcome": {}}, {"case": "b/1"}),
-    ):
-        progress.follow(message)
-    assert "b/1" == progress.lose()
-    assert ({"a"}, {"b/0", "b/1"}) == (progress.groups_done, progress.cases_done)
+    orders = workers(
+        [
+            *({"begin": "a"}, {"begin": "a/0"}, {"end": "a/0", "outcome": {}}, {"end": "a"}),
+            *({"begin": "b"}, {"begin": "b/0"}, {"end": "b/0", "outcome": {}}, {"begin": "b/1"}),
+        ],
+        [{"begin": "b"}, {"end": "b"}, {"end": "suite"}],
+    )
+    told = list(run_suite(SuiteOrder("suite", Selection(1), None), 1))
+    assert {"end": "b/1", "outcome": {"lost": "killed by SIGKILL"}} in told
+    assert [set(), {"a", "a/0", "b/0", "b/1"}] == [set(order.done) for order in orders]
 
 
-def test_a_group_that_ends_its_process_before_its_first_case_is_skipped() -> None:
+def test_a_group_that_ends_its_process_before_its_first_case_is_skipped(
+    workers: Callable[..., list[SuiteOrder]],
+) -> None:
     """The next process goes on with the group after it."""
-    progress = SuiteProgress()
-    for message in ({"group": "a"}, {"group": "b"}):
-        progress.follow(message)
-    assert "b" == progress.lose()
-    assert {"a", "b"} == progress.groups_done
+    orders = workers([{"begin": "a"}, {"end": "a"}, {"begin": "b"}], [{"end": "suite"}])
+    told = list(run_suite(SuiteOrder("suite", Selection(1), None), 1))
+    assert {"end": "b", "outcome": {"lost": "killed by SIGKILL"}} in told
+    assert {"a", "b"} == orders[1].done
+
+
+def test_a_process_that_ends_between_two_cases_loses_none(workers: Callable[..., list[SuiteOrder]]) -> None:
+    """One whose device fails ends after a case; the next goes on with what is left of the group."""
+    case = {"end": "a/0", "outcome": {"counts": {}}}
+    orders = workers(
+        [{"begin": "a"}, {"begin": "a/0"}, case], [{"begin": "a"}, {"end": "a"}, {"end": "suite"}]
+    )
+    told = list(run_suite(SuiteOrder("suite", Selection(1), None), 1))
+    assert [case] == [message for message in told if "outcome" in message]
+    assert {"a/0"} == orders[1].done
+
+
+def test_a_process_that_reports_nothing_ends_its_suite(workers: Callable[..., list[SuiteOrder]]) -> None:
+    """Another one would not do more."""
+    orders = workers([])
+    lost = [{"end": "suite", "outcome": {"lost": "killed by SIGKILL"}}]
+    assert lost == list(run_suite(SuiteOrder("suite", Selection(1), None), 1))
+    assert 1 == len(orders)
 
 
 def test_a_case_with_more_devices_than_there_are_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """On real devices such a case is recorded as not run, with the numbers."""
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(device, "why_not", lambda: None)
     case = Case("x/two", nothing, "00000000", devices=2)
     devices: Any = RealDevices()
     devices.is_healthy = lambda: True
     told: list[dict[str, Any]] = []
-    run_group(Group("x", lambda: [case]), SuiteOrder("x", Selection(1), None), devices, told.append)
-    assert "needs 2 devices, and there are 1" == told[-1]["outcome"]["not_run"]
+    run_group("x", lambda: [case], SuiteOrder("x", Selection(1), None), devices, told.append)
+    assert "2 devices are needed, and this machine has 1" == told[-2]["outcome"]["not_run"]
 
 
 def test_an_unknown_profile_comes_with_its_recording(small: Recording) -> None:

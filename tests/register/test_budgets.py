@@ -61,6 +61,10 @@ def test_a_project_has_budgets(tmp_path: Path) -> None:
         ('reason = "as found"', 'reason = "x"\nwhy = "y"', 7, "unknown key 'why'"),
         ('reason = "as found"', 'reason = "x"\nlaw = "n"', 7, "law: needs the metrics"),
         ('reason = "as found"', 'reason = "x"\nwhat = "syncs"\nlaw = "k"', 7, "unknown variable 'k'"),
+        ("syncs = 1", "syncs = -1", 5, "syncs: -1 is below 0"),
+        # At n = 1 it is -1.
+        ("6*n", "n - 2", 5, "peak_bytes: n - 2 is below 0"),
+        ('reason = "as found"', 'reason = "x"\nwhat = "syncs"\nlaw = "-3"', 7, "law: -3 is below 0"),
         ('reason = "as found"', 'reason = "x"\nwhat = "peak_bytes"', 7, "peak_bytes: no metric"),
         ('reason = "as found"', 'reason = "x"\noccurrence = 1', 7, "occurrence: needs a text"),
         ("2030-01-31", '"2030-02-31"', 7, "neither a date nor a ticket"),

@@ -170,17 +170,20 @@ def test_inference_mode_counts_like_any_other(gpu: SimulatedCuda) -> None:
     assert [(8, 1, ())] * 2 == costs
 
 
-def test_custom_operations_are_counted_by_their_parts(gpu: SimulatedCuda) -> None:
-    """What a custom operation written in Python does is seen like any other code."""
+@pytest.mark.parametrize("is_early", [True, False])
+def test_custom_operations_are_counted_by_their_parts(gpu: SimulatedCuda, is_early: bool) -> None:
+    """What a custom operation written in Python does is seen like any other code, wherever it is defined."""
 
     def twice(x: torch.Tensor) -> torch.Tensor:
         return x * 2 if x.sum().item() > 0 else x.clone()
 
     custom: Any = torch.library.custom_op
-    operation = custom("simcuda_tests::twice", mutates_args=())(twice)
+    define = custom(f"simcuda_tests::twice_{is_early}", mutates_args=())
+    operation = define(twice) if is_early else None
     x = torch.ones(3, device="cuda")
     with gpu.measure() as cost:
-        result = operation(x)
+        # A script that imports a library defines its operations as it runs.
+        result = (operation or define(twice))(x)
     assert (torch.device("cuda", 0), 2, 1, ()) == (result.device, cost.launches, cost.syncs, cost.unknown)
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
-from tomlkit.items import AoT, Table
 
 from finding_tickets.budget.judge import AllowedSpender, JudgedBudget, law_of
 from finding_tickets.budget.moves import bound
@@ -19,8 +18,9 @@ from finding_tickets.budget.spending import Spender, Spending
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import FileChange, FileEdit, create, rewrite
 from finding_tickets.ground.git import last_author
+from finding_tickets.register.budgets import Allowance, Budget
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, is_configured
-from finding_tickets.register.schema.configuration import parse_config
+from finding_tickets.register.config_table import parse_config
 
 AS_FOUND = "as found"
 ALLOWED = "syncs"
@@ -29,41 +29,24 @@ ROOM = Fraction("1.05")
 """How many times what is spent a limit of memory is, so that another small tensor does not exceed it."""
 
 
-def first_budget(
-    name: str,
-    run: str,
-    sweep: Mapping[str, Sequence[int]],
-    within: str,
-    limits: Sequence[str],
-    spending: Spending,
-    root: Path,
-) -> dict[str, Any]:
+def first_budget(draft: Budget, spending: Spending, root: Path) -> dict[str, Any]:
     """The table of a budget that allows every wait which is there, and limits the rest to what is spent."""
     waits = [(spender, spent[ALLOWED]) for spender, spent in spending.spent if any(spent.get(ALLOWED, ()))]
     regions = [spent[ALLOWED] for _, _, spent in spending.regions if ALLOWED in spent]
-    apart = [sum(values) for values in zip(*(values for _, values in waits), *regions, strict=True)]
-    table: dict[str, Any] = {"name": name, "run": run}
-    if sweep:
-        table["sweep"] = {variable: list(values) for variable, values in sweep.items()}
-    if within:
-        table["within"] = within
-    table["limits"] = {
-        metric: _stated(
-            [value - less for value, less in zip(highest(spending, metric), apart, strict=True)]
-            if metric == ALLOWED and apart
-            else highest(spending, metric),
-            spending,
-            metric,
-        )
-        for metric in limits
-        if metric in spending.metrics
-    }
-    table["allow"] = [
+    sweep = {variable: list(values) for variable, values in draft.sweep.items()}
+    table = {"name": draft.name, "run": draft.run, "sweep": sweep, "within": draft.within}
+    limits = {}
+    for metric in (each for each in draft.limits if each in spending.metrics):
+        apart = [*(values for _, values in waits), *regions] if metric == ALLOWED else []
+        most = highest(spending, metric)
+        left = [value - sum(less) for value, *less in zip(most, *apart, strict=True)]
+        limits[metric] = _stated(left, spending, metric)
+    allow = [
         {**place_of(spender), "what": [ALLOWED], "law": _stated(values, spending)}
         | {"owner": last_author(root, spender.file, spender.line), "reason": AS_FOUND}
         for spender, values in waits
     ]
-    return table
+    return {key: value for key, value in table.items() if value} | {"limits": limits, "allow": allow}
 
 
 def place_of(spender: Spender) -> dict[str, Any]:
@@ -139,30 +122,29 @@ def _tighten(table: Any, judged: JudgedBudget) -> None:
             _lower(table["limits"], row.metric, row.limit, row.values, spending)
     if "allow" not in table:
         return
-    places = {id(allowance): at for at, allowance in enumerate(judged.budget.allow)}
-    by_allowance: dict[int, list[AllowedSpender]] = {}
+    places = {allowance: at for at, allowance in enumerate(judged.budget.allow)}
+    by_allowance: dict[Allowance, list[AllowedSpender]] = {}
     for each in judged.allowed:
         # A region is written in the code.
-        if id(each.allowance) not in places:
-            continue
-        by_allowance.setdefault(id(each.allowance), []).append(each)
-    joined = {id(other) for each in judged.allowed for other in each.more}
+        if each.allowance in places:
+            by_allowance.setdefault(each.allowance, []).append(each)
+    joined = {other for each in judged.allowed for other in each.more}
     added = []
-    for key, spenders in by_allowance.items():
-        entry = table["allow"][places[key]]
+    for allowance, spenders in by_allowance.items():
+        entry = table["allow"][places[allowance]]
         if not spenders[0].is_moved:
             _write_law(entry, spenders, spending)
             continue
         # A statement may have become several, each with an allowance of its own.
         for each, one in zip(spenders, [entry, *(deepcopy(entry) for _ in spenders[1:])], strict=True):
-            for name in ("function", "occurrence"):
+            place = place_of(each.spender)
+            for name in {"function", "occurrence"} - place.keys():
                 one.pop(name, None)
-            one.update(place_of(each.spender))
+            # What is there already keeps its place among the keys.
+            one.update(place)
             _write_law(one, [each], spending)
             added += [one] if one is not entry else []
-    gone = {places[id(each)] for each in judged.gone} | {
-        places[each] for each in joined - by_allowance.keys()
-    }
+    gone = {places[each] for each in {*judged.gone, *joined} - by_allowance.keys()}
     for at in sorted(gone, reverse=True):
         del table["allow"][at]
     for one in added:
@@ -208,49 +190,29 @@ def _stated(values: Sequence[int], spending: Spending, metric: str = "") -> str:
     if metric in MEMORY and any(values):
         law = _stated(values, spending)
         return str(ceil(int(law) * ROOM)) if law.isdecimal() else f"{float(ROOM)}*({law})"
-    law = law_of(values, spending.points)
+    law, most = law_of(values, spending.points), str(max(values))
     try:
-        return (
-            law
-            if all(bound(law, at) >= value for at, value in zip(spending.points, values, strict=True))
-            else str(max(values))
-        )
+        is_law = all(bound(law, at) >= value for at, value in zip(spending.points, values, strict=True))
     except BadDataError:
-        return str(max(values))
+        return most
+    return law if is_law else most
 
 
 def _as_text(table: Mapping[str, Any], prefix: str) -> str:
     """A budget as TOML, with a header of its own for each allowance."""
-    document = tomlkit.document()
-    budget = tomlkit.table()
+    budget: dict[str, Any] = {}
     for key, value in table.items():
-        if key == "allow":
-            continue
-        budget[key] = _inline(value) if isinstance(value, Mapping) else value
-    allowed = tomlkit.aot()
-    for entry in table["allow"]:
-        kept = tomlkit.table()
-        kept.update({key: value for key, value in entry.items() if value not in ("", None)})
-        allowed.append(kept)
-    if len(allowed):
-        budget["allow"] = allowed
-    budgets = tomlkit.aot()
-    budgets.append(budget)
-    _nested(document, prefix, budgets)
+        if isinstance(value, Mapping):
+            budget[key] = tomlkit.inline_table()
+            budget[key].update(value)
+        elif key != "allow":
+            budget[key] = value
+    if table["allow"]:
+        budget["allow"] = [
+            {key: value for key, value in entry.items() if value not in ("", None)}
+            for entry in table["allow"]
+        ]
+    document: dict[str, Any] = {"budget": [budget]}
+    for part in reversed(prefix.split(".")[:-1]):
+        document = {part: document}
     return tomlkit.dumps(document)
-
-
-def _inline(value: Mapping[str, Any]) -> Any:
-    table = tomlkit.inline_table()
-    table.update(value)
-    return table
-
-
-def _nested(document: Any, prefix: str, budgets: AoT) -> None:
-    """Put budgets below ``tool.tickets``, or on the top."""
-    place = document
-    for part in filter(None, prefix.split(".")):
-        inner: Table = tomlkit.table(is_super_table=True)
-        place[part] = inner
-        place = inner
-    place["budget"] = budgets

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from finding_tickets.budget.moves import Likeness, Move, Spent, Values, bound, find_moves
+from finding_tickets.budget.moves import Likeness, Move, Placed, Points, Spent, Values, bound, find_moves
 from finding_tickets.budget.spending import LARGEST, Spender, Spending, missing_target
 from finding_tickets.budget.statements import Statement, normal, read_code, statements_of
 from finding_tickets.claims.check import Checked, at_text, check_counts
@@ -17,7 +18,7 @@ from finding_tickets.claims.laws import fit
 from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.errors import ExitCode
 from finding_tickets.model.vocabulary import Level
-from finding_tickets.register.config import Allowance, Budget
+from finding_tickets.register.budgets import Allowance, Budget
 from finding_tickets.register.staleness import is_below
 
 if TYPE_CHECKING:
@@ -33,30 +34,32 @@ BEHIND = {
 """By what the lines behind a metric are found that lines do not spend themselves."""
 MOST_LINES, MOST_REQUESTS = 20, 5
 """Lines that are named for one limit."""
-
 SMALL_PART = 8
 """A request for less than this part of the memory is not named."""
 
+
+class Rule(NamedTuple):
+    """Something that can be said of a budget, and the exit code of an error of that kind."""
+
+    code: ExitCode
+    meaning: str
+
+
 RULES = {
-    "budget-exceeded": ExitCode.GATE_FAILED,
-    "budget-allowance": ExitCode.BAD_DATA,
-    "budget-gone": ExitCode.BAD_DATA,
-    "budget-expired": ExitCode.GATE_FAILED,
-    "budget-inconclusive": ExitCode.INCONCLUSIVE,
-    "budget-moved": ExitCode.OK,
-    "budget-modelled": ExitCode.OK,
-    "budget-silent": ExitCode.OK,
-}
-"""What can be said of a budget, and the exit code of an error of that kind."""
-MEANINGS = {
-    "budget-exceeded": "Code spends more than its budget or its allowance lets it.",
-    "budget-allowance": "An allowance names several places, or a ticket that is not there.",
-    "budget-gone": "An allowance names code that is not there.",
-    "budget-expired": "An allowance has ended.",
-    "budget-inconclusive": "What the code spends could not be measured.",
-    "budget-moved": "An allowed statement stands elsewhere now, or has changed.",
-    "budget-modelled": "Whether a limit holds rests on a modelled number.",
-    "budget-silent": "Nothing that is allowed to spend does: the program may have skipped it.",
+    "budget-exceeded": Rule(
+        ExitCode.GATE_FAILED, "Code spends more than its budget or its allowance lets it."
+    ),
+    "budget-allowance": Rule(
+        ExitCode.BAD_DATA, "An allowance names several places, or a ticket that is not there."
+    ),
+    "budget-gone": Rule(ExitCode.BAD_DATA, "An allowance names code that is not there."),
+    "budget-expired": Rule(ExitCode.GATE_FAILED, "An allowance has ended."),
+    "budget-inconclusive": Rule(ExitCode.INCONCLUSIVE, "What the code spends could not be measured."),
+    "budget-moved": Rule(ExitCode.OK, "An allowed statement stands elsewhere now, or has changed."),
+    "budget-modelled": Rule(ExitCode.OK, "Whether a limit holds rests on a modelled number."),
+    "budget-silent": Rule(
+        ExitCode.OK, "Nothing that is allowed to spend does: the program may have skipped it."
+    ),
 }
 
 
@@ -92,30 +95,97 @@ class LimitRow:
     holds: bool | None
 
 
-@dataclass(frozen=True, kw_only=True)
+class LawExcess(NamedTuple):
+    """A metric of which a statement spends more than its allowance lets it: all of it, and the excess."""
+
+    metric: str
+    values: Values
+    excess: Values
+
+    def place(self) -> int:
+        """The first point at which it is too much."""
+        return next(number for number, more in enumerate(self.excess) if more)
+
+
+@dataclass(kw_only=True)
 class JudgedBudget:
-    """A budget, what its target spends, and what there is to say."""
-
-    budget: Budget
-    spending: Spending
-    rows: tuple[LimitRow, ...] = ()
-    allowed: tuple[AllowedSpender, ...] = ()
-    others: tuple[tuple[Spender, Mapping[str, Values]], ...] = ()  # that count towards the limits
-    silent: tuple[Allowance, ...] = ()  # that spent nothing in this run
-    gone: tuple[Allowance, ...] = ()  # whose place is no more
-    problems: tuple[Problem, ...] = ()
-
-
-@dataclass
-class _Judge:
-    """Collects what there is to say of one budget."""
+    """A budget beside what its target spends in the folder ``root``, and what there is to say of it."""
 
     budget: Budget
     spending: Spending
     root: Path
     file: str  # the configuration
-    ending: Callable[[Allowance], tuple[str, str] | None]
+    rows: list[LimitRow] = field(default_factory=list)
+    allowed: list[AllowedSpender] = field(default_factory=list)
+    silent: list[Allowance] = field(default_factory=list)  # that spent nothing in this run
+    gone: list[Allowance] = field(default_factory=list)  # whose place is no more
     problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def others(self) -> list[tuple[Spender, Spent]]:
+        """The statements that count towards the limits."""
+        return [
+            (spender, spent)
+            for spender, spent in self._not_allowed()
+            if self.counts(spender) and any(map(any, spent.values()))
+        ]
+
+    def counting(self, metric: str) -> list[tuple[Spender, Values]]:
+        """The statements whose spending of a metric counts towards a limit, each with that."""
+        spenders = self.spending.spent if metric == LARGEST else self._not_allowed(metric)
+        return [(each, spent[metric]) for each, spent in spenders if metric in spent and self.counts(each)]
+
+    def counts(self, spender: Spender) -> bool:
+        """Whether what a statement spends counts towards the limits, unless it is allowed to."""
+        return not self.budget.paths or within(self.budget.paths, spender.file)
+
+    def _not_allowed(self, metric: str | None = None) -> Iterator[tuple[Spender, Spent]]:
+        """The statements that no allowance is for; or none for a metric."""
+        allowed = {id(each.spent) for each in self.allowed if not metric or is_for(each.allowance, metric)}
+        return (each for each in self.spending.spent if id(each[1]) not in allowed)
+
+    def where(self, place: int) -> str:
+        """At which point something is, in words; nothing where there is but one."""
+        points = self.spending.points
+        return f" at {at_text(points[place])}" if len(points) > 1 else ""
+
+    def law_of(self, values: Values) -> str:
+        """The law of values in the variables of the sweep, or what is known instead."""
+        return law_of(values, self.spending.points)
+
+    def over_limit(self, row: LimitRow) -> tuple[int, str]:
+        """The first point at which a limit is exceeded, and what is said of it."""
+        most = [bound(row.limit, at) for at in self.spending.points]
+        place = next(number for number, value in enumerate(row.values) if value > most[number])
+        said = f"{row.metric}: {row.law}, at most {row.limit} allowed; {row.values[place]}{self.where(place)}"
+        return place, said
+
+    def named(self, metric: str, lines: Sequence[tuple[Spender, Values]]) -> Iterator[tuple[Spender, str]]:
+        """The lines that are named for a limit, each with what it spends; after the last, how many more."""
+        most, unit = (MOST_REQUESTS, " bytes at once") if metric == LARGEST else (MOST_LINES, "")
+        for number, (spender, values) in enumerate(lines[:most], 1):
+            more = f" (and {len(lines) - most} more lines)" if number == most < len(lines) else ""
+            yield spender, f"here {self.law_of(values)}{unit}{more}"
+
+    def over_law(self, each: AllowedSpender, over: LawExcess) -> tuple[str, str]:
+        """What is said of a statement that exceeds the law of its allowance, and by whom it is allowed."""
+        place, allowance = over.place(), each.allowance
+        said = f"{over.metric}: {self.law_of(over.values)}, at most {allowance.law} allowed of this line"
+        owner = f" by {allowance.owner}" if allowance.owner else ""
+        hint = f"it is allowed in {self.file}:{allowance.line}{owner}"
+        return f"{said}; {over.values[place]}{self.where(place)}", hint
+
+    def law_excesses(self, each: AllowedSpender) -> Iterator[LawExcess]:
+        """The metrics of which a statement spends more than its allowance lets it."""
+        points = self.spending.points
+        for metric in each.allowance.what:
+            values = each.spent.get(metric, (0,) * len(points))
+            most = [each.bound(metric, at) for at in points]
+            excess = tuple(
+                0 if top is None else max(value - top, 0) for value, top in zip(values, most, strict=True)
+            )
+            if any(excess):
+                yield LawExcess(metric, values, excess)
 
     def say(
         self,
@@ -123,11 +193,11 @@ class _Judge:
         message: str,
         hint: str = "",
         *,
-        file: str = "",
+        at: Spender | None = None,
         line: int = 0,
         level: Level = Level.ERROR,
     ) -> None:
-        """Add a problem, of the budget itself unless a file is named."""
+        """Add a problem: of a line of code, of one of the configuration, or of the budget itself."""
         # Where all is well, pydantic is not loaded.
         from finding_tickets.model.ticket import Problem
 
@@ -135,8 +205,8 @@ class _Judge:
             Problem(
                 level=level,
                 rule=rule,
-                file=file or self.file,
-                line=line or self.budget.line or 1,
+                file=at.file if at else self.file,
+                line=(at.line if at else line) or self.budget.line or 1,
                 message=f"budget {self.budget.name}: {message}",
                 hint=hint or None,
             )
@@ -145,7 +215,7 @@ class _Judge:
 
 def judge(
     budget: Budget,
-    spending: Spending,
+    spending: Spending | None,
     root: Path,
     file: str,
     is_closed: Callable[[str], bool | None],
@@ -153,72 +223,47 @@ def judge(
 ) -> JudgedBudget:
     """A budget beside what its target spends in the folder ``root``; ``file`` is the configuration.
 
+    Without a spending nothing was run: then each allowance must count, and name exactly one place.
     ``is_closed`` tells of a ticket's ID whether it is closed; None for no such ticket.
     """
-    found = _Judge(budget, spending, root, file, lambda each: _ending(each, is_closed, today))
-    _check_paths(found)
-    if spending.trouble:
+    judged = JudgedBudget(budget=budget, spending=spending or Spending(), root=root, file=file)
+    missing = [path for path in budget.paths if not (root / path).exists()]
+    for path in missing:
+        # Where none names anything, no line would count.
+        level = Level.ERROR if len(missing) == len(budget.paths) else Level.WARNING
+        judged.say("budget-allowance", f"paths: there is no {path}", level=level)
+    if spending and spending.trouble:
         # With the values of the first point, anybody can run it.
         run = re.sub(r"\{(\w+)\}", lambda name: str((*budget.sweep.get(name[1], ()), name[0])[0]), budget.run)
-        found.say("budget-inconclusive", f"not measured: {spending.trouble}", hint=f"tickets probe {run}")
-        return JudgedBudget(budget=budget, spending=spending, problems=tuple(found.problems))
-    allowed, silent, gone = _match(found)
-    if silent and len(silent) == len(budget.allow):
-        text = f"none of the {len(silent)} statements that it allows spends anything: does it still run them?"
-        found.say("budget-silent", text, level=Level.WARNING)
-    allowed += tuple(_of_region(*each) for each in spending.regions)
+        text = f"not measured: {spending.trouble}"
+        judged.say("budget-inconclusive", text, f"tickets probe {run}")
+        return judged
+    _match(judged, is_closed, today)
+    if spending is None:
+        if why := missing_target(budget, root):
+            judged.say("budget-inconclusive", why)
+        return judged
+    if judged.silent and len(judged.silent) == len(budget.allow):
+        count = len(judged.silent)
+        text = f"none of the {count} statements that it allows spends anything: does it still run them?"
+        judged.say("budget-silent", text, level=Level.WARNING)
     if spending.unknown:
         unknown = ", ".join(spending.unknown)
-        found.say("budget-inconclusive", f"uses operations of unknown cost: {unknown}")
-    of_allowed = {id(each.spent) for each in allowed}
-    others = tuple(
-        each
-        for each in spending.spent
-        if id(each[1]) not in of_allowed and _counts(budget, each[0]) and any(map(any, each[1].values()))
-    )
-    rows = tuple(_row(found, metric, limit, allowed) for metric, limit in budget.limits.items())
-    for row in rows:
+        judged.say("budget-inconclusive", f"uses operations of unknown cost: {unknown}")
+    judged.rows = [_row(judged, metric, limit) for metric, limit in budget.limits.items()]
+    for row in judged.rows:
         if row.holds is False:
-            _blame(found, row, allowed)
-    for each in allowed:
-        _check_law(found, each)
-    return JudgedBudget(
-        budget=budget,
-        spending=spending,
-        rows=rows,
-        allowed=allowed,
-        others=others,
-        silent=silent,
-        gone=gone,
-        problems=tuple(found.problems),
-    )
-
-
-def judge_unrun(
-    budget: Budget, root: Path, file: str, is_closed: Callable[[str], bool | None], today: date
-) -> JudgedBudget:
-    """A budget of which nothing was run: whether each allowance counts, and names exactly one place."""
-    found = _Judge(budget, Spending(), root, file, lambda each: _ending(each, is_closed, today))
-    _, silent, gone = _match(found)
-    _check_paths(found)
-    if why := missing_target(budget, root):
-        found.say("budget-inconclusive", why)
-    return JudgedBudget(
-        budget=budget, spending=Spending(), silent=silent, gone=gone, problems=tuple(found.problems)
-    )
-
-
-def _check_paths(found: _Judge) -> None:
-    """Say which paths name nothing; where none names anything, no line would count."""
-    missing = [path for path in found.budget.paths if not (found.root / path).exists()]
-    level = Level.ERROR if len(missing) == len(found.budget.paths) else Level.WARNING
-    for path in missing:
-        found.say("budget-allowance", f"paths: there is no {path}", level=level)
+            _blame(judged, row)
+    for each in judged.allowed:
+        for over in judged.law_excesses(each):
+            said, hint = judged.over_law(each, over)
+            judged.say("budget-exceeded", f"{said}: {each.spender.source}", hint, at=each.spender)
+    return judged
 
 
 def exit_code(problems: Iterable[Problem]) -> ExitCode:
     """What the problems of budgets end in."""
-    return ExitCode.worst(*(RULES[each.rule] for each in problems if each.level is Level.ERROR))
+    return ExitCode.worst(*(RULES[each.rule].code for each in problems if each.level is Level.ERROR))
 
 
 def places(allowance: Allowance, root: Path) -> tuple[Statement, ...]:
@@ -227,13 +272,24 @@ def places(allowance: Allowance, root: Path) -> tuple[Statement, ...]:
     return tuple(each for each in known if is_place(allowance, each))
 
 
-def is_place(allowance: Allowance, statement: Statement | Spender) -> bool:
+def is_place(allowance: Allowance, statement: Statement | Placed) -> bool:
     """Whether an allowance with a text is about a statement of its file."""
     return (
-        statement.text == normal(allowance.text)
+        normal(statement.text) == normal(allowance.text)
         and (not allowance.function or statement.function == allowance.function)
         and allowance.occurrence in {None, statement.occurrence}
     )
+
+
+def covers(allowance: Allowance, placed: Placed) -> bool:
+    """Whether an allowance is about a statement, or about all that another one is about."""
+    if allowance.file.endswith("/"):
+        return placed.file.startswith(allowance.file)
+    if placed.file != allowance.file:
+        return False
+    if allowance.text:
+        return is_place(allowance, placed)
+    return not allowance.function or f"{placed.function}.".startswith(f"{allowance.function}.")
 
 
 def _ending(
@@ -249,104 +305,73 @@ def _ending(
     return ("budget-expired", f"{until} is closed") if closed else None
 
 
-def _match(
-    found: _Judge,
-) -> tuple[tuple[AllowedSpender, ...], tuple[Allowance, ...], tuple[Allowance, ...]]:
-    """The statements that spend by an allowance; the allowances that are silent, and those that are gone."""
-    spenders = {id(spent): (spender, spent) for spender, spent in found.spending.spent}
-    matched: list[AllowedSpender] = []
-    silent: list[Allowance] = []
+def _match(judged: JudgedBudget, is_closed: Callable[[str], bool | None], today: date) -> None:
+    """Find the statements that spend by an allowance, and what became of the other allowances."""
+    left = dict(judged.spending.spent)
     lost: list[Allowance] = []
-    for allowance in found.budget.allow:
-        if ending := found.ending(allowance):
+    for allowance in judged.budget.allow:
+        if ending := _ending(allowance, is_closed, today):
             rule, why = ending
-            found.say(rule, f"allow {allowance}: {why}", line=allowance.line)
+            judged.say(rule, f"allow {allowance}: {why}", line=allowance.line)
             continue
-        here = [(key, *each) for key, each in spenders.items() if _names(allowance, each[0])]
-        statements = places(allowance, found.root) if allowance.text else ()
+        statements = places(allowance, judged.root) if allowance.text else ()
         if len(statements) > 1:
-            found.say("budget-allowance", *several_places(allowance, statements), line=allowance.line)
+            judged.say("budget-allowance", *several_places(allowance, statements), line=allowance.line)
             continue
-        for key, spender, spent in here:
-            matched.append(AllowedSpender(allowance, spender, spent))
-            del spenders[key]
-        if here:
-            continue
-        (silent if statements or (not allowance.text and _is_there(allowance, found.root)) else lost).append(
-            allowance
-        )
-    moved, gone = _moved(found, matched, lost, list(spenders.values()))
-    return tuple(moved), tuple(silent), tuple(gone)
+        own = [spender for spender in left if covers(allowance, spender)]
+        judged.allowed += [AllowedSpender(allowance, spender, left.pop(spender)) for spender in own]
+        if not own:
+            is_there = bool(statements) if allowance.text else _is_there(allowance, judged.root)
+            (judged.silent if is_there else lost).append(allowance)
+    _follow(judged, lost, left)
+    for reason, spender, spent in judged.spending.regions:
+        # What ``simcuda.allowed`` set apart has no line of the configuration.
+        names = {name: getattr(spender, name) for name in ("file", "function", "text", "occurrence")}
+        judged.allowed.append(AllowedSpender(Allowance(**names, reason=reason), spender, spent))
 
 
-def _moved(
-    found: _Judge,
-    matched: Sequence[AllowedSpender],
-    lost: Sequence[Allowance],
-    others: Sequence[tuple[Spender, Spent]],
-) -> tuple[list[AllowedSpender], list[Allowance]]:
-    """The statements that spend by an allowance, with those that gone ones pay for; and what is gone."""
-    points, metrics = found.spending.points, {*found.budget.limits, *(w for each in lost for w in each.what)}
-    beyond = {
-        id(each): {metric: excess for metric, _, excess in law_excesses(each, points)} for each in matched
-    }
-    needs = {id(spent): (spender, spent) for spender, spent in others if _counts(found.budget, spender)}
-    needs |= {id(each): (each.spender, beyond[id(each)]) for each in matched if beyond[id(each)]}
-    by_need = {id(spent): key for key, (_, spent) in needs.items()}
-    moves = {
-        by_need[id(move.spent)]: move
-        for move in find_moves(lost, list(needs.values()), points, is_for, metrics - {LARGEST}, found.root)
-    }
-    made = [replace(each, more=moves[id(each)].paid_by) if id(each) in moves else each for each in matched]
-    for move in moves.values():
-        if id(move.spent) in needs:
-            first, *more = move.paid_by
-            made.append(AllowedSpender(first, move.spender, move.spent, is_moved=True, more=tuple(more)))
-        _tell_of(found, move)
-    used = {id(each) for move in moves.values() for each in move.paid_by}
-    gone = [each for each in lost if id(each) not in used]
-    for allowance in gone:
-        hint = "tickets budget tighten removes what is gone"
-        found.say("budget-gone", f"allow {allowance}: matches nothing", line=allowance.line, hint=hint)
-    return made, gone
+def _follow(judged: JudgedBudget, lost: Sequence[Allowance], left: Mapping[Spender, Spent]) -> None:
+    """Find the statements that lost allowances pay for; the others are gone."""
+    metrics = {*judged.budget.limits, *(what for each in lost for what in each.what)} - {LARGEST}
+    allowed = {each.spender: each for each in judged.allowed}
+    needs = {spender: spent for spender, spent in left.items() if judged.counts(spender)}
+    for each in judged.allowed:
+        if excess := {over.metric: over.excess for over in judged.law_excesses(each)}:
+            needs[each.spender] = excess
+    used: list[Allowance] = []
+    for move in find_moves(lost, needs, judged.spending.points, is_for, metrics, judged.root):
+        first, *more = used_now = move.paid_by
+        if known := allowed.get(move.spender):
+            allowed[move.spender] = replace(known, more=move.paid_by)
+        else:
+            spent = left[move.spender]
+            allowed[move.spender] = AllowedSpender(first, move.spender, spent, True, tuple(more))
+        _tell_of(judged, move)
+        used += used_now
+    judged.allowed = list(allowed.values())
+    judged.gone = [each for each in lost if each not in used]
+    for allowance in judged.gone:
+        text = normal(allowance.text) if allowance.text else ""
+        texts = [each.text for each in statements_of(read_code(judged.root / allowance.file))]
+        close = get_close_matches(text, texts, n=1)
+        question = f"did you mean `{close[0]}`? " if close else ""
+        hint = f"{question}tickets budget tighten removes what is gone"
+        judged.say("budget-gone", f"allow {allowance}: matches nothing", hint, line=allowance.line)
 
 
-def _tell_of(found: _Judge, move: Move) -> None:
+def _tell_of(judged: JudgedBudget, move: Move) -> None:
     """Say which statement allowances are for now; louder where it may as well be another one."""
     spender, is_related = move.spender, move.likeness is Likeness.RELATED
     for allowance in move.paid_by:
         now = f"{spender} in {spender.function or 'the module'}"
         said = f"is gone, and {now} takes its place" if is_related else f"is {now} now"
-        found.say(
+        judged.say(
             "budget-moved",
             f"allow {allowance}: {said}: {spender.source}",
+            "tickets budget tighten writes it",
             line=allowance.line,
-            hint="tickets budget tighten writes it",
             level=Level.WARNING if is_related else Level.NOTE,
         )
-
-
-def _of_region(reason: str, spender: Spender, spent: Mapping[str, Values]) -> AllowedSpender:
-    """What ``simcuda.allowed`` set apart; its allowance has no line of the configuration."""
-    allowance = Allowance(
-        file=spender.file,
-        function=spender.function,
-        text=spender.text,
-        occurrence=spender.occurrence,
-        reason=reason,
-    )
-    return AllowedSpender(allowance, spender, spent)
-
-
-def _names(allowance: Allowance, spender: Spender) -> bool:
-    """Whether an allowance is about a statement."""
-    if allowance.file.endswith("/"):
-        return spender.file.startswith(allowance.file)
-    if spender.file != allowance.file:
-        return False
-    if allowance.text:
-        return is_place(allowance, spender)
-    return not allowance.function or f"{spender.function}.".startswith(f"{allowance.function}.")
 
 
 def several_places(allowance: Allowance, statements: Sequence[Statement]) -> tuple[str, str]:
@@ -365,34 +390,9 @@ def _is_there(allowance: Allowance, root: Path) -> bool:
     return any(f"{name}.".startswith(f"{allowance.function}.") for name in names)
 
 
-def _counts(budget: Budget, spender: Spender) -> bool:
-    """Whether what a statement spends counts towards the limits."""
-    return not budget.paths or within(budget.paths, spender.file)
-
-
 def within(paths: Iterable[str], file: str) -> bool:
     """Whether a file is one of these, or in one of these folders."""
     return any(is_below(file, path.rstrip("/")) for path in paths)
-
-
-def _apart(found: _Judge, metric: str, allowed: Sequence[AllowedSpender]) -> tuple[Values, Values]:
-    """What of a metric allowances set apart at each point, and what lies outside of the paths."""
-    none = (0,) * len(found.spending.points)
-    by_allowance = [
-        each.spent[metric] for each in allowed if metric in each.spent and is_for(each.allowance, metric)
-    ]
-    taken = {id(each.spent) for each in allowed}
-    outside = [
-        spent[metric]
-        for spender, spent in found.spending.spent
-        if metric in spent and id(spent) not in taken and not _counts(found.budget, spender)
-    ]
-    if metric == LARGEST:
-        # The largest of several is no sum of them.
-        return none, none
-    return tuple(map(sum, zip(none, *by_allowance, strict=True))), tuple(
-        map(sum, zip(none, *outside, strict=True))
-    )
 
 
 def is_for(allowance: Allowance, metric: str) -> bool:
@@ -401,127 +401,70 @@ def is_for(allowance: Allowance, metric: str) -> bool:
     return not allowance.what or metric in {*allowance.what, *of_waits}
 
 
-def _row(found: _Judge, metric: str, limit: str, allowed: Sequence[AllowedSpender]) -> LimitRow:
+def _row(judged: JudgedBudget, metric: str, limit: str) -> LimitRow:
     """One limit beside what counts towards it."""
-    spending = found.spending
+    spending = judged.spending
     if metric not in spending.metrics:
-        found.say("budget-inconclusive", f"{metric}: {spending.device} does not count it")
+        judged.say("budget-inconclusive", f"{metric}: {spending.device} does not count it")
         return LimitRow(metric, limit, "not counted", (), "", "", None)
     total = spending.metrics[metric]
-    apart, outside = _apart(found, metric, allowed)
-    values = tuple(a - b - c for a, b, c in zip(total, apart, outside, strict=True))
-    checked = check(
-        metric, limit, values, spending, less=[a + b for a, b in zip(apart, outside, strict=True)]
-    )
-    left = [bound(limit, at) - value for at, value in zip(spending.points, values, strict=True)]
+    apart = outside = (0,) * len(total)
+    # The largest of several is no sum of them.
+    if metric != LARGEST:
+        of_allowed = [each.spent.get(metric) for each in judged.allowed if is_for(each.allowance, metric)]
+        apart = _sum(apart, of_allowed)
+        taken = {id(each.spent) for each in judged.allowed}
+        outside = _sum(
+            outside,
+            (
+                spent.get(metric)
+                for spender, spent in spending.spent
+                if id(spent) not in taken and not judged.counts(spender)
+            ),
+        )
+    less = [a + b for a, b in zip(apart, outside, strict=True)]
+    values = tuple(all_of_it - off for all_of_it, off in zip(total, less, strict=True))
+    checked = check(metric, limit, values, spending, less)
+    left = tuple(bound(limit, at) - value for at, value in zip(spending.points, values, strict=True))
     if checked.holds and checked.modelled:
-        message = f"{metric}: {checked.measured}"
-        found.say("budget-modelled", message, level=Level.WARNING)
-    return LimitRow(
-        metric,
-        limit,
-        law_of(values, spending.points),
-        values,
-        law_of(apart, spending.points) if any(apart) else "",
-        law_of(left, spending.points),
-        checked.holds,
-    )
+        judged.say("budget-modelled", f"{metric}: {checked.measured}", level=Level.WARNING)
+    allowed = judged.law_of(apart) if any(apart) else ""
+    law = judged.law_of(values)
+    return LimitRow(metric, limit, law, values, allowed, judged.law_of(left), checked.holds)
 
 
-def check(metric: str, limit: str, values: Values, spending: Spending, less: Sequence[int] = ()) -> Checked:
+def _sum(none: Values, several: Iterable[Values | None]) -> Values:
+    """The sum of values at each point."""
+    return tuple(map(sum, zip(none, *filter(None, several), strict=True)))
+
+
+def check(metric: str, limit: str, values: Values, spending: Spending, less: Sequence[int]) -> Checked:
     """Whether values stay within a limit, by the rules for claims; ``less`` is what they were lessened by."""
+    known = spending.ranges.get(metric, (None,) * len(values))
     ranges = [
         bounds and (bounds[0] - off, bounds[1] if bounds[1] is None else bounds[1] - off)
-        for bounds, off in zip(
-            spending.ranges.get(metric, (None,) * len(values)), less or (0,) * len(values), strict=True
-        )
+        for bounds, off in zip(known, less, strict=True)
     ]
     return check_counts(metric, f"<= {limit}", spending.points, values, spending.points, ranges)
 
 
-def law_of(values: Sequence[int], points: Sequence[Mapping[str, int]]) -> str:
+def law_of(values: Sequence[int], points: Points) -> str:
     """The law of values in the variables of the sweep, or what is known instead."""
     return str(fit(points, values, points)) if len(points) > 1 and len(set(values)) > 1 else str(values[0])
 
 
-def counting(judged: JudgedBudget, metric: str) -> tuple[tuple[Spender, Spent], ...]:
-    """The statements whose spending of a metric counts towards a limit."""
-    return _counting(judged.budget, judged.spending, judged.allowed, metric)
-
-
-def _counting(
-    budget: Budget, spending: Spending, allowed: Sequence[AllowedSpender], metric: str
-) -> tuple[tuple[Spender, Spent], ...]:
-    taken = {id(each.spent) for each in allowed if metric != LARGEST and is_for(each.allowance, metric)}
-    return tuple(
-        (spender, spent)
-        for spender, spent in spending.spent
-        if metric in spent and id(spent) not in taken and _counts(budget, spender)
-    )
-
-
-def _blame(found: _Judge, row: LimitRow, allowed: Sequence[AllowedSpender]) -> None:
+def _blame(judged: JudgedBudget, row: LimitRow) -> None:
     """Say that a limit is exceeded, at each line that spends it."""
-    spending, metric = found.spending, BEHIND.get(row.metric, row.metric)
-    over = [
-        place for place, value in enumerate(row.values) if value > bound(row.limit, spending.points[place])
-    ]
-    place = over[0]
-    where = f" at {at_text(spending.points[place])}" if len(spending.points) > 1 else ""
-    said = f"{row.metric}: {row.law}, at most {row.limit} allowed; {row.values[place]}{where}"
-    lines = [
-        (spent[metric][place], spender, spent[metric])
-        for spender, spent in _counting(found.budget, spending, allowed, metric)
-        if spent[metric][place]
-    ]
-    lines.sort(key=lambda each: (-each[0], each[1]))
+    metric = BEHIND.get(row.metric, row.metric)
+    place, said = judged.over_limit(row)
+    lines = [each for each in judged.counting(metric) if each[1][place]]
+    lines.sort(key=lambda each: (-each[1][place], each[0]))
     if metric == LARGEST:
         # What is small beside the whole is not at fault.
-        lines = [each for each in lines if each[0] * SMALL_PART >= row.values[place]] or lines[:1]
-    hint = "spend less, or allow the line with a reason"
+        large = [each for each in lines if each[1][place] * SMALL_PART >= row.values[place]]
+        lines = large or lines[:1]
     if not lines:
-        found.say("budget-exceeded", said)
-    unit = " bytes at once" if metric == LARGEST else ""
-    shown = lines[: MOST_REQUESTS if metric == LARGEST else MOST_LINES]
-    for count, spender, values in shown:
-        own = f"{law_of(values, spending.points)}{unit}" if count else ""
-        if len(lines) > len(shown) and spender is shown[-1][1]:
-            own += f" (and {len(lines) - len(shown)} more lines)"
-        found.say(
-            "budget-exceeded",
-            f"{said}, here {own}: {spender.source}",
-            file=spender.file,
-            line=spender.line,
-            hint=hint,
-        )
-
-
-def law_excesses(
-    each: AllowedSpender, points: Sequence[Mapping[str, int]]
-) -> Iterator[tuple[str, Values, Values]]:
-    """The metrics of which a statement spends more than its allowance lets it: all of it, and the excess."""
-    for metric in each.allowance.what:
-        values = each.spent.get(metric, (0,) * len(points))
-        most = [each.bound(metric, at) for at in points]
-        excess = tuple(
-            0 if top is None else max(value - top, 0) for value, top in zip(values, most, strict=True)
-        )
-        if any(excess):
-            yield metric, values, excess
-
-
-def _check_law(found: _Judge, each: AllowedSpender) -> None:
-    """Say that a statement exceeds the law of its allowance."""
-    allowance, points = each.allowance, found.spending.points
-    for metric, values, excess in law_excesses(each, points):
-        place = next(number for number, more in enumerate(excess) if more)
-        where = f" at {at_text(points[place])}" if len(points) > 1 else ""
-        owner = f" by {allowance.owner}" if allowance.owner else ""
-        found.say(
-            "budget-exceeded",
-            f"{metric}: {law_of(values, points)}, at most {allowance.law} allowed of this line; "
-            f"{values[place]}{where}: {each.spender.source}",
-            file=each.spender.file,
-            line=each.spender.line,
-            hint=f"it is allowed in {found.file}:{allowance.line}{owner}",
-        )
+        judged.say("budget-exceeded", said)
+    for spender, own in judged.named(metric, lines):
+        hint = "spend less, or allow the line with a reason"
+        judged.say("budget-exceeded", f"{said}, {own}: {spender.source}", hint, at=spender)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from math import floor
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple
 
 from finding_tickets.budget.spending import Spender
 from finding_tickets.budget.statements import (
@@ -26,11 +26,13 @@ from finding_tickets.budget.statements import (
     statements_of,
 )
 from finding_tickets.claims.language import evaluate, parse_expression
-from finding_tickets.register.config import Allowance
+from finding_tickets.register.budgets import Allowance
 
 Values = tuple[int, ...]
 Spent = Mapping[str, Values]
-_Amounts = dict[str, list[int]]
+Points = Sequence[Mapping[str, int]]
+Placed = Allowance | Spender
+"""A statement, or the allowance for one."""
 
 
 class Likeness(IntEnum):
@@ -45,28 +47,11 @@ class Likeness(IntEnum):
     MOVED = 4  # the same text
 
 
-class Placed(Protocol):
-    """A statement, or the allowance for one."""
-
-    @property
-    def file(self) -> str:
-        """Where it is."""
-
-    @property
-    def function(self) -> str:
-        """The function that it is in."""
-
-    @property
-    def text(self) -> str:
-        """The statement."""
-
-
 @dataclass(frozen=True)
 class Move:
     """A statement and the gone allowances that pay for it, the one most like it first."""
 
     spender: Spender
-    spent: Spent
     paid_by: tuple[Allowance, ...]
     likeness: Likeness
 
@@ -112,87 +97,86 @@ def bound(law: str, at: Mapping[str, int]) -> int:
     return floor(evaluate(parse_expression(law), at))
 
 
+class _Pair(NamedTuple):
+    """A gone allowance that may pay for what a statement spends of some metrics; the best come first."""
+
+    rank: tuple[object, ...]
+    likeness: Likeness
+    spender: Spender
+    allowance: Allowance
+    kinds: tuple[str, ...]
+
+
 def find_moves(
     gone: Sequence[Allowance],
-    spenders: Collection[tuple[Spender, Spent]],
-    points: Sequence[Mapping[str, int]],
+    spenders: Mapping[Spender, Spent],
+    points: Points,
     is_for: Callable[[Allowance, str], bool],
     metrics: Collection[str],
     root: Path,
-) -> tuple[Move, ...]:
+) -> list[Move]:
     """The statements among ``spenders`` that gone allowances pay for; their code is in the folder ``root``.
 
     ``metrics`` are those that are looked at; ``is_for`` tells whether an allowance is for one.
     """
     pairs = []
-    for place, (spender, spent) in enumerate(spenders):
+    for spender, spent in spenders.items():
         for allowance in gone:
-            kinds = [each for each in metrics if is_for(allowance, each) and any(spent.get(each, ()))]
+            kinds = tuple(each for each in metrics if is_for(allowance, each) and any(spent.get(each, ())))
             alike = likeness(allowance, spender, root) if kinds else Likeness.NONE
             if alike:
-                misfit = sum(
-                    abs(bound(allowance.law, at) - spent[each][number])
-                    for each in kinds
-                    for number, at in enumerate(points)
-                    if allowance.law
-                )
+                law = _law_at(allowance, points)
+                misfit = sum(abs(a - b) for each in kinds for a, b in zip(law, spent[each], strict=False))
                 rank = (-alike, spender.file != allowance.file, misfit, spender)
-                pairs.append((rank, place, allowance, kinds))
-    pairs.sort(key=lambda each: each[0])
-    wanted = {place for _, place, _, _ in pairs}
-    everyone = tuple(spenders)
+                pairs.append(_Pair(rank, alike, spender, allowance, kinds))
+    pairs.sort(key=lambda each: each.rank)
+    wanted = [each for each in spenders if any(pair.spender == each for pair in pairs)]
     while wanted:
-        paid, missing = _paid(pairs, wanted, everyone, points)
+        paid, missing = _pay([each for each in pairs if each.spender in wanted], spenders, points)
         if not missing:
-            return tuple(
-                Move(*everyone[place], tuple(allowance for allowance, _ in by), by[0][1])
-                for place, by in paid.items()
-            )
+            return [
+                Move(each, tuple(pair.allowance for pair in paid[each]), paid[each][0].likeness)
+                for each in wanted
+            ]
         # What cannot be paid for leaves the others what it would have taken.
-        wanted.remove(max(missing, key=lambda place: missing[place]))
-    return ()
+        wanted.remove(max(missing, key=lambda each: missing[each]))
+    return []
 
 
-_Pairs = Sequence[tuple[tuple[object, ...], int, Allowance, Sequence[str]]]
-_Paid = dict[int, list[tuple[Allowance, Likeness]]]
+def _law_at(allowance: Allowance, points: Points) -> list[int]:
+    """The most that the law of an allowance allows at each point; nothing for one without a law."""
+    return [max(bound(allowance.law, at), 0) for at in points] if allowance.law else []
 
 
-def _paid(
-    pairs: _Pairs,
-    wanted: Collection[int],
-    spenders: Sequence[tuple[Spender, Spent]],
-    points: Sequence[Mapping[str, int]],
-) -> tuple[_Paid, dict[int, int]]:
+def _pay(
+    pairs: Sequence[_Pair], spenders: Mapping[Spender, Spent], points: Points
+) -> tuple[dict[Spender, list[_Pair]], dict[Spender, int]]:
     """By whom each statement is paid for, the one most like it first; and what is missing of the others."""
-    needs: dict[int, _Amounts] = {place: {} for place in wanted}
-    for _, place, _, kinds in pairs:
-        if place in wanted:
-            needs[place] |= {each: list(spenders[place][1][each]) for each in kinds}
-    rooms: dict[int, _Amounts] = {}
-    paid: _Paid = {place: [] for place in wanted}
-    used: set[int] = set()
-    for rank, place, allowance, kinds in pairs:
-        open_needs = [each for each in kinds if place in wanted and any(needs[place][each])]
-        if not open_needs or id(allowance) in used:
+    needs: dict[Spender, dict[str, list[int]]] = {}
+    for each in pairs:
+        of_it = needs.setdefault(each.spender, {})
+        of_it.update({kind: [*spenders[each.spender][kind]] for kind in each.kinds})
+    rooms: dict[tuple[Allowance, str], list[int]] = {}
+    paid: dict[Spender, list[_Pair]] = {each: [] for each in needs}
+    used: set[Allowance] = set()
+    for each in pairs:
+        of_it = needs[each.spender]
+        open_kinds = [kind for kind in each.kinds if any(of_it[kind])]
+        if not open_kinds or each.allowance in used:
             continue
-        if allowance.law:
-            law = [max(bound(allowance.law, at), 0) for at in points]
-            room = rooms.setdefault(id(allowance), {})
-            given = sum(_take(needs[place][each], room.setdefault(each, list(law))) for each in open_needs)
-        else:
+        given = 0
+        for kind in open_kinds:
+            need = of_it[kind]
             # Without a law nobody knows how much it stood for: it pays for one statement.
-            used.add(id(allowance))
-            given = sum(_take(needs[place][each], list(needs[place][each])) for each in open_needs)
+            law = _law_at(each.allowance, points)
+            room = rooms.setdefault((each.allowance, kind), law) if law else [*need]
+            for place, amount in enumerate([*map(min, need, room)]):
+                need[place] -= amount
+                room[place] -= amount
+                given += amount
+        if not each.allowance.law:
+            used.add(each.allowance)
         if given:
-            paid[place].append((allowance, Likeness(-rank[0])))  # type: ignore[operator]  # it is a likeness
-    missing = {place: sum(map(sum, of.values())) for place, of in needs.items()}
-    return paid, {place: amount for place, amount in missing.items() if amount}
-
-
-def _take(need: list[int], room: list[int]) -> int:
-    """Pay a need at each point, as far as there is room."""
-    given = [min(wanted, there) for wanted, there in zip(need, room, strict=True)]
-    for place, amount in enumerate(given):
-        need[place] -= amount
-        room[place] -= amount
-    return sum(given)
+            paid[each.spender].append(each)
+    missing = {spender: sum(map(sum, of_it.values())) for spender, of_it in needs.items()}
+    return paid, {spender: amount for spender, amount in missing.items() if amount}

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from finding_tickets.budget.judge import AllowedSpender, is_for, law_of
-from finding_tickets.budget.moves import bound
-from finding_tickets.budget.spending import Spending
-from finding_tickets.budget.statements import normal
+from finding_tickets.budget.judge import AllowedSpender, covers, is_for, law_of
+from finding_tickets.budget.moves import Points, bound
+from finding_tickets.budget.spending import Spender, Spending
 from finding_tickets.claims.language import ExpressionError
-from finding_tickets.register.config import Allowance, Budget
+from finding_tickets.register.budgets import Allowance, Budget
 from finding_tickets.register.staleness import is_below
 
-Points = Sequence[Mapping[str, int]]
 # Laws are compared at the points of the sweep, and at points so many times as large: they may part beyond it.
 _FURTHER = (1, 2, 7, 64, 1024, 2**20)
 
 
 @dataclass(frozen=True)
 class Raise:
-    """What allows more, in words, and the line of the configuration, or of another file."""
+    """What allows more, in words, and the line of the configuration, or the statement of a region."""
 
     said: str
     line: int
-    file: str = ""
+    at: Spender | None = None
 
 
 def raises(old: Budget, new: Budget | None, allowed: Collection[AllowedSpender]) -> Iterator[Raise]:
@@ -74,7 +72,7 @@ def raised_regions(then: Spending, now: Spending, metrics: Iterable[str]) -> Ite
             )
             apart = f"{metric} {law_of(spent[metric], now.points)}"
             said = f'allowed("{reason}") sets {apart} apart: {spender.source}'
-            yield Raise(said, spender.line, spender.file)
+            yield Raise(said, spender.line, spender)
 
 
 def _set_apart(spending: Spending, metric: str, points: int) -> list[int]:
@@ -85,8 +83,16 @@ def _set_apart(spending: Spending, metric: str, points: int) -> list[int]:
 
 def _is_new(allowance: Allowance, old: Budget, allowed: Collection[AllowedSpender], points: Points) -> str:
     """Why an allowance allows what none of an older budget does; empty where one does."""
-    known = [each for each in old.allow if _covers(each, allowance)]
-    moved = [each for each in allowed if each.is_moved and _is_at(allowance, each)]
+    known = [each for each in old.allow if covers(each, allowance)]
+    # Of a statement that was moved, the allowance has to name the place, and no more than that.
+    moved = [
+        each
+        for each in allowed
+        if each.is_moved
+        and allowance.text
+        and covers(allowance, each.spender)
+        and allowance.function == each.spender.function
+    ]
     why = "it is new"
     for other in known:
         why = _more(allowance, other, points)
@@ -131,32 +137,6 @@ def _more(new: Allowance, old: Allowance, points: Points) -> str:
     if old.until and old.until != new.until and not (was and now and now < was):
         return f"until: {old.until} -> {new.until or 'for ever'}"
     return ""
-
-
-def _covers(old: Allowance, new: Allowance) -> bool:
-    """Whether an allowance is for all that another one is for."""
-    if old.file.endswith("/"):
-        return new.file.startswith(old.file)
-    if old.file != new.file:
-        return False
-    if old.function and old.function != new.function:
-        return not old.text and new.function.startswith(f"{old.function}.")
-    if not old.text:
-        return True
-    return (
-        bool(new.text) and normal(old.text) == normal(new.text) and old.occurrence in {None, new.occurrence}
-    )
-
-
-def _is_at(allowance: Allowance, each: AllowedSpender) -> bool:
-    """Whether an allowance names the place at which a statement is now, and no more than that."""
-    spender = each.spender
-    return (
-        bool(allowance.text)
-        and (allowance.file, allowance.function) == (spender.file, spender.function)
-        and normal(allowance.text) == spender.text
-        and allowance.occurrence in {None, spender.occurrence}
-    )
 
 
 def _is_below(path: str, folder: str) -> bool:

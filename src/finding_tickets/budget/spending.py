@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,8 @@ from finding_tickets.budget.statements import read_code, statement_at, statement
 from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
-from finding_tickets.register.config import CONFIG_FILE, Budget, Config
+from finding_tickets.register.budgets import Budget
+from finding_tickets.register.config import CONFIG_FILE, Config
 from finding_tickets.register.staleness import (
     DiskFiles,
     InstalledPackages,
@@ -60,7 +62,7 @@ class Spending:
     """What a target spent: of each metric and at each statement, a number for each point.
 
     ``spent`` leaves out what ``simcuda.allowed`` set apart, which ``regions`` has with the reason. ``ranges``
-    has what modelled numbers can be. With a ``trouble`` nothing of it can be relied on.
+    has what modelled numbers can be. With a ``trouble`` there is nothing else.
     """
 
     points: tuple[dict[str, int], ...] = ()
@@ -71,7 +73,6 @@ class Spending:
     device: str = ""
     trouble: str = ""
     unknown: tuple[str, ...] = ()  # operations whose waits nobody knows
-    approximate: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,24 +104,21 @@ class Target:
         return f"{hashlib.sha256(text.encode()).hexdigest()}.json"
 
 
-class KnownSpending:
-    """What earlier runs measured and still holds; files are looked at once for all budgets."""
-
-    def __init__(self, root: Path) -> None:
-        self._disk, self._installed = DiskFiles(root), InstalledPackages(root)
-
-    def of(self, target: Target) -> Spending | None:
-        """What is known of a target; None where it is to be measured."""
+def known_spending(targets: Mapping[str, Target], root: Path) -> dict[str, Spending]:
+    """What earlier runs measured of targets and still holds, by their names."""
+    # Files are looked at once for all of them.
+    disk, installed = DiskFiles(root), InstalledPackages(root)
+    found = {}
+    for name, target in targets.items():
         kept = read_entry(_CACHE, target.key)
-        if kept is None:
-            return None
         try:
-            known = msgspec.json.decode(kept, type=_Kept)
+            known = msgspec.json.decode(kept, type=_Kept) if kept else None
         except msgspec.MsgspecError:
             # A damaged entry is made anew.
-            return None
-        holds = not any(repository_changes(known.inputs, self._disk))
-        return known.spending if holds and not self._installed.changes(known.inputs) else None
+            continue
+        if known and not any(repository_changes(known.inputs, disk)) and not installed.changes(known.inputs):
+            found[name] = known.spending
+    return found
 
 
 def measure(
@@ -130,39 +128,34 @@ def measure(
     # Reading what is known needs none of this.
     from finding_tickets.measure.processes.isolation import Task
     from finding_tickets.measure.tasks import RUN
-    from finding_tickets.verify.plan import AGAIN
 
     plans = {name: _plan(target) for name, target in targets.items()}
     tasks: dict[tuple[str, str], Task] = {}
-    done: dict[str, dict[str, TaskOutcome | None]] = {}
     for name, plan in plans.items():
         target = targets[name]
         if why := missing_target(target.budget, Path(plan.folders["found"])):
             yield name, Spending(trouble=why)
             continue
         for part, job in plan.run_jobs(target.meter).items():
-            place = part.rpartition(" ")[2]
-            done.setdefault(name, {})[place] = None
-            tasks[name, place] = Task(
+            tasks[name, part.rpartition(" ")[2]] = Task(
                 target=RUN,
-                payload=asdict(replace(job, own_lines=True, own_paths=target.budget.paths)),
+                payload=replace(job, own_lines=True, own_paths=target.budget.paths),
                 root=target.root,
                 timeout=target.timeout,
                 memory=target.config.memory,
                 code=Path(job.code),
                 copied=job.code != job.work_tree,
             )
+    expected = Counter(name for name, _ in tasks)
+    done: dict[str, dict[str, TaskOutcome]] = {name: {} for name in expected}
     for (name, place), outcome in isolation.run(tasks):
-        done[name][place] = outcome
-        outcomes = {key: each for key, each in done[name].items() if each}
-        if len(outcomes) < len(done[name]):
-            continue
-        again = outcomes.pop(AGAIN, None)
-        target, code = targets[name], Path(plans[name].folders["found"])
-        spending = _joined(plans[name], outcomes, again, code)
-        if keep and not any(each.never_ran for each in outcomes.values()):
-            _keep(target, plans[name], spending, [*outcomes.values(), *([again] if again else [])], isolation)
-        yield name, spending
+        outcomes = done[name]
+        outcomes[place] = outcome
+        if len(outcomes) == expected[name]:
+            spending = _joined(plans[name], outcomes)
+            if keep and not any(each.never_ran for each in outcomes.values()):
+                _keep(targets[name], plans[name], spending, outcomes.values(), isolation)
+            yield name, spending
 
 
 def missing_target(budget: Budget, code: Path) -> str:
@@ -200,37 +193,33 @@ def _plan(target: Target) -> Plan:
     )
 
 
-def _joined(
-    plan: Plan, outcomes: Mapping[str, TaskOutcome], again: TaskOutcome | None, code: Path
-) -> Spending:
-    """The runs at all points as one; with what keeps them from being relied on."""
+def _joined(plan: Plan, outcomes: Mapping[str, TaskOutcome]) -> Spending:
+    """The runs at all points as one; or what keeps them from being relied on."""
     from pydantic import TypeAdapter
 
     from finding_tickets.claims.check import named_at
     from finding_tickets.measure.tasks import VARYING
     from finding_tickets.model.verification import MeasuredRun
     from finding_tickets.verify.judge import answer_of
+    from finding_tickets.verify.plan import AGAIN
     from finding_tickets.verify.verify import counted_run
 
     kind: TypeAdapter[MeasuredRun] = TypeAdapter(MeasuredRun)
     runs: list[MeasuredRun] = []
     for place, at in enumerate(plan.sweep):
-        run = answer_of(outcomes[str(place)], kind)
+        run, where = answer_of(outcomes[str(place)], kind), named_at("", at, "at ")
         if isinstance(run, str):
-            return Spending(
-                trouble=named_at("", at, "at ").lstrip() + f"{': ' if len(plan.sweep) > 1 else ''}{run}"
-            )
+            return Spending(trouble=f"{where}: {run}" if where else run)
+        if run.error:
+            return Spending(trouble=f"{where} {run.error}".strip())
         runs.append(run)
-    trouble = next(
-        (f"{named_at('', each.at, 'at ')} {each.error}".strip() for each in runs if each.error), ""
-    )
-    if again and not trouble:
-        repeated = answer_of(again, kind)
+    if AGAIN in outcomes:
+        repeated = answer_of(outcomes[AGAIN], kind)
         if isinstance(repeated, str):
-            trouble = repeated
-        elif difference := counted_run(runs[0]).difference(counted_run(repeated)):
-            trouble = f"{VARYING}: {difference}"
-    spent = sorted(_spent(runs, code), key=lambda each: each[:2])
+            return Spending(trouble=repeated)
+        if difference := counted_run(runs[0]).difference(counted_run(repeated)):
+            return Spending(trouble=f"{VARYING}: {difference}")
+    spent = sorted(_spent(runs, Path(plan.folders["found"])), key=lambda each: each[:2])
     names = [name for name in runs[0].metrics if all(name in each.metrics for each in runs)]
     ranges = {name: tuple(each.ranges.get(name) for each in runs) for name in names}
     return Spending(
@@ -240,9 +229,7 @@ def _joined(
         spent=tuple((spender, of_it) for reason, spender, of_it in spent if not reason),
         regions=tuple(each for each in spent if each[0]),
         device=f"{runs[0].meter} {runs[0].device}",
-        trouble=trouble,
         unknown=tuple(sorted({name for each in runs for name in each.unknown})),
-        approximate=tuple(sorted({name for each in runs for name in each.approximate})),
     )
 
 

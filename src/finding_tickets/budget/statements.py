@@ -19,21 +19,9 @@ from pathlib import Path
 # What is done with any value, and says nothing of what spends.
 _COMMON = frozenset(
     (
-        *(
-            "",
-            "abs",
-            "append",
-            "dict",
-            "enumerate",
-            "extend",
-            "format",
-            "getattr",
-            "isinstance",
-            "join",
-            "len",
-        ),
-        *("list", "map", "max", "min", "print", "range", "repr", "round", "set", "sorted", "str", "sum"),
-        *("tuple", "update", "zip"),
+        *("", "abs", "append", "dict", "enumerate", "extend", "format", "getattr", "isinstance", "join"),
+        *("len", "list", "map", "max", "min", "print", "range", "repr", "round", "set", "sorted", "str"),
+        *("sum", "tuple", "update", "zip"),
     )
 )
 READS = frozenset(("item", "tolist", "cpu", "numpy", "synchronize"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,8 @@ from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.git import work_tree
 from finding_tickets.model.vocabulary import Level
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Allowance, Budget, config_from
+from finding_tickets.register.budgets import Allowance, Budget
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, config_from
 
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Problem
@@ -27,7 +28,6 @@ CONFIRMED, SILENT, NOT_REACHED, UNKNOWN, NOT_IN_FORCE = (
     "not in force",
 )
 _OF_TESTS = re.compile(r"(?:.*/)?(?:tests?/.*|test_[^/]*\.py|[^/]*_test\.py|conftest\.py)")
-_SITE = ("file", "line", "function", "what", "count", "reason")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,15 +40,10 @@ class Suite:
     entries: tuple[AllowedEntry, ...] = ()
     problems: tuple[Problem, ...] = ()
 
-    @cached_property
+    @property
     def allowances(self) -> tuple[Allowance, ...]:
-        """Those of all entries that are for waits."""
-        return tuple(
-            each
-            for entry in self.entries
-            for each in entry.allowances
-            if any(is_for(each, kind) for kind in SYNCS)
-        )
+        """Those of all entries; what else knows them by their numbers here."""
+        return tuple(each for entry in self.entries for each in entry.allowances)
 
     def counts(self, file: str) -> bool:
         """Whether a file's lines need to be allowed."""
@@ -66,7 +61,10 @@ class SeenSites:
 
     def add(self, test: str, record: Mapping[str, Any]) -> None:
         """Add what one phase of a test did."""
-        for file, line, function, what, reason, count in record.get("sites", ()):
+        for file, line, function, _, what, reason, count in record.get("sites", ()):
+            # What has no line is of installed packages; a wait that drains is there by its kind too.
+            if not line or what not in SYNCS:
+                continue
             key = (file, line, function, what, reason)
             self.waits[key] = self.waits.get(key, 0) + count
             self.tests.setdefault((file, line), {})[test] = None
@@ -129,7 +127,11 @@ def read_suite(file: Path, folder: Path) -> Suite:
         file=str(file),
         root=file.parent,
         paths=tuple(path for budget in budgets for path in budget.paths if all(b.paths for b in budgets)),
-        entries=tuple(AllowedEntry(str(each), each.line, (each,)) for each in allowances),
+        entries=tuple(
+            AllowedEntry(str(each), each.line, (each,))
+            for each in allowances
+            if any(is_for(each, kind) for kind in SYNCS)
+        ),
     )
 
 
@@ -139,15 +141,11 @@ def judge_suite(
     """What a session did beside where it may wait, by the rules for budgets."""
     waits: dict[tuple[str, Spender], dict[str, int]] = {}
     tests: dict[Spender, dict[str, None]] = {}
-    for (file, line, function, what, reason), count in seen.waits.items():
+    for (file, line, function, what, reason), waited in seen.waits.items():
         spender = spender_at(suite.root, file, line, function)
         of_kind = waits.setdefault((reason, spender), {})
-        of_kind[what] = of_kind.get(what, 0) + count
+        of_kind[what] = of_kind.get(what, 0) + waited
         tests.setdefault(spender, {}).update(seen.tests[file, line])
-    at_once = [
-        (reason, spender, {what: (count,) for what, count in of_kind.items()})
-        for (reason, spender), of_kind in sorted(waits.items())
-    ]
     budget = Budget(
         name=Path(suite.file).name,
         run="pytest",
@@ -159,70 +157,66 @@ def judge_suite(
     spending = Spending(
         points=({},),
         metrics={kind: (sum(each.get(kind, 0) for each in waits.values()),) for kind in SYNCS},
-        spent=tuple((spender, spent) for reason, spender, spent in at_once if not reason),
+        spent=tuple(
+            (spender, {what: (waited,) for what, waited in of_kind.items()})
+            for (reason, spender), of_kind in sorted(waits.items())
+            if not reason
+        ),
     )
     judged = judge(budget, spending, suite.root, suite.file, is_closed, today)
-    refused = [
-        (spender, over, tuple(tests[spender]))
-        for spender, over in _refused(judged.allowed, judged.others)
-        if suite.counts(spender.file)
-    ]
+    over = {spender: sum(waits["", spender].values()) for spender, _ in judged.others}
     by_place: dict[Allowance, list[AllowedSpender]] = {}
     for each in judged.allowed:
-        for payer in (each.allowance, *each.more):
+        payers = (each.allowance, *each.more)
+        over[each.spender] = sum(
+            waited for kind, (waited,) in each.spent.items() if not any(is_for(one, kind) for one in payers)
+        )
+        for payer in payers:
             by_place.setdefault(_place(payer), []).append(each)
+    refused = [
+        (spender, waited, tuple(tests[spender]))
+        for spender, waited in over.items()
+        if waited and suite.counts(spender.file)
+    ]
     in_force = {*map(_place, judged.silent), *by_place}
-    numbers = {id(each): number for number, each in enumerate(suite.allowances)}
+    numbers = itertools.count()
+    entries = []
+    for entry in suite.entries:
+        reached = [next(numbers) for _ in entry.allowances]
+        entries.append(_judged_entry(entry, reached, by_place, in_force, seen, tests))
     return JudgedSuite(
         suite=suite,
         refused=tuple(sorted(refused, key=lambda each: (-each[1], each[0]))),
-        entries=tuple(
-            _judged_entry(entry, by_place, in_force, numbers, seen, tests)
-            for entry in suite.entries
-            if any(id(each) in numbers for each in entry.allowances)
-        ),
+        entries=tuple(entries),
         regions=tuple(
-            (reason, spender, sum(spent[kind][0] for kind in spent))
-            for reason, spender, spent in at_once
+            (reason, spender, sum(of_kind.values()))
+            for (reason, spender), of_kind in sorted(waits.items())
             if reason
         ),
         problems=(*suite.problems, *(each for each in judged.problems if each.rule != "budget-exceeded")),
     )
 
 
-def _refused(
-    allowed: Sequence[AllowedSpender], others: Sequence[tuple[Spender, Mapping[str, tuple[int, ...]]]]
-) -> Iterator[tuple[Spender, int]]:
-    """The statements that wait without being allowed to, with how often."""
-    for spender, spent in others:
-        yield spender, sum(spent[kind][0] for kind in spent)
-    for each in allowed:
-        payers = (each.allowance, *each.more)
-        over = sum(n for kind, (n,) in each.spent.items() if not any(is_for(payer, kind) for payer in payers))
-        if over:
-            yield each.spender, over
-
-
 def _judged_entry(
     entry: AllowedEntry,
+    numbers: Sequence[int],
     by_place: Mapping[Allowance, Sequence[AllowedSpender]],
     in_force: set[Allowance],
-    numbers: Mapping[int, int],
     seen: SeenSites,
     tests: Mapping[Spender, Mapping[str, None]],
 ) -> JudgedEntry:
+    """An entry with what came of it; ``numbers`` are those of its allowances."""
     own = {_place(each) for each in entry.allowances}
     spenders = [each for place in own for each in by_place.get(place, ())]
     if spenders:
-        count = sum(value for each in spenders for (value,) in each.spent.values())
+        waits = sum(value for each in spenders for (value,) in each.spent.values())
         told = dict.fromkeys(test for each in spenders for test in tests[each.spender])
-        return JudgedEntry(entry, CONFIRMED, count, tuple(told))
+        return JudgedEntry(entry, CONFIRMED, waits, tuple(told))
     if not own & in_force:
         return JudgedEntry(entry, NOT_IN_FORCE)
-    of_entry = [numbers[id(each)] for each in entry.allowances if id(each) in numbers]
-    if told := dict.fromkeys(seen.reached[number] for number in of_entry if number in seen.reached):
+    if told := dict.fromkeys(seen.reached[number] for number in numbers if number in seen.reached):
         return JudgedEntry(entry, SILENT, 0, tuple(told))
-    return JudgedEntry(entry, UNKNOWN if seen.unseen & {*of_entry} else NOT_REACHED)
+    return JudgedEntry(entry, NOT_REACHED if seen.unseen.isdisjoint(numbers) else UNKNOWN)
 
 
 def _place(allowance: Allowance) -> Allowance:

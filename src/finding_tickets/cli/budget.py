@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from finding_tickets.budget.judge import MEANINGS, JudgedBudget, exit_code, judge, judge_unrun
-from finding_tickets.budget.spending import KnownSpending, Spending, Target, measure
+from finding_tickets.budget.judge import RULES, JudgedBudget, exit_code, judge
+from finding_tickets.budget.spending import Spending, Target, known_spending, measure
 from finding_tickets.cli.options import (
     HERE,
     DryRun,
@@ -27,14 +26,13 @@ from finding_tickets.cli.options import (
     option,
     today,
 )
-from finding_tickets.cli.output import say, style, used_width, write, write_json
+from finding_tickets.cli.output import say, style, used_width, write, write_annotations, write_json, write_log
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
-from finding_tickets.register.config import Budget, Config, is_configured, read_config, repository_of
+from finding_tickets.register.budgets import Budget
+from finding_tickets.register.config import Config, is_configured, read_config, repository_of
+from finding_tickets.register.disposition import closed_tickets
 from finding_tickets.report.budget import budget_item, budget_lines, budget_page
 from finding_tickets.report.text import counted
-
-if TYPE_CHECKING:
-    from finding_tickets.model.ticket import Problem
 
 USUAL = ("syncs", "implicit_syncs", "peak_bytes")
 """What a first budget limits: waits, copies that may wait, and memory."""
@@ -56,15 +54,7 @@ def budget(
     ] = BudgetFormat.TABLE,
 ) -> ExitCode:
     """Measure what code spends, beside what it may."""
-    place = repository_of(root).resolve()
-    config = read_config(place)
-    chosen = chosen_budgets(config, names or ())
-    if static:
-        file, is_closed = is_configured(place) or "", closed_tickets(place)
-        judged = [judge_unrun(each, place, file, is_closed, today()) for each in chosen]
-    else:
-        spendings = spend(chosen, place, config, meter, timeout, sandbox=sandbox)
-        judged = [judge_here(each, spendings[each.name], place) for each in chosen]
+    judged = _judged(names, root, meter, timeout, sandbox=sandbox, static=static)
     problems = [problem for each in judged for problem in each.problems]
     if output_format is BudgetFormat.JSON:
         write_json("budget", map(budget_item, judged))
@@ -72,35 +62,22 @@ def budget(
         width = used_width(sys.stdout)
         parts = ["\n".join(budget_lines(each, style, width, verbose=verbose)) for each in judged]
         write("\n\n".join(parts))
-    else:
-        _write_as(output_format, judged, problems)
-    if summary:
-        from finding_tickets.cli.output_file import add_to_summary
-
-        add_to_summary(summary, budget_page(judged))
-    code = exit_code(problems)
-    failed = sum(exit_code(each.problems) is not ExitCode.OK for each in judged)
-    say(
-        f"{counted(len(judged), 'budget')}, {failed} not kept"
-        if failed
-        else f"{counted(len(judged), 'budget')} kept"
-    )
-    return code
-
-
-def _write_as(output_format: BudgetFormat, judged: Sequence[JudgedBudget], problems: list[Problem]) -> None:
-    """Print budgets for a service."""
-    if output_format is BudgetFormat.MARKDOWN:
+    elif output_format is BudgetFormat.MARKDOWN:
         write(budget_page(judged))
     elif output_format is BudgetFormat.SARIF:
         from finding_tickets.report.formats.sarif import problem_log
 
-        rules = [{"id": name, "shortDescription": {"text": said}} for name, said in MEANINGS.items()]
-        write(json.dumps(problem_log(problems, rules), indent=2, ensure_ascii=False))
-    elif problems:
-        from finding_tickets.report.formats.github import annotation
+        rules = [{"id": name, "shortDescription": {"text": said}} for name, (_, said) in RULES.items()]
+        write_log(problem_log(problems, rules))
+    else:
+        write_annotations(problems)
+    if summary:
+        from finding_tickets.cli.output_file import add_to_summary
 
-        write("\n".join(map(annotation, problems)))
+        add_to_summary(summary, budget_page(judged))
+    failed = sum(exit_code(each.problems) is not ExitCode.OK for each in judged)
+    say(f"{counted(len(judged), 'budget')}{f', {failed} not kept' if failed else ' kept'}")
+    return exit_code(problems)
 
 
 def init(
@@ -124,36 +101,28 @@ def init(
 ) -> ExitCode:
     """Measure code, and write a budget that allows what it spends."""
     from finding_tickets.budget.edit import add_budget, first_budget
-    from finding_tickets.register.schema.budgets import parse_budgets
     from finding_tickets.verify.probing import values_of
 
     place = repository_of(root).resolve()
     config = read_config(place)
-    table = {
-        "run": " ".join(map(_quoted, [target, *(arguments or ())])),
-        "sweep": values_of(sweep or ()),
-        "within": within or "",
-        "limits": dict.fromkeys(limit or USUAL, "0"),
-    }
-    if any(each.name == (name or table["run"]) for each in config.budgets):
-        raise UsageError(f"there is a budget {name or table['run']}", hint="name another one with --name")
-    try:
-        (values,) = parse_budgets([table], "", "")
-    except BadDataError as error:
-        raise UsageError(error.message, hint=error.hint) from None
-    draft = Budget(**{**values, "name": name or values["name"], "allow": ()})
-    spending = spend([draft], place, config, meter, timeout, sandbox=sandbox)[draft.name]
+    draft = _new_budget(
+        config,
+        {
+            "name": name or "",
+            "run": " ".join(map(_quoted, [target, *(arguments or ())])),
+            "sweep": values_of(sweep or ()),
+            "within": within or "",
+            "limits": dict.fromkeys(limit or USUAL, "0"),
+        },
+    )
+    spending = _spend([draft], place, config, meter, timeout, sandbox=sandbox)[draft.name]
     if why := spending.trouble or ", ".join(spending.unknown):
         say(f"{target}: no budget is written: {why}")
         return ExitCode.INCONCLUSIVE
-    limits = tuple(draft.limits)
-    made = first_budget(draft.name, draft.run, draft.sweep, draft.within, limits, spending, place)
-    file, text = add_budget(place, made, dry_run=dry_run)
+    file, text = add_budget(place, first_budget(draft, spending, place), dry_run=dry_run)
     write(text.strip())
-    if dry_run:
-        say("nothing was written (--dry-run)")
-        return ExitCode.OK
-    say(f"added to {file}; tickets budget checks it, tickets check --base main holds branches to it")
+    after = f"added to {file}; tickets budget checks it, tickets check --base main holds branches to it"
+    say("nothing was written (--dry-run)" if dry_run else after)
     return ExitCode.OK
 
 
@@ -170,19 +139,13 @@ def import_allowlist(
     """Write a budget with what an allowlist in YAML allows."""
     from finding_tickets.budget.allowlist import joined_allowances, read_allowlist
     from finding_tickets.budget.edit import add_budget
-    from finding_tickets.register.schema.budgets import parse_budgets
 
     place = repository_of(root).resolve()
     table = {"name": name or file.stem, "run": run, "limits": dict.fromkeys(limit or ["syncs"], "0")}
-    if any(each.name == table["name"] for each in read_config(place).budgets):
-        raise UsageError(f"there is a budget {table['name']}", hint="name another one with --name")
-    try:
-        parse_budgets([table], "", "")
-    except BadDataError as error:
-        raise UsageError(error.message, hint=error.hint) from None
+    _new_budget(read_config(place), table)
     entries, problems = read_allowlist(file, place)
     for each in problems:
-        say(f"{each.file}:{each.line}: {each.message}" + (f" ({each.hint})" if each.hint else ""))
+        say(f"{each.file}:{each.line}: {each.said}")
     written, text = add_budget(place, table | {"allow": joined_allowances(entries)}, dry_run=dry_run)
     write(text.strip())
     said = "nothing was written (--dry-run)" if dry_run else f"added to {written}"
@@ -201,16 +164,14 @@ def tighten(
     """Lower budgets to what is spent; remove what is gone."""
     from finding_tickets.budget.edit import tighten as lower
 
-    place = repository_of(root).resolve()
-    config = read_config(place)
-    chosen = chosen_budgets(config, names or ())
-    spendings = spend(chosen, place, config, meter, timeout, sandbox=sandbox)
-    judged = [judge_here(each, spendings[each.name], place) for each in chosen]
-    sound = [each for each in judged if not each.spending.trouble and not each.spending.unknown]
+    judged = _judged(names, root, meter, timeout, sandbox=sandbox)
+    sound = []
     for each in judged:
-        if each not in sound:
+        if each.spending.trouble or each.spending.unknown:
             say(f"{each.budget.name}: left as it is: {'; '.join(p.message for p in each.problems)}")
-    change = lower(place, sound, dry_run=dry_run)
+        else:
+            sound.append(each)
+    change = lower(judged[0].root, sound, dry_run=dry_run)
     if change and (text := change.diff()):
         write(text.rstrip())
     else:
@@ -223,18 +184,44 @@ def _quoted(word: str) -> str:
     return word if re.fullmatch(r"[\w{}./=:,@%+-]+", word) else shlex.quote(word)
 
 
-def chosen_budgets(config: Config, names: Sequence[str]) -> list[Budget]:
-    """The budgets of these names, or all; ``UsageError`` where there is none."""
+def _new_budget(config: Config, table: dict[str, Any]) -> Budget:
+    """The budget of a table; ``UsageError`` where it is wrong, or there is one of its name."""
+    from finding_tickets.register.config_table import parse_budgets
+
+    try:
+        (made,) = parse_budgets([table], "", "")
+    except BadDataError as error:
+        raise UsageError(error.message, hint=error.hint) from None
+    if any(each.name == made.name for each in config.budgets):
+        raise UsageError(f"there is a budget {made.name}", hint="name another one with --name")
+    return made
+
+
+def _judged(
+    names: Sequence[str] | None,
+    root: Path,
+    meter: str | None,
+    timeout: float | None,
+    *,
+    sandbox: bool,
+    static: bool = False,
+) -> list[JudgedBudget]:
+    """The budgets of these names, or all, beside what their targets spend; ``static`` runs nothing."""
+    place = repository_of(root).resolve()
+    config = read_config(place)
     if not config.budgets:
         raise UsageError("there is no budget", hint="tickets budget init train.py writes a first one")
     known = {each.name: each for each in config.budgets}
-    for name in names:
+    for name in names or ():
         if name not in known:
             raise UsageError(f"{name}: no such budget", hint=f"there are {', '.join(known)}")
-    return [known[name] for name in dict.fromkeys(names)] if names else list(config.budgets)
+    chosen = [known[name] for name in dict.fromkeys(names or known)]
+    spent = {} if static else _spend(chosen, place, config, meter, timeout, sandbox=sandbox)
+    file, is_closed = is_configured(place) or "", closed_tickets(place)
+    return [judge(each, spent.get(each.name), place, file, is_closed, today()) for each in chosen]
 
 
-def spend(
+def _spend(
     budgets: Sequence[Budget],
     root: Path,
     config: Config,
@@ -244,48 +231,20 @@ def spend(
     sandbox: bool,
 ) -> dict[str, Spending]:
     """What each budget's target spends, by name: as known, or measured now."""
-    meter, known = meter or config.meter, KnownSpending(root)
-    found: dict[str, Spending] = {}
-    targets: dict[str, Target] = {}
-    for each in budgets:
-        target = Target(budget=each, root=root, config=config, meter=meter, timeout=timeout or config.timeout)
-        spending = known.of(target)
-        if spending is None:
-            targets[each.name] = target
-        else:
-            found[each.name] = spending
-    if targets:
+    meter, timeout = meter or config.meter, timeout or config.timeout
+    targets = {
+        each.name: Target(budget=each, root=root, config=config, meter=meter, timeout=timeout)
+        for each in budgets
+    }
+    spent = known_spending(targets, root)
+    unknown = {name: target for name, target in targets.items() if name not in spent}
+    if unknown:
         # Where all is known, no process starts.
         from finding_tickets.measure.processes.isolation import Isolation
         from finding_tickets.verify.probing import PRELOAD
 
         with Isolation(PRELOAD, sandbox=sandbox) as isolation:
-            for name, spending in measure(targets, isolation):
+            for name, spending in measure(unknown, isolation):
                 say(f"measured {name}")
-                found[name] = spending
-    return found
-
-
-def judge_here(each: Budget, spending: Spending, root: Path) -> JudgedBudget:
-    """A budget judged today, in this repository."""
-    return judge(each, spending, root, is_configured(root) or "", closed_tickets(root), today())
-
-
-def closed_tickets(root: Path) -> Callable[[str], bool | None]:
-    """Tells of a ticket's ID whether it is closed; None for no such ticket. The register is read once."""
-    known: dict[str, bool] | None = None
-
-    def is_closed(ticket: str) -> bool | None:
-        nonlocal known
-        if known is None:
-            from finding_tickets.model.vocabulary import Status
-            from finding_tickets.register.disposition import status_of
-            from finding_tickets.register.load import load
-
-            known = {
-                document.id.value.casefold(): status_of(document) in {Status.CLOSED, Status.FIXED}
-                for document in load(root).documents
-            }
-        return known.get(ticket.casefold())
-
-    return is_closed
+                spent[name] = spending
+    return spent

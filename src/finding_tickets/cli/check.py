@@ -18,16 +18,15 @@ from finding_tickets.cli.options import (
     settings_of,
     today,
 )
-from finding_tickets.cli.output import say, style, write, write_json
+from finding_tickets.cli.output import say, style, write, write_annotations, write_json
 from finding_tickets.cli.output_file import add_to_summary
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.gate.branch import bases_of, branch_tickets
+from finding_tickets.gate.branch import BUDGET, bases_of, branch_tickets
 from finding_tickets.gate.check import configuration, exit_code, judge, unread
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.load import load
-from finding_tickets.report.formats.github import annotation
 from finding_tickets.report.gate import gate_item, gate_lines, gate_page, problem_line
 from finding_tickets.report.text import counted, fields_of
 from finding_tickets.verify.verify import draw_seed
@@ -57,20 +56,16 @@ def check(
     then = bases_of(head.root, base, Path.cwd() if root == HERE else head.root)
     named = accept or []
     found = branch_tickets(then, head, named)
+    registers = [head, *(each.register for each in then if each.register)]
+    budgets = {each.name for register in registers for each in register.config.budgets}
     # A misspelt ID would silently accept nothing.
-    acceptable = {pair.id.casefold() for pair in found} | {CONFIGURATION}
-    budgets = {
-        each.name
-        for register in (head, *(base.register for base in then))
-        if register
-        for each in register.config.budgets
-    }
-    acceptable |= {f"budget:{name}".casefold() for name in budgets}
+    acceptable = {CONFIGURATION, *(pair.id for pair in found), *(f"{BUDGET}{name}" for name in budgets)}
+    known = {name.casefold() for name in acceptable}
     for name in named:
-        if name.casefold() not in acceptable:
-            kind = "budget" if name.casefold().startswith("budget:") else "ticket"
-            hint = "tickets list shows them all" if kind == "ticket" else "tickets budget names them"
-            raise UsageError(f"--accept {name}: no such {kind}", hint=hint)
+        if name.casefold() not in known:
+            is_budget = name.casefold().startswith(BUDGET)
+            hint = "tickets budget names them" if is_budget else "tickets list shows them all"
+            raise UsageError(f"--accept {name}: no such {'budget' if is_budget else 'ticket'}", hint=hint)
     seed = draw_seed() if seed is None else seed
     settings = settings_of(head, meter, timeout, seed=seed)
     # What runs as it is draws its own numbers.
@@ -86,31 +81,29 @@ def check(
 
             spent = check_budgets(then, head, named, isolation, settings, today(), say)
     others = [*configuration(then, head, accepted=CONFIGURATION in named), *unread(then, head)]
-    problems = [*others, *spent, *(problem for each in judged for problem in each.problems)]
+    # These are no ticket's, so that each needs its place.
+    beside = (*others, *spent)
+    problems = [*beside, *(problem for each in judged for problem in each.problems)]
+    is_page = summary or output_format is CheckFormat.MARKDOWN
+    page = gate_page(base, judged, others, spent) if is_page else ""
     if output_format is CheckFormat.JSON:
-        # These problems are no ticket's, so that each needs its place.
         fields = ("file", "line", "level", "rule", "message", "hint")
-        placed = [fields_of(each, *fields) for each in (*others, *spent)]
+        placed = [fields_of(each, *fields) for each in beside]
         write_json("check", map(gate_item, judged), seed=seed, problems=placed)
-        for problem in (*others, *spent):
+        for problem in beside:
             say(str(problem))
     elif output_format is CheckFormat.MARKDOWN:
-        write(gate_page(base, judged, others, spent))
+        write(page)
     elif output_format is CheckFormat.GITHUB:
-        if problems:
-            write("\n".join(map(annotation, problems)))
+        write_annotations(problems)
     elif problems or judged:
-        parts = ["\n".join(gate_lines(each, style)) for each in judged]
-        parts += ["\n".join(f"{each.file}: {problem_line(each, style)}" for each in others)] if others else []
-        parts += (
-            ["\n".join(f"{each.file}:{each.line}: {problem_line(each, style)}" for each in spent)]
-            if spent
-            else []
-        )
-        write("\n\n".join(parts))
+        parts = [[*gate_lines(each, style)] for each in judged]
+        parts.append([f"{each.file}: {problem_line(each, style)}" for each in others])
+        parts.append([f"{each.file}:{each.line}: {problem_line(each, style)}" for each in spent])
+        write("\n\n".join("\n".join(lines) for lines in parts if lines))
     # The summary is for people, whatever format a machine reads.
     if summary:
-        add_to_summary(summary, gate_page(base, judged, others, spent))
+        add_to_summary(summary, page)
     failed = sum(exit_code(each.problems) is not ExitCode.OK for each in judged)
     said = f"{len(judged)} of {counted(len(found), 'document')} looked at again, {failed} failed the gate"
     if budgets:

@@ -226,13 +226,12 @@ def close(
 
     original = original_of(row, listing.find(of)) if of else None
     end = Closing(wanted, today(), why, original.id if original else None, force)
-    steps = [(row, [closing(end, verdict_of, listing.root)])]
+    own = [closing(end, verdict_of, listing.root)]
+    steps = [(row, own)]
     if original:
+        own.insert(0, relating(original.id, Relationship.DUPLICATE))
         # Should a crash leave the second file old, the ticket is still open and can be closed once more.
-        steps = [
-            (original, [relating(row.id, Relationship.DUPLICATE)]),
-            (row, [relating(original.id, Relationship.DUPLICATE), closing(end, verdict_of, listing.root)]),
-        ]
+        steps.insert(0, (original, [relating(row.id, Relationship.DUPLICATE)]))
     what = f"{row.id}: closed as {wanted}{f' of {original.id}' if original else ''}"
     code = _edit(listing, steps, what, dry_run=dry_run, output_format=output_format)
     if not dry_run and wanted is Outcome.FIXED:

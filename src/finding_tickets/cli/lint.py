@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -10,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+from finding_tickets.cli import output
 from finding_tickets.cli.options import HERE, Query, Root, completes, flag, format_option, option, read_input
 from finding_tickets.cli.output import say, say_errors, write, write_json, write_table
 from finding_tickets.cli.output_file import files_to_protect, refuse_protected
@@ -111,17 +111,16 @@ def lint(
 def _write_problems(found: Sequence[Breach], output_format: LintFormat) -> None:
     problems = [breach.problem for breach in found]
     if output_format is LintFormat.JSON:
-        write_json(
-            "lint", [each.problem.model_dump(mode="json") | {"fixable": bool(each.fix)} for each in found]
-        )
+        items = (each.problem.model_dump(mode="json") | {"fixable": bool(each.fix)} for each in found)
+        write_json("lint", items)
     elif output_format is LintFormat.SARIF:
         from finding_tickets.report.formats.sarif import lint_log
 
-        write(json.dumps(lint_log(problems), indent=2, ensure_ascii=False))
+        output.write_log(lint_log(problems))
+    elif output_format is LintFormat.GITHUB:
+        output.write_annotations(problems)
     elif problems:
-        from finding_tickets.report.formats.github import annotation
-
-        write("\n".join(map(annotation if output_format is LintFormat.GITHUB else str, problems)))
+        write("\n".join(map(str, problems)))
 
 
 def _write_baseline(file: Path, register: Register, found: Sequence[Breach]) -> None:

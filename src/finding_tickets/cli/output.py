@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from finding_tickets.model.ticket import Problem
+
 GAP = "  "
 LEAST_COLUMN = 8
 """Columns of the terminal that are left of a table's columns where it is too narrow."""
@@ -125,6 +127,19 @@ def write_json(kind: str, data: Iterable[object], **more: object) -> None:
 
     # In JSON these characters only occur in strings.
     write_all(STEERING.sub(lambda char: json.dumps(char[0])[1:-1], piece) for piece in pieces())
+
+
+def write_log(log: Mapping[str, object]) -> None:
+    """Print a log in SARIF."""
+    write(json.dumps(log, indent=2, ensure_ascii=False))
+
+
+def write_annotations(problems: Sequence[Problem]) -> None:
+    """Print problems for GitHub, which shows them beside the lines."""
+    from finding_tickets.report.formats.github import annotation
+
+    if problems:
+        write("\n".join(map(annotation, problems)))
 
 
 def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -23,6 +23,8 @@ from finding_tickets.register.staleness import CurrentVerdict, recorded_of, repo
 from finding_tickets.verify.evidence import current_verdict, read
 
 SHALLOW = "the clone is shallow: fetch more of its history, on GitHub with fetch-depth: 0"
+BUDGET = "budget:"
+"""Before the name of a budget whose changes the command line accepts."""
 
 
 @dataclass(frozen=True)

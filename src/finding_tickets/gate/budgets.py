@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from finding_tickets.budget.judge import (
     BEHIND,
     MOST_LINES,
-    MOST_REQUESTS,
     SMALL_PART,
     AllowedSpender,
     JudgedBudget,
+    LawExcess,
     LimitRow,
-    counting,
     judge,
-    law_excesses,
-    law_of,
 )
-from finding_tickets.budget.moves import Likeness, Spent, Values, bound, likeness
+from finding_tickets.budget.moves import Likeness, Spent, Values, likeness
 from finding_tickets.budget.raises import raised_regions, raises
 from finding_tickets.budget.spending import LARGEST, Spender, Spending, Target, measure
 from finding_tickets.budget.statements import read_code, statements_of
-from finding_tickets.claims.check import at_text
-from finding_tickets.gate.branch import Base
+from finding_tickets.gate.branch import BUDGET, Base
 from finding_tickets.ground.codeowners import owners_of
 from finding_tickets.ground.git import ask, changed_lines, last_author
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
-from finding_tickets.model.vocabulary import Level, Status
-from finding_tickets.register.config import Budget, is_configured
-from finding_tickets.register.disposition import status_of
+from finding_tickets.model.vocabulary import Level
+from finding_tickets.register.budgets import Budget
+from finding_tickets.register.config import is_configured
+from finding_tickets.register.disposition import ENDED, status_of
 from finding_tickets.register.load import Register
 from finding_tickets.verify.verify import Settings
 
-PREFIX = "budget:"
-"""Before the name of a budget whose changes the command line accepts."""
 EXCEEDED, RAISED = "gate-budget", "gate-budget-raised"
 # What ``tickets budget`` says, and by which rule the gate does; a line that is gone is progress.
 _RULES = {
@@ -115,31 +111,28 @@ class _Gate:
     tell: Callable[[str], None]
 
     def __post_init__(self) -> None:
-        self._spent: dict[tuple[object, ...], Spending] = {}
+        self._spent: dict[str, Spending] = {}
         self._file = is_configured(self.head.root) or ""
 
     def spend(self, budgets: Iterable[Budget], base: Base | None = None) -> None:
         """Measure what is not measured yet: in the work tree, or at a base."""
-        targets = {}
-        for each in budgets:
-            if (key := _key(each, base)) not in self._spent:
-                targets[repr(key)] = (
-                    key,
-                    Target(
-                        budget=each,
-                        root=self.head.root,
-                        config=self.head.config,
-                        meter=self.settings.meter,
-                        timeout=self.settings.timeout,
-                        revision=base.revision if base else None,
-                    ),
-                )
-        run = {name: target for name, (_, target) in targets.items()}
-        for name, spending in measure(run, self.isolation, keep=False) if run else ():
-            key, target = targets[name]
+        settings, revision = self.settings, base.revision if base else None
+        targets = {
+            key: Target(
+                budget=each,
+                root=self.head.root,
+                config=self.head.config,
+                meter=settings.meter,
+                timeout=settings.timeout,
+                revision=revision,
+            )
+            for each in budgets
+            if (key := _key(each, base)) not in self._spent
+        }
+        for key, spending in measure(targets, self.isolation, keep=False) if targets else ():
             self._spent[key] = spending
             where = " at the base" if base else ""
-            self.tell(f"budget {target.budget.name}{where}: {spending.trouble or 'measured'}")
+            self.tell(f"budget {targets[key].budget.name}{where}: {spending.trouble or 'measured'}")
 
     def judged(self, budget: Budget, base: Base | None = None) -> JudgedBudget:
         """A budget beside the code of the work tree, or of a base."""
@@ -147,7 +140,7 @@ class _Gate:
         root = base.root if base else self.head.root
         return judge(budget, self._spent[_key(budget, base)], root, self._file, self._is_closed, self.today)
 
-    def judge(self, pair: _Pair) -> Iterator[Problem]:
+    def judge(self, pair: _Pair) -> list[Problem]:
         """What speaks against the branch in one budget, at one base."""
         held, new = pair.held_to, pair.new
         judged = self.judged(held) if held else None
@@ -155,207 +148,147 @@ class _Gate:
         if held and judged and judged.spending.regions:
             then = self.judged(held, pair.base).spending
             raised += raised_regions(then, judged.spending, held.limits)
+        found: list[Problem] = []
+        is_accepted = f"{BUDGET}{pair.name}".casefold() in {each.casefold() for each in self.named}
         owners = _owners(pair.base, self.head.root, self._file) if raised else ()
-        is_accepted = f"{PREFIX}{pair.name}".casefold() in {each.casefold() for each in self.named}
-        for each in raised:
-            level = Level.WARNING if is_accepted or owners else Level.ERROR
-            hint = f"where that is meant: --accept {PREFIX}{pair.name}"
-            if level is Level.WARNING:
-                hint = (
-                    "accepted by the command line"
-                    if is_accepted
-                    else f"it needs the review of {' or '.join(owners)}, who own {self._file} at the base"
-                )
-            yield self._problem(
-                RAISED,
-                pair.name,
-                f"raised: {each.said}",
-                file=each.file,
-                line=each.line,
-                level=level,
-                hint=hint,
-            )
-        if new and (not raised or is_accepted or owners):
+        if judged and raised:
+            hint, level = f"where that is meant: --accept {BUDGET}{pair.name}", Level.ERROR
+            if is_accepted:
+                hint, level = "accepted by the command line", Level.WARNING
+            elif owners:
+                who = f"{' or '.join(owners)}, who own {self._file} at the base"
+                hint, level = f"it needs the review of {who}", Level.WARNING
+            said = replace(judged, problems=found)
+            for each in raised:
+                said.say(RAISED, f"raised: {each.said}", hint, at=each.at, line=each.line, level=level)
+        is_meant = is_accepted or bool(owners)
+        if new and (not raised or is_meant):
             # What raises nothing is as strict as the base's, and knows where lines are now. What takes the
             # place of another line is told all the same.
             moved = [each for each in judged.problems if each.rule == "budget-moved"] if judged else []
             judged = self.judged(new)
-            for problem in moved:
-                if problem.level is Level.WARNING and problem not in judged.problems:
-                    yield problem.model_copy(update={"rule": EXCEEDED})
-        elif new is None and (is_accepted or owners):
-            return
-        if judged:
-            yield from self._of(pair, judged)
+            found += [
+                problem.model_copy(update={"rule": EXCEEDED})
+                for problem in moved
+                if problem.level is Level.WARNING and problem not in judged.problems
+            ]
+        elif new is None and is_meant:
+            return found
+        return [*found, *(self._of(pair, judged) if judged else ())]
 
-    def _of(self, pair: _Pair, judged: JudgedBudget) -> Iterator[Problem]:
+    def _of(self, pair: _Pair, judged: JudgedBudget) -> list[Problem]:
         """What a budget that counts says of the work tree's code."""
+        said = replace(judged, problems=[])
         for problem in judged.problems:
+            update: dict[str, object] = {"rule": _RULES.get(problem.rule, EXCEEDED)}
             if problem.rule == "budget-gone":
-                note = {"rule": EXCEEDED, "level": Level.NOTE}
-                yield problem.model_copy(update=note)
-            elif problem.rule != "budget-exceeded":
-                yield problem.model_copy(update={"rule": _RULES.get(problem.rule, EXCEEDED)})
+                update["level"] = Level.NOTE
+            if problem.rule != "budget-exceeded":
+                said.problems.append(problem.model_copy(update=update))
         over = [row for row in judged.rows if row.holds is False]
-        points = judged.spending.points
-        beyond = [(each, *law) for each in judged.allowed for law in law_excesses(each, points)]
+        beyond = [(each, excess) for each in judged.allowed for excess in judged.law_excesses(each)]
         if over or beyond:
             # What a base has exceeded already is its own budget. Of another target only lines are compared.
             old = pair.held_to
             same = bool(old and _key(old, None) == _key(judged.budget, None))
             then = self.judged(old if old and same else judged.budget, pair.base) if old else None
-            compared = _Compared(judged, then, pair.base, self.head.root, same_target=same)
+            compared = _Compared(said, then, pair.base, same_target=same)
             for row in over:
-                yield from self._of_limit(compared, row)
-            for each, metric, values, excess in beyond:
-                yield self._of_law(compared, each, metric, values, excess)
-
-    def _of_limit(self, compared: _Compared, row: LimitRow) -> Iterator[Problem]:
-        """Who exceeds a limit: lines that spend what the base did not, first of all those that it changes."""
-        judged, name, metric = compared.now, compared.now.budget.name, BEHIND.get(row.metric, row.metric)
-        points = judged.spending.points
-        before = compared.row(row.metric)
-        place = next(n for n, value in enumerate(row.values) if value > bound(row.limit, points[n]))
-        where = f" at {at_text(points[place])}" if len(points) > 1 else ""
-        said = f"{row.metric}: {row.law}, at most {row.limit} allowed; {row.values[place]}{where}"
-        is_old = before and before.holds is False and compared.same_target
-        if before and is_old and all(now <= was for now, was in zip(row.values, before.values, strict=True)):
-            text = f"{said}, as the base already: {before.law} there, and the branch spends no more"
-            yield self._problem(EXCEEDED, name, text, line=judged.budget.line, level=Level.WARNING)
-            return
-        was_all = before.values[place] if before else 0
-        lines = compared.excesses(metric, place)
-        if metric == LARGEST:
-            lines = [each for each in lines if each[0] * SMALL_PART >= row.values[place] - was_all]
-        base = f"{said}, {was_all} at the base" if before else f"{said}{compared.without_base}"
-        unit = " bytes at once" if metric == LARGEST else ""
-        shown = lines[: MOST_REQUESTS if metric == LARGEST else MOST_LINES]
-        for more, spender, now, was in shown:
-            own = f"here {law_of(now[metric], points)}{unit}"
-            if len(lines) > len(shown) and spender is shown[-1][1]:
-                own += f" (and {len(lines) - len(shown)} more lines)"
-            if was and was[1].get(metric, (0,) * (place + 1))[place]:
-                own += f", {more} more than {was[0]} at the base ({compared.owner(was[0])})"
-            hint = "spend less, or allow the line with a reason, which needs the base's owners"
-            if not compared.is_changed(spender):
-                hint = f"the branch does not change this line, and runs it more often or with more; {hint}"
-            text = f"{base}, {own}: {spender.source}"
-            line = compared.line_to_blame(spender)
-            yield self._problem(EXCEEDED, name, text, file=spender.file, line=line, hint=hint)
-        if not lines:
-            why = (
-                "; no line of it is new or larger, so what is held is held longer"
-                if metric == LARGEST
-                else ""
-            )
-            yield self._problem(EXCEEDED, name, base + why, line=judged.budget.line)
-        if there := compared.there_before(metric, place):
-            text = f"{row.metric}: at the base {', '.join(there)}"
-            yield self._problem(EXCEEDED, name, text, line=judged.budget.line, level=Level.NOTE)
-
-    def _of_law(
-        self, compared: _Compared, each: AllowedSpender, metric: str, values: Values, excess: Values
-    ) -> Problem:
-        """A line that spends more than its allowance lets it."""
-        judged, points = compared.now, compared.now.spending.points
-        place = next(number for number, more in enumerate(excess) if more)
-        where = f" at {at_text(points[place])}" if len(points) > 1 else ""
-        was = compared.counterpart(each.spender)
-        then = was[1].get(metric) if was else None
-        said = f"{metric}: {law_of(values, points)}, at most {each.allowance.law} allowed of this line"
-        text = f"{said}; {values[place]}{where}"
-        owner = f" by {each.allowance.owner}" if each.allowance.owner else ""
-        hint = f"it is allowed in {self._file}:{each.allowance.line}{owner}"
-        level = Level.ERROR
-        if (
-            then
-            and compared.exceeded_law(was, metric)
-            and all(now <= before for now, before in zip(values, then, strict=True))
-        ):
-            text, level = f"{text}, as at the base", Level.WARNING
-        elif then:
-            text += f", {then[place]} at the base"
-        return self._problem(
-            EXCEEDED,
-            judged.budget.name,
-            f"{text}: {each.spender.source}",
-            file=each.spender.file,
-            line=each.spender.line,
-            level=level,
-            hint=hint,
-        )
-
-    def _problem(
-        self,
-        rule: str,
-        name: str,
-        text: str,
-        *,
-        file: str = "",
-        line: int = 1,
-        level: Level = Level.ERROR,
-        hint: str = "",
-    ) -> Problem:
-        return Problem(
-            level=level,
-            rule=rule,
-            file=file or self._file,
-            line=line or 1,
-            message=f"budget {name}: {text}",
-            hint=hint or None,
-        )
+                compared.say_limit(row)
+            for each, excess in beyond:
+                compared.say_law(each, excess)
+        return said.problems
 
     def _is_closed(self, ticket: str) -> bool | None:
         """Whether a ticket is closed, at a base or now; None where the branch has none."""
+        registers = (self.head, *(base.register for base in self.bases if base.register))
         states = [
-            [
-                status_of(document)
-                for document in register.documents
-                if document.id.value.casefold() == ticket.casefold()
-            ]
-            for register in (self.head, *(base.register for base in self.bases if base.register))
+            {status_of(each) for each in register.documents if each.id.value.casefold() == ticket.casefold()}
+            for register in registers
         ]
-        if not states[0]:
-            return None
-        return any(state in {Status.CLOSED, Status.FIXED} for each in states for state in each)
+        return any(ENDED & each for each in states) if states[0] else None
+
+
+class _LineExcess(NamedTuple):
+    """A statement that spends more of a metric than at the base, and what it was there if it spent any."""
+
+    spender: Spender
+    values: Values
+    more: int
+    was: Spender | None
 
 
 class _Compared:
-    """A budget judged for the code of the work tree, beside that of the base."""
+    """A budget judged for the code of the work tree, beside that of the base; says what exceeds it."""
 
     def __init__(
-        self, now: JudgedBudget, then: JudgedBudget | None, base: Base, root: Path, *, same_target: bool
+        self, now: JudgedBudget, then: JudgedBudget | None, base: Base, *, same_target: bool
     ) -> None:
-        self.now, self._base, self._root, self.same_target = now, base, root, same_target
+        self.now, self._base, self._root, self.same_target = now, base, now.root, same_target
         self._trouble = then.spending.trouble if then else "the budget is new"
         self._then = None if then is None or then.spending.trouble else then
 
-    @property
-    def without_base(self) -> str:
-        """Why nothing is known of the base; empty where it is."""
-        return "" if self._then else f" (at the base: {self._trouble})"
-
-    def row(self, metric: str) -> LimitRow | None:
-        """The same limit at the base."""
+    def say_limit(self, row: LimitRow) -> None:
+        """Who exceeds a limit: lines that spend what the base did not, first of all those that it changes."""
+        judged, metric = self.now, BEHIND.get(row.metric, row.metric)
         rows = self._then.rows if self._then else ()
-        return next((each for each in rows if each.metric == metric and each.values), None)
+        before = next((each for each in rows if each.metric == row.metric and each.values), None)
+        place, said = judged.over_limit(row)
+        if before and before.holds is False and self.same_target and _at_most(row.values, before.values):
+            text = f"{said}, as the base already: {before.law} there, and the branch spends no more"
+            judged.say(EXCEEDED, text, level=Level.WARNING)
+            return
+        base, was_all = f"{said} (at the base: {self._trouble})", 0
+        if before:
+            was_all = before.values[place]
+            base = f"{said}, {was_all} at the base"
+        elif self._then:
+            base = said
+        lines = self.excesses(metric, place)
+        if metric == LARGEST:
+            lines = [each for each in lines if each.more * SMALL_PART >= row.values[place] - was_all]
+        named = judged.named(metric, [(each.spender, each.values) for each in lines])
+        for each, (spender, own) in zip(lines, named, strict=False):
+            was, more = each.was, ""
+            if was:
+                more = f", {each.more} more than {was} at the base ({self.owner(was)})"
+            hint = "spend less, or allow the line with a reason, which needs the base's owners"
+            if not self.is_changed(spender):
+                hint = f"the branch does not change this line, and runs it more often or with more; {hint}"
+            text, at = f"{base}, {own}{more}: {spender.source}", self.to_blame(spender)
+            judged.say(EXCEEDED, text, hint, at=at)
+        if not lines:
+            held = "; no line of it is new or larger, so what is held is held longer"
+            judged.say(EXCEEDED, base + (held if metric == LARGEST else ""))
+        if there := self.there_before(metric, place):
+            judged.say(EXCEEDED, f"{row.metric}: at the base {', '.join(there)}", level=Level.NOTE)
 
-    def excesses(
-        self, metric: str, place: int
-    ) -> list[tuple[int, Spender, Spent, tuple[Spender, Spent] | None]]:
+    def say_law(self, each: AllowedSpender, over: LawExcess) -> None:
+        """A line that spends more than its allowance lets it."""
+        text, hint = self.now.over_law(each, over)
+        was = self.counterparts.get(each.spender)
+        then, level = was[1].get(over.metric) if was else None, Level.ERROR
+        if was and then and self.exceeded_law(was[0], over.metric) and _at_most(over.values, then):
+            text, level = f"{text}, as at the base", Level.WARNING
+        elif then:
+            text += f", {then[over.place()]} at the base"
+        self.now.say(EXCEEDED, f"{text}: {each.spender.source}", hint, at=each.spender, level=level)
+
+    def excesses(self, metric: str, place: int) -> list[_LineExcess]:
         """The statements that count and spend more than at the base, those that are changed first."""
         found = []
-        for spender, spent in counting(self.now, metric):
-            was = self.counterpart(spender)
-            more = spent[metric][place] - (was[1].get(metric, (0,) * (place + 1))[place] if was else 0)
-            if more > 0:
-                found.append((more, spender, spent, was))
-        return sorted(found, key=lambda each: (not self.is_changed(each[1]), -each[0], each[1]))
+        for spender, values in self.now.counting(metric):
+            was = self.counterparts.get(spender)
+            before = was[1][metric][place] if was and metric in was[1] else 0
+            if values[place] > before:
+                old = was[0] if was and before else None
+                found.append(_LineExcess(spender, values, values[place] - before, old))
+        return sorted(found, key=lambda each: (not self.is_changed(each.spender), -each.more, each.spender))
 
     def there_before(self, metric: str, place: int) -> list[str]:
         """The statements that spent at the base, with their owners."""
-        spent = counting(self._then, metric) if self._then else ()
-        lines = sorted((-each[metric][place], spender) for spender, each in spent if each[metric][place])
+        spent = self._then.counting(metric) if self._then else ()
+        lines = sorted((-values[place], spender) for spender, values in spent if values[place])
         return [f"{-count} by {spender} ({self.owner(spender)})" for count, spender in lines[:MOST_LINES]]
 
     def owner(self, spender: Spender) -> str:
@@ -368,22 +301,18 @@ class _Compared:
         author = last_author(self._root, spender.file, spender.line, self._base.revision.commit)
         return " ".join(owners) or author or "nobody"
 
-    def exceeded_law(self, was: tuple[Spender, Spent] | None, metric: str) -> bool:
+    def exceeded_law(self, was: Spender, metric: str) -> bool:
         """Whether a statement of the base spent more than its allowance lets it there."""
-        allowed = self._then.allowed if self._then and self.same_target else ()
-        points = self._then.spending.points if self._then else ()
-        return any(
-            was is not None and each.spender == was[0] and metric == beyond
-            for each in allowed
-            for beyond, _, _ in law_excesses(each, points)
+        then = self._then if self.same_target else None
+        return then is not None and any(
+            over.metric == metric
+            for each in then.allowed
+            if each.spender == was
+            for over in then.law_excesses(each)
         )
 
-    def counterpart(self, spender: Spender) -> tuple[Spender, Spent] | None:
-        """What a statement was at the base."""
-        return self._counterparts.get(spender)
-
     @cached_property
-    def _counterparts(self) -> Mapping[Spender, tuple[Spender, Spent]]:
+    def counterparts(self) -> Mapping[Spender, tuple[Spender, Spent]]:
         """By each statement of now the one of the base that it was, if it was there: each is but one's."""
         found: dict[Spender, tuple[Spender, Spent]] = {}
         left = {_place(each[0]): each for each in self._then.spending.spent} if self._then else {}
@@ -408,9 +337,7 @@ class _Compared:
 
     def is_changed(self, spender: Spender) -> bool:
         """Whether the branch changes a statement, or adds its file."""
-        return self._is_changed(spender.file, spender.line)
-
-    def _is_changed(self, file: str, line: int) -> bool:
+        file, line = spender.file, spender.line
         if not (self._base.root / file).exists() and file not in self._changed:
             return True
         lines = self._changed.get(file, frozenset())
@@ -422,22 +349,25 @@ class _Compared:
     def _changed(self) -> Mapping[str, frozenset[int]]:
         return changed_lines(self._root, self._base.revision.commit)
 
-    def line_to_blame(self, spender: Spender) -> int:
-        """The line of a statement; of equal ones in a function that which the branch adds."""
-        if self.is_changed(spender):
-            return spender.line
+    def to_blame(self, spender: Spender) -> Spender:
+        """A statement; of equal ones in a function that which the branch adds."""
         alike = [
-            each.first
+            replace(spender, line=each.first)
             for each in statements_of(read_code(self._root / spender.file))
             if (each.function, each.text) == (spender.function, spender.text)
         ]
-        return next((line for line in alike if self._is_changed(spender.file, line)), spender.line)
+        return next((each for each in (spender, *alike) if self.is_changed(each)), spender)
 
 
-def _key(budget: Budget, base: Base | None) -> tuple[object, ...]:
+def _at_most(now: Values, before: Values) -> bool:
+    """Whether nothing is more than it was."""
+    return all(new <= old for new, old in zip(now, before, strict=True))
+
+
+def _key(budget: Budget, base: Base | None) -> str:
     """What the measurement of a budget depends on, beside the settings."""
     points = tuple(tuple(at.items()) for at in budget.points)
-    return budget.run, points, budget.within, budget.paths, base.revision.commit if base else ""
+    return repr((budget.run, points, budget.within, budget.paths, base.revision.commit if base else ""))
 
 
 def _place(spender: Spender) -> tuple[str, str, str, int]:

@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
@@ -16,7 +18,7 @@ from finding_tickets.gate.changes import Side
 from finding_tickets.ground.git import GitError, changed_files, work_tree
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
-from finding_tickets.model.verification import ClaimResult, Evidence, Input, Verification
+from finding_tickets.model.verification import ClaimResult, Evidence, Verification
 from finding_tickets.model.vocabulary import (
     BEST_FIRST,
     REMEDIATION_RULES,
@@ -81,8 +83,20 @@ CODES: Mapping[str, ExitCode] = {
     "gate-budget-inconclusive": ExitCode.INCONCLUSIVE,
 }
 
+# Inputs that are the same wherever the repository is.
+OF_REPOSITORY = frozenset({"file", "commit", "import", "names", "path", "link"})
+
 # A rule, and what is to be said.
 Said = Iterator[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class GateRun:
+    """What came of measuring a ticket; with the seed that was drawn for this run once more."""
+
+    first: Verified
+    again: Verified | None = None
+    by: str = ""  # by the base's verifier and claims, where these count; else as the branch has it
 
 
 @dataclass(frozen=True)
@@ -90,19 +104,19 @@ class Judged:
     """A ticket of the branch with what the gate has to say about it."""
 
     pair: BranchTicket
-    # What came of measuring it as the branch has it, and by the base's verifier and claims where these count;
-    # None where there was no need, or no way.
-    own: Verified | None = None
-    held: tuple[Verified, ...] = ()  # one for each base where several differ
+    runs: tuple[GateRun, ...] = ()  # none where there was no need, or no way
     is_accepted: bool = False  # by the command line
-    # Each beside the same with the seed that was drawn for this run, and by whose claims it was measured.
-    twice: tuple[tuple[Verified, Verified, str], ...] = ()
     seed: int | None = None
+
+    @cached_property
+    def own(self) -> Verified | None:
+        """What came of measuring it as the branch has it."""
+        return next((run.first for run in self.runs if not run.by), None)
 
     @property
     def measured(self) -> Verification | None:
         """The verification with the worse verdict; None where it was not measured."""
-        done = [each.verification for each in (self.own, *self.held) if each and each.verification]
+        done = [run.first.verification for run in self.runs if run.first.verification]
         return max(done, key=lambda each: BEST_FIRST.index(each.verdict), default=None)
 
     @property
@@ -134,12 +148,8 @@ class Judged:
         remediation = document.remediation
         file, line = (remediation.path, remediation.span.line) if remediation else (document.path, 1)
         made = []
-        for rule, message in (
-            *_of_measurement(self),
-            *_of_seed(self),
-            *_of_evidence(self),
-            *_of_document(self),
-        ):
+        said = (_of_measurement(self), _of_seed(self), _of_evidence(self), _of_document(self))
+        for rule, message in chain.from_iterable(said):
             accepted = self.is_accepted and rule in ACCEPTABLE
             hint = RULES[rule].format(id=self.pair.id)
             made.append(_problem(rule, file, line, f"{self.pair.id}: {message}", hint, accepted=accepted))
@@ -170,75 +180,58 @@ def judge(
     """
     changed = [pair for pair in tickets if pair.why]
     settings = replace(settings, record=False)
-    own: dict[str, Verified] = {}
-    held: dict[str, list[Verified]] = {}
-    as_branch: list[Document] = []
-    as_base: dict[Path, list[Document]] = {}
+    runs: dict[str, list[GateRun]] = {pair.document.path: [] for pair in changed if pair.head}
+    # By where verifiers are taken from, if not from the work tree.
+    documents: dict[Path | None, list[Document]] = {}
     for pair in changed:
         document = pair.document
         if pair.head and (error := broken(document, head)):
-            own[document.path] = Verified(document, error=error)
+            runs[document.path].append(GateRun(Verified(document, error=error)))
         elif pair.head:
-            as_branch.append(document)
+            documents.setdefault(None, []).append(document)
             for side in pair.held_to:
                 # Changes that nobody has named do not count: the base's claims and verifier measure the work
                 # tree's code, too.
                 update = {"remediation": side.document.remediation}
-                as_base.setdefault(side.root, []).append(document.model_copy(update=update))
-    twice: dict[str, list[tuple[Verified, Verified, str]]] = {}
-    runs = [(as_branch, settings, "")]
-    runs += [
-        (documents, replace(settings, verifiers=verifiers), BY_BASE)
-        for verifiers, documents in as_base.items()
-    ]
-    for documents, how_to, how in runs:
-        drawn: dict[str, Verified] = {}
-        first: dict[str, Verified] = {}
-        for verified, seed in _verify_twice(documents, isolation, how_to):
-            (first if seed is None else drawn)[verified.document.path] = verified
+                documents.setdefault(side.root, []).append(document.model_copy(update=update))
+    for verifiers, several in documents.items():
+        how, by = (replace(settings, verifiers=verifiers), BY_BASE) if verifiers else (settings, "")
+        both: dict[str, dict[bool, Verified]] = {}
+        for verified, is_drawn in _verify_twice(several, isolation, how):
+            both.setdefault(verified.document.path, {})[is_drawn] = verified
             verdict = verified.verification.verdict if verified.verification else None
-            with_seed = "" if seed is None else f" with seed {seed}"
+            with_seed = f" with seed {settings.seed}" if is_drawn else ""
             said = verdict or f"not measured: {verified.error}"
-            tell(f"{verified.document.id.value}{how}{with_seed}: {said}")
-        for path, verified in first.items():
-            if how:
-                held.setdefault(path, []).append(verified)
-            else:
-                own[path] = verified
-            if path in drawn:
-                twice.setdefault(path, []).append((verified, drawn[path], how))
+            tell(f"{verified.document.id.value}{by}{with_seed}: {said}")
+        for path, done in both.items():
+            runs[path].append(GateRun(done[False], done.get(True), by))
     by_command = {name.casefold() for name in named}
-    judged = []
-    for pair in changed:
-        # A ticket that is gone may have stood in the file of another one.
-        path = pair.document.path if pair.head else ""
-        judged.append(
-            Judged(
-                pair,
-                own.get(path),
-                tuple(held.get(path, ())),
-                pair.id.casefold() in by_command,
-                tuple(twice.get(path, ())),
-                settings.seed,
-            )
+    # A ticket that is gone may have stood in the file of another one.
+    return tuple(
+        Judged(
+            pair,
+            tuple(runs[pair.document.path]) if pair.head else (),
+            pair.id.casefold() in by_command,
+            settings.seed,
         )
-    return tuple(judged)
+        for pair in changed
+    )
 
 
 def _verify_twice(
     documents: Iterable[Document], isolation: Isolation, settings: Settings
-) -> Iterator[tuple[Verified, int | None]]:
-    """Every document with the workload's seed and, where it has a workload, with that of the settings."""
+) -> Iterator[tuple[Verified, bool]]:
+    """Every document with the workload's seed and, where it has a workload, with the drawn one, too."""
     planned: Planned = {}
-    yield from ((done, None) for done in plan_each(documents, replace(settings, seed=None), planned))
-    for key, (document, todo) in list(planned.items()) if settings.seed is not None else ():
-        if not todo.run:
+    yield from ((done, False) for done in plan_each(documents, replace(settings, seed=None), planned))
+    for key, (document, todo) in list(planned.items()):
+        if settings.seed is not None and not todo.run:
             # Times depend on no seed.
             claims = tuple(claim for claim in todo.claims if claim.metric != SECONDS)
             seed = seed_of(todo.ticket, settings.seed)
             planned[f"{key}\0"] = document, replace(todo, seed=seed, claims=claims)
     for key, done in measure(planned, isolation, settings) if planned else ():
-        yield done, settings.seed if key.endswith("\0") else None
+        yield done, key.endswith("\0")
 
 
 def configuration(bases: Iterable[Base], head: Register, *, accepted: bool) -> Iterator[Problem]:
@@ -311,35 +304,28 @@ def _most_alike(side: Side | None, like: Verification | None) -> Verification | 
     return next(iter([*same, *sorted(found, key=rank)]), None)
 
 
-def _outcome(evidence: Evidence) -> tuple[Verification, set[Input]]:
-    """What a measurement says of the repository, without what it says of the machine."""
-    machine = {"torch": "", "unseen": (), "timings": ()}
-    own = {"file", "commit", "import", "names", "path", "link"}
-    # A file of evidence has them in an order of its own.
-    given = {each for each in evidence.inputs if each.kind in own and not each.name.startswith("/")}
-    return evidence.verification.model_copy(update=machine), given
+def _agree(recorded: Evidence, now: Evidence, *, elsewhere: bool = False) -> bool:
+    """Whether evidence differs in nothing but files outside of the repository, such as a user's settings.
 
-
-def _outcome_elsewhere(evidence: Evidence) -> tuple[Verification, set[Input]]:
-    """The outcome without lines of installed packages, which are others in another build."""
-    verification, given = _outcome(evidence)
-    files = {each.name for each in given}
-    variants = {
-        name: each.model_copy(update={"sites": tuple(site for site in each.sites if site.file in files)})
-        for name, each in verification.variants.items()
-    }
-    return verification.model_copy(update={"variants": variants}), given
-
-
-def _agree(recorded: Evidence, now: Evidence) -> bool:
-    """Whether evidence differs in nothing but files outside of the repository, such as a user's settings."""
-    inside = [{each for each in one.inputs if not each.name.startswith("/")} for one in (recorded, now)]
-    return inside[0] == inside[1] and _outcome(recorded) == _outcome(now) and not _hides(recorded, now)
-
-
-def _hides(recorded: Evidence, now: Evidence) -> bool:
-    """Whether evidence is silent where something cannot be checked later, which differs from user to user."""
-    return bool(now.verification.unseen) and not recorded.verification.unseen
+    That of another environment may differ in what is installed and in its lines, too.
+    """
+    if now.verification.unseen and not recorded.verification.unseen:
+        # It is silent where something cannot be checked later, which differs from user to user.
+        return False
+    outcomes = []
+    for one in (recorded, now):
+        # A file of evidence has them in an order of its own.
+        inputs = {each for each in one.inputs if not each.name.startswith("/")}
+        update: dict[str, Any] = {"torch": "", "unseen": (), "timings": ()}
+        if elsewhere:
+            inputs = {each for each in inputs if each.kind in OF_REPOSITORY}
+            files = {each.name for each in inputs}
+            update["variants"] = {
+                name: each.model_copy(update={"sites": [site for site in each.sites if site.file in files]})
+                for name, each in one.verification.variants.items()
+            }
+        outcomes.append((one.verification.model_copy(update=update), inputs))
+    return bool(outcomes[0] == outcomes[1])
 
 
 def _statement(claim: ClaimResult) -> str:
@@ -349,24 +335,21 @@ def _statement(claim: ClaimResult) -> str:
 def _of_measurement(judged: Judged) -> Said:
     """What measuring a ticket again says against the branch."""
     done, before, head = judged.measured, judged.before, judged.pair.head
-    runs = [each for each in (judged.own, *judged.held) if each]
-    for verified in runs:
-        if verified.error:
-            by = "" if verified is judged.own else BY_BASE
-            yield "gate-unmeasured", f"cannot be measured{by}: {verified.error}"
+    for run in judged.runs:
+        if run.first.error:
+            yield "gate-unmeasured", f"cannot be measured{run.by}: {run.first.error}"
     # A verdict that is worse than the base's, measured or by evidence that is gone.
     if before and head:
         if done and BEST_FIRST.index(done.verdict) > BEST_FIRST.index(before.verdict):
             yield "gate-worse", f"{done.verdict}, and {before.verdict} at the base: {done.reason}"
         elif not head.files:
-            yield (
-                "gate-worse",
-                f"its evidence is gone, which was {before.verdict} at the base: verify it again",
-            )
+            text = f"its evidence is gone, which was {before.verdict} at the base: verify it again"
+            yield "gate-worse", text
     # Claims with another outcome than expected, which the base did not have already.
     was = [{_statement(each) for each in one.claims if each.is_surprise} for one in judged.all_before]
     already = set[str].intersection(*was) if was else set()
-    claims = (claim for each in runs if each.verification for claim in each.verification.claims)
+    done_now = [run.first.verification for run in judged.runs if run.first.verification]
+    claims = (claim for each in done_now for claim in each.claims)
     surprises = {_statement(claim): claim for claim in claims if claim.is_surprise}
     for statement, claim in surprises.items():
         if statement not in already:
@@ -375,13 +358,18 @@ def _of_measurement(judged: Judged) -> Said:
             yield "gate-claim", message
 
 
+def _both(judged: Judged) -> Iterator[tuple[GateRun, Verification, Verification]]:
+    """The runs that came out with the workload's seed and with the drawn one."""
+    for run in judged.runs:
+        again = run.again.verification if run.again else None
+        if run.first.verification and again:
+            yield run, run.first.verification, again
+
+
 def _of_seed(judged: Judged) -> Said:
     """What comes out as expected with the workload's seed alone."""
-    for first, again, how in judged.twice:
-        before, after = first.verification, again.verification
-        if not (before and after):
-            continue
-        with_seed = f"with seed {judged.seed}{how}"
+    for run, before, after in _both(judged):
+        with_seed = f"with seed {judged.seed}{run.by}"
         if after.verdict is Verdict.INCONCLUSIVE is not before.verdict:
             yield "gate-seed", f"{with_seed} it is {after.verdict}: {after.reason}"
             continue
@@ -395,9 +383,8 @@ def _of_seed(judged: Judged) -> Said:
 
 def _notes_of_seed(judged: Judged) -> Iterator[str]:
     """What differs with another seed, or should and does not; it refuses nothing."""
-    for first, again, how in judged.twice:
-        before, after = first.verification, again.verification
-        if how or not (before and after):
+    for run, before, after in _both(judged):
+        if run.by or run.again is None:
             continue
         for name, result in before.variants.items():
             other = after.variants.get(name, result)
@@ -405,8 +392,8 @@ def _notes_of_seed(judged: Judged) -> Iterator[str]:
                 laws = [each.laws.get(metric, "no law") for each in (result, other)]
                 if laws[0] != laws[1]:
                     yield f"{name}.{metric} is {laws[0]}, and {laws[1]} with seed {judged.seed}"
-        seen = first.results, again.results
-        if note := shows_little(len(before.sweep), *seen, fixed_inputs=again.fixed_inputs):
+        seen = run.first.results, run.again.results
+        if note := shows_little(len(before.sweep), *seen, fixed_inputs=run.again.fixed_inputs):
             yield note
 
 
@@ -425,14 +412,10 @@ def _of_evidence(judged: Judged) -> Said:
     if is_elsewhere and own and own.verification and own.evidence:
         name = Path(head.current.file or "").name
         recorded = (each for each in head.evidence if name_of(each.verification).endswith(f"/{name}"))
-        made = own.evidence
-        now = _outcome_elsewhere(made), False
-        if [(_outcome_elsewhere(each), _hides(each, made)) for each in recorded] != [now]:
+        if [_agree(each, own.evidence, elsewhere=True) for each in recorded] != [True]:
             other = ", ".join(head.current.environment)
-            yield (
-                "gate-evidence",
-                f"its evidence is of another environment ({other}), and here its outcome differs",
-            )
+            text = f"its evidence is of another environment ({other}), and here its outcome differs"
+            yield "gate-evidence", text
     if head.problem:
         yield "gate-evidence", f"{head.problem.file} {head.problem.message}"
     done = own.verification if own else None

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from simcuda.real.marks import BEGIN, END, LINE, REGION, Place
-from simcuda.real.trace import CudaCall, DeviceCopy, IncompleteTraceError, ProfilerTrace
+from simcuda.real.trace import (
+    CudaCall,
+    DeviceCopy,
+    IncompleteTraceError,
+    ProfilerTrace,
+    TraceMark,
+    is_of_aten,
+)
 
 WAITS = {
     "cudaStreamSynchronize": "stream_syncs",
@@ -40,6 +47,7 @@ PEER = "Peer"
 PAGEABLE = "Pageable"
 LIBRARY = "<library>"
 """Stands for the file where no line of Python is known; the function is then the ATen operation."""
+UNKNOWN: Place = (LIBRARY, 0, LIBRARY)
 
 
 @dataclass(frozen=True)
@@ -50,12 +58,14 @@ class TraceCounts:
     sites: Counter[tuple[str, int, str, str]] = field(default_factory=Counter)
     allowed: Counter[tuple[str, str, int, str, str]] = field(default_factory=Counter)
 
-    def add(self, what: str, place: Place, reason: str) -> None:
+    def add(self, what: str, place: Place, reason: str, nbytes: int = 0) -> None:
         """Count something that a place did; with a reason, in a region."""
-        self.totals[what] += 1
         self.sites[*place, what] += 1
-        if reason:
-            self.allowed[reason, *place, what] += 1
+        for metric, amount in ((what, 1), (f"{what}_bytes", nbytes)):
+            if amount:
+                self.totals[metric] += amount
+            if amount and reason:
+                self.allowed[reason, *place, metric] += amount
 
 
 def count(trace: ProfilerTrace, places: Sequence[Place]) -> TraceCounts:
@@ -69,32 +79,28 @@ def count(trace: ProfilerTrace, places: Sequence[Place]) -> TraceCounts:
         IncompleteTraceError: A mark is missing, or a call left no record of what it made the device do.
     """
     window = _Window(trace, places)
-    window.check("copies", COPIES, window.copies.keys())
-    window.check("kernel launches", LAUNCHES, set(window.kernels))
+    window.check("copies", COPIES, window.copies)
+    window.check("kernel launches", LAUNCHES, window.kernels)
     counted = TraceCounts()
-    for kernel in window.kernels:
-        counted.totals["library_launches" if kernel in trace.library_kernels else "aten_launches"] += 1
+    for kernel in chain.from_iterable(window.kernels.values()):
+        counted.totals["aten_launches" if is_of_aten(kernel) else "library_launches"] += 1
     # Each call of CUDA is a wait, may block, or neither.
     for call in window.calls:
+        where = window.place_of(call), window.reason_of(call)
         # Waits that no mark announced are of a library or the allocator.
         if what := WAITS.get(call.name):
-            counted.add(what, window.place_of(call), window.reason_of(call))
+            counted.add(what, *where)
         # The host may block in a copy of pageable memory that no wait of the same operation follows.
         is_pageable = any(PAGEABLE in copy.name for copy in window.copies.get(call.correlation, ()))
         may_block = is_pageable and ("Async" not in call.name or not window.waits_after(call))
         if call.name in MAY_BLOCK or may_block:
-            counted.add("implicit_syncs", window.place_of(call), window.reason_of(call))
-    calls = {call.correlation: call for call in window.calls}
-    for correlation, made in window.copies.items():
-        maker = calls.get(correlation)
+            counted.add("implicit_syncs", *where)
+    for number, made in window.copies.items():
+        maker = trace.calls.get(number)
         kind, size = kind_and_bytes(made, maker.name if maker else "")
         if kind != WITHIN_HOST:
-            place = window.place_of(maker) if maker else (LIBRARY, 0, LIBRARY)
-            reason = window.reason_of(maker) if maker else ""
-            counted.add(kind, place, reason)
-            counted.totals[f"{kind}_bytes"] += size
-            if reason:
-                counted.allowed[reason, *place, f"{kind}_bytes"] += size
+            where = (window.place_of(maker), window.reason_of(maker)) if maker else (UNKNOWN, "")
+            counted.add(kind, *where, size)
     return counted
 
 
@@ -119,20 +125,18 @@ class _Window:
     """The part of a trace that is measured.
 
     Attributes:
-        calls: The calls within it.
-        kernels: The correlations of the kernels that they launched.
+        calls: The calls within it, in the order of their start.
+        kernels: Names of the kernels that they launched, by correlation.
         copies: What they copied, by correlation.
     """
 
     def __init__(self, trace: ProfilerTrace, places: Sequence[Place]) -> None:
-        begin, end = _bound(trace, BEGIN), _bound(trace, END)
-        self.calls = [call for call in trace.calls if begin.end <= call.start < end.start]
-        outside = {call.correlation for call in trace.calls} - {call.correlation for call in self.calls}
-        self.kernels = [kernel for kernel in trace.kernels if kernel not in outside]
-        self.copies: dict[int, list[DeviceCopy]] = {}
-        for copy in trace.copies:
-            if copy.correlation not in outside:
-                self.copies.setdefault(copy.correlation, []).append(copy)
+        calls = sorted(trace.calls.values(), key=lambda call: call.start)
+        begin, end = (_bound(trace.marks, calls, text) for text in (BEGIN, END))
+        self.calls = [call for call in calls if begin.end <= call.start < end.start]
+        outside = trace.calls.keys() - {call.correlation for call in self.calls}
+        self.kernels = {number: made for number, made in trace.kernels.items() if number not in outside}
+        self.copies = {number: made for number, made in trace.copies.items() if number not in outside}
         self._operations = trace.operations
         marked = [
             (mark, places[int(mark.text.rpartition(" ")[2])]) for mark in trace.marks if " " in mark.text
@@ -155,7 +159,7 @@ class _Window:
             by_op.setdefault(call.op, []).append(call)
         self._next = {one: following for of_op in by_op.values() for one, following in pairwise(of_op)}
 
-    def check(self, what: str, names: tuple[str, ...], recorded: Collection[int]) -> None:
+    def check(self, what: str, names: tuple[str, ...], recorded: Container[int]) -> None:
         """Every call of these names must have left a record of what it made the device do.
 
         Raises:
@@ -186,10 +190,10 @@ class _Window:
         return self._regions[at - 1][1] if at else ""
 
 
-def _bound(trace: ProfilerTrace, text: str) -> CudaCall:
+def _bound(marks: Sequence[TraceMark], calls: Sequence[CudaCall], text: str) -> CudaCall:
     """The wait for the device inside a mark, which bounds the measured part on the clock of the calls."""
-    for mark in trace.marks:
-        for call in trace.calls:
+    for mark in marks:
+        for call in calls:
             inside = call.start < mark.end and call.end > mark.start
             if mark.text == text and inside and call.name == "cudaDeviceSynchronize":
                 return call

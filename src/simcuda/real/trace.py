@@ -1,14 +1,18 @@
-"""What the profiler saw, as plain records read from the trace that it exports."""
+"""What the profiler saw, as plain records read from a trace that it exported."""
 
 from __future__ import annotations
 
+import sys
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 MARK = "simcuda "
 """The prefix of our own marks in the trace."""
-CALLS = ("cuda_runtime", "cuda_driver")
+RUNTIME = "cuda_runtime"
+CALLS = (RUNTIME, "cuda_driver")
 """The categories of calls of CUDA."""
 OF_ATEN = (
     *("at::", "(anonymous namespace)::", "at_cuda_detail::", "c10::", "cub::", "cunn_", "thrust::"),
@@ -34,6 +38,7 @@ class CudaCall:
         end: The same.
         correlation: Number that the records of the device's work for it have, too.
         op: Number of the ATen operation that it was made for; 0 where none is known.
+        thread: Process and thread, as one text.
     """
 
     name: str
@@ -41,6 +46,7 @@ class CudaCall:
     end: float
     correlation: int
     op: int = 0
+    thread: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,6 @@ class DeviceCopy:
     """A copy that a device made: ``name`` is such as ``Memcpy HtoD (Pageable -> Device)``."""
 
     name: str
-    correlation: int
     nbytes: int
 
 
@@ -61,80 +66,79 @@ class TraceMark:
     end: float
 
 
-@dataclass(frozen=True)
-class ProfilerTrace:
-    """Everything in a trace that is counted, calls and marks in the order of their start.
+class CudaRecords:
+    """What a trace in Chrome's format, as Kineto writes it, has of CUDA, by correlation.
 
     Attributes:
         calls: The calls of CUDA.
-        kernels: The correlation of every kernel that ran.
-        library_kernels: Those of them that are not ATen's own.
-        copies: The copies that devices made.
-        marks: The marks that we left.
+        kernels: Names of the kernels that ran for a call.
+        copies: The copies that devices made for a call.
+        memsets: The calls for which a device filled memory.
+    """
+
+    def __init__(self) -> None:
+        self.calls: dict[int, CudaCall] = {}
+        self.kernels: defaultdict[int, list[str]] = defaultdict(list)
+        self.copies: defaultdict[int, list[DeviceCopy]] = defaultdict(list)
+        self.memsets: set[int] = set()
+
+    def add(self, event: Mapping[str, Any], category: str) -> None:
+        """Keep what an event says of CUDA; raises what a missing or wrong field does."""
+        arguments = event.get("args") or {}
+        if category in CALLS:
+            number, start = int(arguments.get("correlation", 0)), event["ts"]
+            # The endings say which default stream the caller was compiled for.
+            name = str(event["name"]).removesuffix("_ptsz").removesuffix("_ptds")
+            if not start < inf:
+                raise ValueError(f"{name} has no time")
+            # Until 2021 Kineto wrote the second key.
+            op = int(arguments.get("External id", arguments.get("external id", 0)))
+            # A driver call that the runtime makes for one of its own calls has the same number.
+            if category == RUNTIME or number not in self.calls:
+                end = start + max(event.get("dur", 0), 0)
+                self.calls[number] = CudaCall(name, start, end, number, op, thread_of(event))
+        elif category == "kernel":
+            self.kernels[int(arguments["correlation"])].append(sys.intern(str(event["name"])))
+        elif category == "gpu_memcpy":
+            copy = DeviceCopy(sys.intern(str(event["name"])), int(arguments.get("bytes", 0)))
+            self.copies[int(arguments["correlation"])].append(copy)
+        elif category == "gpu_memset":
+            self.memsets.add(int(arguments["correlation"]))
+
+
+class ProfilerTrace(CudaRecords):
+    """Everything in a trace of ours that is counted.
+
+    Attributes:
+        marks: The marks that we left, in the order of their start.
         operations: Names of ATen operations by their number.
     """
 
-    calls: tuple[CudaCall, ...]
-    kernels: tuple[int, ...]
-    copies: tuple[DeviceCopy, ...]
-    marks: tuple[TraceMark, ...]
-    operations: Mapping[int, str]
-    library_kernels: frozenset[int] = frozenset()
+    def __init__(self, events: Iterable[Mapping[str, Any]]) -> None:
+        super().__init__()
+        self.marks: list[TraceMark] = []
+        self.operations: dict[int, str] = {}
+        for event in events:
+            if event.get("ph") == "X":
+                self.add(event, str(event.get("cat")))
+        self.marks.sort(key=lambda mark: mark.start)
+
+    def add(self, event: Mapping[str, Any], category: str) -> None:
+        """Keep an event; operations and marks too."""
+        super().add(event, category)
+        name = str(event["name"])
+        if category == "cpu_op" and name.startswith(MARK):
+            start = event["ts"]
+            self.marks.append(TraceMark(name.removeprefix(MARK), start, start + event.get("dur", 0)))
+        elif category == "cpu_op":
+            self.operations[int(event.get("args", {}).get("External id", 0))] = name
+
+
+def thread_of(event: Mapping[str, Any]) -> str:
+    """Process and thread of an event, as one text."""
+    return f"{event['pid']}/{event['tid']}"
 
 
 def is_of_aten(kernel: str) -> bool:
     """Whether ATen launches a kernel of this name itself, in a number that follows from the arguments."""
     return kernel.removeprefix("void ").startswith(OF_ATEN)
-
-
-def cuda_call(event: Mapping[str, Any]) -> CudaCall:
-    """The call that an event of the categories ``CALLS`` records."""
-    # The endings say which default stream the caller was compiled for.
-    name = str(event["name"]).removesuffix("_ptsz").removesuffix("_ptds")
-    arguments, start = event.get("args", {}), event["ts"]
-    # Until 2021 Kineto wrote the second key.
-    op = arguments.get("External id", arguments.get("external id", 0))
-    return CudaCall(name, start, start + event.get("dur", 0), int(arguments.get("correlation", 0)), int(op))
-
-
-def device_copy(event: Mapping[str, Any]) -> DeviceCopy:
-    """The copy that an event of the category ``gpu_memcpy`` records."""
-    arguments = event.get("args", {})
-    return DeviceCopy(
-        str(event["name"]), int(arguments.get("correlation", 0)), int(arguments.get("bytes", 0))
-    )
-
-
-def read(events: Iterable[Mapping[str, Any]]) -> ProfilerTrace:
-    """The records in the ``traceEvents`` of a trace in Chrome's format, as Kineto writes it."""
-    calls: dict[str, dict[int, CudaCall]] = {category: {} for category in CALLS}
-    kernels, copies, marks, operations = [], [], [], {}
-    of_libraries: set[int] = set()
-    for event in events:
-        if event.get("ph") != "X":
-            continue
-        name, category, start = str(event["name"]), str(event.get("cat")), event["ts"]
-        arguments = event.get("args", {})
-        if category in calls:
-            call = cuda_call(event)
-            calls[category][call.correlation] = call
-        elif category == "kernel":
-            kernels.append(int(arguments.get("correlation", 0)))
-            if not is_of_aten(name):
-                of_libraries.add(kernels[-1])
-        elif category == "gpu_memcpy":
-            copies.append(device_copy(event))
-        elif category == "cpu_op" and name.startswith(MARK):
-            marks.append(TraceMark(name.removeprefix(MARK), start, start + event.get("dur", 0)))
-        elif category == "cpu_op":
-            operations[int(arguments.get("External id", 0))] = name
-    # A driver call that the runtime makes for one of its own calls has the same number.
-    made = calls["cuda_driver"] | calls["cuda_runtime"]
-    return ProfilerTrace(
-        calls=tuple(sorted(made.values(), key=lambda call: call.start)),
-        kernels=tuple(kernels),
-        copies=tuple(copies),
-        marks=tuple(sorted(marks, key=lambda mark: mark.start)),
-        operations=operations,
-        library_kernels=frozenset(of_libraries),
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,33 @@ CASE = "case"
 
 ENDING = "ending"
 """Used in place of a metric if the case ended in another way."""
+
+
+DIFFERENCES = (
+    ("op/", (CASE,), "the samples of operators are not the same in every version"),
+    (
+        "optimizer/",
+        (CASE, ENDING),
+        "an optimizer, or a way of running it, is not there in every version",
+    ),
+)
+"""In what versions of torch differ: how the ids of cases begin, the metrics, and why.
+
+A row about counts needs a source, as a rule does.
+"""
+
+METRICS = {
+    "syncs": (("stream_syncs", "event_syncs", "device_syncs"), 0.99),
+    "copies": (tuple(name for name in COUNTS if name[:3] in ("h2d", "d2h", "d2d", "p2p")), 0.99),
+    "peak_bytes": (("peak_bytes",), 0.95),
+    "launches": (("launches",), 0.90),
+    "implicit_syncs": (("implicit_syncs",), None),
+    "allocations": (("allocations",), None),
+}
+"""The counts of each metric that must all agree, and the share of cases in which they must.
+
+Those without a share are only for information.
+"""
 
 
 @dataclass(frozen=True)
@@ -44,61 +71,18 @@ class CaseDisagreement:
 
 
 @dataclass(frozen=True)
-class TorchDifference:
-    """A way in which two versions of torch differ.
+class ExplainedDisagreement(CaseDisagreement):
+    """One that a difference of torch versions explains."""
 
-    Attributes:
-        reason: What differs.
-        explains: Whether it explains a disagreement between a recording and the simulation, given the
-            version of torch that each ran with, such as ``(2, 13)``.
-    """
-
-    reason: str
-    explains: Callable[[CaseDisagreement, tuple[int, ...], tuple[int, ...]], bool]
-
-
-DIFFERENCES = (
-    TorchDifference(
-        "the samples of operators are not the same in every version",
-        lambda each, recorded, simulated: (
-            recorded != simulated and each.metric == CASE and each.case.startswith("op/")
-        ),
-    ),
-    TorchDifference(
-        "an optimizer, or a way of running it, is not there in every version",
-        lambda each, recorded, simulated: (
-            recorded != simulated and each.metric in (CASE, ENDING) and each.case.startswith("optimizer/")
-        ),
-    ),
-)
-"""The known differences; a row about counts needs a source, as a rule does."""
+    why: str = ""
 
 
 @dataclass(frozen=True)
-class ComparedMetric:
-    """Counts that agree or disagree together.
+class NotCompared:
+    """A case that was not compared, and why."""
 
-    Attributes:
-        name: Its own name.
-        counts: The counts that must all agree.
-        least: The share of cases in which they must; None if they are only for information.
-    """
-
-    name: str
-    counts: tuple[str, ...]
-    least: float | None
-
-
-METRICS = (
-    ComparedMetric("syncs", ("stream_syncs", "event_syncs", "device_syncs"), 0.99),
-    ComparedMetric(
-        "copies", tuple(name for name in COUNTS if name[:3] in ("h2d", "d2h", "d2d", "p2p")), 0.99
-    ),
-    ComparedMetric("peak_bytes", ("peak_bytes",), 0.95),
-    ComparedMetric("launches", ("launches",), 0.90),
-    ComparedMetric("implicit_syncs", ("implicit_syncs",), None),
-    ComparedMetric("allocations", ("allocations",), None),
-)
+    case: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -106,45 +90,52 @@ class MetricTally:
     """In how many of the compared cases a metric agrees.
 
     Attributes:
-        metric: The metric.
+        metric: Its name.
         agreed: Cases in which it agrees.
         compared: Cases that were compared.
         share: ``agreed / compared``, from 0 to 1; 0 if nothing was compared.
-        falls_short: Whether too few cases agree.
+        least: The share that must agree; None if it is only for information.
     """
 
-    metric: ComparedMetric
+    metric: str
     agreed: int
     compared: int
     share: float
-    falls_short: bool
+    least: float | None
+
+    @property
+    def falls_short(self) -> bool:
+        """Whether too few cases agree."""
+        return self.least is not None and self.share < self.least
 
 
 @dataclass(frozen=True)
 class RecordingAgreement:
-    """What comparing a recording with the simulation showed.
+    """What comparing a recording with the simulation showed; in JSON it has the same keys.
 
     Attributes:
         recording: Which recording, by its environment.
-        tallies: One for each metric.
-        disagreements: Counts and endings that differ.
-        explained: Those that a difference of torch versions explains, each with the reason; not tallied.
-        not_comparable: Recorded cases that are not there any more, or are others now, each with the reason.
-        not_recorded: Cases for which the recording has nothing, each with the reason.
+        made_by: Who made it: ``real`` or ``simulated``.
+        falls_short: Whether a metric agrees in too few cases, or too few cases can be compared.
         compared: Number of cases that were compared.
         comparable: The share of the recorded cases that could be compared, from 0 to 1.
-        falls_short: Whether a metric agrees in too few cases, or too few cases can be compared.
+        metrics: A tally of each metric.
+        disagreements: Counts and endings that differ.
+        explained: Those that a difference of torch versions explains; not tallied.
+        not_comparable: Recorded cases that are not there any more, or are others now.
+        not_recorded: Cases for which the recording or the simulation has nothing.
     """
 
     recording: Mapping[str, Any]
-    tallies: tuple[MetricTally, ...]
-    disagreements: tuple[CaseDisagreement, ...]
-    explained: tuple[tuple[CaseDisagreement, str], ...]
-    not_comparable: tuple[tuple[str, str], ...]
-    not_recorded: tuple[tuple[str, str], ...]
+    made_by: str
+    falls_short: bool
     compared: int
     comparable: float
-    falls_short: bool
+    metrics: tuple[MetricTally, ...]
+    disagreements: tuple[CaseDisagreement, ...]
+    explained: tuple[ExplainedDisagreement, ...]
+    not_comparable: tuple[NotCompared, ...]
+    not_recorded: tuple[NotCompared, ...]
 
 
 def compare(
@@ -158,9 +149,7 @@ def compare(
         tolerance: The relative error allowed in the peak of requested bytes.
     """
     selects = simulated.selection.has
-    versions = [
-        tuple(map(int, recording.environment["torch"].split(".")[:2])) for recording in (recorded, simulated)
-    ]
+    of_version, here = (each.environment["torch"].split(".")[:2] for each in (recorded, simulated))
     # Cases that one of the two has no result for, with the reason.
     not_recorded: dict[str, str] = {}
     for suite, why in simulated.left_out.items():
@@ -171,42 +160,44 @@ def compare(
     for id_, case in recorded.cases.items():
         if selects(id_) and (reason := case.get("lost") or case.get("not_run")):
             not_recorded[id_] = reason
-    for id_ in simulated.cases:
-        if id_ not in recorded.cases:
-            not_recorded[id_] = "not in the recording"
+    not_recorded |= {id_: "not in the recording" for id_ in simulated.cases if id_ not in recorded.cases}
     ids = [id_ for id_ in recorded.cases if selects(id_) and id_ not in not_recorded]
-    found = [
-        (disagreement, next((d.reason for d in DIFFERENCES if d.explains(disagreement, *versions)), None))
-        for id_ in ids
-        for disagreement in _disagreements(id_, recorded.cases[id_], simulated.cases.get(id_), tolerance)
-    ]
+    unexplained: list[CaseDisagreement] = []
+    explained: list[ExplainedDisagreement] = []
+    for id_ in ids:
+        for each in _disagreements(id_, recorded.cases[id_], simulated.cases.get(id_), tolerance):
+            reasons = [
+                why
+                for beginning, metrics, why in DIFFERENCES
+                if of_version != here and id_.startswith(beginning) and each.metric in metrics
+            ]
+            if reasons:
+                explained.append(ExplainedDisagreement(**vars(each), why=reasons[0]))
+            else:
+                unexplained.append(each)
     # A case that is another one now cannot be compared at all.
-    changed = {disagreement.case for disagreement, _ in found if disagreement.metric == CASE}
-    explained = tuple((disagreement, why) for disagreement, why in found if why)
-    unexplained = [disagreement for disagreement, why in found if not why]
+    changed = {each.case for each in (*unexplained, *explained) if each.metric == CASE}
+    not_comparable = [each for each in unexplained if each.metric == CASE]
     compared = len(ids) - len(changed)
     tallies = []
-    for metric in METRICS:
+    for metric, (_, least) in METRICS.items():
         # A case that ended otherwise agrees in no metric.
-        about = (metric.name, ENDING)
-        wrong = {each.case for each in unexplained if each.metric in about}
-        aside = {each.case for each, _ in explained if each.metric in about} - wrong
+        wrong = {each.case for each in unexplained if each.metric in (metric, ENDING)}
+        aside = {each.case for each in explained if each.metric in (metric, ENDING)} - wrong
         agreed, of = compared - len(wrong) - len(aside), compared - len(aside)
-        share = agreed / of if of else 0.0
-        falls_short = metric.least is not None and share < metric.least
-        tallies.append(MetricTally(metric, agreed, of, share, falls_short))
-    not_comparable = tuple((each.case, each.simulated) for each in unexplained if each.metric == CASE)
+        tallies.append(MetricTally(metric, agreed, of, agreed / of if of else 0.0, least))
     comparable = compared / max(1, compared + len(not_comparable))
     return RecordingAgreement(
         recording=recorded.environment,
-        tallies=tuple(tallies),
-        disagreements=tuple(each for each in unexplained if each.metric != CASE),
-        explained=explained,
-        not_comparable=not_comparable,
-        not_recorded=tuple(not_recorded.items()),
+        made_by=recorded.environment["made_by"],
+        falls_short=comparable < LEAST_COMPARABLE or any(tally.falls_short for tally in tallies),
         compared=compared,
         comparable=comparable,
-        falls_short=comparable < LEAST_COMPARABLE or any(tally.falls_short for tally in tallies),
+        metrics=tuple(tallies),
+        disagreements=tuple(each for each in unexplained if each.metric != CASE),
+        explained=tuple(explained),
+        not_comparable=tuple(NotCompared(each.case, each.simulated) for each in not_comparable),
+        not_recorded=tuple(NotCompared(case, why) for case, why in not_recorded.items()),
     )
 
 
@@ -219,14 +210,14 @@ def _disagreements(
         yield CaseDisagreement(id_, CASE, "recorded", "another case has this id now")
     elif "counts" in recorded and "counts" in simulated:
         unsure = tuple(sorted({*simulated.get("unknown", ()), *simulated.get("approximate", ())}))
-        for metric in METRICS:
-            allowed = tolerance if metric.name == "peak_bytes" else 0
-            pairs = {n: (recorded["counts"].get(n, 0), simulated["counts"].get(n, 0)) for n in metric.counts}
+        for metric, (counts, _) in METRICS.items():
+            allowed = tolerance if metric == "peak_bytes" else 0
+            pairs = {n: (recorded["counts"].get(n, 0), simulated["counts"].get(n, 0)) for n in counts}
             differing = {n: pair for n, pair in pairs.items() if abs(pair[1] - pair[0]) > allowed * pair[0]}
             if differing:
                 one = ", ".join(f"{n} {recorded_count}" for n, (recorded_count, _) in differing.items())
                 other = ", ".join(f"{n} {simulated_count}" for n, (_, simulated_count) in differing.items())
-                yield CaseDisagreement(id_, metric.name, one, other, unsure)
+                yield CaseDisagreement(id_, metric, one, other, unsure)
     elif (expected := _ending(recorded)) != (actual := _ending(simulated)):
         yield CaseDisagreement(id_, ENDING, expected, actual)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Any
 
@@ -14,17 +13,13 @@ import simcuda
 from simcuda import real
 from simcuda.measurement import Gpu
 from simcuda.profile import PROFILES, MultiTensorTables, Profile
-from simcuda.recording.case import Case, NotRunError
+from simcuda.recording.case import Case
 
 REAL, SIMULATED = "real", "simulated"
 
 
 class SimulatedDevices:
     """Fresh simulated devices for each case."""
-
-    # A simulation is always possible, and each case gets a fresh one.
-    why_not: Callable[[], str | None] = staticmethod(lambda: None)
-    is_healthy: Callable[[], bool] = staticmethod(lambda: True)
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
@@ -40,38 +35,23 @@ class SimulatedDevices:
         """The devices and the memory that the case needs."""
         return simcuda.device(case.devices, profile=self._profile.name, capacity=case.memory)
 
+    def is_healthy(self) -> bool:
+        """Each case gets a fresh device."""
+        return True
+
 
 class RealDevices:
-    """The CUDA devices of this machine."""
-
-    def why_not(self) -> str | None:
-        """Why nothing can be counted here; None where it can. The profiler is tried."""
-        if reason := real.why_not():
-            return reason
-        try:
-            with real.real_device():
-                return None
-        except real.CannotCountError as error:
-            return str(error)
+    """The CUDA devices of this machine; all raise ``CannotCountError`` where nothing can be counted."""
 
     def environment(self) -> dict[str, Any]:
         """The first device, its driver and the profile that describes it."""
-        found = real.environment()
         with real.real_device() as gpu:
-            profile = gpu.profile
+            found, profile = real.environment(), gpu.profile
         return _header(REAL, profile, device=found.gpu, driver=found.driver, cuda=found.cuda)
 
-    @contextmanager
-    def for_case(self, case: Case) -> Iterator[Gpu]:
-        """The real devices, with their memory limited where the case asks for that.
-
-        Raises:
-            NotRunError: There are fewer devices than the case needs.
-        """
-        if (there := torch.cuda.device_count()) < case.devices:
-            raise NotRunError(f"needs {case.devices} devices, and there are {there}")
-        with real.real_device(case.devices, capacity=case.memory) as gpu:
-            yield gpu
+    def for_case(self, case: Case) -> AbstractContextManager[Gpu]:
+        """The real devices, with their memory limited where the case asks for that."""
+        return real.real_device(case.devices, capacity=case.memory)
 
     def is_healthy(self) -> bool:
         """Whether this process can continue: after an illegal access CUDA refuses all further calls."""

@@ -1,23 +1,35 @@
-"""Make a recording: run all selected suites, one after the other."""
+"""Make a recording: run all selected suites, one after the other, each in processes of its own."""
 
 from __future__ import annotations
 
+import json
+import os
+import pickle
+import select
+import signal
+import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import IO, Any, cast
 
+from simcuda.real import CannotCountError
 from simcuda.recording.file import Recording
 from simcuda.recording.selection import Selection
-from simcuda.recording.suite_runner import CannotRecordError, SuiteProgress, run_suite
 from simcuda.recording.worker import SuiteOrder
 
 CASE_SECONDS = 120.0
 """How long one case may take, with what the worker loads before the first."""
 
 BETWEEN_REPORTS = 5.0
+READ_AT_ONCE = 1 << 16
+
+
+class CannotRecordError(Exception):
+    """There is nothing to record; the message says why."""
 
 
 def record(
@@ -38,7 +50,7 @@ def record(
         all_seconds: How long all may take; cases that did not run by then are named as left out.
 
     Raises:
-        CannotCountHereError: Nothing can be counted on the device.
+        CannotCountError: Nothing can be counted on the device.
         CannotRecordError: Nothing is selected.
         FileNotFoundError: A verifier that is selected is not there.
     """
@@ -55,32 +67,33 @@ def record(
         if time.monotonic() >= deadline:
             leave_out(suite, "the time was up")
             continue
-        progress, before, begun = SuiteProgress(), len(cases), time.monotonic()
+        before, begun = len(cases), time.monotonic()
         reported = begun
-        # Every suite has its own processes, so that none depends on what ran before.
-        order = SuiteOrder(suite, selection, profile)
         try:
-            with closing(run_suite(order, progress, case_seconds)) as outcomes:
-                for id_, outcome in outcomes:
-                    if id_ in cases:
-                        raise ValueError(f"two cases with the id {id_}")
-                    cases[id_] = outcome
-                    if "lost" in outcome:
-                        say(f"lost {id_}: {outcome['lost']}")
+            with closing(run_suite(SuiteOrder(suite, selection, profile), case_seconds)) as messages:
+                for message in messages:
                     now = time.monotonic()
-                    if now > deadline:
-                        leave_out(suite, f"what follows {id_}, as the time was up")
-                        break
-                    if now - reported > BETWEEN_REPORTS:
-                        reported = now
-                        say(f"{suite}: {id_}")
+                    match message:
+                        case {"environment": found}:
+                            environment = environment or found
+                        case {"absent": reason}:
+                            leave_out(suite, reason)
+                        case {"end": id_, "outcome": outcome}:
+                            if id_ in cases:
+                                raise ValueError(f"two cases with the id {id_}")
+                            cases[id_] = outcome
+                            if "lost" in outcome:
+                                say(f"lost {id_}: {outcome['lost']}")
+                            if now > deadline:
+                                leave_out(suite, f"what follows {id_}, as the time was up")
+                                break
+                            if now - reported > BETWEEN_REPORTS:
+                                reported = now
+                                say(f"{suite}: {id_}")
         except KeyboardInterrupt:
             # What there is by then is worth keeping: an interrupt is an early deadline.
             deadline = time.monotonic()
             leave_out(suite, "what had not run when it was interrupted")
-        if progress.absent:
-            leave_out(suite, progress.absent)
-        environment = environment or progress.environment
         say(f"{suite}: {len(cases) - before} cases in {time.monotonic() - begun:.0f} s")
     if not environment:
         raise CannotRecordError("no case was run: none is selected, or every process ended before the first")
@@ -93,3 +106,76 @@ def say_on_stderr(text: str) -> None:
     What it prints may be piped to a file or to another program.
     """
     print(text, file=sys.stderr, flush=True)
+
+
+def run_suite(order: SuiteOrder, seconds: float) -> Generator[dict[str, Any]]:
+    """Run a suite in as many processes as it takes, and yield what they report.
+
+    A case that ends its process is ``lost``, with how that ended.
+
+    Args:
+        order: What to run.
+        seconds: How long a worker may be silent.
+
+    Raises:
+        CannotCountError: Nothing can be counted on the requested device.
+    """
+    done = set[str]()
+    while order.suite not in done:
+        done_before, running = len(done), ""
+        with _worker(replace(order, done=frozenset(done))) as (process, pipe):
+            try:
+                for message in _messages(pipe, seconds):
+                    if "why_not" in message:
+                        raise CannotCountError(message["why_not"])
+                    running = message.get("begin", "")
+                    if "end" in message:
+                        done.add(message["end"])
+                    yield message
+                code = process.wait(seconds)
+                ending = f"ended with exit code {code}"
+                reason = f"killed by {signal.Signals(-code).name}" if code < 0 else ending
+            except (TimeoutError, subprocess.TimeoutExpired):
+                reason = f"silent for {seconds:g} s"
+        # A worker that ends between two cases is followed by another without a loss.
+        if running or len(done) == done_before:
+            # Of one that did nothing at all, another would not do more.
+            lost = running or order.suite
+            done.add(lost)
+            yield {"end": lost, "outcome": {"lost": reason}}
+
+
+@contextmanager
+def _worker(order: SuiteOrder) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A worker with the pipe it reports on; killed on leaving, with all that it started."""
+    ours, theirs = os.pipe()
+    process = subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
+        [sys.executable, "-m", "simcuda.recording.worker", str(theirs)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        pass_fds=(theirs,),
+        # Sets of strings iterate the same way in every run.
+        env={**os.environ, "PYTHONHASHSEED": "0"},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    try:
+        with suppress(BrokenPipeError), cast("IO[bytes]", process.stdin) as stdin:
+            stdin.write(pickle.dumps(order))
+        yield process, ours
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        os.close(ours)
+
+
+def _messages(pipe: int, seconds: float) -> Iterator[dict[str, Any]]:
+    """The messages of a worker until it closes the pipe; ``TimeoutError`` after so long without one."""
+    rest = b""
+    while select.select([pipe], [], [], seconds)[0]:
+        if not (read := os.read(pipe, READ_AT_ONCE)):
+            return
+        *lines, rest = (rest + read).split(b"\n")
+        yield from map(json.loads, lines)
+    raise TimeoutError

@@ -1,9 +1,9 @@
 """A process that runs the cases of one suite and reports each, line by line, on a pipe.
 
 A line is a JSON object with one of these keys: ``why_not`` (nothing can be counted here), ``environment``,
-``absent`` (why the suite has no cases here), ``group`` (its name, where it begins), ``case`` (its id, where
-it begins, and again with its ``outcome``), ``end``. A worker that ends before it is done is followed by
-another one.
+``absent`` (why the suite has no cases here), ``begin`` and ``end``. What begins and ends is a group, by its
+name, or a case, by its id; at last the suite ends. The end of a case has its ``outcome``. A worker that ends
+before its suite is followed by another one.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ import pickle
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import torch
 
 from simcuda.measurement import Gpu
 from simcuda.real import CannotCountError
-from simcuda.recording.case import MEASURED, WARM_UP, Case, Group, NotRunError
+from simcuda.recording.case import MEASURED, WARM_UP, Case, NotRunError
 from simcuda.recording.devices import RealDevices, SimulatedDevices, profile_from
 from simcuda.recording.selection import Selection
 
@@ -57,15 +56,13 @@ class SuiteOrder:
         suite: The suite.
         selection: What of it.
         profile: The profile to simulate, as a header has it; None for the real devices.
-        groups_done: Groups that are done.
-        cases_done: Cases that are done of the groups that are not.
+        done: The groups that are done, and the cases.
     """
 
     suite: str
     selection: Selection
     profile: dict[str, Any] | None
-    groups_done: frozenset[str] = frozenset()
-    cases_done: frozenset[str] = frozenset()
+    done: frozenset[str] = frozenset()
 
 
 def work(order: SuiteOrder, tell: Tell) -> None:
@@ -78,43 +75,46 @@ def work(order: SuiteOrder, tell: Tell) -> None:
     devices: Devices = (
         RealDevices() if order.profile is None else SimulatedDevices(profile_from(order.profile))
     )
-    if reason := devices.why_not():
-        tell({"why_not": reason})
-        return
-    tell({"environment": devices.environment()})
     try:
+        tell({"environment": devices.environment()})
         groups = order.selection.groups(order.suite)
+    except CannotCountError as error:
+        tell({"why_not": str(error)})
+        return
     except ImportError as error:
         tell({"absent": in_words(error)})
-        return
-    left = (group for group in groups if group.name not in order.groups_done)
-    if all(run_group(group, order, devices, tell) for group in left):
-        tell({"end": True})
+        groups = {}
+    left = (name for name in groups if name not in order.done)
+    if all(run_group(name, groups[name], order, devices, tell) for name in left):
+        tell({"end": order.suite})
 
 
-def run_group(group: Group, order: SuiteOrder, devices: Devices, tell: Tell) -> bool:
+def run_group(
+    group: str, find: Callable[[], Iterable[Case]], order: SuiteOrder, devices: Devices, tell: Tell
+) -> bool:
     """Run the cases of a group while the devices work; returns whether they still do."""
-    tell({"group": group.name})
+    tell({"begin": group})
     try:
         # Looking for cases may run code of the user, such as a verifier's.
-        cases = [case for case in group.cases() if order.selection.has(case.id)]
+        cases = [case for case in find() if order.selection.has(case.id)]
     except Exception as error:
-        tell({"case": group.name, "outcome": {"lost": in_words(error)}})
+        tell({"end": group, "outcome": {"lost": in_words(error)}})
         return True
     for case in cases:
-        if case.id not in order.cases_done:
-            tell({"case": case.id})
+        if case.id not in order.done:
+            tell({"begin": case.id})
             gc.collect()
             # What is left between two cases stays: the next collection need not look at it.
             gc.freeze()
             try:
                 with devices.for_case(case) as gpu:
                     ended = outcome(case, gpu)
-            except NotRunError as reason:
+            except CannotCountError as reason:
                 ended = {"not_run": str(reason)}
-            tell({"case": case.id, "outcome": {"digest": case.digest, **ended}})
+            tell({"end": case.id, "outcome": {"digest": case.digest, **ended}})
             if not devices.is_healthy():
                 return False
+    tell({"end": group})
     return True
 
 
@@ -125,8 +125,7 @@ def outcome(case: Case, gpu: Gpu) -> dict[str, Any]:
     ``error`` is the exception with which the case ended, and ``not_run`` why there was nothing to run, or
     nothing was counted.
     """
-    tries = count(1)
-    while True:
+    for _ in range(TRIES):
         try:
             with _steady_state():
                 try:
@@ -154,10 +153,10 @@ def outcome(case: Case, gpu: Gpu) -> dict[str, Any]:
             return {"not_run": str(reason)}
         except CannotCountError as failure:
             # A profiler loses events now and then.
-            if next(tries) == TRIES:
-                return {"not_run": f"not counted: {failure}"}
+            ended = {"not_run": f"not counted: {failure}"}
         except Exception as failure:
             return {"error": in_words(failure)}
+    return ended
 
 
 def in_words(error: BaseException) -> str:

@@ -87,6 +87,7 @@ dispatch_key._include = genuine(dispatch_key._include)
 dispatch_key._exclude = genuine(dispatch_key._exclude)
 ON_HOST = ("CPU", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 """The keys whose kernels the dispatcher runs on the host's copy of a tensor."""
+
 WAYS_PAST: dict[str, Callable[..., bool]] = {
     "_dispatch_tls_set_dispatch_key_included": lambda key, value: key == _KEY and not value,
     "_dispatch_tls_set_dispatch_key_excluded": lambda key, value: key == _KEY and value,
@@ -95,7 +96,12 @@ WAYS_PAST: dict[str, Callable[..., bool]] = {
     "_SetExcludeDispatchKeyGuard.__init__": lambda _, key, value: key == _KEY and value,
     "_ForceDispatchKeyGuard.__init__": lambda _, used, not_used: not_used.has(_KEY) or not used.has(_KEY),
     "PyTorchFileWriter.write_record": lambda _, __, data, *___: getattr(data, "is_cuda", False),
-    "_DispatchModule.impl": lambda _, __, key, *___, **____: str(key).rpartition(".")[2] in ON_HOST,
+    # A name without that of its library may be one of ATen's.
+    "_DispatchModule.impl": lambda _, name, key, *__, **___: (
+        str(key).rpartition(".")[2] in ON_HOST
+        and name.rpartition("::")[0] in ("", "aten")
+        and torch._C._dispatch_has_kernel(f"aten::{name.rpartition('::')[2]}")
+    ),
     "ScriptModule.save": lambda *_, **__: True,
     "ScriptModule.save_to_buffer": lambda *_, **__: True,
 }

@@ -16,11 +16,8 @@ from simcuda.measurement import Gpu
 from simcuda.real.trace import is_of_aten
 from simcuda.simulation import device
 from simcuda.traces.arguments import HOST_COPIES, UNBOUNDED, NotReplayableError, Way, ways_to_call
-from simcuda.traces.call import Argument, RecordedCall, RecordedCost, Trace
+from simcuda.traces.call import METRICS, Argument, RecordedCall, Trace
 from simcuda.traces.replay import ReplayedCost, replay, warm_up
-
-METRICS = ("launches", "copies", "bytes", "waits", "allocations", "allocated_bytes")
-"""What is compared."""
 
 COUNTED_AS = {
     "launches": ("aten_launches", "library_launches"),
@@ -147,7 +144,7 @@ def _compare(
     variants: dict[Any, list[RecordedCall]] = defaultdict(list)
     for call in calls:
         cost = call.cost
-        variants[*recorded_values(cost).values(), cost.kernels, cost.allocations is None].append(call)
+        variants[*cost.values.values(), *cost.kernels, cost.allocations is None].append(call)
     for equal_calls in variants.values():
         first, cost = equal_calls[0], equal_calls[0].cost
         kinds = [copy for copy in cost.copies if copy.kind in ("h2d", "d2h")] if op in HOST_COPIES else []
@@ -155,8 +152,7 @@ def _compare(
         ways = ways_to_call(op, arguments, direction, pinned=pinned, has_scalars=trace.has_scalars)
         outcomes = _replayed(gpu, op, ways)
         metrics = [metric for metric in METRICS if cost.allocations is not None or "alloc" not in metric]
-        recorded = recorded_values(cost)
-        simulated = [simulated_values(outcome) for _, outcome in outcomes]
+        recorded, simulated = cost.values, [outcome.values for _, outcome in outcomes]
         did_nothing = not (cost.memsets or any(map(_has_any, recorded.values())))
         is_doing = all(any(_has_any(values[metric]) for metric in metrics) for values in simulated)
         why_host = _why_on_host(gpu, op, outcomes[0][0]) if did_nothing and is_doing else ""
@@ -169,7 +165,7 @@ def _compare(
             yield Finding(
                 *(op, arguments, metric, verdict, len(equal_calls), agreeing[0]),
                 *(not any(map(_has_any, (given, *values))), given, tuple(dict.fromkeys(values)), why),
-                *(cost.kernels, _operations_behind(metric, [outcome for _, outcome in outcomes])),
+                *(tuple(cost.kernels), _operations_behind(metric, [outcome for _, outcome in outcomes])),
             )
 
 
@@ -249,40 +245,12 @@ def _replayed(gpu: Gpu, op: str, ways: Iterable[Way]) -> list[tuple[Way, Replaye
 
 def _why_on_host(gpu: Gpu, op: str, way: Way) -> str:
     try:
-        values = simulated_values(replay(gpu, op, way, on_host=True))
+        values = replay(gpu, op, way, on_host=True).values
     except NotReplayableError:
         return ""
     if any(map(_has_any, values.values())):
         return ""
     return "the runtime was not called, and for tensors of the host it need not be"
-
-
-def recorded_values(cost: RecordedCost) -> dict[str, Any]:
-    """What was recorded, by metric: a number, or a tuple by kind."""
-    copies: dict[str, list[int]] = defaultdict(list)
-    for copy in cost.copies:
-        copies[copy.kind].append(copy.nbytes)
-    allocations = tuple(sorted(cost.allocations or ()))
-    return {
-        "launches": len(cost.kernels),
-        "copies": tuple((kind, len(sizes)) for kind, sizes in sorted(copies.items())),
-        "bytes": tuple((kind, sum(sizes)) for kind, sizes in sorted(copies.items())),
-        "waits": (cost.stream_syncs, cost.event_syncs, cost.device_syncs),
-        "allocations": len(allocations),
-        "allocated_bytes": allocations,
-    }
-
-
-def simulated_values(cost: ReplayedCost) -> dict[str, Any]:
-    """What was simulated, in the form of ``recorded_values``."""
-    return {
-        "launches": cost.launches,
-        "copies": tuple((kind, count) for kind, count, _ in sorted(cost.copies)),
-        "bytes": tuple((kind, nbytes) for kind, _, nbytes in sorted(cost.copies)),
-        "waits": cost.waits,
-        "allocations": len(cost.allocations),
-        "allocated_bytes": tuple(sorted(cost.allocations)),
-    }
 
 
 def same(metric: str, recorded: Any, simulated: Any) -> bool:

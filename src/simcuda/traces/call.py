@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -29,6 +31,31 @@ DTYPES = {
     "c10::Float8_e5m2": torch.float8_e5m2,
 }
 """Types by their name in C++, as traces write them."""
+
+
+KINDS = ("d2d", "d2h", "h2d", "p2p")
+"""Kinds of copies."""
+
+METRICS = ("launches", "copies", "bytes", "waits", "allocations", "allocated_bytes")
+"""What of a recorded cost is compared with a simulated one."""
+
+
+def by_metric(
+    launches: int,
+    copies: Mapping[str, tuple[int, int]],
+    waits: tuple[int, int, int],
+    allocations: Collection[int],
+) -> dict[str, Any]:
+    """A cost by each of ``METRICS``: a number, or a tuple by kind; ``copies`` has their number and bytes."""
+    made = {kind: each for kind, each in copies.items() if each[0]}
+    return {
+        "launches": launches,
+        "copies": tuple((kind, count) for kind, (count, _) in made.items()),
+        "bytes": tuple((kind, nbytes) for kind, (_, nbytes) in made.items()),
+        "waits": waits,
+        "allocations": len(allocations),
+        "allocated_bytes": tuple(sorted(allocations)),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +96,7 @@ class RecordedCopy:
     pageable: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RecordedCost:
     """What the runtime did on the op's thread within an op; those of its inner ops included.
 
@@ -80,22 +107,35 @@ class RecordedCost:
         stream_syncs: Calls of ``cudaStreamSynchronize``.
         event_syncs: Calls of ``cudaEventSynchronize``.
         device_syncs: Calls of ``cudaDeviceSynchronize``.
-        may_block: Calls in which the host may wait, although that is not what they are for: ``cudaMalloc``.
+        implicit_syncs: Calls in which the host may wait, although that is not what they are for:
+            ``cudaMalloc``.
         allocations: Bytes of each block that the allocator gave, on any device: the request rounded up to
             512, or more, for large blocks may carry up to 1 MiB of slack. None if memory was not recorded, or
             if a clock of whole microseconds leaves open which op made one of them.
         waited: Microseconds that the host spent in its waits.
     """
 
-    kernels: tuple[str, ...] = ()
-    copies: tuple[RecordedCopy, ...] = ()
+    kernels: list[str] = field(default_factory=list)
+    copies: list[RecordedCopy] = field(default_factory=list)
     memsets: int = 0
     stream_syncs: int = 0
     event_syncs: int = 0
     device_syncs: int = 0
-    may_block: int = 0
-    allocations: tuple[int, ...] | None = None
+    implicit_syncs: int = 0
+    allocations: list[int] | None = None
     waited: float = 0.0
+
+    @property
+    def waits(self) -> tuple[int, int, int]:
+        """Waits for streams, events and devices."""
+        return self.stream_syncs, self.event_syncs, self.device_syncs
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Each of ``METRICS`` as something that can be compared and hashed."""
+        sizes = {kind: [copy.nbytes for copy in self.copies if copy.kind == kind] for kind in KINDS}
+        copies = {kind: (len(each), sum(each)) for kind, each in sizes.items()}
+        return by_metric(len(self.kernels), copies, self.waits, self.allocations or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +148,6 @@ class RecordedCall:
         op: Its name without overload, such as ``aten::add``.
         arguments: In the order of its schema; None where shapes or types were not recorded.
         cost: What the runtime did within it.
-        start: Microseconds on the trace's clock.
-        duration: Microseconds.
-        thread: Process and thread, as one text.
         inner: Names of the ops within it in the order of their start: they tell which overload or branch ran.
         parent: Name of the nearest event around it that is no annotation, such as ``AddmmBackward0``; empty
             without one.
@@ -119,10 +156,7 @@ class RecordedCall:
     op: str
     arguments: tuple[Argument, ...] | None
     cost: RecordedCost
-    start: float
-    duration: float
-    thread: str
-    inner: tuple[str, ...] = ()
+    inner: list[str] = field(default_factory=list)
     parent: str = ""
 
 
@@ -158,9 +192,7 @@ class Trace:
         path: The file.
         devices: Names of its GPUs; empty in traces that do not tell.
         cuda: Version of the CUDA runtime, such as ``12.4``; empty in older traces.
-        has_shapes: Whether shapes and types of arguments were recorded.
-        has_strides: Whether strides were.
-        has_scalars: Whether the values of scalars were.
+        has_scalars: Whether the values of scalars were recorded.
         has_memory: Whether the allocator's events were.
         has_stacks: Whether Python's stacks were.
         has_lines: Whether these name the lines that ran, not only their functions.
@@ -175,8 +207,6 @@ class Trace:
     path: str
     devices: tuple[str, ...]
     cuda: str
-    has_shapes: bool
-    has_strides: bool
     has_scalars: bool
     has_memory: bool
     has_stacks: bool

@@ -8,7 +8,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
 CHUNK = 1 << 20
 LARGEST_VALUE = 64 << 20
@@ -23,7 +23,7 @@ class NotATraceError(ValueError):
 
 
 class EventFile:
-    """A file of events, as JSON or gzip.
+    """A file of events, as JSON or gzip, of which only a part is in memory.
 
     Attributes:
         path: The file.
@@ -31,70 +31,64 @@ class EventFile:
         metadata: What stands beside the events; whole once all events were read.
     """
 
+    _source: IO[str]
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self.read = 0
         self.metadata: dict[str, Any] = {}
+        self._text = ""
+        self._at = self._loaded = 0
+        # Profilers write names of users' code without escaping their control characters.
+        self._decode = json.JSONDecoder(strict=False).raw_decode
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """The events in the order of the file.
+        """The events in the order of the file, once.
 
         Raises:
             NotATraceError: The file is no JSON, ends in the middle or is too large.
             OSError: It cannot be opened.
         """
         with self.path.open("rb") as file:
-            is_gzip = file.read(2) == b"\x1f\x8b"
+            opened = gzip.open if file.read(2) == b"\x1f\x8b" else open
         try:
-            with (gzip.open if is_gzip else open)(
-                self.path, "rt", encoding="utf-8", errors="replace"
-            ) as source:
-                yield from self._events(_Values(source))
+            with opened(self.path, "rt", encoding="utf-8", errors="replace") as self._source:
+                yield from self._events()
         except NotATraceError:
             raise
         except (ValueError, EOFError, gzip.BadGzipFile, zlib.error, RecursionError) as error:
             raise NotATraceError(f"cut or damaged after {self.read} events: {error}") from None
 
-    def _events(self, values: _Values) -> Iterator[dict[str, Any]]:
-        if values.skip("["):
-            yield from self._listed(values)
+    def _events(self) -> Iterator[dict[str, Any]]:
+        if self._skip("["):
+            yield from self._listed()
             return
-        if not values.skip("{"):
+        if not self._skip("{"):
             raise ValueError("no JSON object at the beginning")
-        while not values.skip("}"):
-            key = values.next()
-            values.expect(":")
-            if key == "traceEvents" and values.skip("["):
-                yield from self._listed(values)
+        for _ in self._parts("}"):
+            key = self._next()
+            self._expect(":")
+            if key == "traceEvents" and self._skip("["):
+                yield from self._listed()
             else:
-                self.metadata[str(key)] = values.next()
-            if not values.skip(","):
-                values.expect("}")
-                return
+                self.metadata[str(key)] = self._next()
 
-    def _listed(self, values: _Values) -> Iterator[dict[str, Any]]:
-        while not values.skip("]"):
-            event = values.next()
+    def _listed(self) -> Iterator[dict[str, Any]]:
+        for _ in self._parts("]"):
+            event = self._next()
             self.read += 1
             if isinstance(event, dict):
                 yield event
-            if not values.skip(","):
-                values.expect("]")
+
+    def _parts(self, closing: str) -> Iterator[None]:
+        """Stop before each part of a list or an object, until its end."""
+        while not self._skip(closing):
+            yield
+            if not self._skip(","):
+                self._expect(closing)
                 return
 
-
-class _Values:
-    """The values of a JSON text, of which only a part is in memory."""
-
-    def __init__(self, source: TextIO) -> None:
-        self._source = source
-        self._text = ""
-        self._at = 0
-        self._loaded = 0
-        # Profilers write names of users' code without escaping their control characters.
-        self._decode = json.JSONDecoder(strict=False).raw_decode
-
-    def skip(self, character: str) -> bool:
+    def _skip(self, character: str) -> bool:
         """Step over a character and the white space before it, if it comes next."""
         while True:
             self._at = SPACES.match(self._text, self._at).end()  # type: ignore[union-attr]  # matches nothing, too
@@ -104,23 +98,22 @@ class _Values:
         self._at += found
         return found
 
-    def expect(self, character: str) -> None:
+    def _expect(self, character: str) -> None:
         """Step over a character that must come next; raise ``ValueError`` where another one does."""
-        if not self.skip(character):
+        if not self._skip(character):
             found = self._text[self._at : self._at + 1]
             raise ValueError(f"{found!r} instead of {character!r}" if found else "the file ends")
 
-    def next(self) -> Any:
+    def _next(self) -> Any:
         """The value that comes next."""
-        self.skip("\0")
+        self._skip("\0")
         is_whole = False
         while True:
             try:
                 value, end = self._decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 if is_whole or len(self._text) - self._at > LARGEST_VALUE:
-                    reason = "the file ends" if is_whole else error.msg
-                    raise ValueError(reason) from None
+                    raise ValueError("the file ends" if is_whole else error.msg) from None
             else:
                 # A number may go on in what is not loaded yet.
                 if is_whole or end < len(self._text):

@@ -9,7 +9,7 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cache
 from math import inf
 from pathlib import Path
@@ -25,7 +25,7 @@ from simcuda.real.counting import (
     WITHIN_HOST,
     kind_and_bytes,
 )
-from simcuda.real.trace import CALLS, CudaCall, DeviceCopy, IncompleteTraceError, cuda_call, device_copy
+from simcuda.real.trace import RUNTIME, CudaCall, CudaRecords, IncompleteTraceError, thread_of
 from simcuda.traces.call import (
     DTYPES,
     Argument,
@@ -47,6 +47,7 @@ OLD_CATEGORIES = {
     "Memset": "gpu_memset",
 }
 """The names of categories in traces of 2021, and those of today."""
+METRICS = WAITS | dict.fromkeys(MAY_BLOCK, "implicit_syncs")
 MEMSETS = "cudaMemset"
 CAPTURE = {"cudaStreamBeginCapture": True, "cudaStreamEndCapture": False}
 """Calls after which the thread's launches do not run, or run again: they are recorded into a graph."""
@@ -74,11 +75,13 @@ def read(path: Path) -> Trace:
     gathered = _Gathered()
     try:
         for event in file:
-            gathered.add(event)
+            gathered.add_event(event)
         _check_origin(gathered, file)
+        for call in gathered.calls.values():
+            gathered.items[call.thread].append((call.start, _CALL, call.correlation, call))
         costs = _Attribution(gathered)
         for thread in sorted(gathered.items):
-            costs.follow(thread, gathered.items.pop(thread))
+            costs.follow(gathered.items.pop(thread))
     except NotATraceError:
         raise
     except (LookupError, TypeError, AttributeError, ValueError) as error:
@@ -93,14 +96,12 @@ def read(path: Path) -> Trace:
         path=str(path),
         devices=tuple(dict.fromkeys(devices)),
         cuda=f"{version // 1000}.{version % 1000 // 10}" if isinstance(version, int) else "",
-        has_shapes="Input Dims" in gathered.keys,
-        has_strides="Input Strides" in gathered.keys,
-        has_scalars="Concrete Inputs" in gathered.keys,
+        has_scalars=gathered.has_scalars,
         has_memory=gathered.has_memory,
         has_stacks=gathered.has_stacks or gathered.has_lines,
         has_lines=gathered.has_lines,
-        calls=tuple(top.call(gathered.has_memory) for top in costs.tops),
-        outside={name: cost.record(False) for name, cost in sorted(costs.outside.items())},
+        calls=tuple(costs.calls),
+        outside=dict(sorted(costs.outside.items())),
         sites=costs.recorded_sites(),
         left_out=tuple(costs.left_out()),
         sums=sums,
@@ -109,7 +110,7 @@ def read(path: Path) -> Trace:
 
 @dataclass(slots=True)
 class _Op:
-    """An event of the host around others; ``top`` is the outermost op of ATen that it is or is in."""
+    """An event of the host around others; ``call`` is the outermost op of ATen that it is or is in."""
 
     start: float
     end: float
@@ -117,60 +118,7 @@ class _Op:
     number: int
     arguments: tuple[Argument, ...] | None
     stack: str
-    top: _Top | None = None
-
-
-@dataclass(slots=True)
-class _Cost:
-    """A ``RecordedCost`` that is being added up."""
-
-    kernels: list[str] = field(default_factory=list)
-    copies: list[RecordedCopy] = field(default_factory=list)
-    allocations: list[int] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-    waited: float = 0.0
-    is_ambiguous: bool = False
-
-    @property
-    def waits(self) -> int:
-        return sum(self.counts[what] for what in WAITS.values())
-
-    def record(self, has_memory: bool) -> RecordedCost:
-        return RecordedCost(
-            kernels=tuple(self.kernels),
-            copies=tuple(self.copies),
-            memsets=self.counts["memsets"],
-            stream_syncs=self.counts["stream_syncs"],
-            event_syncs=self.counts["event_syncs"],
-            device_syncs=self.counts["device_syncs"],
-            may_block=self.counts["implicit_syncs"],
-            allocations=tuple(self.allocations) if has_memory and not self.is_ambiguous else None,
-            waited=self.waited,
-        )
-
-
-@dataclass(slots=True)
-class _Top:
-    """An op that is outermost in ATen."""
-
-    op: _Op
-    thread: str
-    parent: str
-    inner: list[str] = field(default_factory=list)
-    cost: _Cost = field(default_factory=_Cost)
-
-    def call(self, has_memory: bool) -> RecordedCall:
-        op = self.op
-        cost = self.cost.record(has_memory)
-        duration = op.end - op.start
-        return RecordedCall(
-            op.name, op.arguments, cost, op.start, duration, self.thread, tuple(self.inner), self.parent
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Allocation:
-    nbytes: int
+    call: RecordedCall | None = None
 
 
 # What happens on a thread at the same time comes in this order: what encloses before what is enclosed.
@@ -178,102 +126,73 @@ _PYTHON, _OP, _CALL, _MEMORY = range(4)
 _Item = tuple[float, int, float, Any]
 
 
-class _Gathered:
+class _Gathered(CudaRecords):
     """What a trace has of each kind, events that say nothing about costs left out."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.items: defaultdict[str, list[_Item]] = defaultdict(list)
-        self.calls: dict[int, CudaCall] = {}
-        self.kernels: defaultdict[int, list[str]] = defaultdict(list)
-        self.copies: defaultdict[int, list[DeviceCopy]] = defaultdict(list)
-        self.memsets: set[int] = set()
-        self.keys: set[str] = set()
         self.categories: Counter[str] = Counter()
-        self.has_memory = self.has_stacks = self.has_lines = False
+        self.has_scalars = self.has_memory = self.has_stacks = self.has_lines = False
         self.without_end = 0
         self._of_runtime: set[int] = set()
         self._known: dict[Any, Any] = {}
 
-    def add(self, event: Mapping[str, Any]) -> None:
+    def add_event(self, event: Mapping[str, Any]) -> None:
         """Keep what an event says; raises what a missing or wrong field does."""
-        phase, category = event.get("ph"), str(event.get("cat"))
-        category = OLD_CATEGORIES.get(category, category)
-        if event.get("name") == "[memory]":
-            self._add_memory(event)
-        if phase != "X":
-            return
-        self.categories[category] += 1
         arguments = event.get("args") or {}
+        if event.get("name") == "[memory]" and arguments["Device Type"] == CUDA_MEMORY:
+            self.has_memory = True
+            if (nbytes := int(arguments["Bytes"])) > 0:
+                self.items[thread_of(event)].append((event["ts"], _MEMORY, 0, nbytes))
+        if event.get("ph") != "X":
+            return
+        category = str(event.get("cat"))
+        category = OLD_CATEGORIES.get(category, category)
+        self.categories[category] += 1
         if category == "cpu_op":
             self._add_op(event, arguments)
-        elif category in CALLS:
-            self._add_call(event, category)
-        elif category == "kernel":
-            name = str(event["name"])
-            self.kernels[int(arguments["correlation"])].append(self._known.setdefault(name, name))
-        elif category == "gpu_memcpy":
-            copy = device_copy(event)
-            self.copies[copy.correlation].append(copy)
-        elif category == "gpu_memset":
-            self.memsets.add(int(arguments["correlation"]))
         elif category == "python_function":
             self.has_stacks = True
-            start, name = event["ts"], str(event["name"])
-            if (place := _place(name)) and (_is_user_code(place[0]) or PROFILER in place[0]):
-                end = start + event["dur"]
-                if start <= end < inf:
-                    self.items[_thread(event)].append((start, _PYTHON, -end, (end, place)))
-                else:
-                    self.without_end += 1
+            place = _place(str(event["name"]))
+            is_wanted = place and (_is_user_code(place[0]) or PROFILER in place[0])
+            if is_wanted and (end := self._end_of(event)) is not None:
+                self.items[thread_of(event)].append((event["ts"], _PYTHON, -end, (end, place)))
+        else:
+            if category == RUNTIME:
+                self._check_number(int(arguments.get("correlation", 0)))
+            self.add(event, category)
 
     def _add_op(self, event: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
-        name, start, number = str(event["name"]), event["ts"], int(arguments.get("External id", 0))
-        given = None
+        name, number, given = sys.intern(str(event["name"])), int(arguments.get("External id", 0)), None
         if name.startswith(ATEN):
-            self.keys.update(arguments)
+            self.has_scalars |= "Concrete Inputs" in arguments
             if "Input Dims" in arguments and "Input type" in arguments:
                 given = tuple(_arguments(arguments))
                 given = self._known.setdefault(given, given)
-        name = self._known.setdefault(name, name)
-        stack = str(arguments.get("Call stack") or "")
+        stack = sys.intern(str(arguments.get("Call stack") or ""))
         self.has_lines |= bool(stack)
-        stack = self._known.setdefault(stack, stack)
-        op = _Op(start, start + event.get("dur", 0), name, number, given, stack)
-        if not start <= op.end < inf:
-            self.without_end += 1
-            return
-        # The profiler numbers ops as they start: on a coarse clock only that orders them.
-        self.items[_thread(event)].append((start, _OP, number, op))
+        if (end := self._end_of(event)) is not None:
+            op = _Op(event["ts"], end, name, number, given, stack)
+            # The profiler numbers ops as they start: on a coarse clock only that orders them.
+            self.items[thread_of(event)].append((op.start, _OP, number, op))
 
-    def _add_call(self, event: Mapping[str, Any], category: str) -> None:
-        call = cuda_call(event)
-        number = call.correlation
-        if not call.start < inf:
-            raise ValueError(f"{call.name} has no time")
-        if call.end < call.start:
-            call = replace(call, end=call.start)
-        if category == "cuda_runtime":
-            if number in self._of_runtime:
-                raise NotATraceError(
-                    f"two calls of CUDA have the number {number}: several traces in one file, or one twice; "
-                    "give one file for each rank"
-                )
-            self._of_runtime.add(number)
-        # A driver call that the runtime makes for one of its own calls has the same number.
-        if category == "cuda_runtime" or number not in self.calls:
-            self.calls[number] = call
-            self.items[_thread(event)].append((call.start, _CALL, number, call))
+    def _end_of(self, event: Mapping[str, Any]) -> float | None:
+        """When an event ends; None if that is before it begins."""
+        start = event["ts"]
+        end: float = start + event.get("dur", 0)
+        if start <= end < inf:
+            return end
+        self.without_end += 1
+        return None
 
-    def _add_memory(self, event: Mapping[str, Any]) -> None:
-        arguments = event["args"]
-        if arguments["Device Type"] == CUDA_MEMORY:
-            self.has_memory = True
-            if (nbytes := int(arguments["Bytes"])) > 0:
-                self.items[_thread(event)].append((event["ts"], _MEMORY, 0, _Allocation(nbytes)))
-
-
-def _thread(event: Mapping[str, Any]) -> str:
-    return f"{event['pid']}/{event['tid']}"
+    def _check_number(self, number: int) -> None:
+        if number in self._of_runtime:
+            raise NotATraceError(
+                f"two calls of CUDA have the number {number}: several traces in one file, or one twice; "
+                "give one file for each rank"
+            )
+        self._of_runtime.add(number)
 
 
 def _arguments(told: Mapping[str, Any]) -> Iterator[Argument]:
@@ -299,12 +218,12 @@ def _arguments(told: Mapping[str, Any]) -> Iterator[Argument]:
 class _Around:
     """The ops and frames around one moment on a thread."""
 
-    def __init__(self, thread: str) -> None:
+    def __init__(self, has_memory: bool) -> None:
         self.python: list[tuple[float, Place]] = []
         self.ops: list[_Op] = []
-        self._thread = thread
         self._numbered: dict[int, _Op] = {}
-        self._tops: list[_Top] = []
+        self._outermost: list[_Op] = []
+        self._has_memory = has_memory
 
     def leave(self, now: float) -> None:
         """Leave what ended before."""
@@ -313,30 +232,31 @@ class _Around:
         while self.ops and self.ops[-1].end < now:
             self.ops.pop()
 
-    def enter(self, op: _Op) -> _Top | None:
-        """Enter an op; returns it if it is outermost in ATen."""
+    def enter(self, op: _Op) -> RecordedCall | None:
+        """Enter an op; returns its call if it is outermost in ATen."""
         while self.ops and self.ops[-1].end < op.end:
             self.ops.pop()
-        op.top = self.ops[-1].top if self.ops else None
-        found = None
-        if op.top:
-            op.top.inner.append(op.name)
+        op.call = self.ops[-1].call if self.ops else None
+        made = None
+        if op.call:
+            op.call.inner.append(op.name)
         elif op.name.startswith(ATEN):
-            op.top = found = _Top(op, self._thread, _name_around(self.ops))
-            self._tops = [*self._tops[-1:], found]
+            cost = RecordedCost(allocations=[] if self._has_memory else None)
+            op.call = made = RecordedCall(op.name, op.arguments, cost, parent=_name_around(self.ops))
+            self._outermost = [*self._outermost[-1:], op]
         self.ops.append(op)
         self._numbered[op.number] = op
-        return found
+        return made
 
     def op_of(self, call: CudaCall) -> _Op | None:
         """The op whose number the call has; in traces of 2022 to 2024 it is a number of another kind."""
         op = self._numbered.get(call.op)
         return op if op and op.start <= call.start <= op.end else None
 
-    def doubtful(self, now: float) -> list[_Top]:
+    def doubtful(self, now: float) -> list[_Op]:
         """Two outermost ops of which the one ends in the microsecond in which the other begins, now."""
-        if len(self._tops) == 2 and self._tops[0].op.end == self._tops[1].op.start == now:
-            return self._tops
+        if len(self._outermost) == 2 and self._outermost[0].end == self._outermost[1].start == now:
+            return self._outermost
         return []
 
     def place(self, within: _Op | None) -> Place:
@@ -347,25 +267,25 @@ class _Around:
                     return place
         if self.python:
             return self.python[-1][1]
-        top = within.top if within else None
-        return LIBRARY, 0, (top.parent or top.op.name) if top else LIBRARY
+        call = within.call if within else None
+        return LIBRARY, 0, (call.parent or call.op) if call else LIBRARY
 
 
 class _Attribution:
     """Finds the op, the event around it and the place in Python of everything that the runtime did."""
 
     def __init__(self, gathered: _Gathered) -> None:
-        self.tops: list[_Top] = []
-        self.outside: defaultdict[str, _Cost] = defaultdict(_Cost)
+        self.calls: list[RecordedCall] = []
+        self.outside: defaultdict[str, RecordedCost] = defaultdict(RecordedCost)
         self._gathered = gathered
         self._sites: defaultdict[tuple[str, int, str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0])
         self._captured: set[int] = set()
         self._unclear_calls = self._own = 0
 
-    def follow(self, thread: str, items: list[_Item]) -> None:
+    def follow(self, items: list[_Item]) -> None:
         """Go through what happened on a thread."""
         items.sort(key=lambda item: item[:3])
-        around = _Around(thread)
+        around = _Around(self._gathered.has_memory)
         is_capturing = False
         for start, kind, _, what in items:
             around.leave(start)
@@ -373,13 +293,10 @@ class _Attribution:
                 around.python.append(what)
                 continue
             if kind == _OP:
-                if top := around.enter(what):
-                    self.tops.append(top)
+                if call := around.enter(what):
+                    self.calls.append(call)
                 continue
             if kind == _CALL:
-                # Of the runtime's call and the driver's within it, the runtime's counts.
-                if self._gathered.calls[what.correlation] is not what:
-                    continue
                 is_capturing = CAPTURE.get(what.name, is_capturing)
                 if is_capturing:
                     self._captured.add(what.correlation)
@@ -389,9 +306,10 @@ class _Attribution:
                 within = around.ops[-1] if around.ops else None
                 if doubtful := around.doubtful(start):
                     self._unclear_calls += kind == _CALL and what.end == start
-                    for top in doubtful:
-                        top.cost.is_ambiguous |= kind == _MEMORY
-            cost = within.top.cost if within and within.top else self.outside[_name_around(around.ops)]
+                    for op in doubtful:
+                        if op.call and kind == _MEMORY:
+                            op.call.cost.allocations = None
+            cost = within.call.cost if within and within.call else self.outside[_name_around(around.ops)]
             for done, times, waited, nbytes in self._add(cost, what):
                 if self._gathered.has_stacks or self._gathered.has_lines:
                     place = around.place(within)
@@ -401,31 +319,29 @@ class _Attribution:
                     seen[1] += waited
                     seen[2] += nbytes
 
-    def _add(self, cost: _Cost, what: CudaCall | _Allocation) -> Iterator[tuple[str, int, float, int]]:
-        """Add something to a cost; yields each metric with how often, how long the host waited, and bytes."""
-        if isinstance(what, _Allocation):
-            cost.allocations.append(what.nbytes)
-            yield "allocations", 1, 0.0, what.nbytes
+    def _add(self, cost: RecordedCost, what: CudaCall | int) -> Iterator[tuple[str, int, float, int]]:
+        """Add a call or an allocation; yields each metric with times, how long the host waited, and bytes."""
+        if isinstance(what, int):
+            if cost.allocations is not None:
+                cost.allocations.append(what)
+            yield "allocations", 1, 0.0, what
             return
         number = what.correlation
-        if number in self._gathered.kernels:
-            cost.kernels += self._gathered.kernels[number]
-            yield "launches", len(self._gathered.kernels[number]), 0.0, 0
-        if number in self._gathered.copies:
-            copies = self._gathered.copies[number]
+        if kernels := self._gathered.kernels.get(number):
+            cost.kernels += kernels
+            yield "launches", len(kernels), 0.0, 0
+        if copies := self._gathered.copies.get(number):
             kind, nbytes = kind_and_bytes(copies, what.name)
             if kind != WITHIN_HOST:
                 cost.copies.append(RecordedCopy(kind, nbytes, any(PAGEABLE in each.name for each in copies)))
                 yield kind, 1, 0.0, nbytes
-        waited = what.end - what.start
-        if what.name in WAITS:
+        is_memset = what.name.startswith(MEMSETS)
+        metric = "memsets" if is_memset else METRICS.get(what.name)
+        if metric:
+            setattr(cost, metric, getattr(cost, metric) + 1)
+            waited = what.end - what.start if what.name in WAITS else 0.0
             cost.waited += waited
-            cost.counts[WAITS[what.name]] += 1
-            yield WAITS[what.name], 1, waited, 0
-        elif what.name in MAY_BLOCK or what.name.startswith(MEMSETS):
-            metric = "implicit_syncs" if what.name in MAY_BLOCK else "memsets"
-            cost.counts[metric] += 1
-            yield metric, 1, 0.0, 0
+            yield metric, 1, waited, 0
 
     def recorded_sites(self) -> tuple[RecordedSite, ...]:
         """The places in Python code, the longest wait first."""
@@ -455,30 +371,28 @@ class _Attribution:
         launches = [number for number, call in calls.items() if call.name.startswith(LAUNCHES)]
         copies = [number for number, call in calls.items() if call.name.startswith(COPIES)]
         reads, pageable = [], []
-        for top in self.tops:
-            kinds = {(copy.kind, copy.pageable) for copy in top.cost.copies}
-            reads += [top] if SCALAR_READ in (top.op.name, *top.inner) and "d2h" in dict(kinds) else []
-            pageable += [top] if any(is_pageable for _, is_pageable in kinds) else []
+        for call in self.calls:
+            kinds = {copy.kind for copy in call.cost.copies}
+            is_read = SCALAR_READ in (call.op, *call.inner) and "d2h" in kinds
+            reads += [any(call.cost.waits)] if is_read else []
+            pageable += [any(call.cost.waits)] if any(copy.pageable for copy in call.cost.copies) else []
         sums = (
             ("launches", len(launches), "with their kernel", _among(launches, gathered.kernels)),
             ("copies", len(copies), "with their record", _among(copies, gathered.copies)),
-            (
-                "records of the device",
-                len(done),
-                "with their call",
-                _among(done, gathered.calls),
-            ),
-            ("reads of scalars", len(reads), "with their wait", sum(top.cost.waits > 0 for top in reads)),
+            ("records of the device", len(done), "with their call", _among(done, gathered.calls)),
+            ("reads of scalars", len(reads), "with their wait", sum(reads)),
         )
         wrong = [f"{name} {all_}, {part} {some}" for name, all_, part, some in sums if some < all_]
-        waited = sum(top.cost.waits > 0 for top in pageable)
         # Only a copy that is asked not to block does not wait, and hardly a program has no other.
-        if pageable and not waited:
+        if pageable and not any(pageable):
             wrong.append(f"ops that copy from or to pageable memory {len(pageable)}, with a wait 0")
         if wrong:
             raise IncompleteTraceError(f"the profiler lost events: {'; '.join(wrong)}")
         told = [f"{name} {all_}, {part} {some}" for name, all_, part, some in sums if all_]
-        return (*told, *([f"pageable copies {len(pageable)}, with a wait {waited}"] if pageable else []))
+        return (
+            *told,
+            *([f"pageable copies {len(pageable)}, with a wait {sum(pageable)}"] if pageable else []),
+        )
 
     def left_out(self) -> Iterator[str]:
         """What was not attributed or is not certain, and why."""
@@ -503,7 +417,7 @@ class _Attribution:
             yield f"{len(lost)} memsets have no record of the device; the calls are counted"
         if self._own:
             yield f"{self._own} waits are the profiler's own, and at no place"
-        if unclear := sum(top.cost.is_ambiguous for top in self.tops):
+        if unclear := sum(call.cost.allocations is None for call in self.calls if gathered.has_memory):
             yield f"allocations of {unclear} ops: the clock leaves open whose they are"
         if self._unclear_calls:
             yield f"{self._unclear_calls} calls of the runtime fall between two ops; the later one has them"

@@ -8,12 +8,13 @@ seed. Nothing requires a gradient.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves, tree_map
 
 from simcuda.ledger import noting_allocations, operations_of
 from simcuda.measurement import Gpu
@@ -28,6 +29,7 @@ from simcuda.traces.arguments import (
     Way,
     dense_strides,
 )
+from simcuda.traces.call import KINDS, by_metric
 
 MOST_BYTES = 4 << 30
 """Bytes of all arguments of one call that are made."""
@@ -41,20 +43,14 @@ class ReplayedCost:
     """What the simulation counted.
 
     Attributes:
-        launches: Kernels.
-        copies: Copies and bytes by kind, of the kinds that occurred: ``(("d2h", 1, 4),)``.
-        waits: Waits of the host for streams, events and devices.
-        allocations: Bytes asked for on the device, in order.
+        values: The same as of a ``RecordedCost``, by metric; of allocations the bytes that were asked for.
         marks: Operations whose launches and memory the simulation calls approximate, or whose waits unknown.
         operations: How much each operation of the simulation made of what its ledger counts, by its name.
     """
 
-    launches: int = 0
-    copies: tuple[tuple[str, int, int], ...] = ()
-    waits: tuple[int, int, int] = (0, 0, 0)
-    allocations: tuple[int, ...] = ()
-    marks: tuple[str, ...] = ()
-    operations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    values: dict[str, Any]
+    marks: tuple[str, ...]
+    operations: Mapping[str, Mapping[str, int]]
 
 
 def warm_up() -> None:
@@ -76,7 +72,7 @@ def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCos
         NotReplayableError: It is too large for this machine, or failed; the message says how.
     """
     schema = getattr(getattr(torch.ops.aten, op.removeprefix("aten::")), way.overload)._schema.arguments
-    to_make = list(_tensors_to_make(way.values))
+    to_make = [each for each in tree_leaves(way.values) if isinstance(each, TensorToMake)]
     if sum(_elements(each) * each.dtype.itemsize for each in to_make) > MOST_BYTES:
         raise NotReplayableError(f"its tensors take more than {MOST_BYTES >> 30} GiB")
     sizes = [size for each in to_make for size in each.shape]
@@ -84,7 +80,13 @@ def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCos
     # ``torch.manual_seed`` seeds other accelerators, too, and takes longer than the call.
     torch.default_generator.manual_seed(0)
     torch.cuda.manual_seed(0)
-    values = [_converted(value, make, on_host) for value in way.values]
+
+    def converted(value: Any) -> Any:
+        if isinstance(value, TensorToMake):
+            return make(value)
+        return "cpu" if on_host and value == "cuda" else value
+
+    values = tree_map(converted, way.values)
     named = {
         argument.name: value for argument, value in zip(schema, values, strict=False) if argument.kwarg_only
     }
@@ -101,15 +103,10 @@ def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCos
     # Values that were not recorded are often impossible, and torch says so in one of these ways.
     except (RuntimeError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise NotReplayableError(f"{type(error).__name__}: {str(error).splitlines()[0][:160]}") from error
-    kinds = [kind for kind in ("h2d", "d2h", "d2d", "p2p") if getattr(cost, kind)]
-    return ReplayedCost(
-        cost.launches,
-        tuple((kind, getattr(cost, kind), getattr(cost, f"{kind}_bytes")) for kind in kinds),
-        (cost.stream_syncs, cost.event_syncs, cost.device_syncs),
-        tuple(requested),
-        (*cost.approximate, *cost.unknown),
-        operations_of(cost),
-    )
+    copies = {kind: (getattr(cost, kind), getattr(cost, f"{kind}_bytes")) for kind in KINDS}
+    waits = cost.stream_syncs, cost.event_syncs, cost.device_syncs
+    counts = by_metric(cost.launches, copies, waits, requested)
+    return ReplayedCost(counts, (*cost.approximate, *cost.unknown), operations_of(cost))
 
 
 def _function(op: str, overload: str, schema: Sequence[Any]) -> Callable[..., Any]:
@@ -133,22 +130,6 @@ def _function(op: str, overload: str, schema: Sequence[Any]) -> Callable[..., An
         "record_stream": lambda tensor, _: tensor.record_stream(torch.cuda.current_stream()),
     }
     return of_python.get(name) or getattr(getattr(torch.ops.aten, name), overload)
-
-
-def _converted(value: Any, make: Callable[[TensorToMake], Any], on_host: bool) -> Any:
-    if isinstance(value, TensorToMake):
-        return make(value)
-    if isinstance(value, list | tuple) and any(isinstance(each, TensorToMake) for each in value):
-        return [_converted(each, make, on_host) for each in value]
-    return "cpu" if on_host and value == "cuda" else value
-
-
-def _tensors_to_make(values: Sequence[Any]) -> Iterator[TensorToMake]:
-    for value in values:
-        if isinstance(value, TensorToMake):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from _tensors_to_make(value)
 
 
 def _elements(tensor: TensorToMake) -> int:

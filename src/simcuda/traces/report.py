@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from simcuda.measurement import table
-from simcuda.traces.agreement import CONFIRMED, LEAST, METRICS, REFUTED, VERDICTS, Finding, TraceAgreement
-from simcuda.traces.call import Argument, RecordedTensor
+from simcuda.traces.agreement import CONFIRMED, LEAST, REFUTED, VERDICTS, Finding, TraceAgreement
+from simcuda.traces.call import METRICS, Argument, RecordedTensor
 
 CALLS, AGREE = "calls", "agree, raw"
 FINDING = (
@@ -61,7 +61,7 @@ def to_lines(agreements: Sequence[TraceAgreement]) -> Iterator[str]:
         )
         for f in wrong
     ]
-    yield from _section("refuted", ("call", "metric", "recorded", "simulated", "arguments"), rows)
+    yield from section("refuted", ("call", "metric", "recorded", "simulated", "arguments"), rows)
     kernels = {name[:100] for f in wrong for name in f.kernels}
     yield from (f"  kernel {name}" for name in sorted(kernels))
     for verdict in VERDICTS:
@@ -74,10 +74,10 @@ def to_lines(agreements: Sequence[TraceAgreement]) -> Iterator[str]:
             for (op, why), mine in sorted(by_op.items()):
                 counts, metrics = _counts(mine), dict.fromkeys(finding.metric for finding in mine)
                 rows.append((op, str(counts[CALLS]), str(counts[AGREE]), ", ".join(metrics), why))
-            yield from _section(verdict, ("op", CALLS, AGREE, "metrics", "why"), rows)
+            yield from section(verdict, ("op", CALLS, AGREE, "metrics", "why"), rows)
     left = Counter((op, why) for each in agreements for op, _, why in each.not_replayable)
     rows = [(op, str(count), why) for (op, why), count in sorted(left.items())]
-    yield from _section("not replayable", ("op", "distinct calls", "why"), rows)
+    yield from section("not replayable", ("op", "distinct calls", "why"), rows)
 
 
 def to_json(agreements: Sequence[TraceAgreement]) -> dict[str, Any]:
@@ -182,7 +182,8 @@ def _share(counts: Counter[str]) -> float | None:
     return counts[CONFIRMED] / decided if decided else None
 
 
-def _section(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+def section(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table with its title and number of rows; nothing without rows."""
     if rows:
         yield from ("", f"{title} ({len(rows)}):")
         yield from table([head, *rows])

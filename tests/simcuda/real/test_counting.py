@@ -7,7 +7,7 @@ from tests.simcuda.real.events import PLACES, Event, block, kernel, mark, memcpy
 
 from simcuda.real.counting import TraceCounts
 from simcuda.real.counting import count as count_trace
-from simcuda.real.trace import IncompleteTraceError, read
+from simcuda.real.trace import IncompleteTraceError, ProfilerTrace
 
 STEP, LOG, _ = PLACES
 FROM_PAGEABLE = "Memcpy HtoD (Pageable -> Device)"
@@ -16,7 +16,7 @@ TO_PINNED = "Memcpy DtoH (Device -> Pinned)"
 
 def count(*inside: Event) -> TraceCounts:
     """Count a block with these events."""
-    return count_trace(read(block(*inside)), PLACES)
+    return count_trace(ProfilerTrace(block(*inside)), PLACES)
 
 
 def totals(*inside: Event) -> dict[str, int]:
@@ -237,7 +237,7 @@ def test_a_lost_bound_is_an_error(text: str) -> None:
     times = {"begin": 92, "end": 1002}
     events = [event for event in block() if event.get("ts") != times[text]]
     with pytest.raises(IncompleteTraceError, match=f"no record of the {text} of the measured block"):
-        count_trace(read(events), PLACES)
+        count_trace(ProfilerTrace(events), PLACES)
 
 
 def test_a_launch_without_its_kernel_is_an_error() -> None:

@@ -12,8 +12,8 @@ import torch
 from torch.autograd.profiler import profile
 
 from simcuda.real import trace
+from simcuda.real.device import events_of
 from simcuda.real.marks import Marks, Place, mark, place_of
-from simcuda.real.session import events_of
 
 HERE = __file__
 
@@ -23,7 +23,7 @@ def lines_of(work: Callable[[], Any]) -> list[tuple[int, str]]:
     marks = Marks()
     with profile(use_cpu=True, use_kineto=True) as profiler, marks.following_lines():
         work()
-    seen = trace.read(events_of(profiler)).marks
+    seen = trace.ProfilerTrace(events_of(profiler)).marks
     places = [marks.places[int(mark.text.split()[1])] for mark in seen if mark.text.startswith("line ")]
     return [(line, function) for file, line, function in places if file == HERE and function != "lines_of"]
 
@@ -80,7 +80,7 @@ def test_operations_lie_between_the_marks_of_their_lines() -> None:
         torch.eye(1)
     events = [event for event in events_of(profiler) if event.get("ph") == "X"]
     starts = {event["name"]: event["ts"] for event in events}
-    lines = [mark.start for mark in trace.read(events).marks]
+    lines = [mark.start for mark in trace.ProfilerTrace(events).marks]
     before = [sum(line < starts[name] for line in lines) for name in ("aten::ones", "aten::eye")]
     assert before[0] < before[1]
 

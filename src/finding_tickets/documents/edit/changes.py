@@ -9,19 +9,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from finding_tickets.documents.edit.page import ROWS, Page
 from finding_tickets.documents.edit.splices import Splice, Splices, line_at, line_end, lines_below
 from finding_tickets.documents.finding import KIND_COLUMNS, NOTE_COLUMNS, RELATIONSHIPS
+from finding_tickets.documents.reading import Page
 from finding_tickets.documents.sections import DocumentPart, SectionKind
-from finding_tickets.documents.source import (
-    BYTE_ORDER_MARK,
-    Block,
-    MarkdownTable,
-    TableRow,
-    code_span,
-    plain,
-    table_of,
-)
+from finding_tickets.documents.source import BYTE_ORDER_MARK, Block, MarkdownTable, TableRow, code_span, plain
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import ChecklistItem, Relation, Text
 from finding_tickets.model.vocabulary import Relationship, squeeze, word_for
@@ -29,6 +21,7 @@ from finding_tickets.model.vocabulary import Relationship, squeeze, word_for
 EARLIER = "Earlier"
 """What the heading of a section begins with that is kept for the record: nothing is read from it."""
 
+_ROWS = ("TableRow", "TableHead")
 _BLANK = b" \t"
 _RULE = b"---"
 _LEVEL = 2
@@ -140,14 +133,14 @@ def spellings(values: Sequence[str], like: str, *, cell: bool) -> Iterator[str]:
         yield _in_cell(written) if cell else written
 
 
-def _in_yaml(values: Sequence[str], like: str) -> Iterator[str]:
+def _in_yaml(values: Sequence[str], like: str, quote: str = "") -> Iterator[str]:
     """Ways to write one or several values of front matter, where ``like`` stands: bare, or in quotes."""
-    for quote in ("", '"', "'"):
+    for mark in dict.fromkeys((quote, "", '"', "'")):
         means_itself = (
-            quote not in each and "\\" not in each if quote else _YAML.fullmatch(each) for each in values
+            mark not in each and "\\" not in each if mark else _YAML.fullmatch(each) for each in values
         )
         if all(means_itself):
-            written = ", ".join(f"{quote}{value}{quote}" for value in values)
+            written = ", ".join(f"{mark}{value}{mark}" for value in values)
             yield f"[{written}]" if len(values) > 1 or like.startswith(("[", "- ")) else written
 
 
@@ -193,16 +186,14 @@ def set_row(page: Page, labels: Sequence[str], values: Sequence[str]) -> Iterato
 
 def _replace_row(page: Page, label: str, value: Text, values: Sequence[str], like: str) -> Iterator[Splices]:
     data, (start, end, _) = page.data, value.span
-    table_row = page.enclosing(value, ROWS, label)
+    table_row = page.enclosing(value, _ROWS, label)
     if page.enclosing(value, ["FrontMatter"]):
+        quote = data[start - 1 : start].decode() if value.raw and data[start - 1 : start] in b"\"'" else ""
+        start, end = start - len(quote), end + len(quote)
         if start == end:
             start = end = len(data[:start].rstrip())
-        quoted = value.raw and data[start - 1 : start] in (b'"', b"'")
-        if quoted and len(values) == 1 and not re.search(r"[\"'\\]", values[0]):
-            yield [Splice(start, end, values[0].encode())]
-        for text in _in_yaml(values, value.raw):
-            written = text.encode() if value.raw else b" " + text.encode()
-            yield [Splice(start - bool(quoted), end + bool(quoted), written)]
+        for text in _in_yaml(values, value.raw, quote):
+            yield [Splice(start, end, text.encode() if value.raw else b" " + text.encode())]
         return
     like = value.raw or (like if squeeze(label) in _IN_CODE else "")
     for text in spellings(values, like, cell=table_row is not None):
@@ -259,7 +250,7 @@ def _add_row(page: Page, label: str, values: Sequence[str], like: str) -> Iterat
 
 def _row_below(page: Page, sibling: str, value: Text, label: str, text: str) -> Splice | None:
     """A new row below ``sibling`` that is written as that one is."""
-    data, row = page.data, page.enclosing(value, ROWS, sibling)
+    data, row = page.data, page.enclosing(value, _ROWS, sibling)
     start, end = sorted((value.span.start, value.span.end))
     line = line_at(data, row.start if row else start)
     at = data.find(sibling.encode(), line.start, line.end)
@@ -325,7 +316,7 @@ def relate(page: Page, named: tuple[Relation, ...], link: RelationLink) -> Itera
         blocks = [block for block in part.blocks if block.kind != "Rule"]
         for block in reversed(blocks):
             if block.kind == "Table":
-                yield [_link_row(page, table_of(page.source, block), link)]
+                yield [_link_row(page, page.source.table(block), link)]
             elif block.kind == "List":
                 yield from ([splice] for splice in _link_item(page, block, link))
         for block in blocks:
@@ -344,7 +335,7 @@ def _change_kind(page: Page, relation: Relation, kind: Relationship) -> Iterator
     """Ways to give the line that names a ticket another relationship."""
     start, end, _ = relation.span
     blocks = [block for block in page.blocks if block.kind == "Table" and block.start <= start < block.end]
-    for table in (table_of(page.source, block) for block in blocks):
+    for table in (page.source.table(block) for block in blocks):
         rows = [row for row in table.body if row.block.start <= start < row.block.end]
         for title, cell in (
             (*each,) for row in rows for each in zip(table.titles, table.cells(row), strict=True)
