@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from finding_tickets.cli.options import with_options
 from finding_tickets.cli.output import say, say_error, write
 from finding_tickets.errors import ExitCode, TicketsError
 from finding_tickets.ground import __version__
@@ -152,7 +153,7 @@ def application(names: Iterable[str], *, load: bool = True) -> Any:
         place, _, summary = COMMANDS[name]
         module, _, function = place.partition(":")
         code = getattr(import_module(f"{__package__}.{module}"), function) if load else lambda: None
-        app.command(name, short_help=summary)(code)
+        app.command(name, short_help=summary)(with_options(code))
     return typer.main.get_command(app)
 
 

@@ -11,18 +11,13 @@ from typing import Annotated, Any
 import typer
 
 from finding_tickets.cli.options import (
+    DRAFTING,
     HERE,
-    AgentWord,
-    DraftBatch,
-    DraftSite,
-    DraftTitle,
-    Meter,
+    MEASURING,
+    Drafting,
+    Measuring,
     OutputFormat,
     Root,
-    Sandbox,
-    SeverityWord,
-    Timeout,
-    given_for_draft,
     option,
 )
 from finding_tickets.cli.output import Format, say, style, used_width, write, write_json
@@ -54,11 +49,7 @@ def probe(
     after: Annotated[
         int | None, typer.Option(min=0, help="Calls of that function to set apart first: 1, unless given.")
     ] = None,
-    draft: DraftSite = None,
-    title: DraftTitle = None,
-    severity: SeverityWord = None,
-    batch: DraftBatch = None,
-    agent: AgentWord = None,
+    drafting: Drafting = DRAFTING,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every line and metric.")] = False,
     devices: Annotated[int, typer.Option(min=1, help="How many devices the target may use.")] = 1,
     compiling: Annotated[
@@ -66,15 +57,13 @@ def probe(
         typer.Option("--compile", help="What becomes of code for torch.compile on a simulated device."),
     ] = Compiling.EAGER,
     root: Root = HERE,
-    meter: Meter = None,
-    timeout: Timeout = None,
-    sandbox: Sandbox = False,
+    how: Measuring = MEASURING,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Run code; print the lines that wait, copy or allocate."""
-    given = given_for_draft(draft, title=title, severity=severity, batch=batch, agent=agent)
+    draft, given = drafting.draft, drafting.content()
     # Loading torch takes longer than looking around: it starts first.
-    with Isolation(PRELOAD, sandbox=sandbox) as isolation:
+    with Isolation(PRELOAD, sandbox=how.sandbox) as isolation:
         place = repository_of(root)
         config = read_config(place)
         wanted = ProbeRequest(
@@ -83,13 +72,13 @@ def probe(
             arguments=arguments or (),
             sweep=sweep or (),
             verifier=verifier,
-            meter=meter or config.meter,
+            meter=how.meter or config.meter,
             devices=devices,
             compiling=compiling.value,
             within=within,
             after=after,
             operations=verbose,
-            timeout=timeout or config.timeout,
+            timeout=how.timeout or config.timeout,
             memory=config.memory,
         )
         probed = run(wanted, isolation)

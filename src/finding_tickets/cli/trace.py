@@ -8,20 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from finding_tickets.cli.options import (
-    HERE,
-    AgentWord,
-    DraftBatch,
-    DraftSite,
-    DraftTitle,
-    OutputFormat,
-    Root,
-    SeverityWord,
-    Timeout,
-    flag,
-    given_for_draft,
-    option,
-)
+from finding_tickets.cli.options import DRAFTING, HERE, Drafting, OutputFormat, Root, Timeout, flag, option
 from finding_tickets.cli.output import Format, say, say_errors, style, used_width, write, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.measure.processes.isolation import Isolation
@@ -41,18 +28,14 @@ def trace(
         Path | None, option("PROBE.json", "What tickets probe --format json printed of the same program.")
     ] = None,
     only_lines: Annotated[bool, flag("--lines", "Replay nothing on the simulation.")] = False,
-    draft: DraftSite = None,
-    title: DraftTitle = None,
-    severity: SeverityWord = None,
-    batch: DraftBatch = None,
-    agent: AgentWord = None,
+    drafting: Drafting = DRAFTING,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every line and sum.")] = False,
     root: Root = HERE,
     timeout: Timeout = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Read traces of a real GPU; print the lines that wait, and whether the simulation agrees."""
-    given = given_for_draft(draft, title=title, severity=severity, batch=batch, agent=agent)
+    draft, given = drafting.draft, drafting.content()
     if draft and len(files) > 1:
         raise UsageError("--draft is about a line of one trace", hint="name one of the files")
     item = report.probe_beside(beside) if beside else None
