@@ -48,10 +48,10 @@ COMMANDS = {
     "reopen": Command("edit:reopen", "editing.md", "Open a closed ticket again."),
     "relate": Command("edit:relate", "editing.md", "Relate two tickets, in both of them."),
     "tick": Command("edit:tick", "editing.md", "Tick items of a checklist."),
-    "graph": Command("graph:graph", "queries.md", "Show how documents relate to one another."),
+    "graph": Command("list:graph", "queries.md", "Show how documents relate to one another."),
     "probe": Command("probe:probe", "probe.md", "Run code; print the lines that wait, copy or allocate."),
     "trace": Command(
-        "trace:trace",
+        "probe:trace",
         "probe.md",
         "Read traces of a real GPU; print the lines that wait, and whether the simulation agrees.",
     ),

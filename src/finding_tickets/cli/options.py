@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import date, datetime
 from enum import StrEnum
 from functools import partial, wraps
@@ -184,12 +184,15 @@ class Drafting:
     agent: AgentWord = None
 
     def content(self) -> dict[str, Any]:
-        """What the ticket is to say whatever was measured; ``UsageError`` where none is written."""
-        given = {name: value for name, value in asdict(self).items() if value is not None}
-        if given and given.pop("draft", None) is None:
+        """What the ticket is to say whatever was measured."""
+        stated = {"title": self.title, "severity": self.severity, "batch": self.batch, "agent": self.agent}
+        return {name: value for name, value in stated.items() if value is not None}
+
+    def check(self) -> None:
+        """Raise ``UsageError`` for what no ticket will say."""
+        if self.draft is None and (given := self.content()):
             names = ", ".join(f"--{name}" for name in given)
             raise UsageError(f"{names}: for a ticket that --draft SITE writes")
-        return given
 
 
 @dataclass(frozen=True)
