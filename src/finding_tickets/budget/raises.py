@@ -88,7 +88,7 @@ def _is_new(allowance: Allowance, old: Budget, allowed: Collection[AllowedSpende
             is_shared = sum(other.allowance == each.allowance for other in allowed) > 1
             why = _more(allowance, replace(each.allowance, law=""), points)
             whys.append(why or _law_of_moved(allowance, each, is_shared, old.points))
-    return "" if "" in whys else [*whys, "it is new"][0]
+    return "" if "" in whys else ["it is new", *whys][-1]
 
 
 def _law_of_moved(allowance: Allowance, each: AllowedSpender, is_shared: bool, points: Points) -> str:

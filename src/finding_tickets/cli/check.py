@@ -64,9 +64,9 @@ def check(
         spent: tuple[Problem, ...] = ()
         if budgets:
             # Most registers have none.
-            from finding_tickets.gate.budgets import check_budgets
+            from finding_tickets.gate.budgets import BudgetGate
 
-            spent = check_budgets(then, head, named, isolation, settings, today(), say)
+            spent = BudgetGate(then, head, named, isolation, settings, today(), say).check()
     others = [*configuration(then, head, accepted=CONFIGURATION in named), *unread(then, head)]
     # These are no ticket's, so that each needs its place.
     beside = (*others, *spent)
