@@ -17,7 +17,6 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, product
 from math import ceil, gcd
-from random import Random
 from typing import Any
 
 from finding_tickets.claims.language import evaluate, parse_expression, variables
@@ -47,7 +46,6 @@ CHUNKS = (
     # Elements at which a reduction takes a workspace; a segment of the allocator in bytes.
     *(131072, 2097152),
 )
-PRIME = 2**31 - 1
 # In one verification many metrics and lines have the same values at the same points.
 _keep_laws = lru_cache(maxsize=256)
 
@@ -55,7 +53,6 @@ Sizes = Mapping[str, int]
 Point = tuple[tuple[str, int], ...]
 # One value for each point.
 Column = tuple[int, ...]
-Residues = list[int]
 # File, line and function of a line of code, the metric that it made count, and the process where the code has
 # started another one.
 Place = tuple[str, int, str, str] | tuple[str, int, str, str, str]
@@ -285,7 +282,8 @@ def _sum_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) 
         # No longer sum can be shorter to describe than what was found.
         if found and min(law.length for law in found) <= shortest:
             break
-        for hit in _spanning(columns, values, size):
+        # A combination reaches the values where they depend on one another once those are divided out.
+        for hit in _dependent(_divide_out(values, columns), size):
             for chosen in product(*(known[columns[i]] for i in hit)):
                 coefficients = _solve([term.column for term in chosen], values)
                 if coefficients and (law := Sum(chosen, coefficients)).is_plausible:
@@ -347,50 +345,33 @@ def _primitive(column: Column) -> Column | None:
     return tuple(value // divisor for value in column)
 
 
-def _spanning(columns: Sequence[Column], target: Column, size: int) -> Iterator[tuple[int, ...]]:
-    """The index sets of ``size`` (1 to 3) columns whose combinations may reach ``target``; none is missed.
-
-    The columns are primitive and differ. They are projected to ``size + 1`` dimensions modulo a prime. There,
-    two columns complete a combination where they are parallel once the target, and for three the first
-    column, is divided out.
-    """
+def _dependent(columns: Sequence[Column | None], size: int, offset: int = 0) -> Iterator[tuple[int, ...]]:
+    """The index sets, from ``offset``, of ``size`` primitive columns that depend on one another."""
     if size == 1:
-        yield from ((i,) for i, column in enumerate(columns) if column == _primitive(target))
-        return
-    random = Random(0)  # noqa: S311 - a fixed sequence keeps the search deterministic
-    weights = [[random.randrange(1, PRIME) for _ in target] for _ in range(size + 1)]
-    projected = [
-        [sum(w * value for w, value in zip(row, column, strict=True)) % PRIME for row in weights]
-        for column in (target, *columns)
+        yield from ((i,) for i, column in enumerate(columns, offset) if column is None)
+    elif size == 2:
+        parallel = defaultdict(list)
+        for i, column in enumerate(columns, offset):
+            if column:
+                parallel[column].append(i)
+        for group in parallel.values():
+            yield from combinations(group, 2)
+    else:
+        for i, column in enumerate(columns):
+            if column:
+                rest = _dependent(_divide_out(column, columns[i + 1 :]), size - 1, offset + i + 1)
+                yield from ((offset + i, *others) for others in rest)
+
+
+def _divide_out(direction: Column, columns: Iterable[Column | None]) -> list[Column | None]:
+    """What is left of each column, as a primitive one, without its part in a direction."""
+    pivot, leading = next((i, value) for i, value in enumerate(direction) if value)
+    return [
+        _primitive(tuple(leading * a - column[pivot] * b for a, b in zip(column, direction, strict=True)))
+        if column
+        else None
+        for column in columns
     ]
-    quotient = _divide_out(projected[0], projected[1:])
-    if size == 2:
-        yield from _parallel(quotient, 0)
-        return
-    for first in range(len(columns)):
-        for pair in _parallel(_divide_out(quotient[first], quotient[first + 1 :]), first + 1):
-            yield (first, *pair)
-
-
-def _divide_out(direction: Residues, columns: Sequence[Residues]) -> list[Residues]:
-    pivot = next((i for i, value in enumerate(direction) if value), None)
-    if pivot is None:
-        return [[0] * (len(direction) - 1) for _ in columns]
-    # Modulo a prime every number but 0 has an inverse, so that this stays exact and quick.
-    inverse = pow(direction[pivot], -1, PRIME)
-    unit = [value * inverse % PRIME for value in direction]
-    others = [i for i in range(len(direction)) if i != pivot]
-    return [[(column[i] - column[pivot] * unit[i]) % PRIME for i in others] for column in columns]
-
-
-def _parallel(columns: Sequence[Residues], offset: int) -> Iterator[tuple[int, int]]:
-    """The pairs of parallel columns of two dimensions, by their number from ``offset``."""
-    slopes = defaultdict(list)
-    for number, (x, y) in enumerate(columns, offset):
-        if x or y:
-            slopes[y * pow(x, -1, PRIME) % PRIME if x else None].append(number)
-    for group in slopes.values():
-        yield from combinations(group, 2)
 
 
 def _solve(columns: Sequence[Column], target: Column) -> tuple[Fraction, ...] | None:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from finding_tickets.documents.metadata import LabelledValue, item_text, labelled_values, labels_in
+from finding_tickets.documents.metadata import LabelledValue, labelled_values, labels_in
 from finding_tickets.documents.sections import CROSS_REVIEW_TITLE, DocumentPart, SectionKind
-from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Source, Values, table_of
+from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Source, Values
 from finding_tickets.model.vocabulary import Opinion, Vocabulary, Words, squeeze, word_for
 
 _IN_BRACKETS = re.compile(r"\(([^()]+)\)")
@@ -92,15 +92,12 @@ def reviewer_word(name: str, vocabulary: Vocabulary) -> str | None:
 
     Of several that are named, the first. A spelling of two letters must be a word of its own.
     """
-    whole = squeeze(name)
-    within = [each for each in vocabulary.known_agents.spellings if each[0] in whole]
-    tokens = [squeeze(token) for token in _BETWEEN_WORDS.split(name)] if within else []
-    found = []
-    for spelling, word in within:
-        if spelling in tokens:
-            found.append((len("".join(tokens[: tokens.index(spelling)])), word))
-        elif len(spelling) >= _LEAST_WITHIN_A_WORD:
-            found.append((whole.find(spelling), word))
+    whole, tokens = squeeze(name), [squeeze(token) for token in _BETWEEN_WORDS.split(name)]
+    found = [
+        (whole.find(spelling), word)
+        for spelling, word in vocabulary.known_agents.spellings
+        if spelling in tokens or (len(spelling) >= _LEAST_WITHIN_A_WORD and spelling in whole)
+    ]
     return min(found)[1] if found else None
 
 
@@ -149,7 +146,7 @@ def _review_tokens(source: Source, blocks: Iterable[Block]) -> Iterator[ReviewTo
     for block in blocks:
         text = source.whole(block)
         if block.kind == "Table":
-            table = table_of(source, block)
+            table = source.table(block)
             verdict, rows = _review_rows(table)
             if rows:
                 above = table.titles, verdict
@@ -166,8 +163,8 @@ def _review_tokens(source: Source, blocks: Iterable[Block]) -> Iterator[ReviewTo
             # Items are labelled values or reviews; a list without any is text.
             found = list[ReviewToken]()
             for item in block.children:
-                words = item_text(source, item)
-                labelled = any(True for _ in labels_in(source, words.start, words.end, _BARE))
+                words = source.words(item)
+                labelled = any(True for _ in labels_in(source, words, _BARE))
                 review = [] if labelled else _sentence(words, known=False)
                 found += review or _of_text(words)
                 nested = [child for child in item.children if child.start >= words.end]
@@ -224,26 +221,25 @@ def _of_rows(rows: Sequence[ReviewRow], verdict: str, whole: Excerpt) -> Iterato
     for row in rows:
         reviewer = next((title for title in _REVIEWERS if title in row and row[title].raw), "")
         date = next((title for title in _DATES if title in row), "")
-        beside = [title for title in row if title not in (verdict, reviewer, date, "#", "domain")]
-        evaluation = next((title for title in _EVALUATIONS if title in row), beside[0] if beside else "")
-        if not row[verdict].raw and not (evaluation and row[evaluation].raw):
+        texts = [title for title in row if title not in (verdict, reviewer, date, "#", "domain")]
+        # The evaluation comes first, then remarks.
+        texts.sort(key=[*_EVALUATIONS, *texts].index)
+        if not row[verdict].raw and not (texts and row[texts[0]].raw):
             continue
         yield ReviewToken("begin", whole)
         if reviewer:
             yield ReviewToken("reviewer", row[reviewer])
         yield ReviewToken("verdict", row[verdict])
-        if evaluation:
-            yield ReviewToken("cell", row[evaluation])
+        yield from (ReviewToken("cell", row[title]) for title in texts)
         if date:
             yield ReviewToken("date", row[date])
-        yield from (ReviewToken("cell", row[title]) for title in beside if title != evaluation)
     if len(rows) > 1:
         yield ReviewToken("end", whole)
 
 
 def _of_text(text: Excerpt) -> Iterator[ReviewToken]:
     """A paragraph: text, and labelled values within it."""
-    found = list(labels_in(text.source, text.start, text.end, _BARE))
+    found = list(labels_in(text.source, text, _BARE))
     before = text.source.text(text.start, found[0].start if found else text.end)
     if before.raw:
         yield from _sentence(before) or [ReviewToken("prose", before)]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from finding_tickets.documents.cross_reviews import read_reviews, reviewer_word
 from finding_tickets.documents.locations import read_code, read_locations, read_mentioned, stated_locations
@@ -12,11 +11,9 @@ from finding_tickets.documents.metadata import (
     LABELS,
     Metadata,
     file_name,
-    item_text,
     labelled_values,
     labels_in,
-    read_id,
-    read_title,
+    read_header,
 )
 from finding_tickets.documents.remediation import read_remediation
 from finding_tickets.documents.resolutions import (
@@ -25,16 +22,8 @@ from finding_tickets.documents.resolutions import (
     read_resolution,
     read_severity_changes,
 )
-from finding_tickets.documents.sections import DocumentPart, PartsByKind, SectionKind
-from finding_tickets.documents.source import (
-    Excerpt,
-    MarkdownTable,
-    Source,
-    Values,
-    row_of_record,
-    table_of,
-    walk,
-)
+from finding_tickets.documents.sections import DocumentPart, SectionKind, parts_by_kind
+from finding_tickets.documents.source import Excerpt, MarkdownTable, Source, Values, walk
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import (
     UNSETTLED,
@@ -111,14 +100,11 @@ _IN_WORDS = re.compile(
 )
 
 
-def read_finding(
-    source: Source, sections: Sequence[DocumentPart], metadata: Metadata, title: Excerpt | None
-) -> Ticket:
+def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Excerpt | None) -> Ticket:
     """The ticket that ``sections`` make up."""
-    words, named = source.vocabulary, file_name(source.path, source.vocabulary)
-    of_kind: PartsByKind = defaultdict(list)
-    for part in sections:
-        of_kind[part.kind].append(part)
+    source, words = metadata.source, metadata.source.vocabulary
+    named = file_name(source.path, words)
+    of_kind = parts_by_kind(sections)
     # All sections but these two are in the ticket's own words.
     own = [p for p in sections if p.kind not in (SectionKind.METADATA, SectionKind.CROSS_REVIEW)]
     weighed = [p for p in sections if p.kind in _DONE or (p.kind is None and "severity" in p.name.split())]
@@ -126,7 +112,7 @@ def read_finding(
     if not of_kind[SectionKind.LOCATION]:
         # Without such a section, places in the metadata count, or the files that were changed.
         changed = (place for part in of_kind[SectionKind.FILES_CHANGED] for place in read_mentioned(part))
-        locations = list(stated_locations(metadata.entries.values())) or list(changed)
+        locations = stated_locations(metadata.entries.values()) or list(changed)
     # The one-line summary, else the first paragraph of what says what the problem is.
     summaries = (
         text.record()
@@ -138,12 +124,14 @@ def read_finding(
     if agent and agents:
         # The first of several, in the register's word where it has one.
         agent["value"] = reviewer_word(agents[0], words) or agents[0]
-    identity, status = read_id(metadata, title), metadata.word("Status", words.statuses)
+    status = metadata.word("Status", words.statuses)
+    # Rows such as ``Duplicate Of`` or ``Blocked By`` name tickets as well.
+    rows = (entry for entry in metadata.entries.values() if _ROWS.fullmatch(entry.key) and entry.value.raw)
+    related = [named for entry in rows for named in _of_line(entry.value, _kind(entry.label))]
+    related += (named for part in of_kind[SectionKind.RELATED] for named in read_relations(part))
+    related += (named for part in of_kind[SectionKind.REFERENCES] for named in read_references(part))
     values: Values = {
-        "path": source.path,
-        "id": identity,
-        "title": read_title(metadata, title, identity["value"]),
-        "metadata": {entry.label: entry.value.record() for entry in metadata.entries.values()},
+        **read_header(metadata, title),
         "severity": metadata.word("Severity", words.severities, mentioned=True),
         "status": status,
         "batch": metadata.number("Batch"),
@@ -152,19 +140,22 @@ def read_finding(
         "assignee": metadata.string("Assignee"),
         "created": metadata.string("Created"),
         "updated": metadata.string("Updated"),
-        "code_repository": metadata.string("Code Repository"),
         "locations": locations,
         "summary": next(summaries, None)
         or _labelled(metadata, _SUMMARIES)
         or next(_opening(sections, title), None),
         "recommended_fix": next(fixes, None) or _labelled(metadata, _FIXES),
-        # Rows such as ``Duplicate Of`` or ``Blocked By``.
-        "related": [
-            named
-            for entry in metadata.entries.values()
-            if _ROWS.fullmatch(entry.key) and entry.value.raw
-            for named in _of_line(entry.value, _kind(entry.label))
+        "categories": [
+            item for part in of_kind[SectionKind.SUMMARY] for item in read_checklist(part, "name", "ticked")
         ],
+        "evidence": [
+            code
+            for kind in (SectionKind.PROBLEM, SectionKind.DESCRIPTION, None)
+            for part in of_kind[kind]
+            for code in read_code(part)
+        ],
+        "related": related,
+        "reports": [report for part in of_kind[SectionKind.APPENDIX] for report in _reports(part)],
         "checklist": [item for part in _checked(sections) for item in read_checklist(part)],
         "reviews": read_reviews(sections),
         "severity_changes": read_severity_changes(metadata, weighed),
@@ -174,8 +165,6 @@ def read_finding(
         "sections": [part.record() for part in sections],
         **read_resolution(of_kind, metadata, status),
     }
-    for field, kind, read in EXTRACTORS:
-        values.setdefault(field, []).extend(found for part in of_kind[kind] for found in read(part))
     # What the file's name or its folder says counts only where the ticket does not say it itself. Such values
     # have an empty span, so that no edit takes them for text.
     if named.severity and values["severity"] is None:
@@ -201,7 +190,7 @@ def read_checklist(part: DocumentPart, text: str = "text", done: str = "done") -
     """Every item with a check box, under the names of its two fields."""
     for item in part.by_kind["Item"]:
         if item.checked is not None:
-            written = item_text(part.source, item)
+            written = part.source.words(item)
             yield written.record(**{text: written.plain, done: item.checked})
 
 
@@ -217,7 +206,7 @@ def _reports(part: DocumentPart) -> list[Values]:
     # The oldest tickets list files below the label ``Report files``: each in backticks, then its section.
     listed = any(entry.key == "reportfiles" for entry in entries)
     for item in part.by_kind["Item"] if listed else ():
-        text = item_text(source, item)
+        text = source.words(item)
         spans = text.code_spans()
         file = spans[0].raw if spans else text.plain.partition(" ")[0]
         section_name = _REPORT_SECTION.sub("", text.plain.removeprefix(file), count=1).strip()
@@ -237,13 +226,13 @@ def read_relations(part: DocumentPart) -> Iterator[Values]:
     kind: Relationship | None = None
     for block in part.blocks:
         if block.kind == "Table":
-            yield from _of_table(table_of(source, block), kind)
+            yield from _of_table(source.table(block), kind)
         elif block.kind == "List":
             for item in walk([block]):
                 if item.kind == "Item":
-                    yield from _of_line(item_text(source, item), kind)
+                    yield from _of_line(source.words(item), kind)
         elif block.kind in ("Paragraph", "Heading"):
-            text = source.text(block.first, block.last) if block.level else source.whole(block)
+            text = source.words(block) if block.level else source.whole(block)
             if block.level or text.plain.endswith(":"):
                 kind = _kind(text.plain)
             else:
@@ -253,7 +242,7 @@ def read_relations(part: DocumentPart) -> Iterator[Values]:
 def read_references(part: DocumentPart) -> Iterator[Values]:
     """The tickets among a list of references: the items that begin with ``Related ticket:``."""
     for item in part.by_kind["Item"]:
-        text = item_text(part.source, item)
+        text = part.source.words(item)
         if match := _REFERENCE.match(text.raw):
             yield from _of_line(text.piece(match.end()), None)
 
@@ -358,18 +347,6 @@ def _report_no_id(text: Excerpt) -> None:
     text.report("related-id", message, "start with the ID: B1-PT-02: why it matters")
 
 
-EXTRACTORS: tuple[tuple[str, SectionKind | None, Callable[[DocumentPart], Iterable[Values]]], ...] = (
-    ("categories", SectionKind.SUMMARY, lambda part: read_checklist(part, "name", "ticked")),
-    ("evidence", SectionKind.PROBLEM, read_code),
-    ("evidence", SectionKind.DESCRIPTION, read_code),
-    ("evidence", None, read_code),
-    ("related", SectionKind.RELATED, read_relations),
-    ("related", SectionKind.REFERENCES, read_references),
-    ("reports", SectionKind.APPENDIX, _reports),
-)
-"""Which field is read from every section of which kind, and by what; the rest depends on several sections."""
-
-
 def _checked(sections: Sequence[DocumentPart]) -> Iterator[DocumentPart]:
     """The parts whose check boxes are checks: the verification, what was done, and parts so headed within."""
     for part in sections:
@@ -392,7 +369,7 @@ def _opening(sections: Sequence[DocumentPart], title: Excerpt | None) -> Iterato
     for part in (part for part in sections if part in titles or not part.heading or part.heading.level == 1):
         words = part.source.vocabulary.severities
         for text in filter(lambda text: _PROSE.match(text.raw), part.paragraphs):
-            labels = labels_in(part.source, text.start, text.end, LABELS)
+            labels = labels_in(part.source, text, LABELS)
             if next(labels, None) is None and next(changes_in(text, words), None) is None:
                 yield text.record()
 
@@ -409,7 +386,7 @@ def _checked_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:
             # "Partially true" decides nothing, and "not correct" is looked for before "correct".
             if not _OPEN.match(lowered) and (_FALSE.search(lowered) or _TRUE.search(lowered)):
                 holds = _FALSE.search(lowered) is None
-            yield row_of_record(row).record(
+            yield table.text_of(row).record(
                 claim=row[claim].plain if claim else "",
                 status=found,
                 holds=holds,

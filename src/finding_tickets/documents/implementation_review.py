@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
 from finding_tickets.documents.finding import read_checklist
 from finding_tickets.documents.locations import place_of, read_code, read_locations
-from finding_tickets.documents.metadata import Metadata, item_text, labels_in, read_id, read_title
+from finding_tickets.documents.metadata import Metadata, labels_in, read_header
 from finding_tickets.documents.remediation import read_remediation
-from finding_tickets.documents.sections import DocumentPart, PartsByKind, SectionKind, nested
-from finding_tickets.documents.source import (
-    Excerpt,
-    Source,
-    Values,
-    row_of_record,
-    table_of,
-    walk,
-    words_of,
-)
+from finding_tickets.documents.sections import DocumentPart, SectionKind, nested, parts_by_kind
+from finding_tickets.documents.source import Excerpt, Values, walk, words_of
 from finding_tickets.model.ticket import ImplementationReview
 
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
@@ -87,13 +78,10 @@ _ISSUES = re.compile(r"(?:.* )?(?:issues?|suggestions?|findings|concerns|problem
 
 
 def read_implementation_review(
-    source: Source, sections: Sequence[DocumentPart], metadata: Metadata, title: Excerpt | None
+    sections: Sequence[DocumentPart], metadata: Metadata, title: Excerpt | None
 ) -> ImplementationReview:
     """The review that ``sections`` make up."""
-    identity = read_id(metadata, title)
-    of_kind: PartsByKind = defaultdict(list)
-    for part in sections:
-        of_kind[part.kind].append(part)
+    of_kind = parts_by_kind(sections)
     artifacts = list(_artifacts(sections))
     files = [(text, each["name"]) for text, each in artifacts if "file" in each["group"].lower()]
     commits = metadata.get("Commits")
@@ -123,10 +111,7 @@ def read_implementation_review(
         stated = ((entry.key, _COUNT.match(entry.plain)) for entry in part.entries)
         counts.update({key: int(match[0]) for key, match in stated if match})
     values = {
-        "path": source.path,
-        "id": identity,
-        "title": read_title(metadata, title, identity["value"]),
-        "metadata": {entry.label: entry.value.record() for entry in metadata.entries.values()},
+        **read_header(metadata, title),
         "reviewer": metadata.string("Reviewer"),
         "date": metadata.string("Date"),
         "commits": commits.value.record(base=hashes[0] if len(hashes) > 1 else None, head=hashes[-1])
@@ -134,7 +119,6 @@ def read_implementation_review(
         else None,
         "plan": metadata.string("Plan"),
         "verdict": _verdict(sections),
-        "code_repository": metadata.string("Code Repository"),
         "requirements": list(_requirements(sections)),
         "issues": issues,
         "issue_counts": counts,
@@ -207,7 +191,7 @@ def _artifacts(parts: Iterable[DocumentPart]) -> Iterator[tuple[Excerpt, Values]
                     group = part.source.whole(block).plain.rstrip(" :")
                 for item in (item for item in walk([block], rows=False) if item.kind == "Item"):
                     # The first code span names the artifact; the rest is a remark.
-                    text = item_text(part.source, item)
+                    text = part.source.words(item)
                     spans = text.code_spans()
                     name = spans[0].plain if spans else text.plain.partition(" (")[0]
                     remark = text.plain.removeprefix(name).strip(" :\u2013\u2014-")
@@ -222,7 +206,7 @@ def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
         planned = _PLANNED.fullmatch(part.name) is not None
         for block in walk(part.blocks, rows=False):
             if block.kind == "Table":
-                table = table_of(part.source, block)
+                table = part.source.table(block)
                 requirement = table.column(_REQUIREMENT) or (table.column(_IN_A_PLAN) if planned else None)
                 status = table.column(_STATUS, requirement)
                 # Tables without a status only list what was asked for.
@@ -234,13 +218,13 @@ def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
                     if not any(pattern.match(words) for pattern in _ANSWERS):
                         message = f"cannot tell from {words!r} whether it is met"
                         row[status].report("requirement-status", message)
-                    yield row_of_record(row).record(
+                    yield table.text_of(row).record(
                         text=row[requirement].plain,
                         implementation=row[implementation].plain if implementation else "",
                         met=_is_met(words),
                     )
             elif block.kind == "Item" and planned:
-                text = item_text(part.source, block)
+                text = part.source.words(block)
                 mark = _MARK.match(text.plain)
                 if mark and any(pattern.match(mark["sign"]) for pattern in _ANSWERS):
                     yield text.record(text=mark["text"], implementation="", met=_is_met(text.plain.lower()))
@@ -260,7 +244,7 @@ def _issues(parts: Iterable[DocumentPart]) -> Iterator[Values]:
         for block in part.blocks:
             headline: Excerpt | None = None
             if block.kind == "Heading":
-                headline = part.source.text(block.first, block.last)
+                headline = part.source.words(block)
             elif block.kind == "Paragraph":
                 headline = _bold_words(part.source.whole(block))
             if headline:
@@ -268,10 +252,10 @@ def _issues(parts: Iterable[DocumentPart]) -> Iterator[Values]:
             # The labelled items of a list, each with all nested in it, or the labelled lines of a paragraph.
             details = headlines[-1][1] if headlines else {}
             for item in block.children if block.kind == "List" else ():
-                words = item_text(part.source, item)
-                for entry in labels_in(part.source, words.start, words.end):
+                words = part.source.words(item)
+                for entry in labels_in(part.source, words):
                     details[entry.label] = part.source.text(entry.value.start, item.end).plain
-            for entry in labels_in(part.source, block.start, block.end) if block.kind == "Paragraph" else ():
+            for entry in labels_in(part.source, block) if block.kind == "Paragraph" else ():
                 if not _bold_words(part.source.text(entry.start, block.end)):
                     details[entry.label] = entry.plain
         for text, details in headlines:

@@ -177,16 +177,11 @@ def read_locations(part: DocumentPart) -> list[Values]:
         labels = [squeeze(next(iter(row.values())).raw) for row in table.records]
         if any(_LINES.fullmatch(each) or _SYMBOLS.fullmatch(each) for each in labels):
             continue
-        for record in table.records:
-            row = {squeeze(title): cell for title, cell in record.items()}
-            file, lines, symbol = (_pick(row, keys) for keys in (_FILES, _LINES, _SYMBOLS))
-            path, own = _path_and_lines(file.plain) if file else ("", ())
-            own = own or line_ranges(lines.plain if lines else "")
-            named = symbol.raw if symbol else ""
-            text = file or next(iter(row.values()))
-            found.append(_place(text, path or None, own, symbol.plain if symbol and named else None, named))
+        for row in table.records:
+            entries = [LabelledValue(title, cell, cell.start) for title, cell in row.items()]
+            found += stated_locations(entries) or [_place(entries[0].value, None)]
     stated = labelled_values(part.source, part.blocks, _BARE)
-    return found or list(stated_locations(stated)) or read_mentioned(part)
+    return found or stated_locations(stated) or read_mentioned(part)
 
 
 def read_mentioned(part: DocumentPart) -> list[Values]:
@@ -206,15 +201,14 @@ def read_mentioned(part: DocumentPart) -> list[Values]:
     return found or [location for text in paths for location in place_of(text)]
 
 
-def stated_locations(stated: Iterable[LabelledValue]) -> Iterator[Values]:
+def stated_locations(stated: Iterable[LabelledValue]) -> list[Values]:
     """The places in labelled values; a further row of files begins further places."""
-    group: dict[str, LabelledValue] = {}
+    groups: list[dict[str, LabelledValue]] = [{}]
     for entry in stated:
-        if _FILES.fullmatch(entry.key) and _pick(group, _FILES):
-            yield from _places_of(group)
-            group = {}
-        group.setdefault(entry.key, entry)
-    yield from _places_of(group)
+        if _FILES.fullmatch(entry.key) and _pick(groups[-1], _FILES):
+            groups.append({})
+        groups[-1].setdefault(entry.key, entry)
+    return [place for group in groups for place in _places_of(group)]
 
 
 def _places_of(rows: Mapping[str, LabelledValue]) -> Iterator[Values]:
@@ -225,19 +219,17 @@ def _places_of(rows: Mapping[str, LabelledValue]) -> Iterator[Values]:
         entry if entry and ("`" in entry.value.raw or not _NOWHERE.match(entry.plain)) else None
         for entry in (files, symbols)
     )
-    if files is None:
-        if symbols:
-            own = line_ranges(lines.plain) if lines else ()
-            yield _place(symbols.value, None, own, symbols.plain, symbols.value.raw)
-        return
-    texts = list(_files_in(files.value))
-    of_lines = _lines_of(lines, [path for _, path, _ in texts]) if lines else [()] * len(texts)
+    named, written = (symbols.plain, symbols.value.raw) if symbols else (None, "")
+    if symbols and not files:
+        own = line_ranges(lines.plain) if lines else ()
+        yield _place(symbols.value, None, own, named, written)
+    texts = list(_files_in(files.value)) if files else []
+    of_lines = _lines_of(lines, [path for _, path, _ in texts]) if files and lines else [()] * len(texts)
     # As many symbols as files are taken in pairs. Other counts do not say which symbol is in which file, so
     # each file has them all.
     spans = symbols.value.code_spans() if symbols else []
     paired = len(spans) == len(texts) > 1
     for index, ((text, path, own), more) in enumerate(zip(texts, of_lines, strict=True)):
-        named, written = (symbols.plain, symbols.value.raw) if symbols else (None, "")
         if paired:
             named, written = spans[index].raw, f"`{spans[index].raw}`"
         yield _place(text, path, own or more, named, written)

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
-from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Source, Values, plain, table_of
+from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Source, Values, plain
 from finding_tickets.model.vocabulary import Vocabulary, Words, squeeze, word_for
 
 # A label stands at the beginning of a line, perhaps behind a sign, or behind a bar in a line of several; bold
@@ -162,7 +162,7 @@ def labelled_values(
     """
     for block in blocks:
         if block.kind == "Table":
-            table = table_of(source, block)
+            table = source.table(block)
             titles = table.titles
             # Without a header of its own, the first row of a table of labels is its header for Markdown.
             titled = titles[0] in _COLUMN_TITLES and len(titles) > 1
@@ -171,15 +171,15 @@ def labelled_values(
             valued = len(titles) == _FIELD_AND_VALUE or (titled and titles[1] in _VALUE_TITLES)
             for row in table.body if titled else table.rows:
                 if row.text:
-                    yield from labels_in(source, row.block.start, row.block.end)
+                    yield from labels_in(source, row.block)
                 elif valued:
                     label, value, *_ = table.cells(row)
                     yield LabelledValue(label.plain.rstrip(" :"), value, row.block.start)
         elif block.kind == "Paragraph":
-            yield from labels_in(source, block.start, block.end, bare)
+            yield from labels_in(source, block, bare)
         elif block.kind == "List" and (bare or _MARKS.search(source.data, block.start, block.end)):
-            for text in (item_text(source, item) for item in block.children):
-                yield from labels_in(source, text.start, text.end, bare)
+            for item in block.children:
+                yield from labels_in(source, source.words(item), bare)
         elif block.kind == "BlockQuote":
             yield from labelled_values(source, block.children, bare)
         elif block.kind == "FrontMatter":
@@ -198,9 +198,10 @@ def labelled_values(
 
 
 def labels_in(
-    source: Source, start: int, end: int, bare: re.Pattern[str] | None = None
+    source: Source, text: Block | Excerpt, bare: re.Pattern[str] | None = None
 ) -> Iterator[LabelledValue]:
-    """The ``**Label:** value`` pieces of ``[start, end)``; a value reaches to the next label."""
+    """The ``**Label:** value`` pieces of a text; a value reaches to the next label."""
+    start, end = text.start, text.end
     marked = _MARKS.search(source.data, start, end)
     if not (bare or marked):
         return
@@ -253,10 +254,7 @@ def _in_cells(table: MarkdownTable) -> list[LabelledValue]:
     if first and ":" in first.raw.rstrip(":*_ "):
         # ``| Severity: High | Type: Race |``
         return [
-            entry
-            for cell in (first, *cells)
-            for entry in labels_in(source, cell.start, cell.end, LABELS)
-            if entry.value.raw
+            entry for cell in (first, *cells) for entry in labels_in(source, cell, LABELS) if entry.value.raw
         ]
     if len(titles) > _FIELD_AND_VALUE and all(known[::2]) and len(titles) % 2 == 0 and not any(known[1::2]):
         # ``| Severity | High | Status | Open |``
@@ -268,13 +266,6 @@ def _in_cells(table: MarkdownTable) -> list[LabelledValue]:
     return []
 
 
-def item_text(source: Source, item: Block) -> Excerpt:
-    """The text of a list item, without the blocks nested in it."""
-    paragraphs = (child for child in item.children if child.kind == "Paragraph")
-    holder = item if item.first < item.last else next(paragraphs, item)
-    return source.text(holder.first, holder.last)
-
-
 class Metadata:
     """The rows of the metadata, by the label as it is compared: ``Ticket ID`` is ``ticketid``."""
 
@@ -284,7 +275,7 @@ class Metadata:
         self.entries: dict[str, LabelledValue] = {}
         held = list(blocks)
         for block, follower in zip_longest(held, held[1:]):
-            table = table_of(source, block) if block.kind == "Table" else None
+            table = source.table(block) if block.kind == "Table" else None
             titles = table.titles if table else []
             usual = len(titles) == _FIELD_AND_VALUE and titles[0] and ":" not in titles[0]
             stated = _in_cells(table) if table and not (usual and len(table.body) > 1) else []
@@ -461,7 +452,19 @@ def kind_of(title: Excerpt | None, metadata: Metadata) -> Literal["finding", "re
     return "finding" if any(named) else None
 
 
-def read_id(metadata: Metadata, title: Excerpt | None) -> Values:
+def read_header(metadata: Metadata, title: Excerpt | None) -> Values:
+    """The fields that every document has: which one it is, and where its code is."""
+    identity = _read_id(metadata, title)
+    return {
+        "path": metadata.source.path,
+        "id": identity,
+        "title": _read_title(metadata, title, identity["value"]),
+        "metadata": {entry.label: entry.value.record() for entry in metadata.entries.values()},
+        "code_repository": metadata.string("Code Repository"),
+    }
+
+
+def _read_id(metadata: Metadata, title: Excerpt | None) -> Values:
     """The ID from the metadata, else from a title (``BUG-7: ...``, ``Task 5 ...``), else the file's name."""
     source, vocabulary = metadata.source, metadata.source.vocabulary
     stated = metadata.get("ID") or metadata.stated_id
@@ -487,7 +490,7 @@ def read_id(metadata: Metadata, title: Excerpt | None) -> Values:
     return (title or source.text(0, 0)).record(value=given)
 
 
-def read_title(metadata: Metadata, title: Excerpt | None, document_id: str) -> Values:
+def _read_title(metadata: Metadata, title: Excerpt | None, document_id: str) -> Values:
     """The title without the ID and the words that only say what kind of document it is."""
     stated = metadata.get("Title")
     if title is None and stated:

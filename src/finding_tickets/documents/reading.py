@@ -7,15 +7,16 @@ merge or fence, rows that are none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
 from finding_tickets.documents.finding import read_finding
 from finding_tickets.documents.metadata import kind_of
 from finding_tickets.documents.sections import DocumentPart, read_metadata, read_sections, title_of
-from finding_tickets.documents.source import DEEPEST, MOST_PIECES, TOO_DEEP, Source, table_of
-from finding_tickets.model.ticket import ImplementationReview, Problem, Ticket
+from finding_tickets.documents.source import DEEPEST, MOST_PIECES, TOO_DEEP, Block, Source, walk
+from finding_tickets.model.ticket import ImplementationReview, Problem, Text, Ticket
 from finding_tickets.model.vocabulary import Level, Vocabulary
 
 Document: TypeAlias = Ticket | ImplementationReview
@@ -28,16 +29,55 @@ _LINE_ENDS = {b"\r\n": "CRLF", b"\n": "LF", b"\r": "CR"}
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
+@dataclass(frozen=True)
+class Page:
+    """A document, the file that it was read from, and its parts."""
+
+    source: Source
+    document: Document
+    parts: tuple[DocumentPart, ...]
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the file."""
+        return self.source.data
+
+    @property
+    def blocks(self) -> Iterator[Block]:
+        """Every block below a heading or before the first one, parents before children."""
+        return walk(block for part in self.parts for block in part.blocks)
+
+    def enclosing(self, value: Text, kinds: Sequence[str], label: str = "") -> Block | None:
+        """The innermost block of these kinds that a value stands in, or that ends where it would begin.
+
+        Where a row ends without a cell for its value, the next one begins: the ``label`` tells them apart.
+        """
+        at, named = value.span.start, label.encode()
+        found = [block for block in self.blocks if block.kind in kinds and block.start <= at <= block.end]
+        own = [block for block in found if named in self.data[block.start : block.end]]
+        within = [block for block in own if at < block.end]
+        best = within or own
+        return best[-1] if best else None
+
+
 def read_document(
     data: bytes, path: str, vocabulary: Vocabulary | None = None
 ) -> tuple[Document | None, tuple[Problem, ...]]:
-    """The document in ``data`` and what could not be understood of it.
+    """The document in ``data`` and what could not be understood of it, as ``read_page`` has them."""
+    page, problems = read_page(data, path, vocabulary)
+    return page.document if page else None, problems
+
+
+def read_page(
+    data: bytes, path: str, vocabulary: Vocabulary | None = None
+) -> tuple[Page | None, tuple[Problem, ...]]:
+    """The document in ``data`` with its parts, and what could not be understood of it.
 
     ``path`` names the file in the problems. There is no document where ``data`` is not text or is neither a
     finding ticket nor a review; a problem then says why.
     """
     source = Source(path, data, vocabulary or Vocabulary())
-    document: Document | None = None
+    page: Page | None = None
     if _is_text(source):
         parts = read_sections(source)
         _check_source(source, parts)
@@ -50,17 +90,17 @@ def read_document(
         if kind:
             _check_tables(source, parts)
         if kind == "finding":
-            document = read_finding(source, parts, metadata, title)
+            page = Page(source, read_finding(parts, metadata, title), parts)
         elif kind == "review":
             # Most registers have none: what reads reviews is loaded with the first.
             from finding_tickets.documents.implementation_review import read_implementation_review
 
-            document = read_implementation_review(source, parts, metadata, title)
+            page = Page(source, read_implementation_review(parts, metadata, title), parts)
         else:
             message = "neither a finding ticket nor an implementation review"
             hint = "begin a ticket with '# Finding Ticket: ...'"
             source.report("not-a-document", 0, message, hint, Level.NOTE)
-    return document, tuple(sorted(source.problems, key=lambda problem: problem.line))
+    return page, tuple(sorted(source.problems, key=lambda problem: problem.line))
 
 
 def _is_text(source: Source) -> bool:
@@ -124,7 +164,7 @@ def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
 def _check_tables(source: Source, parts: Iterable[DocumentPart]) -> None:
     """Report the rows that do not mean in Markdown what they seem to mean."""
     for part in parts:
-        for row in (row for block in part.by_kind["Table"] for row in table_of(source, block).body):
+        for row in (row for block in part.by_kind["Table"] for row in source.table(block).body):
             if row.text:
                 message = "no blank line between this line and the table above makes the line a row"
                 source.report("table-text", row.block.start, message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from hashlib import sha256
 from itertools import product
 from math import prod
@@ -36,7 +37,7 @@ _NO_RUN = {
     "graph_breaks": "what runs by itself is not traced",
 }
 _CLAIM_KEYS = ("is", "at", "expect", "why")
-_REVISION = re.compile(r"@([^\s@]+)")
+_REVISION = re.compile(r"(?P<module>)(?P<function>)@(?P<revision>[^\s@]+)")
 _REFERENCE = re.compile(r"(?P<module>[^:@\s]+):(?P<function>[A-Za-z_][\w.]*)(?:@(?P<revision>[^\s@]+))?")
 
 
@@ -102,9 +103,9 @@ class YamlNode:
 
     def mapping(
         self, what: str, allowed: Collection[str] | None = None, needed: Collection[str] = ()
-    ) -> dict[str, YamlNode]:
+    ) -> YamlMapping:
         """The values of a mapping by their keys, each of which is given once, and is ``allowed``."""
-        found: dict[str, YamlNode] = {}
+        found = YamlMapping()
         for key, value in self.node.value if self._is("mapping", what) else ():
             label = YamlNode(self.origin, key)
             name = label.text("a key")
@@ -135,13 +136,6 @@ class YamlNode:
         self.wrong("type", f"{what} must be a text or a number, not {self._shown()}")
         return None
 
-    def choice(self, what: str, *words: str) -> str | None:
-        """One of several words."""
-        text = self.text(what)
-        if text is not None and text not in words:
-            self.wrong("type", f"{what} is {text!r}", f"one of {', '.join(words)}")
-        return text if text in words else None
-
     def _is(self, kind: str, what: str) -> bool:
         if self.kind != kind:
             self.wrong("type", f"{what} must be {_KINDS[kind]}, not {self._shown()}")
@@ -151,6 +145,29 @@ class YamlNode:
         if self.kind != "scalar":
             return _KINDS[self.kind]
         return repr(self.node.value) if self.node.value else "nothing"
+
+
+class YamlMapping(dict[str, YamlNode]):
+    """Nodes by their keys; of a key that need not be there, nothing is read."""
+
+    def text(self, key: str) -> str | None:
+        """The text of a key."""
+        return self[key].text(key) if key in self else None
+
+    def choice(self, key: str, *words: str) -> str | None:
+        """One of several words, by default the first; None where it is another one."""
+        text = self.text(key) if key in self else words[0]
+        if text is not None and text not in words:
+            self[key].wrong("type", f"{key} is {text!r}", f"one of {', '.join(words)}")
+        return text if text in words else None
+
+    def items_of(self, key: str) -> list[YamlNode]:
+        """The items of a list."""
+        return self[key].sequence(key) if key in self else []
+
+    def mapping(self, key: str) -> YamlMapping:
+        """The values of a mapping within."""
+        return self[key].mapping(key) if key in self else YamlMapping()
 
 
 def read_remediation(part: DocumentPart) -> Values | None:
@@ -190,91 +207,85 @@ def read_sidecar(data: bytes, path: str) -> tuple[Remediation, tuple[Problem, ..
 
 
 def _remediation(root: YamlNode | None, source: Source, span: Span) -> Values:
-    keys = root.mapping("the Remediation block", _KEYS) if root else {}
-    verifier = _text(keys, "verifier")
+    keys = root.mapping("the Remediation block", _KEYS) if root else YamlMapping()
+    verifier = keys.text("verifier")
     if verifier and not inside_repository(verifier):
         keys["verifier"].wrong("path", f"{verifier} leaves the repository")
         verifier = None
-    work = {} if keys.keys().isdisjoint(("run", "sweep", "within")) else _run(keys)
-    claims = list(_claims(keys["claims"])) if "claims" in keys else []
+    claims = list(_claims(keys))
     for claim in claims if "run" in keys else ():
         if why := _NO_RUN.get(claim["metric"]):
             message, hint = f"{claim['id']}: {why}", "write a verifier: docs/verifiers.md"
             source.report("remediation-run", (claim["line"], 1), message, hint, Level.ERROR)
-    decision = keys["decision"].choice("decision", "fix", "keep") if "decision" in keys else None
     unmeasured = []
-    for entry in keys["unmeasured"].sequence("unmeasured") if "unmeasured" in keys else ():
+    for entry in keys.items_of("unmeasured"):
         own = entry.mapping("an unmeasured claim", ("claim", "why"), ("claim", "why"))
-        number, reason = _text(own, "claim"), _text(own, "why")
+        number, reason = own.text("claim"), own.text("why")
         if number and reason:
             unmeasured.append({"claim": number, "why": reason, "line": entry.place[0]})
     return {
         "verifier": verifier,
-        **work,
+        **_run(keys),
         "variants": _variants(keys),
-        "decision": decision or "fix",
+        "decision": keys.choice("decision", "fix", "keep") or "fix",
         "claims": claims,
         "unmeasured": unmeasured,
-        "checklist": list(_answers(keys["checklist"])) if "checklist" in keys else [],
+        "checklist": list(_answers(keys)),
         "path": source.path,
         "span": span,
         "digest": sha256(source.data[span.start : span.end]).hexdigest(),
     }
 
 
-def _variants(keys: dict[str, YamlNode]) -> Values:
+def _variants(keys: YamlMapping) -> Values:
     """Where each variant lives; of what is run, the code as found is that of the work tree by default."""
     has_run, variants = "run" in keys, dict[str, Values]()
-    for name, node in keys["variants"].mapping("variants").items() if "variants" in keys else ():
-        raw = node.text("a variant")
-        match = (_REVISION if has_run else _REFERENCE).fullmatch(raw) if raw and raw.isprintable() else None
-        if match and has_run:
-            revision = match[1] if match[1] != WORKTREE else None
-            at = {"module": "", "function": "", "line": node.place[0]}
-            variants[name] = {"raw": raw, "revision": revision, **at}
-        elif match and inside_repository(match["module"]):
-            variants[name] = {"raw": raw, "line": node.place[0], **match.groupdict()}
-        elif match:
-            node.wrong("path", f"{match['module']} leaves the repository")
-        elif raw is not None and has_run:
-            hint = 'write "@COMMIT", or "@worktree" for the code as it is now, both in quotes'
-            node.wrong("variant", f"{raw!r} is no revision of what is run", hint)
-        elif raw is not None:
-            hint = "write path.py:function or package.module:function, with @REV for a git revision"
-            node.wrong("variant", f"{raw!r} does not name a function", hint)
+    form, hint = _REFERENCE, "write path.py:function or package.module:function, with @REV for a git revision"
+    if has_run:
+        form, hint = _REVISION, 'write "@COMMIT", or "@worktree" for the code as it is now, both in quotes'
     if has_run and "variants" not in keys:
         at = {"module": "", "function": "", "line": keys["run"].place[0]}
         variants["found"] = {"raw": f"@{WORKTREE}", "revision": None, **at}
+    for name, node in keys.mapping("variants").items():
+        raw = node.text("a variant")
+        match = form.fullmatch(raw) if raw and raw.isprintable() else None
+        if match and not inside_repository(match["module"] or ""):
+            node.wrong("path", f"{match['module']} leaves the repository")
+        elif match:
+            variants[name] = {"raw": raw, "line": node.place[0], **match.groupdict()}
+            if match["revision"] == WORKTREE and has_run:
+                variants[name]["revision"] = None
+        elif raw is not None:
+            what = "is no revision of what is run" if has_run else "does not name a function"
+            node.wrong("variant", f"{raw!r} {what}", hint)
     return variants
 
 
-def _run(keys: dict[str, YamlNode]) -> Values:
+def _run(keys: YamlMapping) -> Values:
     """What is run instead of a verifier, the points of its sweep, and the function that it is counted in."""
-    node, found = keys.get("run"), Values(run=None, sweep=[], within=None)
-    if node is None or "verifier" in keys:
+    found = Values(run=None, sweep=[], within=None)
+    if "run" not in keys or "verifier" in keys:
         for key in ("run", "sweep", "within"):
             if key in keys:
                 message = f"a verifier and {key}: one of them" if "verifier" in keys else f"{key} needs run"
                 keys[key].wrong("run", message, "a verifier has a sweep of its own")
         return found
-    raw = node.text("run")
-    if "sweep" in keys:
-        found["sweep"] = _points(keys["sweep"])
-    within = _text(keys, "within")
+    raw, within = keys["run"].text("run"), keys.text("within")
+    found["sweep"] = _points(keys["sweep"]) if "sweep" in keys else []
     match = _REFERENCE.fullmatch(within) if within else None
-    if within and not (match and not match["revision"] and inside_repository(match["module"])):
-        keys["within"].wrong("run", f"within: {within!r} does not name a function", "write path.py:function")
-    elif match:
+    if match and not match["revision"] and inside_repository(match["module"]):
         found["within"] = within
-    if raw and raw.strip():
+    elif within:
+        keys["within"].wrong("run", f"within: {within!r} does not name a function", "write path.py:function")
+    if raw:
         # Few tickets have one.
         from finding_tickets.documents.run_command import WrongCommandError, parse_command
 
         try:
             variables = found["sweep"][0] if found["sweep"] else ()
-            found["run"] = {**parse_command(raw, variables), "line": node.place[0]}
+            found["run"] = {**parse_command(raw, variables), "line": keys["run"].place[0]}
         except WrongCommandError as error:
-            node.wrong("run", error.message, error.hint)
+            keys["run"].wrong("run", error.message, error.hint)
     return found
 
 
@@ -314,9 +325,9 @@ def _integer(node: YamlNode, name: str) -> int | None:
     return int(text) if text and _INTEGER.fullmatch(text) else None
 
 
-def _claims(claims: YamlNode) -> Iterator[Values]:
+def _claims(keys: YamlMapping) -> Iterator[Values]:
     """Every claim, in the order of the block; what is wrong is reported and left out."""
-    for variant, metrics in claims.mapping("claims").items():
+    for variant, metrics in keys.mapping("claims").items():
         for metric, node in metrics.mapping(f"claims about {variant}").items():
             name = f"{variant}.{metric}"
             several = node.kind == "sequence"
@@ -326,64 +337,43 @@ def _claims(claims: YamlNode) -> Iterator[Values]:
             for number, value in enumerate(values):
                 claim_id = f"{name}[{number}]" if several else name
                 if claim := _claim(claim_id, metric, value):
-                    yield {
-                        "id": claim_id,
-                        "variant": variant,
-                        "metric": metric,
-                        "line": value.place[0],
-                        **claim,
-                    }
+                    own = {"id": claim_id, "variant": variant, "metric": metric, "line": value.place[0]}
+                    yield own | claim
 
 
 def _claim(name: str, metric: str, node: YamlNode) -> Values | None:
     """What one claim says, or None where it cannot be understood."""
     allowed = (*_CLAIM_KEYS, "tolerance") if metric == SAME_RESULT else _CLAIM_KEYS
-    keys = node.mapping(name, allowed) if node.kind == "mapping" else {"is": node}
+    keys = node.mapping(name, allowed) if node.kind == "mapping" else YamlMapping({"is": node})
     if "is" not in keys:
         node.wrong("missing", f"{name} needs 'is', the value that is claimed")
         return None
-    value = keys["is"].text(name)
-    expect = keys["expect"].choice("expect", "holds", "refuted") if "expect" in keys else "holds"
-    why = _text(keys, "why")
+    value, expect, why = keys["is"].text(name), keys.choice("expect", "holds", "refuted"), keys.text("why")
     if expect == "refuted" and why is None:
         node.wrong("why", f"{name} is expected to be refuted and needs 'why'")
     if value is None or expect is None:
         return None
-    tolerance, written = None, _text(keys, "tolerance")
+    tolerance, written = None, keys.text("tolerance")
     if written is not None:
-        try:
+        with suppress(ValueError):
             tolerance = float(written)
-        except ValueError:
-            tolerance = -1.0
         # "nan" compares with nothing, and is refused too.
-        if not 0 <= tolerance < float("inf"):
-            message = f"the tolerance {written!r} is not a number of at least 0"
-            keys["tolerance"].wrong("type", message)
+        if tolerance is None or not 0 <= tolerance < float("inf"):
+            keys["tolerance"].wrong("type", f"the tolerance {written!r} is not a number of at least 0")
             tolerance = None
-    conditions = keys["at"].mapping("at").items() if "at" in keys else ()
+    conditions = keys.mapping("at").items()
     at = {variable: condition.text(f"the condition on {variable}") for variable, condition in conditions}
-    return {
-        "value": value,
-        "at": {variable: text for variable, text in at.items() if text is not None},
-        "expect": expect,
-        "why": why,
-        "tolerance": tolerance,
-    }
+    stated = {variable: text for variable, text in at.items() if text is not None}
+    return {"value": value, "at": stated, "expect": expect, "why": why, "tolerance": tolerance}
 
 
-def _answers(node: YamlNode) -> Iterator[Values]:
-    what = "an answer to the checklist"
-    for entry in node.sequence("checklist"):
-        keys = entry.mapping(what, ("item", "claims", "why"), ("item",))
-        named = keys["claims"].sequence("claims") if "claims" in keys else ()
-        claims = [text for each in named if (text := each.text("the ID of a claim"))]
-        item, why = _text(keys, "item"), _text(keys, "why")
+def _answers(keys: YamlMapping) -> Iterator[Values]:
+    """What answers each item of the checklist."""
+    for entry in keys.items_of("checklist"):
+        own = entry.mapping("an answer to the checklist", ("item", "claims", "why"), ("item",))
+        claims = [text for each in own.items_of("claims") if (text := each.text("the ID of a claim"))]
+        item, why = own.text("item"), own.text("why")
         if entry.kind == "mapping" and not claims and not why:
-            entry.wrong("answer", f"{what} names claims, or why there are none")
+            entry.wrong("answer", "an answer to the checklist names claims, or why there are none")
         elif item:
             yield {"item": item, "claims": claims, "why": why, "line": entry.place[0]}
-
-
-def _text(keys: dict[str, YamlNode], key: str) -> str | None:
-    """The text of a key that need not be there."""
-    return keys[key].text(key) if key in keys else None

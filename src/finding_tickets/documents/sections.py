@@ -18,7 +18,6 @@ from finding_tickets.documents.source import (
     Source,
     Values,
     parse,
-    table_of,
     walk,
     words_of,
 )
@@ -130,7 +129,7 @@ class DocumentPart:
     @cached_property
     def headline(self) -> Excerpt | None:
         """The text of the heading, if there is one."""
-        return self.source.text(self.heading.first, self.heading.last) if self.heading else None
+        return self.source.words(self.heading) if self.heading else None
 
     @property
     def title(self) -> str:
@@ -177,7 +176,7 @@ class DocumentPart:
     @property
     def tables(self) -> list[MarkdownTable]:
         """The tables that stand in the part itself, not in a list or a quotation."""
-        return [table_of(self.source, block) for block in self.blocks if block.kind == "Table"]
+        return [self.source.table(block) for block in self.blocks if block.kind == "Table"]
 
     @property
     def paragraphs(self) -> list[Excerpt]:
@@ -188,7 +187,7 @@ class DocumentPart:
     def headlines(self) -> list[Excerpt]:
         """The text of the heading and of every heading within the part."""
         headings = [block for block in (self.heading, *self.blocks) if block and block.level]
-        return [self.source.text(block.first, block.last) for block in headings]
+        return [self.source.words(block) for block in headings]
 
     @cached_property
     def parts(self) -> tuple[DocumentPart, ...]:
@@ -213,7 +212,14 @@ class DocumentPart:
 
 
 PartsByKind: TypeAlias = defaultdict[SectionKind | None, list[DocumentPart]]
-"""Sections by what they are for, those of no known kind under None."""
+
+
+def parts_by_kind(parts: Iterable[DocumentPart]) -> PartsByKind:
+    """Sections by what they are for, those of no known kind under None."""
+    of_kind = PartsByKind(list)
+    for part in parts:
+        of_kind[part.kind].append(part)
+    return of_kind
 
 
 def read_sections(source: Source) -> tuple[DocumentPart, ...]:

@@ -199,6 +199,27 @@ class Source:
         """All that a block covers."""
         return self.text(block.start, block.end)
 
+    def words(self, block: Block) -> Excerpt:
+        """The text of a heading, or of a list item without the blocks nested in it."""
+        paragraphs = (child for child in block.children if child.kind == "Paragraph")
+        holder = block if block.first < block.last else next(paragraphs, block)
+        return self.text(holder.first, holder.last)
+
+    def table(self, block: Block) -> MarkdownTable:
+        """The table that a block is, read once however often it is asked for."""
+        if block.table is None:
+            rows: list[TableRow] = []
+            piped = False
+            for row in block.children:
+                text = self.data[row.start : row.end].rstrip()
+                closed = text.endswith(b"|") and not text.endswith(rb"\|")
+                end = row.start + len(text) - closed
+                opened = text.lstrip().startswith(b"|")
+                piped = piped if rows else opened
+                rows.append(TableRow(row, end, end > row.children[-1].end, piped and not opened))
+            block.table = MarkdownTable(self, rows, rows[1:])
+        return block.table
+
     def report(
         self,
         rule: str,
@@ -350,6 +371,11 @@ class MarkdownTable:
         """The first title that matches, beside some others; None where no column has one."""
         return next((title for title in self.titles if title not in but and pattern.fullmatch(title)), None)
 
+    def text_of(self, record: dict[str, Excerpt]) -> Excerpt:
+        """The text from the first to the last cell of a row."""
+        cells = [*record.values()]
+        return self.source.text(cells[0].start, cells[-1].end)
+
     def cells(self, row: TableRow) -> list[Excerpt]:
         """The cells of a row, as many as the header has.
 
@@ -368,25 +394,3 @@ class MarkdownTable:
             if len(outside) + 1 == len(cells):
                 cells = list(zip([start, *(pipe + 1 for pipe in outside)], [*outside, row.end], strict=True))
         return [self.source.text(*cell) for cell in cells]
-
-
-def table_of(source: Source, block: Block) -> MarkdownTable:
-    """The table that a block is, read once however often it is asked for."""
-    if block.table is None:
-        rows: list[TableRow] = []
-        piped = False
-        for row in block.children:
-            text = source.data[row.start : row.end].rstrip()
-            closed = text.endswith(b"|") and not text.endswith(rb"\|")
-            end = row.start + len(text) - closed
-            opened = text.lstrip().startswith(b"|")
-            piped = piped if rows else opened
-            rows.append(TableRow(row, end, end > row.children[-1].end, piped and not opened))
-        block.table = MarkdownTable(source, rows, rows[1:])
-    return block.table
-
-
-def row_of_record(record: dict[str, Excerpt]) -> Excerpt:
-    """The text from the first to the last cell of a row."""
-    first, *_, last = [*record.values(), *record.values()]
-    return first.source.text(first.start, last.end)

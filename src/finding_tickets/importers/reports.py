@@ -16,7 +16,7 @@ from finding_tickets.documents.locations import place_of
 from finding_tickets.documents.metadata import LABELS, labelled_values, word_in
 from finding_tickets.documents.reading import read_document
 from finding_tickets.documents.sections import DocumentPart
-from finding_tickets.documents.source import Block, Source, parse, plain, table_of
+from finding_tickets.documents.source import Block, Source, parse, plain
 from finding_tickets.errors import BadDataError
 from finding_tickets.importers.drafts import (
     LONGEST_LINE,
@@ -400,7 +400,7 @@ class _Report:
 
     def _rows(self, block: Block, here: _Section) -> Iterator[_Piece]:
         """The rows of a table of findings: with a title, and a severity or a place."""
-        table = table_of(self.source, block)
+        table = self.source.table(block)
         named = next((t for name in _TITLE_COLUMNS for t in table.titles if name in t.split()), None)
         severe, placed = table.column(_SEVERITY_COLUMNS, named), table.column(_PLACE_COLUMNS, named)
         if named is None or here.aside or not (severe or here.severity or (placed and here.finds)):

@@ -55,18 +55,15 @@ def breaches(
     context = Context(register)
     found: list[Breach] = []
     for document in register.documents if documents is None else documents:
-        source = source_of(register, document)
-        found += examine(source, document, context.reported(document), context)
+        found += examine(context.source(document.path), document, context.reported(document), context)
     if documents is None:
         # A file that no document was read from has problems, too.
         read = {path for document in register.documents for path in files_of(document)}
         found += (Breach(problem) for problem in register.problems if problem.file not in read)
-
-    def place(breach: Breach) -> tuple[str, int, int, int, str]:
-        problem = breach.problem
-        return problem.file, problem.line, problem.column, WORST_FIRST.index(problem.level), problem.rule
-
-    return tuple(sorted((each for each in found if is_wanted(each.problem.rule)), key=place))
+    wanted = [each for each in found if is_wanted(each.problem.rule)]
+    wanted.sort(key=lambda each: (WORST_FIRST.index(each.problem.level), each.problem.rule))
+    wanted.sort(key=lambda each: (each.problem.file, each.problem.line, each.problem.column))
+    return tuple(wanted)
 
 
 def examine(
@@ -77,41 +74,22 @@ def examine(
     rules: Collection[Rule] = RULES.values(),
 ) -> tuple[Breach, ...]:
     """All that ``rules`` have to say about one document but for what it has lint ignore."""
-    # The block may stand in a file beside the ticket, and lines count there.
-    block = source
-    if document.remediation is not None and document.remediation.path != source.path:
-        file = context.root / document.remediation.path
-        data = file.read_bytes() if file.is_file() else b""
-        block = Source(document.remediation.path, data, context.vocabulary)
     found = []
     for problem in reported:
-        fix = RULES[problem.rule].fix if problem.rule in RULES else None
+        fix = RULES[problem.rule].fix
         found.append(Breach(problem, tuple(fix(source, problem)) if fix else ()))
     # A check may belong to several rules and runs once.
     names = {rule.id for rule in rules}
     for check, of in dict.fromkeys((rule.check, rule.of) for rule in rules):
         remarks = check(document, context) if check and isinstance(document, of) else ()
-        found += (
-            _breach(source if isinstance(remark.place, Span) else block, remark)
-            for remark in remarks
-            if remark.rule in names
-        )
+        found += (_breach(source, remark, document, context) for remark in remarks if remark.rule in names)
     comments = suppressions(source.data)
     # Without a reason that others can judge, a comment ignores nothing.
     ignored = {name for comment in comments if comment.reason for name in comment.rules if _may_ignore(name)}
     left = [breach for breach in found if breach.problem.rule not in ignored]
     broken = {breach.problem.rule for breach in found}
     remarks = (remark for comment in comments for remark in _of_comment(source, comment, broken))
-    return (*left, *(_breach(source, remark) for remark in remarks))
-
-
-def source_of(register: Register, document: Document) -> Source:
-    """The file of a document as it is now; empty where it is gone."""
-    try:
-        data = (register.root / document.path).read_bytes()
-    except OSError:
-        data = b""
-    return Source(document.path, data, register.config.vocabulary)
+    return (*left, *(_breach(source, remark, document, context) for remark in remarks))
 
 
 def baseline_text(problems: Iterable[Problem]) -> str:
@@ -171,10 +149,14 @@ def close_rules(name: str) -> str | None:
     return f"did you mean {', '.join(close)}?" if close else "tickets lint --rules shows them all"
 
 
-def _breach(source: Source, remark: Remark) -> Breach:
+def _breach(source: Source, remark: Remark, document: Document, context: Context) -> Breach:
+    """What a rule has to say, at its place in the document's file or in that of its remediation."""
     if isinstance(remark.place, Span):
         line, column = remark.place.line, source.column(remark.place.start)
     else:
+        block = document.remediation
+        if block and block.path != source.path:
+            source = context.source(block.path)
         # A line alone begins at its first letter.
         line, starts = remark.place, [*source.line_starts, len(source.data)]
         text = source.data[starts[line - 1] : starts[line]] if line < len(starts) else b""

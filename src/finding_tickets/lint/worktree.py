@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import NamedTuple
@@ -44,12 +43,9 @@ class WorkTree:
         self.root = root
         self.has_code = is_repository(root)
         # Many tickets cite the same few files.
-        self.inside = cache(self._inside)
-        self.exists = cache(self._exists)
-        self.at_home = cache(self._at_home)
         self._file = lru_cache(_FILES_KEPT)(self._read)
 
-    def _inside(self, path: str) -> bool:
+    def inside(self, path: str) -> bool:
         """Whether a path, taken from the root, stays in the repository, links followed."""
         try:
             # Unlike Path.resolve, this raises nothing where links lead in a circle.
@@ -57,14 +53,14 @@ class WorkTree:
         except (OSError, ValueError):
             return False
 
-    def _exists(self, path: str) -> bool:
+    def exists(self, path: str) -> bool:
         """Whether a file or folder of the repository has this path."""
         try:
             return self.inside(path) and (self.root / path).exists()
         except (OSError, ValueError):
             return False
 
-    def _at_home(self, path: str) -> str | None:
+    def at_home(self, path: str) -> str | None:
         """The path from the root of a file that an absolute path names on somebody's machine.
 
         The longest end of the path that is a file here, in a folder; None where there is none.
@@ -104,31 +100,26 @@ class WorkTree:
         """The files with the name of ``path`` elsewhere, or with one like it in its folder; likest first."""
         wanted = PurePosixPath(path.replace("\\", "/")).as_posix()
         folder, _, name = wanted.rpartition("/")
-        by_name, by_folder = self._known
-        close = get_close_matches(name, _few(by_folder.get(folder, ())))
-        # What is numbered differently is another one of a series.
-        beside = [f"{folder}/{each}".lstrip("/") for each in close if numbers(each) == numbers(name)]
-        alike = dict.fromkeys([*_few(by_name.get(name.casefold(), ())), *beside])
-        there = [each for each in alike if (self.root / each).exists()]
+        same, beside = list[str](), list[str]()
+        for known in self._paths:
+            of_folder, _, of_name = known.rpartition("/")
+            if of_name.casefold() == name.casefold():
+                same.append(known)
+            # What is numbered differently is another one of a series.
+            elif of_folder == folder and numbers(of_name) == numbers(name):
+                beside.append(of_name)
+        close = get_close_matches(name, beside if len(beside) <= MOST_COMPARED else ())
+        alike = [*(same if len(same) <= MOST_COMPARED else ()), *(f"{folder}/{each}" for each in close)]
+        there = [each.lstrip("/") for each in alike if (self.root / each.lstrip("/")).exists()]
         return there if len(there) == 1 else get_close_matches(wanted, there, n=MOST_GUESSES)
 
     @cached_property
-    def _known(self) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]:
-        """The files and folders by name, and the names in each folder."""
+    def _paths(self) -> Sequence[str]:
+        """The files and folders of the repository."""
         files = repository_files(self.root)
         listed = islice(files_below(self.root), MOST_FILES) if files is None else files
-        by_name, by_folder = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
-        for path in sorted({each for file in listed for each in _with_folders(file)}):
-            folder, _, name = path.rpartition("/")
-            by_name[name.casefold()].append(path)
-            by_folder[folder].append(name)
-        return by_name, by_folder
-
-
-def _with_folders(path: str) -> Iterator[str]:
-    while path:
-        yield path
-        path = path.rpartition("/")[0]
+        paths = {each for file in map(PurePosixPath, listed) for each in (file, *file.parents)}
+        return sorted(map(str, paths - {PurePosixPath()}))
 
 
 def is_absolute(path: str) -> bool:
@@ -140,7 +131,3 @@ def is_absolute(path: str) -> bool:
 def squeezed(code: str) -> str:
     """Code without white space, comments and the commas that wrapping adds, so that it can be compared."""
     return _LAST_COMMA.sub("", _SPACE.sub("", _COMMENT.sub("", code)))
-
-
-def _few(found: Sequence[str]) -> Sequence[str]:
-    return found if len(found) <= MOST_COMPARED else ()

@@ -12,11 +12,10 @@ from itertools import chain
 from typing import Concatenate, ParamSpec
 
 from finding_tickets.documents.edit.changes import RelationLink, relate, row_of, set_row, spellings, tick
-from finding_tickets.documents.edit.page import page_of
 from finding_tickets.documents.edit.remediation import Entries, add_entries
 from finding_tickets.documents.edit.splices import Splice, Splices, spliced
 from finding_tickets.documents.metadata import ROWS
-from finding_tickets.documents.reading import Document, read_document
+from finding_tickets.documents.reading import Document, read_page
 from finding_tickets.documents.remediation import YamlText, read_sidecar, yaml_blocks
 from finding_tickets.documents.sections import SectionKind
 from finding_tickets.documents.source import Source, plain
@@ -215,10 +214,10 @@ def replacing(
     """
     if edit.page.data != before:
         raise BadDataError("was changed by somebody else meanwhile")
-    document, problems = read_document(after, edit.path, edit.vocabulary)
-    if document is None:
+    page, problems = read_page(after, edit.path, edit.vocabulary)
+    if page is None:
         raise UsageError(f"the new text is no document: {problems[0].message}")
-    was = edit.document
+    was, document = edit.document, page.document
     if (document.kind, document.id.value) != (was.kind, was.id.value):
         what = f"the {document.kind} {document.id.value}, not the {was.kind} {was.id.value}"
         raise UsageError(f"the new text is {what}")
@@ -227,7 +226,7 @@ def replacing(
         raise BadDataError("; ".join(str(error) for error in errors if error.rule in new))
     rows = [{squeeze(label): text.raw for label, text in each.metadata.items()} for each in (was, document)]
     edit.labels |= {label for label in {**rows[0], **rows[1]} if rows[0].get(label) != rows[1].get(label)}
-    edit.page = page_of(document, after, edit.vocabulary)
+    edit.page = page
 
 
 def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> None:

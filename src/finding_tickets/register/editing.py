@@ -6,9 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import date
 from typing import Any
 
-from finding_tickets.documents.edit.page import Page, page_of
 from finding_tickets.documents.edit.splices import Splices, spliced
-from finding_tickets.documents.reading import Document, read_document
+from finding_tickets.documents.reading import Document, Page, read_page
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import Problem, Record, Span, Text
 from finding_tickets.model.vocabulary import Level, Vocabulary, squeeze
@@ -29,11 +28,11 @@ class DocumentEdit:
     def __init__(self, data: bytes, path: str, vocabulary: Vocabulary, today: date) -> None:
         self.path, self.vocabulary, self.today = path, vocabulary, today
         self.labels: set[str] = set()
-        document, problems = read_document(data, path, vocabulary)
-        if document is None:
+        page, problems = read_page(data, path, vocabulary)
+        if page is None:
             reason = problems[0].message if problems else "no document"
             raise BadDataError(f"cannot be edited: {reason}", file=path)
-        self.page: Page = page_of(document, data, vocabulary)
+        self.page: Page = page
         self._errors = _errors(problems)
 
     @property
@@ -65,10 +64,10 @@ class DocumentEdit:
         for splices in tries:
             # Only reading tells whether a way works: documents have too many forms to know it beforehand.
             data = spliced(self.page.data, splices)
-            after, problems = read_document(data, self.path, self.vocabulary)
-            if after is None or not expected(after):
+            page, problems = read_page(data, self.path, self.vocabulary)
+            if page is None or not expected(page.document):
                 continue
-            affected = differences(self.document, after, fields, labels)
+            affected = differences(self.document, page.document, fields, labels)
             # An error that was there before is not for this change to mend.
             errors = _errors(problems) - self._errors
             if affected:
@@ -76,7 +75,7 @@ class DocumentEdit:
             elif errors:
                 why = f"it would be an error ({', '.join(sorted(errors))})"
             else:
-                self.page = page_of(after, data, self.vocabulary)
+                self.page = page
                 return
         message = f"{what} cannot be written: {why}; nothing was changed"
         raise BadDataError(message, file=self.path, hint="edit the file by hand")

@@ -146,15 +146,12 @@ def _contrary_problems(row: ReportRow, facts: Facts) -> list[Problem]:
     if not contrary or not is_fixed(stated.status, stated.outcome):
         return []
     from finding_tickets.lint.contradictions import problems_of
-    from finding_tickets.lint.engine import source_of
-    from finding_tickets.register.load import Register
 
     document = facts.document(stated)
     if document is None:
         return []
-    # The rule looks at this document alone.
-    alone = Register(facts.root, facts.config, (document,), ())
-    return problems_of(source_of(alone, document), document, alone, REFUTED_RULE)
+    data = (facts.root / document.path).read_bytes()
+    return list(problems_of(document, data, facts.root, facts.config, [REFUTED_RULE]))
 
 
 def row_of(

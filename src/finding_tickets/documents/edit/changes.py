@@ -9,19 +9,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from finding_tickets.documents.edit.page import ROWS, Page
 from finding_tickets.documents.edit.splices import Splice, Splices, line_at, line_end, lines_below
 from finding_tickets.documents.finding import KIND_COLUMNS, NOTE_COLUMNS, RELATIONSHIPS
+from finding_tickets.documents.reading import Page
 from finding_tickets.documents.sections import DocumentPart, SectionKind
-from finding_tickets.documents.source import (
-    BYTE_ORDER_MARK,
-    Block,
-    MarkdownTable,
-    TableRow,
-    code_span,
-    plain,
-    table_of,
-)
+from finding_tickets.documents.source import BYTE_ORDER_MARK, Block, MarkdownTable, TableRow, code_span, plain
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import ChecklistItem, Relation, Text
 from finding_tickets.model.vocabulary import Relationship, squeeze, word_for
@@ -29,6 +21,7 @@ from finding_tickets.model.vocabulary import Relationship, squeeze, word_for
 EARLIER = "Earlier"
 """What the heading of a section begins with that is kept for the record: nothing is read from it."""
 
+_ROWS = ("TableRow", "TableHead")
 _BLANK = b" \t"
 _RULE = b"---"
 _LEVEL = 2
@@ -193,7 +186,7 @@ def set_row(page: Page, labels: Sequence[str], values: Sequence[str]) -> Iterato
 
 def _replace_row(page: Page, label: str, value: Text, values: Sequence[str], like: str) -> Iterator[Splices]:
     data, (start, end, _) = page.data, value.span
-    table_row = page.enclosing(value, ROWS, label)
+    table_row = page.enclosing(value, _ROWS, label)
     if page.enclosing(value, ["FrontMatter"]):
         if start == end:
             start = end = len(data[:start].rstrip())
@@ -259,7 +252,7 @@ def _add_row(page: Page, label: str, values: Sequence[str], like: str) -> Iterat
 
 def _row_below(page: Page, sibling: str, value: Text, label: str, text: str) -> Splice | None:
     """A new row below ``sibling`` that is written as that one is."""
-    data, row = page.data, page.enclosing(value, ROWS, sibling)
+    data, row = page.data, page.enclosing(value, _ROWS, sibling)
     start, end = sorted((value.span.start, value.span.end))
     line = line_at(data, row.start if row else start)
     at = data.find(sibling.encode(), line.start, line.end)
@@ -325,7 +318,7 @@ def relate(page: Page, named: tuple[Relation, ...], link: RelationLink) -> Itera
         blocks = [block for block in part.blocks if block.kind != "Rule"]
         for block in reversed(blocks):
             if block.kind == "Table":
-                yield [_link_row(page, table_of(page.source, block), link)]
+                yield [_link_row(page, page.source.table(block), link)]
             elif block.kind == "List":
                 yield from ([splice] for splice in _link_item(page, block, link))
         for block in blocks:
@@ -344,7 +337,7 @@ def _change_kind(page: Page, relation: Relation, kind: Relationship) -> Iterator
     """Ways to give the line that names a ticket another relationship."""
     start, end, _ = relation.span
     blocks = [block for block in page.blocks if block.kind == "Table" and block.start <= start < block.end]
-    for table in (table_of(page.source, block) for block in blocks):
+    for table in (page.source.table(block) for block in blocks):
         rows = [row for row in table.body if row.block.start <= start < row.block.end]
         for title, cell in (
             (*each,) for row in rows for each in zip(table.titles, table.cells(row), strict=True)

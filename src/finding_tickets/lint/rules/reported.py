@@ -14,7 +14,7 @@ from functools import lru_cache
 from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.source import Source, code_spans, parse, walk
 from finding_tickets.documents.suppression import is_within
-from finding_tickets.lint.rules.rule import Fix, Rule, add
+from finding_tickets.lint.rules.rule import RULES, Fix, Rule
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level, Vocabulary
 
@@ -34,6 +34,7 @@ def _escape_pipes(source: Source, problem: Problem) -> Sequence[Splice]:
     return [Splice(start + at, start + at, b"\\") for at in inside] if len(inside) == excess else ()
 
 
+# A hostile file may have thousands of such rows.
 @lru_cache(maxsize=2)
 def _rows(data: bytes) -> Mapping[int, tuple[int, int, int]]:
     """By its line, where each row of a table starts and ends, and how many cells its header has."""
@@ -113,10 +114,9 @@ FIXES: dict[str, Fix] = {
 }
 for level, names in ((Level.ERROR, ERRORS), (Level.WARNING, WARNINGS), (Level.NOTE, NOTES)):
     for name in names.split():
-        fix = FIXES.get(name)
-        is_error = level is Level.ERROR
-        add(Rule(name, level, bad_data=is_error, fixable=name in FIXES, fix=fix, is_reported=True))
+        fix, is_bad = FIXES.get(name), level is Level.ERROR
+        RULES[name] = Rule(name, level, bad_data=is_bad, fixable=bool(fix), fix=fix, is_reported=True)
 
 FORM, UNUSED = "suppression-form", "suppression-unused"
-add(Rule(FORM, Level.WARNING))
-add(Rule(UNUSED, Level.WARNING, fixable=True))
+RULES[FORM] = Rule(FORM, Level.WARNING)
+RULES[UNUSED] = Rule(UNUSED, Level.WARNING, fixable=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document
@@ -53,7 +53,7 @@ class Rule:
     id: str  # what people write to name the rule
     level: Level  # how much a breach matters; only errors fail the gate
     bad_data: bool = False  # whether a breach makes the register unreadable rather than merely wrong
-    fixable: bool = False  # whether breaches, or some of them, can be fixed without judgement
+    fixable: bool = False  # whether some breaches can be fixed without judgement
     check: Check | None = None  # yields a remark for every breach; None where the reader reports them
     fix: Fix | None = None  # for a breach that the reader reports: the edits that fix it
     is_reported: bool = False  # whether the reader reports breaches
@@ -64,25 +64,14 @@ RULES: dict[str, Rule] = {}
 """All rules by their ID, once the modules that hold them are imported."""
 
 
-C = TypeVar("C", bound=Check)
-
-
-def check(*rules: Rule, of: type = object) -> Callable[[C], C]:
+def check(*rules: Rule, of: type = object) -> Callable[[Check], Check]:
     """Register rules whose breaches the decorated function finds; ``of`` is the kind of its documents."""
 
-    def register(function: C) -> C:
-        for rule in rules:
-            add(replace(rule, check=function, of=of))
+    def register(function: Check) -> Check:
+        RULES.update((rule.id, replace(rule, check=function, of=of)) for rule in rules)
         return function
 
     return register
-
-
-def add(new: Rule) -> None:
-    """Register a rule, whose ID must be new."""
-    if new.id in RULES:
-        raise ValueError(f"two lint rules are called {new.id}")
-    RULES[new.id] = new
 
 
 class Context:
@@ -106,6 +95,11 @@ class Context:
             self._by_numbers[numbers(key)][key] = None
         for problem in register.problems:
             self._by_file[problem.file].append(problem)
+
+    def source(self, path: str) -> Source:
+        """A file of the register as it is now; empty where it is gone."""
+        file = self.root / path
+        return Source(path, file.read_bytes() if file.is_file() else b"", self.vocabulary)
 
     def named(self, document_id: str) -> Sequence[Document]:
         """The documents with this ID in any case; more than one is a mistake."""
