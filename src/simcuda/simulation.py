@@ -17,7 +17,7 @@ from simcuda.device.machine import Machine
 from simcuda.ledger import is_noting_operations
 from simcuda.measurement import Measurement
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
-from simcuda.torch_api import refusals, scripts, waking
+from simcuda.torch_api import refusals, scripts
 from simcuda.torch_api.autocast import Autocast
 from simcuda.torch_api.compiling import COMPILING, Compiler, Compiling
 from simcuda.torch_api.concurrency import (
@@ -30,7 +30,7 @@ from simcuda.torch_api.concurrency import (
 from simcuda.torch_api.cuda_api import CudaApi
 from simcuda.torch_api.device_branches import DeviceBranches
 from simcuda.torch_api.dispatch import Dispatcher
-from simcuda.torch_api.factories import Factories, LegacyTypes
+from simcuda.torch_api.factories import Factories, LegacyTypes, wake_by_names
 from simcuda.torch_api.patches import CAN_REDIRECT, Patches
 from simcuda.torch_api.tensor_api import StorageApi, TensorApi
 
@@ -224,7 +224,7 @@ def _opened(
         children = Children(machine.ledger, same)
         children.install(patches)
         if is_session:
-            waking.install(patches)
+            wake_by_names(patches)
         # From here on nothing is replaced any more, so that other modules' names can follow.
         stack.enter_context(patches.followed())
         stack.enter_context(refused_in_children(dispatcher))

@@ -20,7 +20,7 @@ from simcuda import record as command
 from simcuda.cost.rules import RULES
 from simcuda.real import CannotCountError, device
 from simcuda.recording import file, operators, optimizers, recorder
-from simcuda.recording.case import MEASURED, WARM_UP, Case, Group, Work, seed_all
+from simcuda.recording.case import MEASURED, WARM_UP, Case, Work, seed_all
 from simcuda.recording.devices import RealDevices, SimulatedDevices, profile_from
 from simcuda.recording.file import NotARecordingError, Recording
 from simcuda.recording.recorder import _messages, record, run_suite
@@ -114,7 +114,7 @@ def test_a_group_that_cannot_be_found_is_lost_by_name() -> None:
     told: list[dict[str, Any]] = []
     devices = SimulatedDevices(simcuda.PROFILES["h200-cuda13"])
     order = SuiteOrder("x", Selection(1), None)
-    assert run_group(Group("verifier/mine", broken), order, devices, told.append)
+    assert run_group("verifier/mine", broken, order, devices, told.append)
     assert {"end": "verifier/mine", "outcome": {"lost": "ValueError: not today"}} == told[-1]
 
 
@@ -238,7 +238,7 @@ def test_a_process_ends_with_its_device() -> None:
     told: list[dict[str, Any]] = []
     order = SuiteOrder("group", Selection(1), None)
     devices: Any = Poisoned()
-    assert not run_group(Group("group", lambda: cases), order, devices, told.append)
+    assert not run_group("group", lambda: cases, order, devices, told.append)
     assert ["group/0", "group/1"] == [message["end"] for message in told if "end" in message]
 
 
@@ -354,7 +354,7 @@ def test_a_case_with_more_devices_than_there_are_does_not_run(monkeypatch: pytes
     devices: Any = RealDevices()
     devices.is_healthy = lambda: True
     told: list[dict[str, Any]] = []
-    run_group(Group("x", lambda: [case]), SuiteOrder("x", Selection(1), None), devices, told.append)
+    run_group("x", lambda: [case], SuiteOrder("x", Selection(1), None), devices, told.append)
     assert "2 devices are needed, and this machine has 1" == told[-2]["outcome"]["not_run"]
 
 

@@ -17,7 +17,7 @@ import simcuda
 from simcuda import simulation
 from simcuda.device import dispatch_key
 from simcuda.session import Session, measuring_tests, refusal
-from simcuda.torch_api import factories, waking
+from simcuda.torch_api import factories
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_every_function_that_takes_a_device_wakes_the_session() -> None:
         *factories.METHODS,
         *(each.__name__ for each in (*factories.FACTORIES, *factories.MAKERS)),
     }
-    known |= {name for _, name in waking.FACTORIES} | {"Generator", "to", "pin_memory", "is_pinned"}
+    known |= {name for _, name in factories.NAMED_ONLY} | {"Generator", "to", "pin_memory", "is_pinned"}
     schemas: list[Any] = torch._C._jit_get_all_schemas()
     taking = {
         schema.name.removeprefix("aten::").removeprefix("fft_")
@@ -167,12 +167,15 @@ def test_waits_of_a_package_are_those_of_the_line_that_calls_it(session: Session
     x = torch.ones((), device="cuda")
     for _ in range(3):
         package["read"](x)
-    ((file, _, function, _, waits, drains),) = session.take()["waits"]
-    assert ("test_session.py", 3, 3) == (file, waits, drains)
-    assert "test_waits_of_a_package_are_those_of_the_line_that_calls_it" == function
+    sites = session.take()["sites"]
+    name = "test_waits_of_a_package_are_those_of_the_line_that_calls_it"
+    assert [("test_session.py", name, what, 3) for what in ("drains", "stream_syncs")] == [
+        (file, function, what, count) for file, _, function, _, what, _, count in sites
+    ]
     package["read"](x)
     package["read"](x)
-    assert [["installed packages", 0, "", "", 2, 2]] == session.take()["waits"]
+    installed = ["installed packages", 0, "", ""]
+    assert [[*installed, what, "", 2] for what in ("drains", "stream_syncs")] == session.take()["sites"]
 
 
 def test_a_session_leaves_a_real_gpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,11 +29,11 @@ from finding_tickets.model.vocabulary import (
     word_for,
 )
 from finding_tickets.register.config import CONFIG_FILE, is_configured, read_config
+from finding_tickets.register.config_table import parse_config
 from finding_tickets.register.disposition import contradicted_folder
 from finding_tickets.register.files import File, markdown_files, read_file
-from finding_tickets.register.identifiers import numbered
 from finding_tickets.register.index import natural
-from finding_tickets.register.schema.configuration import parse_config
+from finding_tickets.register.new import numbered
 
 MOST_SHAPES = 4
 TEMPLATE, BY_NAME, SHAPELESS = "a template", "a README or the like", "without a ticket's shape"

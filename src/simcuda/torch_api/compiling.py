@@ -11,9 +11,9 @@ from typing import Any, Literal, get_args
 
 import torch
 
-from simcuda.device.dispatch_key import unwatched
 from simcuda.device.machine import Machine
-from simcuda.torch_api.patches import Patches, as_method
+from simcuda.torch_api import fake_tensors
+from simcuda.torch_api.patches import Patches
 from simcuda.torch_api.refusals import refuse, refuse_if
 
 Compiling = Literal["eager", "refuse"]
@@ -21,7 +21,6 @@ COMPILING: tuple[Compiling, ...] = get_args(Compiling)
 
 DYNAMO = "torch._dynamo.eval_frame"
 """Where functions ask for their compiler, also those that were compiled before."""
-FAKE = "torch._subclasses.fake_tensor"
 FLEX, FLEX_OPERATOR = "torch.nn.attention.flex_attention", "torch._higher_order_ops.flex_attention"
 
 RUN_EAGERLY = "torch.compile, run eagerly"
@@ -54,7 +53,7 @@ class Compiler:
         if self.compiling == "refuse":
             compiles = refuse_if(lambda *_, **__: _compiles(), torch.compile, "torch.compile", EAGERLY)
             self.patches.set(torch, compile=compiles)
-        for name in (DYNAMO, FLEX, FAKE):
+        for name in (DYNAMO, FLEX, fake_tensors.MODULE):
             if name in sys.modules:
                 self.imported(sys.modules[name])
 
@@ -67,11 +66,8 @@ class Compiler:
             self.patches.set(
                 module, _warn_once=lambda *how, **named: None if self._running else warn_once(*how, **named)
             )
-        if module.__name__ == FAKE:
-            # Tensors without data, of which compilers and sharding ask for shapes alone, run nowhere.
-            mode: Any = module.FakeTensorMode
-            for name in ("dispatch", "from_tensor"):
-                self.patches.set(mode, **{name: as_method(unwatched(getattr(mode, name)))})
+        if module.__name__ == fake_tensors.MODULE:
+            fake_tensors.install(self.patches, module)
         if module.__name__ != DYNAMO or not hasattr(module, "_callback_from_stance"):
             return
         original = module._callback_from_stance

@@ -18,6 +18,7 @@ from simcuda.cost.call import ANYTHING
 from simcuda.device.dispatch_key import unwatched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
+from simcuda.torch_api.fake_tensors import is_fake
 from simcuda.torch_api.gradients import EXTREMES, shared_evenly
 from simcuda.torch_api.patches import Patches, as_method, genuine
 
@@ -104,7 +105,7 @@ class DeviceBranches:
 
     def attention(self, query: Tensor, key: Tensor, value: Tensor, *how: Any, **named: Any) -> Tensor:
         """``torch.nn.functional.scaled_dot_product_attention``."""
-        if query.is_cuda:
+        if query.is_cuda and not is_fake(query):
             # Which kernels there are depends on the device: with dropout, the CPU has none that does it all.
             self._machine.ledger.doubt("aten.scaled_dot_product_attention.default", ANYTHING)
         return self._attention(query, key, value, *how, **named)

@@ -24,12 +24,14 @@ from simcuda.cost.widening import Widening, WideOperation
 from simcuda.device.dispatch_key import watched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST, is_sparse
+from simcuda.torch_api.fake_tensors import is_fake
 from simcuda.torch_api.gradients import is_in_backward, joins_gradients
 from simcuda.torch_api.operand_devices import common_device
 from simcuda.torch_api.shapes_only import execute, is_on
 
 CPU = torch.device("cpu")
 HOST_LACKS_MEMORY = re.compile(r"DefaultCPUAllocator: .*you tried to allocate (\d+) bytes")
+_TO_COPY = torch.ops.aten._to_copy.default._op
 _ADD_IN_PLACE = torch.ops.aten.add_.Tensor
 Arguments = Mapping[str, Any]
 
@@ -96,6 +98,12 @@ class Dispatcher:
 
     def copy(self, tensor: torch.Tensor, device: int, **how: Any) -> torch.Tensor:
         """A copy of ``tensor`` on a device or on ``HOST``; ``how`` are arguments of ``aten._to_copy``."""
+        if is_fake(tensor) or torch._C._len_torch_dispatch_stack():
+            # Code of others looks at the arguments, and comes back with them.
+            how["device"] = CPU if device == HOST else self._machine.devices[device]
+            if is_fake(tensor):
+                how["pin_memory"] = False  # as Python code says what it means
+            return _TO_COPY(tensor, **how)  # type: ignore[no-any-return]
         self.destination.device = device
         try:
             return torch.ops.aten._to_copy.default(tensor, **how)  # type: ignore[no-any-return]

@@ -13,6 +13,7 @@ from functools import partial, wraps
 from typing import Any
 
 import torch
+import torch.utils._device
 from torch import Tensor
 
 from simcuda.device.dispatch_key import wake
@@ -36,6 +37,11 @@ FACTORIES: tuple[Callable[..., Tensor], ...] = tuple(
         *("triu_indices", "zeros", "zeros_like"),
     )
 )
+NAMED_ONLY: tuple[tuple[Any, str], ...] = (
+    *((torch, name) for name in ("from_file", "empty_quantized", "_efficientzerotensor")),
+    *((torch.fft, name) for name in ("fftfreq", "rfftfreq")),
+)
+"""Functions that take a device, and no number for it."""
 MAKERS: tuple[Callable[..., Tensor], ...] = (torch.tensor, torch.as_tensor, torch.asarray)
 """Functions that make tensors of Python data."""
 
@@ -245,6 +251,30 @@ def taking_devices(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(*args, **kwargs)
 
     return make
+
+
+def wake_by_names(patches: Patches) -> None:
+    """Let what names a device wake a simulation that sleeps, beside the functions that are replaced anyway.
+
+    While it sleeps, code that uses no device runs at torch's own speed.
+
+    Known limitations:
+        Code of C++ that makes a tensor on a device by itself, on a thread that sleeps, does not: it fails as
+        it does without CUDA.
+    """
+    for owner, name in NAMED_ONLY:
+        patches.set(owner, **{name: taking_devices(getattr(owner, name))})
+    for kind in (torch._ops.OpOverload, torch._ops.OpOverloadPacket):
+        patches.set(kind, __call__=as_method(taking_devices(kind.__call__)))
+    # Functions that are given no device take that of a context, or the default one.
+    context: Any = torch.utils._device.DeviceContext
+    patches.set(context, __init__=as_method(partial(_enter, context.__init__)))
+
+
+def _enter(original: Callable[..., None], context: Any, device: Any) -> None:
+    if torch.device(device).type == "cuda":
+        wake()
+    original(context, device)
 
 
 def _check(kind: LegacyType, tensor: Tensor) -> None:

@@ -57,7 +57,7 @@ def common_device(
             continue
         if (tag is None or tag.device == HOST) and _may_stay_on_host(traits, args, tensor, device):
             continue
-        other = "cpu" if tag is None or tag.device == HOST else str(machine.devices[tag.device])
+        other = str(tensor.device)
         raise RuntimeError(_message(traits, args, kwargs, tensor, other, str(machine.devices[device])))
     return device
 

@@ -16,6 +16,7 @@ from simcuda.device.dispatch_key import is_watched, unwatched, watched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.dispatch import Dispatcher
+from simcuda.torch_api.fake_tensors import is_fake
 from simcuda.torch_api.patches import Patches, as_method, genuine, native_new
 from simcuda.torch_api.refusals import COPIED, refuse_if
 
@@ -26,6 +27,7 @@ DeviceLike = torch.device | str | int
 CPU = torch.device("cpu")
 _make_tensor, _make_storage, _make_device = map(native_new, (Tensor, UntypedStorage, torch.device))
 _resize: Callable[[UntypedStorage, int], UntypedStorage] = genuine(UntypedStorage.resize_)
+_storage_device: Callable[[UntypedStorage], torch.device] = vars(torch._C.StorageBase)["device"].__get__
 _write_file: Callable[..., None] = genuine(UntypedStorage._write_file)
 
 _address, _storage_address = genuine(_Base.data_ptr), genuine(UntypedStorage.data_ptr)
@@ -112,13 +114,12 @@ class TensorApi:
         patches.set(aten.cpu, _op=InPlaceOf(lambda _, tensor: self.to(tensor, CPU), aten.cpu._op))
         patches.set(torch._tensor_str, _str=self.text)
         # These need a tensor that Python has not seen yet: nothing may look at them.
-        for name in ("_make_subclass", "as_subclass"):
-            function: Any = unwatched(genuine(getattr(torch.Tensor, name)))
-            is_static = isinstance(vars(_Base)[name], staticmethod)
-            patches.set(torch.Tensor, **{name: staticmethod(function) if is_static else function})
+        patches.set(torch.Tensor, as_subclass=unwatched(genuine(torch.Tensor.as_subclass)))
+        make: Any = unwatched(genuine(torch.Tensor._make_subclass))
+        patches.set(torch.Tensor, _make_subclass=staticmethod(partial(_make_of, make)))
         patches.set_new(torch.Tensor, _new)
         patches.set_new(torch.device, _new_device)
-        make: Any = unwatched(genuine(torch.Tensor._make_wrapper_subclass))
+        make = unwatched(genuine(torch.Tensor._make_wrapper_subclass))
         patches.set(torch.Tensor, _make_wrapper_subclass=staticmethod(partial(self._wrap, make)))
 
     def _wrap(self, make: Callable[..., Tensor], /, *args: Any, **kwargs: Any) -> Tensor:
@@ -138,7 +139,10 @@ class TensorApi:
     def index_of(self, tensor: Tensor) -> int:
         """Index of a tensor's device, or ``HOST``."""
         tag = self.machine.storages.of(tensor)
-        return HOST if tag is None else tag.device
+        if tag is None:
+            # A fake tensor has no memory, and knows itself.
+            return self.machine.index(tensor.device) if is_fake(tensor) else HOST
+        return tag.device
 
     def device(self, tensor: Tensor) -> torch.device:
         """The device a tensor is on."""
@@ -206,6 +210,8 @@ class TensorApi:
         target = self.device(tensor) if device is None else device_of(device)
         if target.type not in ("cpu", "cuda"):
             return _to(tensor, *args, **kwargs)  # type: ignore[no-any-return]
+        if tensor.is_meta and not is_fake(tensor):
+            return _to(tensor, CPU)  # type: ignore[no-any-return]  # it refuses: there is no data
         copy = asked.pop("copy", False)
         how = {name: value for name, value in asked.items() if value is not None}
         return self.move(tensor, self.machine.index(target), how, copy=copy)
@@ -309,9 +315,7 @@ class StorageApi:
         patches.set_new(UntypedStorage, self.new)
         patches.set(
             UntypedStorage,
-            device=property(
-                lambda storage: self.machine.devices[i] if (i := self.index_of(storage)) != HOST else CPU
-            ),
+            device=property(self.device),
             is_cuda=property(lambda storage: self.index_of(storage) != HOST),
             data_ptr=lambda storage: _seen_at(self.index_of(storage), _storage_address(storage)),
             clone=lambda storage: self.copy(storage, self.index_of(storage)),
@@ -327,10 +331,16 @@ class StorageApi:
         tag = self.machine.storages.tags.get(storage._cdata)
         return HOST if tag is None else tag.device
 
+    def device(self, storage: UntypedStorage) -> torch.device:
+        """The device a storage is on."""
+        index = self.index_of(storage)
+        return _storage_device(storage) if index == HOST else self.machine.devices[index]
+
     def new(self, kind: Any, *data: Any, device: DeviceLike | None = None, **how: Any) -> UntypedStorage:
         """A storage of so many bytes, or of Python data, on a device."""
-        made: UntypedStorage = _make_storage(kind, *data, **how)
-        index = HOST if device is None else self.machine.index(device_of(device))
+        where = CPU if device is None else device_of(device)
+        index = self.machine.index(where)
+        made: UntypedStorage = _make_storage(kind, *data, device=where if index == HOST else CPU, **how)
         if index == HOST or not isinstance(data[0] if data else 0, int):
             return made if index == HOST else self.copy(made, index)
         self.machine.place(made, index)
@@ -354,7 +364,10 @@ class StorageApi:
 
     def copy(self, storage: UntypedStorage, device: int, non_blocking: bool = False) -> UntypedStorage:
         """A copy of a storage on a device or on ``HOST``."""
-        made: UntypedStorage = _make_storage(UntypedStorage, storage.nbytes())
+        # One without memory has a copy without memory.
+        made: UntypedStorage = _make_storage(
+            UntypedStorage, storage.nbytes(), device=_storage_device(storage)
+        )
         if device == HOST:
             self.machine.place_on_host(made)
         else:
@@ -368,6 +381,13 @@ def _new(kind: type[Tensor], *data: Any, **how: Any) -> Tensor:
     make: Any = _make_tensor if kind is Tensor else unwatched(_make_tensor)
     made: Tensor = make(kind, *data, **how)
     return made
+
+
+def _make_of(make: Callable[..., Tensor], /, *args: Any, **kwargs: Any) -> Tensor:
+    """``torch.Tensor._make_subclass``: for C++, no tensor is on a device."""
+    if str(kwargs.get("device_for_backend_keys")).startswith("cuda"):
+        kwargs["device_for_backend_keys"] = CPU
+    return make(*args, **kwargs)
 
 
 def _new_device(kind: type[torch.device], *named: Any, **how: Any) -> torch.device:
