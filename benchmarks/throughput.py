@@ -18,13 +18,13 @@ run before it and after it, and their mean counts. The claim is 0.6: starting an
 
 from __future__ import annotations
 
-import json
+import pickle
 import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import mean
@@ -71,14 +71,14 @@ _kept = [point for place, point in enumerate(workload.sweep) if place not in _mi
 workload = _replace(workload, ticket="T-{number}", sweep=_kept)
 """
 LOOP = """
-import json, sys
-from finding_tickets.measure.run import measure_payload
+import pickle, sys
+from finding_tickets.measure.run import measure
 
 # As a verification does: caches of compiled files are not written.
 sys.dont_write_bytecode = True
-with open(sys.argv[1]) as orders:
-    for order in orders:
-        measure_payload(json.loads(order))
+with open(sys.argv[1], "rb") as orders:
+    for order in pickle.load(orders):
+        measure(order)
 """
 LOOPS = """
 import subprocess, sys
@@ -167,10 +167,10 @@ def loops(root: Path, folder: Path, processors: int) -> Side:
     for jobs in (list(todo.jobs("simulated").values()) for todo in plans):
         # All variants in turn, and nothing is compared.
         variants = {name: path for job in jobs for name, path in job.variants.items()}
-        orders.append(asdict(replace(jobs[0], variants=variants, keeps=False)))
+        orders.append(replace(jobs[0], variants=variants, keeps=False))
     parts = [folder / f"orders-{place}" for place in range(processors)]
     for place, part in enumerate(parts):
-        part.write_text("".join(f"{json.dumps(order)}\n" for order in orders[place::processors]), "utf-8")
+        part.write_bytes(pickle.dumps(orders[place::processors]))
     return Side(["-c", LOOPS, LOOP, *map(str, parts)], root, folder / "loops.log")
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from math import floor
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_simcuda import devices_for
+from pytest_simcuda import devices_for, refuse
 
 if TYPE_CHECKING:
     from finding_tickets.budget.reached import Reached
@@ -73,7 +73,8 @@ def _hold_session(config: pytest.Config, options: Any) -> None:
     config.add_cleanup(stack.close)
     stack.enter_context(simulated.session.attribute_to(suite.root))
     simulated.summary.root = suite.root
-    config.pluginmanager.register(HeldSession(suite, reached, simulated.summary), _SESSION)
+    simulated.beside = HeldSession(suite, reached, simulated.summary)
+    config.pluginmanager.register(simulated.beside, _SESSION)
 
 
 class HeldSession:
@@ -86,34 +87,13 @@ class HeldSession:
         self._seen = SeenSites()
         self._judged: JudgedSuite | None = None
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Give the report of a phase what it reached; plain data, which pytest-xdist can send."""
-        report = yield
-        self._record(report)
-        return report
+    def take(self) -> dict[str, Any]:
+        """What a phase of a test, or the import of a file, reached."""
+        return {"reached": self._reached.take(), "unseen": sorted(self._reached.unseen)}
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-        """Give the report of a file what was reached as it was imported."""
-        report = yield
-        self._record(report)
-        return report
-
-    def _record(self, report: Any) -> None:
-        report.budget = {"reached": self._reached.take(), "unseen": sorted(self._reached.unseen)}
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add a phase of a test, of this process or another."""
-        self._add(report)
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Add the import of a file."""
-        self._add(report)
-
-    def _add(self, report: Any) -> None:
-        # A process that crashed has no record.
-        self._seen.add(report.nodeid, getattr(report, "simcuda", {}) | getattr(report, "budget", {}))
+    def add(self, test: str, record: Mapping[str, Any]) -> None:
+        """Add what a phase of a test did and reached."""
+        self._seen.add(test, record)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -123,7 +103,7 @@ class HeldSession:
         from finding_tickets.budget.suite import judge_suite
         from finding_tickets.cli.options import today
         from finding_tickets.register.disposition import closed_tickets
-        from finding_tickets.report.suite import suite_item
+        from finding_tickets.report.budget import suite_item
 
         self._judged = judge_suite(self._suite, self._seen, closed_tickets(self._suite.root), today())
         self._summary.beside["budget"] = suite_item(self._judged)
@@ -134,7 +114,7 @@ class HeldSession:
         """Print what came of it; with ``-v``, all of it."""
         if self._judged is None:
             return
-        from finding_tickets.report.suite import suite_lines
+        from finding_tickets.report.budget import suite_lines
 
         terminalreporter.section(f"budget: {config.option.budget}")
         for line in suite_lines(self._judged, verbose=config.get_verbosity() > 0):
@@ -178,13 +158,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     finally:
         if raised is not None:
             raise raised
-    failure = ""
     try:
         check(cost, limits, laws)
     except AssertionError as error:
-        failure = str(error)
-    if failure:
-        pytest.fail(f"@pytest.mark.gpu_budget: {failure}", pytrace=False)
+        raise pytest.fail.Exception(f"@pytest.mark.gpu_budget: {error}", pytrace=False) from None
     return result
 
 
@@ -196,7 +173,7 @@ def _limits(item: pytest.Item, marks: Sequence[pytest.Mark]) -> tuple[dict[str, 
     stated: dict[str, Any] = {}
     for mark in reversed(marks):
         if mark.args or not mark.kwargs:
-            _refuse(mark, f"it takes limits by name: {MARKER}")
+            refuse(mark, f"it takes limits by name: {MARKER}")
         stated.update(mark.kwargs)
     at = _integers(getattr(getattr(item, "callspec", None), "params", {}))
     at |= _integers(getattr(item, "funcargs", {}))
@@ -204,14 +181,13 @@ def _limits(item: pytest.Item, marks: Sequence[pytest.Mark]) -> tuple[dict[str, 
     limits: dict[str, int] = {}
     laws: dict[str, str] = {}
     used: set[str] = set()
-    wrong = ""
     for mark in marks:
         for name, limit in mark.kwargs.items():
             is_number = isinstance(limit, int) and not isinstance(limit, bool)
             if not is_number and not isinstance(limit, str):
-                _refuse(mark, f"{name}: {limit!r} is neither a number nor a law")
+                refuse(mark, f"{name}: {limit!r} is neither a number nor a law")
             if is_number and limit < 0:
-                _refuse(mark, f"{name}: {limit} is no limit; use a number from 0 on")
+                refuse(mark, f"{name}: {limit} is no limit; use a number from 0 on")
             try:
                 law = parse_expression(str(limit))
                 used.update(each.name for each in variables(law))
@@ -219,15 +195,13 @@ def _limits(item: pytest.Item, marks: Sequence[pytest.Mark]) -> tuple[dict[str, 
                     limits[name] = floor(evaluate(law, at))
                     laws |= {name: limit} if isinstance(limit, str) else {}
             except ExpressionError as error:
-                wrong = f"{name}: {error.message}" + (f" ({error.hint})" if error.hint else "")
-            if wrong:
-                _refuse(mark, wrong)
+                refuse(mark, f"{name}: {error.message}" + (f" ({error.hint})" if error.hint else ""))
     for mark in marks:
         for name, limit in mark.kwargs.items():
             if name not in METRICS and (isinstance(limit, str) or name not in used):
-                _refuse(mark, f"there is no metric {name!r}; there are {', '.join(METRICS)}")
+                refuse(mark, f"there is no metric {name!r}; there are {', '.join(METRICS)}")
     if not limits:
-        _refuse(marks[0], f"it takes limits by name: {MARKER}")
+        refuse(marks[0], f"it takes limits by name: {MARKER}")
     return limits, laws
 
 
@@ -237,8 +211,3 @@ def _integers(values: Mapping[str, object]) -> dict[str, int]:
         for name, value in values.items()
         if isinstance(value, int) and not isinstance(value, bool)
     }
-
-
-def _refuse(mark: pytest.Mark, why: str) -> NoReturn:
-    given = [*map(repr, mark.args), *(f"{name}={value!r}" for name, value in mark.kwargs.items())]
-    pytest.fail(f"@pytest.mark.gpu_budget({', '.join(given)}): {why}", pytrace=False)

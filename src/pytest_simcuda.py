@@ -11,7 +11,7 @@ import json
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -81,11 +81,8 @@ def _simulate_session(config: pytest.Config, options: Any) -> None:
     config.add_cleanup(stack.close)
     active = simulation.active()
     if active is None:
-        try:
-            profile = _profile(options.simcuda_profile)
-        except pytest.exit.Exception as error:
-            raise pytest.UsageError(error.msg) from None
-        active = stack.enter_context(simulation.session(int(options.simcuda), profile))
+        simulated = simulation.session(int(options.simcuda), _profile(options))
+        active = stack.enter_context(simulated)
     summary = session.Summary(repr(active).strip("<>"), config.rootpath)
     measured = stack.enter_context(session.measuring_tests(active, config.rootpath))
     config.pluginmanager.register(SimulatedSession(measured, summary, report), "simcuda_session")
@@ -96,6 +93,8 @@ class SimulatedSession:
 
     def __init__(self, session: Session, summary: Summary, report: Path | None) -> None:
         self.session, self.summary, self._report = session, summary, report
+        # The HeldSession of a budget, which records more of each phase and adds it up.
+        self.beside: Any = None
 
     def pytest_report_header(self) -> str:
         """Say on what the tests run."""
@@ -130,18 +129,23 @@ class SimulatedSession:
 
         if call and call.excinfo and report.outcome != "passed":
             record["refused"] = refusal(call.excinfo.value)
-        report.simcuda = record
+        report.simcuda = record | (self.beside.take() if self.beside else {})
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add a phase of a test, of this process or another."""
         is_expected = report.skipped and hasattr(report, "wasxfail")
-        outcome = "xfailed" if is_expected else report.outcome
-        # A process that crashed has no record.
-        self.summary.add(report.nodeid, report.when or "", outcome, getattr(report, "simcuda", {}))
+        self._add(report, report.when or "", "xfailed" if is_expected else report.outcome)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Add a file that could not be collected."""
-        self.summary.add(report.nodeid, "collect", report.outcome, getattr(report, "simcuda", {}))
+        self._add(report, "collect", report.outcome)
+
+    def _add(self, report: pytest.TestReport | pytest.CollectReport, phase: str, outcome: str) -> None:
+        # A process that crashed has no record.
+        record = getattr(report, "simcuda", {})
+        self.summary.add(report.nodeid, phase, outcome, record)
+        if self.beside:
+            self.beside.add(report.nodeid, record)
 
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         """Print the table; with ``-v``, all of it."""
@@ -164,6 +168,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Loaded by a conftest.py, the plugin comes too late for that of the session.
     if config.option.simcuda is not None and not config.pluginmanager.has_plugin("simcuda_session"):
         _simulate_session(config, config.option)
+    if config.option.simcuda_profile:
+        _profile(config.option)
     if config.option.simcuda_report and config.option.simcuda is None:
         raise pytest.UsageError("--simcuda-report is the report of a session with --simcuda")
     meaning = (
@@ -186,9 +192,15 @@ def _wanted(marker: pytest.Mark | None) -> Mapping[str, Any]:
     if marker is None:
         return {}
     if marker.args or not set(marker.kwargs) <= {"devices", *SIMULATED_ONLY}:
-        given = [*map(repr, marker.args), *(f"{name}={value!r}" for name, value in marker.kwargs.items())]
-        pytest.fail(f"@pytest.mark.simcuda({', '.join(given)}): it takes {MARKER}", pytrace=False)
+        refuse(marker, f"it takes {MARKER}")
     return marker.kwargs
+
+
+def refuse(mark: pytest.Mark, why: str) -> NoReturn:
+    """Fail the test whose marker cannot be understood."""
+    given = [*map(repr, mark.args), *(f"{name}={value!r}" for name, value in mark.kwargs.items())]
+    said = f"@pytest.mark.{mark.name}({', '.join(given)}): {why}"
+    raise pytest.fail.Exception(said, pytrace=False) from None
 
 
 def devices_for(item: Any, config: pytest.Config) -> tuple[str, AbstractContextManager[Gpu]]:
@@ -203,7 +215,7 @@ def devices_for(item: Any, config: pytest.Config) -> tuple[str, AbstractContextM
             pytest.skip(unfit)
         return f"{active.profile.name}, simulated around this test", nullcontext(active)
     mode, count = config.getoption("simcuda_real"), wanted.get("devices", 1)
-    profile = wanted.get("profile") or _profile(config.getoption("simcuda_profile"))
+    profile = wanted.get("profile") or _profile(config.option)
     if mode != "never":
         from simcuda import real
 
@@ -230,12 +242,12 @@ def _why_not_here(wanted: Mapping[str, Any], count: int) -> str | None:
     return f"the test needs {count} devices, and there are {there}" if there < count else None
 
 
-def _profile(asked: str | None) -> str:
-    """The profile that the options ask for; a wrong one ends the session, as other wrong options do."""
+def _profile(options: Any) -> str:
+    """The profile that the options ask for."""
     from simcuda.profile import DEFAULT_PROFILE, PROFILES
 
-    profile = asked or DEFAULT_PROFILE
+    profile: str = options.simcuda_profile or DEFAULT_PROFILE
     if profile not in PROFILES:
-        message = f"--simcuda-profile: there is no profile {profile!r}; there are {', '.join(PROFILES)}"
-        pytest.exit(message, returncode=pytest.ExitCode.USAGE_ERROR)
+        known = ", ".join(PROFILES)
+        raise pytest.UsageError(f"--simcuda-profile: there is no profile {profile!r}; there are {known}")
     return profile

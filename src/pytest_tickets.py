@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
     from finding_tickets.errors import BadDataError
     from finding_tickets.measure.processes.isolation import Isolation
-    from finding_tickets.model.verification import Verification
-    from finding_tickets.register.load import Register
     from finding_tickets.verify.verify import Settings
 
 pytest_plugins = ["pytest_budget"]
@@ -53,6 +51,7 @@ class TicketItem(pytest.Item):
 
     def runtest(self) -> None:
         """Measure it; fail where a claim comes out otherwise than expected, or nothing is known."""
+        from finding_tickets.report.text import plainly, verification_lines
         from finding_tickets.verify.verify import verify
 
         if self._broken:
@@ -60,8 +59,10 @@ class TicketItem(pytest.Item):
         (verified,) = verify([self._document], self._isolation, self._settings)
         if verified.error or verified.verification is None:
             raise NotAsExpectedError(str(verified.error))
-        if what := _what_is_wrong(verified.verification):
-            raise NotAsExpectedError(what)
+        if not verified.verification.is_settled:
+            # What is needed to act.
+            lines = verification_lines(verified.verification, plainly, is_brief=True)
+            raise NotAsExpectedError("\n".join(lines))
 
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
@@ -109,6 +110,7 @@ def _items(session: pytest.Session, config: pytest.Config) -> Iterator[TicketIte
     from finding_tickets.register.config import find_root
     from finding_tickets.register.load import load
     from finding_tickets.verify.plan import verifier_of
+    from finding_tickets.verify.verify import Settings
 
     chosen = config.getoption("tickets_root")
     try:
@@ -117,7 +119,14 @@ def _items(session: pytest.Session, config: pytest.Config) -> Iterator[TicketIte
         raise pytest.UsageError(f"--tickets: {error}") from None
     isolation = Isolation(at_once=False)
     config.add_cleanup(lambda: isolation.__exit__(None, None, None))
-    settings = _settings(register, config)
+    settings = Settings(
+        root=register.root,
+        evidence=register.config.evidence,
+        meter=config.getoption("tickets_meter") or register.config.meter,
+        timeout=register.config.timeout,
+        memory=register.config.memory,
+        record=False,
+    )
     for document in register.documents:
         if verifier_of(document, register.root):
             file = TicketFile.from_parent(session, path=register.root / document.path)
@@ -129,24 +138,3 @@ def _items(session: pytest.Session, config: pytest.Config) -> Iterator[TicketIte
                 isolation=isolation,
                 settings=settings,
             )
-
-
-def _settings(register: Register, config: pytest.Config) -> Settings:
-    from finding_tickets.verify.verify import Settings
-
-    return Settings(
-        root=register.root,
-        evidence=register.config.evidence,
-        meter=config.getoption("tickets_meter") or register.config.meter,
-        timeout=register.config.timeout,
-        memory=register.config.memory,
-        record=False,
-    )
-
-
-def _what_is_wrong(verification: Verification) -> str:
-    """What is needed to act, where something is not as expected; else empty."""
-    from finding_tickets.report.text import plainly, verification_lines
-
-    lines = verification_lines(verification, plainly, is_brief=True)
-    return "" if verification.is_settled else "\n".join(lines)

@@ -21,7 +21,6 @@ from tests.test_nothing_touched import MARK, Place, processes, ticket
 from tests.verify.conftest import CLAIMS, FIX, FOUND
 
 from finding_tickets.ground import cache
-from finding_tickets.ground import files as files_module
 from finding_tickets.ground.files import replace
 from finding_tickets.verify.evidence import load
 
@@ -352,33 +351,10 @@ def test_nobody_needs_a_home(place: Broken, undisturbed: tuple[Files, float]) ->
     assert [] == eventually(lambda: place.left(mark))
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from finding_tickets.ground.files import replace
-
-os.fchmod = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-replace(Path(sys.argv[1]), b"new")
-"""
-
-
-def test_a_file_that_is_being_written_has_no_name(tmp_path: Path) -> None:
-    """Whoever is killed between making a file and finishing it leaves the old one alone."""
+def test_a_replaced_file_has_content_and_mode(tmp_path: Path) -> None:
+    """And nothing stands beside it."""
     file = tmp_path / "file"
-    file.write_bytes(b"old")
-    done = subprocess.run([sys.executable, "-c", KILLED, str(file)], check=False)
-    assert -signal.SIGKILL == done.returncode
-    assert {"file": b"old"} == {each.name: each.read_bytes() for each in tmp_path.iterdir()}
-
-
-def test_a_file_is_replaced_also_where_all_have_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With and without files that have no name: content and mode, and nothing beside it."""
-    file = tmp_path / "file"
-    for content, nameless in ((b"one", True), (b"two", True), (b"three", False)):
-        if not nameless:
-            monkeypatch.setattr(files_module, "_NAMELESS", 0)
+    for content in (b"one", b"two"):
         replace(file, content, mode=0o644)
         assert [(file, content, 0o644)] == [
             (each, each.read_bytes(), each.stat().st_mode & 0o777) for each in tmp_path.iterdir()

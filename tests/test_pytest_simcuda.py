@@ -169,7 +169,7 @@ def test_an_unknown_profile_ends_the_run_as_wrong_usage(pytester: pytest.Pyteste
     pytester.makepyfile(WAITING)
     result = pytester.runpytest("--simcuda-profile=h300")
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    assert "--simcuda-profile: there is no profile 'h300'; there are h200-cuda13, " in lines(result)
+    assert "--simcuda-profile: there is no profile 'h300'; there are h200-cuda13, " in result.stderr.str()
 
 
 def test_an_unknown_way_to_choose_is_refused(pytester: pytest.Pytester) -> None:

@@ -85,41 +85,27 @@ class Session:
     def take(self) -> dict[str, Any]:
         """What was done since ``begin`` or the last ``take``, as plain data; measuring goes on.
 
-        ``used`` is whether a device did anything, ``waits`` has file, line, function, process, waits and
-        drains. If they are to be told, ``sites`` has the waits of each line by kind, apart those of regions.
+        ``used`` is whether a device did anything, ``sites`` has file, line, function, process, ``drains`` or
+        the kind of wait, the reason of the region, and the count.
         """
         cost = self._end()
         self._cost = self.gpu._machine.ledger.open()
-        waits: Counter[Line] = Counter()
-        drains: Counter[Line] = Counter()
-        for site in cost.sites:
+        counts = Counter[tuple[Any, ...]]()
+        regions = [(reason, site) for reason, sites in cost.allowed.items() for site in sites]
+        for reason, site in (*(("", site) for site in cost.sites), *regions):
             # Of a failed test pytest prints tensors: that is none of its waits.
             if site.what in (*SYNCS, "drains") and "_pytest" not in Path(site.file).parts:
-                (drains if site.what == "drains" else waits)[self._place(site)] += site.count
-        sites = self._sites(cost) if self.tells_sites else []
+                where = self._place(site)
+                counts[*where, site.what, reason] += site.count
+                counts[*where, site.what, ""] -= site.count if reason else 0
         self._callers.clear()
         is_used = bool(cost.launches or any(site.what in USES for site in cost.sites))
         if is_used:
             self._tests_since_use = 0
-        return {
-            "used": is_used,
-            "waits": [[*where, count, drains[where]] for where, count in waits.items()],
-            **({"sites": sites} if sites else {}),
-        }
-
-    def _sites(self, cost: Measurement) -> list[list[Any]]:
-        """File, line, function, kind of wait, reason and count."""
-        found: Counter[tuple[Any, ...]] = Counter()
-        regions = [(reason, site) for reason, sites in cost.allowed.items() for site in sites]
-        for reason, site in (*(("", site) for site in cost.sites), *regions):
-            file, line, function, _ = where = self._place(site)
-            if site.what in SYNCS and where != INSTALLED:
-                found[file, line, function, site.what, reason] += site.count
-                found[file, line, function, site.what, ""] -= site.count if reason else 0
-        return [[*key, count] for key, count in found.items() if count]
+        return {"used": is_used, "sites": [[*key, count] for key, count in counts.items() if count]}
 
     def attribute_to(self, root: Path) -> AbstractContextManager[None]:
-        """Tell ``sites``, of the lines of this repository, also for what installed packages do there."""
+        """Attribute what installed packages do to lines of this repository, also of files that are loaded."""
         self.root, self.tells_sites = root, True
         self._own.clear()
         return attributing_to(self._is_own)
@@ -198,9 +184,8 @@ class Summary:
             self.used[test] = None
         if reason := record.get("refused"):
             self.refused.setdefault(test, reason)
-        for file, line, function, process, waits, drains in record.get("waits", ()):
-            self.waits[file, line, function, process] += waits
-            self.drains[file, line, function, process] += drains
+        for *where, what, _, count in record.get("sites", ()) if phase != "collect" else ():
+            (self.drains if what == "drains" else self.waits)[tuple(where)] += count
 
     def lines(self, most: int | None = MOST_ROWS) -> list[str]:
         """The table for people, with at most so many lines of code and so many refusals."""

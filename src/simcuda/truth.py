@@ -27,6 +27,12 @@ from simcuda.cost.traits import COPIES, traits_of
 
 RECORDED, TESTED = (Path(__file__).with_name(f"{name}.json") for name in ("recorded", "tested"))
 
+_APART, _NEVER_WAITING = (
+    {f"aten.{name}": source for source, names in table.items() for name in names}
+    for table in (TAKEN_APART, NEVER_WAITING)
+)
+"""Where it is known from how an operation is taken apart, or that it never waits."""
+
 READ, MODELLED, UNKNOWN, DECLARED = "read", "modelled", "unknown", "declared"
 BY_RECORDINGS, BY_ZEROS, REFUTED, BY_TESTS, BY_NOTHING = (
     "recorded",
@@ -228,9 +234,7 @@ def page() -> str:
 def operations() -> set[str]:
     """The packets of ATen that have a cost, or of which a recording or a test tells."""
     there = {_packet(name.replace("::", ".")) for name in torch._C._dispatch_get_all_op_names()}
-    named = {
-        f"aten.{name}" for table in (TAKEN_APART, NEVER_WAITING) for each in table.values() for name in each
-    }
+    named = {*_APART, *_NEVER_WAITING}
     for op in {op for rule in RULES for op in rule.ops}:
         named |= {name for name in there if fnmatchcase(name, _packet(op))}
     # Both list what contains others too.
@@ -254,10 +258,8 @@ def _source_of(packet: str) -> tuple[str, str]:
         for each in overloads
         if torch._C._dispatch_has_kernel(each.name()) and not any(of.is_out for of in each._schema.arguments)
     ]
-    apart = {f"aten.{name}": source for source, names in TAKEN_APART.items() for name in names}
-    never_waiting = {f"aten.{name}": source for source, names in NEVER_WAITING.items() for name in names}
-    if packet in apart:
-        return READ, apart[packet]
+    if packet in _APART:
+        return READ, _APART[packet]
     if packet in COPIES:
         return READ, COPY
     if all(each.composite for each in traits):
@@ -277,8 +279,8 @@ def _source_of(packet: str) -> tuple[str, str]:
                 sources[VIEW] = None
             elif each.is_one_kernel:
                 sources[TAGGED] = None
-            elif packet in never_waiting:
-                sources[never_waiting[packet]] = None
+            elif packet in _NEVER_WAITING:
+                sources[_NEVER_WAITING[packet]] = None
                 costs.add(MODELLED)
             elif each.is_unknown:
                 costs.add(UNKNOWN)

@@ -12,7 +12,7 @@ import pytest
 from finding_tickets.budget.judge import JudgedBudget, exit_code, judge
 from finding_tickets.budget.spending import Spender, Spending
 from finding_tickets.errors import ExitCode
-from finding_tickets.register.config import Allowance, Budget
+from finding_tickets.register.budgets import Allowance, Budget
 
 TODAY = date(2030, 6, 1)
 CODE = """\

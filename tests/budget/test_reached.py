@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from finding_tickets.budget.reached import Reached
-from finding_tickets.register.config import Allowance
+from finding_tickets.register.budgets import Allowance
 
 CODE = '''\
 """The page."""

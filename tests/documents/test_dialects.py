@@ -9,8 +9,7 @@ import pytest
 from finding_tickets.documents.reading import read_document
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Severity, Vocabulary
-from finding_tickets.register.actions import setting
-from finding_tickets.register.editing import DocumentEdit
+from finding_tickets.register.actions import DocumentEdit, setting
 
 WORDS = Vocabulary(severities={"P1": ("high",), "P2": ("medium",), "P3": ()})
 DIALECTS = {

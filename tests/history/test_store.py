@@ -8,7 +8,7 @@ from tests.ground.test_objects import commit
 
 from finding_tickets.ground.imports import ABSENT
 from finding_tickets.ground.objects import Objects, Snapshot
-from finding_tickets.history.store import StoredResult, UnmeasuredCommit, WhyUnmeasured
+from finding_tickets.history.walk import StoredResult, UnmeasuredCommit, WhyUnmeasured
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository

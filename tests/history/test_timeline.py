@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from finding_tickets.ground.git import Commit, CommitNode
-from finding_tickets.history.store import CommitResult, UnmeasuredCommit, WhyUnmeasured
 from finding_tickets.history.timeline import VERDICT, MetricResult, Timeline, TimelineStep, Trend, timeline
-from finding_tickets.history.walk import Course
+from finding_tickets.history.walk import CommitResult, Course, UnmeasuredCommit, WhyUnmeasured
 from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verification
 from finding_tickets.model.vocabulary import Verdict
 

@@ -13,11 +13,11 @@ import pytest
 from tests.verify.conftest import CLAIMS, FIX, FOUND, VERIFIER, add
 
 from finding_tickets.errors import UsageError
-from finding_tickets.history.store import UnmeasuredCommit
 from finding_tickets.history.tickets_at_commits import MeasuredHistory, measure_history
 from finding_tickets.history.timeline import MeasuredState
+from finding_tickets.history.walk import UnmeasuredCommit
 from finding_tickets.measure.processes.isolation import Isolation, K, Task, TaskOutcome
-from finding_tickets.measure.tasks import DEVICES, SIMULATED_DEVICE, TARGET, VISIBLE
+from finding_tickets.measure.tasks import DEVICES, SIMULATED_DEVICE, TARGET, VISIBLE, Job
 from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.matrix import Cell
 from finding_tickets.verify.verify import Settings, verify
@@ -55,11 +55,10 @@ class OnGpu(Isolation):
         orders = {name: task for name, task in tasks.items() if task.target not in self._answers}
         for name in tasks.keys() - orders.keys():
             yield name, TaskOutcome(value=self._answers[tasks[name].target])
-        simulated = {
-            name: replace(task, payload={**task.payload, "meter": "simulated"}, gpus=())
-            for name, task in orders.items()
-        }
-        yield from super().run(simulated, on_start)
+        for name, task in orders.items():
+            if isinstance(task.payload, Job):
+                orders[name] = replace(task, payload=replace(task.payload, meter="simulated"), gpus=())
+        yield from super().run(orders, on_start)
 
 
 class Past:

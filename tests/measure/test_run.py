@@ -10,7 +10,7 @@ import pytest
 import torch
 from tests.measure.conftest import TallyMeter, workload
 
-from finding_tickets.measure.results import load_result, result_file
+from finding_tickets.measure.results import load_result
 from finding_tickets.measure.run import run
 from finding_tickets.measure.tasks import CannotMeasureError
 from finding_tickets.workload import Point
@@ -78,14 +78,14 @@ def test_unseeded_randomness_of_build_is_the_same_for_all(meter: TallyMeter) -> 
 def test_what_the_caller_reads_is_kept(meter: TallyMeter, tmp_path: Path) -> None:
     """``read`` is part of the run, and its value is the result."""
     run(workload(2, read=lambda _: 7), {"fix": torch.neg}, meter, ROOT, kept=tmp_path)
-    assert 7 == load_result(tmp_path / result_file(0))
+    assert 7 == load_result(tmp_path / "0")
 
 
 def test_an_exception_is_data(meter: TallyMeter, tmp_path: Path) -> None:
     """The error is kept with its point, which has no result, and the other points go on."""
     report = run(workload(1, 2, 3), {"fix": fail}, meter, ROOT, kept=tmp_path)
     assert [None, "RuntimeError: two is too many", None] == [run.error for run in report.runs["fix"]]
-    assert [result_file(0), result_file(2)] == sorted(file.name for file in tmp_path.iterdir())
+    assert ["0", "2"] == sorted(file.name for file in tmp_path.iterdir())
 
 
 def test_a_point_that_the_meter_cannot_run_is_listed(meter: TallyMeter) -> None:

@@ -116,7 +116,7 @@ def test_a_method_may_be_added_that_hides_nothing(name: str) -> None:
 def test_a_run_changes_nothing_of_it() -> None:
     """Nor do imports, compiled code and what torch's compiler wraps for good."""
     before = state()
-    import simcuda.real.session
+    import simcuda.real.device
 
     with simcuda.device() as gpu, gpu.measure():
         torch.nn.Linear(2, 2, device="cuda")(torch.ones(2, device="cuda")).sum().backward()

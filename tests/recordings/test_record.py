@@ -20,7 +20,7 @@ from simcuda import record as command
 from simcuda.cost.rules import RULES
 from simcuda.real import CannotCountError, device
 from simcuda.recording import file, operators, optimizers, recorder
-from simcuda.recording.case import MEASURED, WARM_UP, Case, Group, Work, seed_all
+from simcuda.recording.case import MEASURED, WARM_UP, Case, Work, seed_all
 from simcuda.recording.devices import RealDevices, SimulatedDevices, profile_from
 from simcuda.recording.file import NotARecordingError, Recording
 from simcuda.recording.recorder import _messages, record, run_suite
@@ -114,7 +114,7 @@ def test_a_group_that_cannot_be_found_is_lost_by_name() -> None:
     told: list[dict[str, Any]] = []
     devices = SimulatedDevices(simcuda.PROFILES["h200-cuda13"])
     order = SuiteOrder("x", Selection(1), None)
-    assert run_group(Group("verifier/mine", broken), order, devices, told.append)
+    assert run_group("verifier/mine", broken, order, devices, told.append)
     assert {"end": "verifier/mine", "outcome": {"lost": "ValueError: not today"}} == told[-1]
 
 
@@ -238,7 +238,7 @@ def test_a_process_ends_with_its_device() -> None:
     told: list[dict[str, Any]] = []
     order = SuiteOrder("group", Selection(1), None)
     devices: Any = Poisoned()
-    assert not run_group(Group("group", lambda: cases), order, devices, told.append)
+    assert not run_group("group", lambda: cases, order, devices, told.append)
     assert ["group/0", "group/1"] == [message["end"] for message in told if "end" in message]
 
 
@@ -338,6 +338,17 @@ def test_a_group_that_ends_its_process_before_its_first_case_is_skipped(
     assert {"a", "b"} == orders[1].done
 
 
+def test_a_process_that_ends_between_two_cases_loses_none(workers: Callable[..., list[SuiteOrder]]) -> None:
+    """One whose device fails ends after a case; the next goes on with what is left of the group."""
+    case = {"end": "a/0", "outcome": {"counts": {}}}
+    orders = workers(
+        [{"begin": "a"}, {"begin": "a/0"}, case], [{"begin": "a"}, {"end": "a"}, {"end": "suite"}]
+    )
+    told = list(run_suite(SuiteOrder("suite", Selection(1), None), 1))
+    assert [case] == [message for message in told if "outcome" in message]
+    assert {"a/0"} == orders[1].done
+
+
 def test_a_process_that_reports_nothing_ends_its_suite(workers: Callable[..., list[SuiteOrder]]) -> None:
     """Another one would not do more."""
     orders = workers([])
@@ -354,7 +365,7 @@ def test_a_case_with_more_devices_than_there_are_does_not_run(monkeypatch: pytes
     devices: Any = RealDevices()
     devices.is_healthy = lambda: True
     told: list[dict[str, Any]] = []
-    run_group(Group("x", lambda: [case]), SuiteOrder("x", Selection(1), None), devices, told.append)
+    run_group("x", lambda: [case], SuiteOrder("x", Selection(1), None), devices, told.append)
     assert "2 devices are needed, and this machine has 1" == told[-2]["outcome"]["not_run"]
 
 

@@ -26,10 +26,9 @@ from finding_tickets.model.vocabulary import (
     squeeze,
 )
 from finding_tickets.register import actions
-from finding_tickets.register.actions import Step, edit_of, relating, setting, ticking
+from finding_tickets.register.actions import DocumentEdit, Step, edit_of, relating, setting, ticking
 from finding_tickets.register.closing import Closing, closing, reopening
 from finding_tickets.register.disposition import SETTLED_AS, status_of
-from finding_tickets.register.editing import DocumentEdit
 from finding_tickets.register.index import outcome_of, row_of
 
 ROOT = Path(__file__).parents[2]

@@ -12,9 +12,8 @@ from finding_tickets.documents.edit.splices import Splice, spliced
 from finding_tickets.documents.reading import read_document
 from finding_tickets.errors import BadDataError, GateError, UsageError
 from finding_tickets.model.vocabulary import Outcome, Relationship, Verdict, Vocabulary
-from finding_tickets.register.actions import Step, edit_of, relating, setting, ticking
+from finding_tickets.register.actions import DocumentEdit, Step, edit_of, relating, setting, ticking
 from finding_tickets.register.closing import Closing, closing, reopening
-from finding_tickets.register.editing import DocumentEdit
 from finding_tickets.register.index import row_of
 
 TODAY = date(2031, 5, 7)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from finding_tickets.errors import UsageError
-from finding_tickets.register.identifiers import free_ids
+from finding_tickets.register.new import free_ids
 
 if TYPE_CHECKING:
     from tests.conftest import Repository

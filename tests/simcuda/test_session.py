@@ -167,12 +167,15 @@ def test_waits_of_a_package_are_those_of_the_line_that_calls_it(session: Session
     x = torch.ones((), device="cuda")
     for _ in range(3):
         package["read"](x)
-    ((file, _, function, _, waits, drains),) = session.take()["waits"]
-    assert ("test_session.py", 3, 3) == (file, waits, drains)
-    assert "test_waits_of_a_package_are_those_of_the_line_that_calls_it" == function
+    sites = session.take()["sites"]
+    name = "test_waits_of_a_package_are_those_of_the_line_that_calls_it"
+    assert [("test_session.py", name, what, 3) for what in ("drains", "stream_syncs")] == [
+        (file, function, what, count) for file, _, function, _, what, _, count in sites
+    ]
     package["read"](x)
     package["read"](x)
-    assert [["installed packages", 0, "", "", 2, 2]] == session.take()["waits"]
+    installed = ["installed packages", 0, "", ""]
+    assert [[*installed, what, "", 2] for what in ("drains", "stream_syncs")] == session.take()["sites"]
 
 
 def test_a_session_leaves_a_real_gpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:

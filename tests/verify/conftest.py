@@ -138,8 +138,8 @@ class TakesGpu(Isolation):
             elif task.target == WANTED:
                 yield name, TaskOutcome(value=self._wanted.get(task.payload["verifier"]))
             else:
-                self.meters.append(task.payload["meter"])
-                self.slots[task.payload["verifier"]] = task.gpus, task.alone
+                self.meters.append(task.payload.meter)
+                self.slots[task.payload.verifier] = task.gpus, task.alone
                 yield name, TaskOutcome(reason="the GPU fell off the bus")
 
 

@@ -16,7 +16,7 @@ from finding_tickets.documents.source import Source
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import inside_repository
 from finding_tickets.model.vocabulary import Vocabulary
-from finding_tickets.register.config import Allowance
+from finding_tickets.register.budgets import Allowance
 
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Problem

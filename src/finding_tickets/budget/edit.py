@@ -18,8 +18,9 @@ from finding_tickets.budget.spending import Spender, Spending
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import FileChange, FileEdit, create, rewrite
 from finding_tickets.ground.git import last_author
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Allowance, Budget, is_configured
-from finding_tickets.register.schema.configuration import parse_config
+from finding_tickets.register.budgets import Allowance, Budget
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, is_configured
+from finding_tickets.register.config_table import parse_config
 
 AS_FOUND = "as found"
 ALLOWED = "syncs"

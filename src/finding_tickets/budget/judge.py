@@ -18,7 +18,7 @@ from finding_tickets.claims.laws import fit
 from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.errors import ExitCode
 from finding_tickets.model.vocabulary import Level
-from finding_tickets.register.config import Allowance, Budget
+from finding_tickets.register.budgets import Allowance, Budget
 from finding_tickets.register.staleness import is_below
 
 if TYPE_CHECKING:

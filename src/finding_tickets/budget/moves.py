@@ -26,7 +26,7 @@ from finding_tickets.budget.statements import (
     statements_of,
 )
 from finding_tickets.claims.language import evaluate, parse_expression
-from finding_tickets.register.config import Allowance
+from finding_tickets.register.budgets import Allowance
 
 Values = tuple[int, ...]
 Spent = Mapping[str, Values]

@@ -9,7 +9,7 @@ from finding_tickets.budget.judge import AllowedSpender, covers, is_for, law_of
 from finding_tickets.budget.moves import Points, bound
 from finding_tickets.budget.spending import Spender, Spending
 from finding_tickets.claims.language import ExpressionError
-from finding_tickets.register.config import Allowance, Budget
+from finding_tickets.register.budgets import Allowance, Budget
 from finding_tickets.register.staleness import is_below
 
 # Laws are compared at the points of the sweep, and at points so many times as large: they may part beyond it.

@@ -17,7 +17,7 @@ from typing import Any
 
 from finding_tickets.budget.judge import is_place
 from finding_tickets.budget.statements import Statement, nodes_of
-from finding_tickets.register.config import Allowance
+from finding_tickets.register.budgets import Allowance
 
 _NAME = "__tickets_reached__"
 _BODIES = ("body", "orelse", "finalbody")

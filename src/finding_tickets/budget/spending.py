@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,8 @@ from finding_tickets.budget.statements import read_code, statement_at, statement
 from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
-from finding_tickets.register.config import CONFIG_FILE, Budget, Config
+from finding_tickets.register.budgets import Budget
+from finding_tickets.register.config import CONFIG_FILE, Config
 from finding_tickets.register.staleness import (
     DiskFiles,
     InstalledPackages,
@@ -138,7 +139,7 @@ def measure(
         for part, job in plan.run_jobs(target.meter).items():
             tasks[name, part.rpartition(" ")[2]] = Task(
                 target=RUN,
-                payload=asdict(replace(job, own_lines=True, own_paths=target.budget.paths)),
+                payload=replace(job, own_lines=True, own_paths=target.budget.paths),
                 root=target.root,
                 timeout=target.timeout,
                 memory=target.config.memory,

@@ -17,7 +17,8 @@ from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.git import work_tree
 from finding_tickets.model.vocabulary import Level
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Allowance, Budget, config_from
+from finding_tickets.register.budgets import Allowance, Budget
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, config_from
 
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Problem
@@ -60,7 +61,10 @@ class SeenSites:
 
     def add(self, test: str, record: Mapping[str, Any]) -> None:
         """Add what one phase of a test did."""
-        for file, line, function, what, reason, count in record.get("sites", ()):
+        for file, line, function, _, what, reason, count in record.get("sites", ()):
+            # What has no line is of installed packages; a wait that drains is there by its kind too.
+            if not line or what not in SYNCS:
+                continue
             key = (file, line, function, what, reason)
             self.waits[key] = self.waits.get(key, 0) + count
             self.tests.setdefault((file, line), {})[test] = None

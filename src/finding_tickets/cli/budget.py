@@ -28,7 +28,8 @@ from finding_tickets.cli.options import (
 )
 from finding_tickets.cli.output import say, style, used_width, write, write_annotations, write_json, write_log
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
-from finding_tickets.register.config import Budget, Config, is_configured, read_config, repository_of
+from finding_tickets.register.budgets import Budget
+from finding_tickets.register.config import Config, is_configured, read_config, repository_of
 from finding_tickets.register.disposition import closed_tickets
 from finding_tickets.report.budget import budget_item, budget_lines, budget_page
 from finding_tickets.report.text import counted
@@ -144,7 +145,7 @@ def import_allowlist(
     _new_budget(read_config(place), table)
     entries, problems = read_allowlist(file, place)
     for each in problems:
-        say(f"{each.file}:{each.line}: {each.message}" + (f" ({each.hint})" if each.hint else ""))
+        say(f"{each.file}:{each.line}: {each.said}")
     written, text = add_budget(place, table | {"allow": joined_allowances(entries)}, dry_run=dry_run)
     write(text.strip())
     said = "nothing was written (--dry-run)" if dry_run else f"added to {written}"
@@ -185,13 +186,12 @@ def _quoted(word: str) -> str:
 
 def _new_budget(config: Config, table: dict[str, Any]) -> Budget:
     """The budget of a table; ``UsageError`` where it is wrong, or there is one of its name."""
-    from finding_tickets.register.schema.budgets import parse_budgets
+    from finding_tickets.register.config_table import parse_budgets
 
     try:
-        (values,) = parse_budgets([table], "", "")
+        (made,) = parse_budgets([table], "", "")
     except BadDataError as error:
         raise UsageError(error.message, hint=error.hint) from None
-    made = Budget(**values)
     if any(each.name == made.name for each in config.budgets):
         raise UsageError(f"there is a budget {made.name}", hint="name another one with --name")
     return made

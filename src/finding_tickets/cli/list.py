@@ -32,7 +32,7 @@ from finding_tickets.model.vocabulary import UNSETTLED, Relationship
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, disposed
 from finding_tickets.register.index import Row, list_rows
 from finding_tickets.register.query import Facts, select
-from finding_tickets.register.query.conditions import close_words
+from finding_tickets.register.query.keys import close_words
 from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, csv_lines, list_cells
 from finding_tickets.report.text import INDENT, counted, fields_of, single_line
 

@@ -29,9 +29,8 @@ from finding_tickets.ground.files import create
 from finding_tickets.ground.git import paths_on_branches
 from finding_tickets.model.vocabulary import Vocabulary, word_for
 from finding_tickets.register.config import Config, is_repository
-from finding_tickets.register.identifiers import free_ids
 from finding_tickets.register.load import Register, load
-from finding_tickets.register.new import Draft, draft_of, read_drafts
+from finding_tickets.register.new import Draft, draft_of, free_ids, read_drafts
 from finding_tickets.report.templates import Attached, scaffold, ticket_files
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,16 +22,19 @@ from finding_tickets.model.verification import ClaimResult, MeasuredTicket, Resu
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
 from finding_tickets.verify.judge import FIX, FOUND, MEASURED, answer_of, check
 from finding_tickets.verify.plan import Plan, plan
-from finding_tickets.verify.times import cannot_time, take_times
+from finding_tickets.verify.times import cannot_time, time_job, times_of
 from finding_tickets.verify.verify import (
     AGREEMENTS,
+    LATER,
+    NOW,
+    Course,
     Settings,
     comparison,
     draw_seed,
     join,
     name_of_part,
     results_folder,
-    run_in_order,
+    run_together,
     shows_little,
 )
 
@@ -111,25 +114,15 @@ def audit(
     if not audits:
         return
     with results_folder(isolation) as folder:
-        queue = {part: task for made in audits.values() for part, task in made.tasks(cheats, folder).items()}
-        # The code as found runs when no cheat is at work any more that could take its answer.
-        late = {part: queue.pop(part) for part in list(queue) if part.variant == FOUND and not part.is_stated}
-        early = set(queue)
-        arrived: dict[str, dict[_AuditPart, TaskOutcome]] = {path: {} for path in audits}
-        left = {path: sum(part.path == path for part in (*early, *late)) for path in audits}
-        for part, outcome in run_in_order(isolation, queue, early, late):
-            made = audits[part.path]
-            arrived[part.path][part] = outcome
-            left[part.path] -= 1
-            if not left[part.path] and not part.is_comparison:
-                more = made.comparisons(arrived[part.path], folder)
-                left[part.path] = len(more)
-                queue |= more
-            if not left[part.path] and not made.timed:
-                yield made.conclude(arrived.pop(part.path), cheats)
-    for path, made in audits.items():
-        if made.timed:
-            yield made.conclude(arrived[path], cheats)
+        courses = {path: made.course(cheats, folder) for path, made in audits.items()}
+        timed = {}
+        for path, outcomes in run_together(isolation, courses):
+            if audits[path].timed:
+                timed[path] = outcomes
+            else:
+                yield audits[path].conclude(outcomes, cheats)
+    for path, outcomes in timed.items():
+        yield audits[path].conclude(outcomes, cheats)
 
 
 def _plan_audit(document: Document, isolation: Isolation, settings: Settings) -> _Audit | str:
@@ -154,7 +147,7 @@ def _plan_audit(document: Document, isolation: Isolation, settings: Settings) ->
     alone = replace(todo, variants=wanted, claims=claims, revisions=revisions)
     try:
         jobs = alone.jobs(settings.meter)
-        found = {"source": asdict(todo.variants[FOUND]), "code": todo.folders[FOUND]}
+        found = {"source": todo.variants[FOUND], "code": todo.folders[FOUND]}
     except RevisionError as error:
         return str(error)
     return _Audit(document, alone, subject, found, jobs, timed, isolation, settings)
@@ -190,6 +183,18 @@ class _Audit:
         payload = {"job": job, "subject": subject, "cheat": cheat, "found": {**self.found, "runs": runs}}
         return self.settings.task(target, payload, Path(self.jobs[subject].code))
 
+    def course(self, cheats: Iterable[Cheat], folder: Path) -> Course[dict[_AuditPart, TaskOutcome]]:
+        """What came of every part: all is measured, then each cheat is compared with the others."""
+        tasks = self.tasks(cheats, folder)
+        # The code as found runs when no cheat is at work any more that could take its answer.
+        late = {part: tasks.pop(part) for part in [*tasks] if part.variant == FOUND and not part.is_stated}
+        outcomes = yield NOW, tasks
+        if late:
+            outcomes |= yield LATER, late
+        if compared := self.comparisons(outcomes, folder):
+            outcomes |= yield NOW, compared
+        return outcomes
+
     def tasks(self, cheats: Iterable[Cheat], folder: Path) -> dict[_AuditPart, Task]:
         """What to measure: every cheat and every variant that the subject is compared with."""
         path, subject, made = self.document.path, self.subject, dict[_AuditPart, Task]()
@@ -201,9 +206,9 @@ class _Audit:
         for part in parts:
             job = replace(self.jobs[part.variant], seed=None if part.is_stated else self.settings.seed)
             if part.cheat:
-                task = self.task(TARGET, part.cheat, part.variant, asdict(job))
+                task = self.task(TARGET, part.cheat, part.variant, job)
             else:
-                task = self.settings.task(tasks.TARGET, asdict(job), Path(job.code))
+                task = self.settings.task(tasks.TARGET, job, Path(job.code))
             if job.keeps:
                 kept = _folder(folder, part)
                 kept.mkdir()
@@ -306,13 +311,10 @@ class _Audit:
             beside = {name: at for name, at in self.plan.variants.items() if name != FOUND}
             codes = [Code(job.code, beside)]
 
-            def run(job: dict[str, Any]) -> TaskOutcome:
-                runs = FOUND in self.plan.variants
-                task = self.task(TIMING, part.cheat, self.subject, job, runs=runs)
-                ((_, outcome),) = self.isolation.run({part: task})
-                return outcome
-
-            times = take_times(self.plan, self.timed, lambda: codes, measured, timeout, run)
+            asked = time_job(self.plan, self.timed, codes, measured, timeout)
+            task = self.task(TIMING, part.cheat, self.subject, asked, runs=FOUND in self.plan.variants)
+            ((_, outcome),) = self.isolation.run({part: task})
+            times = times_of(outcome, asked.device_name)
             measured = measured.model_copy(update={"times": times})
             against = [each for each in check((*claims, *self.timed), measured) if not each.as_expected]
         return against

@@ -29,7 +29,8 @@ from finding_tickets.ground.git import ask, changed_lines, last_author
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
-from finding_tickets.register.config import Budget, is_configured
+from finding_tickets.register.budgets import Budget
+from finding_tickets.register.config import is_configured
 from finding_tickets.register.disposition import ENDED, status_of
 from finding_tickets.register.load import Register
 from finding_tickets.verify.verify import Settings

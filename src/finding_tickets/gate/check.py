@@ -224,8 +224,8 @@ def _verify_twice(
     """Every document with the workload's seed and, where it has a workload, with the drawn one, too."""
     planned: Planned = {}
     yield from ((done, False) for done in plan_each(documents, replace(settings, seed=None), planned))
-    for key, (document, todo) in list(planned.items()) if settings.seed is not None else ():
-        if not todo.run:
+    for key, (document, todo) in list(planned.items()):
+        if settings.seed is not None and not todo.run:
             # Times depend on no seed.
             claims = tuple(claim for claim in todo.claims if claim.metric != SECONDS)
             seed = seed_of(todo.ticket, settings.seed)

@@ -14,6 +14,7 @@ import os
 import posixpath
 import re
 import secrets
+import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,14 +32,10 @@ _LONGEST_PATH = 1000
 PATIENCE = 30.0
 """Seconds to wait for another process that is editing files of the same folder, which takes milliseconds."""
 
-# A file that has no name goes away with the process that writes it. Not every system and file system has it,
-# and it gets its name through /proc.
-_NAMELESS: int = getattr(os, "O_TMPFILE", 0) if Path("/proc/self/fd").is_dir() else 0
 _UNFINISHED = re.compile(r"\.(?P<process>[1-9][0-9]*)-[0-9a-f]{16}\.part")
 # After this time nobody is still writing, not even a process of another machine with the same files.
 _ABANDONED_SECONDS = 2.0
 _PAUSE = 0.005
-_NOT_ATTRIBUTES = {errno.ENOTSUP, errno.EPERM, errno.EINVAL, errno.ENODATA, errno.EACCES}
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
 
 
@@ -114,7 +111,8 @@ def relative(root: Path, path: Path) -> str:
 
 def replace(file: Path, content: bytes, mode: int = 0o600) -> None:
     """Write ``content`` beside ``file``, then put it in its place in one step; a failure leaves nothing."""
-    with _staged(file, content, lambda descriptor: os.fchmod(descriptor, mode)) as staged:
+    with _staged(file, content) as staged:
+        staged.chmod(mode)
         staged.replace(file)
 
 
@@ -240,28 +238,30 @@ def _replace_all(stack: ExitStack, changes: Mapping[Path, FileChange]) -> None:
 @contextmanager
 def _edited(file: Path, path: str, data: bytes) -> Iterator[Path]:
     """A file beside ``file`` that has its attributes and these bytes, and is on the disk."""
-
-    def prepare(descriptor: int) -> None:
-        _keep_attributes(file, descriptor)
-        os.fsync(descriptor)
-
     with ExitStack() as stack:
         with _errors_of(path, "written"):
             # A file that may not be written is protected on purpose, even from those who may replace it.
             if not os.access(file, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
                 raise PermissionError(errno.EACCES, "the file is read-only")
-            staged = stack.enter_context(_staged(file, data, prepare))
-            if staged.read_bytes() != data:
-                raise OSError(errno.EIO, "the bytes read back differ")
+            staged = stack.enter_context(_staged(file, data))
+            wanted, made = file.stat(), staged.stat()
+            if (wanted.st_uid, wanted.st_gid) != (made.st_uid, made.st_gid):
+                os.chown(staged, wanted.st_uid, wanted.st_gid)
+            # The mode and the extended attributes, which hold access control lists; but the time is now.
+            shutil.copystat(file, staged)
+            os.utime(staged)
+            with staged.open("rb") as stream:
+                os.fsync(stream.fileno())
+                if stream.read() != data:
+                    raise OSError(errno.EIO, "the bytes read back differ")
         yield staged
 
 
 @contextmanager
-def _staged(file: Path, content: bytes, prepare: Callable[[int], None]) -> Iterator[Path]:
-    """A file beside ``file`` with this content, made ready by ``prepare``; it goes unless it is moved there.
+def _staged(file: Path, content: bytes) -> Iterator[Path]:
+    """A file beside ``file`` with this content, which goes unless it is moved there.
 
-    A process that is killed while it writes leaves nothing, where the system has files without a name. What
-    such a process has left nevertheless is removed by the next one.
+    What a process that was killed while it wrote has left is removed by the next one.
     """
     latest = time.time() - _ABANDONED_SECONDS
     for left in file.parent.glob(".*.part"):
@@ -270,39 +270,13 @@ def _staged(file: Path, content: bytes, prepare: Callable[[int], None]) -> Itera
             if ours and left.lstat().st_mtime < latest and not _is_running(int(ours["process"])):
                 left.unlink()
     staged = file.with_name(f".{os.getpid()}-{secrets.token_hex(8)}.part")
-    descriptor = -1
-    if _NAMELESS:
-        with suppress(OSError):
-            descriptor = os.open(file.parent, _NAMELESS | os.O_WRONLY, 0o600)
     try:
-        nameless = descriptor >= 0
-        if not nameless:
-            descriptor = os.open(staged, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        descriptor = os.open(staged, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
-            stream.flush()
-            prepare(descriptor)
-            if nameless:
-                # With a descriptor given, the link in /proc is followed (linkat with AT_SYMLINK_FOLLOW).
-                os.link(f"/proc/self/fd/{descriptor}", staged, src_dir_fd=descriptor)
         yield staged
     finally:
         staged.unlink(missing_ok=True)
-
-
-def _keep_attributes(source: Path, target: int) -> None:
-    """Owner, group, mode and extended attributes (which hold access control lists)."""
-    wanted, made = source.stat(), os.fstat(target)
-    if (wanted.st_uid, wanted.st_gid) != (made.st_uid, made.st_gid):
-        os.fchown(target, wanted.st_uid, wanted.st_gid)
-    os.fchmod(target, stat.S_IMODE(wanted.st_mode))
-    if hasattr(os, "listxattr"):
-        for name in os.listxattr(source):
-            try:
-                os.setxattr(target, name, os.getxattr(source, name))
-            except OSError as error:
-                if error.errno not in _NOT_ATTRIBUTES:
-                    raise
 
 
 def _is_running(process: int) -> bool:

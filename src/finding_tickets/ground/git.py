@@ -193,14 +193,6 @@ def commit_containing(root: Path, files: Collection[str]) -> str | None:
     return commit if set(files) <= set(known) and not changed.strip() else None
 
 
-def tree_files(root: Path, commit: str, folders: Iterable[str] = ()) -> dict[str, str]:
-    """The objects of the files below ``folders`` at a commit by their paths, all relative to ``root``."""
-    listed = ask_bytes(root, "ls-tree", "-r", "-z", commit, "--", *folders).split(b"\0")
-    # MODE blob OBJECT<tab>PATH
-    entries = (os.fsdecode(each).partition("\t") for each in listed if each)
-    return {path: described.split(" ")[2] for described, _, path in entries}
-
-
 def changed_files(root: Path, commit: str, folders: Iterable[str] = ()) -> frozenset[str]:
     """The files below ``folders`` that are others now than at a commit, or are gone or new in git."""
     options = ("--name-only", "-z", "--relative", "--no-renames")

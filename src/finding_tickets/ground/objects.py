@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import IO, NamedTuple, Self, cast
+from typing import IO, NamedTuple, cast
 
 from finding_tickets.ground.git import GitError, command, environment
 
@@ -35,19 +36,13 @@ def read_objects(root: Path, names: Iterable[str]) -> dict[str, bytes]:
         return {name: content for name in wanted if (content := objects.content(name)) is not None}
 
 
-class Objects:
+class Objects(AbstractContextManager["Objects"]):
     """The objects of the repository that ``root`` is in, as long as the context lasts."""
 
     def __init__(self, root: Path) -> None:
-        self._root = root
-        self._git: subprocess.Popen[bytes] | None = None
-        self.folder = lru_cache(maxsize=_TREES)(self._folder)
-
-    def __enter__(self) -> Self:
-        """The context itself."""
         try:
             self._git = subprocess.Popen(  # noqa: S603 - git with arguments of ours; no shell takes part
-                command(self._root, "cat-file", "--batch"),
+                command(root, "cat-file", "--batch"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -57,20 +52,16 @@ class Objects:
             )
         except OSError as error:
             raise GitError(f"git cannot be started: {error.strerror}") from None
-        return self
+        self.folder = lru_cache(maxsize=_TREES)(self._folder)
+        self.sha256 = cache(self._sha256)
 
     def __exit__(self, *_: object) -> None:
         """End git."""
-        if self._git:
-            for stream in (self._git.stdin, self._git.stdout):
-                with suppress(BrokenPipeError):
-                    cast("IO[bytes]", stream).close()
-            self._git.wait()
+        with suppress(BrokenPipeError), self._git:
+            pass
 
     def content(self, name: str) -> bytes | None:
         """The bytes of an object; None for one that this clone does not have."""
-        if self._git is None:
-            raise GitError("git is not running")
         stdin, stdout = cast("IO[bytes]", self._git.stdin), cast("IO[bytes]", self._git.stdout)
         with suppress(BrokenPipeError):
             stdin.write(name.encode() + b"\n")
@@ -80,6 +71,10 @@ class Objects:
         if not said:
             raise GitError("git has ended")
         return stdout.read(int(said[2]) + 1)[:-1] if len(said) == 3 else None
+
+    def _sha256(self, name: str) -> str:
+        """The SHA-256 of an object's bytes; one that this clone does not have counts as empty."""
+        return hashlib.sha256(self.content(name) or b"").hexdigest()
 
     def _folder(self, name: str) -> Mapping[str, TreeEntry]:
         """What is in a folder, by its names; nothing where this clone does not have it."""
@@ -123,11 +118,10 @@ class Snapshot:
 
     def link(self, path: str) -> str | None:
         """What stands in a symbolic link; None where there is none."""
-        folder, _, name = path.rpartition("/")
-        tree = self.folder(folder)
-        entry = self.objects.folder(tree).get(name) if tree else None
-        is_link = entry and entry.mode == _LINK
-        return os.fsdecode(self.objects.content(entry.object) or b"") if entry and is_link else None
+        entry = self._entry(path, is_followed=False)
+        return (
+            os.fsdecode(self.objects.content(entry.object) or b"") if entry and entry.mode == _LINK else None
+        )
 
     def content(self, path: str) -> bytes | None:
         """The bytes of a file; None where there is no such file, or this clone does not have it."""
@@ -144,8 +138,11 @@ class Snapshot:
             elif entry.mode in {_FILE, _PROGRAM}:
                 yield path, entry.object
 
-    def _entry(self, path: str) -> TreeEntry | None:
-        """What a path leads to, links on the way followed; None for nothing, and outside the repository."""
+    def _entry(self, path: str, *, is_followed: bool = True) -> TreeEntry | None:
+        """What a path leads to; None for nothing, and outside the repository.
+
+        Links on the way are followed, and the last one unless it is what is asked for.
+        """
         here = [TreeEntry(_FOLDER, self.tree)]
         waiting = f"{self.prefix}{path}".split("/")[::-1]
         links = 0
@@ -159,7 +156,7 @@ class Snapshot:
                 here.pop()
             elif (entry := self.objects.folder(here[-1].object).get(name)) is None:
                 return None
-            elif entry.mode != _LINK:
+            elif entry.mode != _LINK or not (is_followed or waiting):
                 here.append(entry)
             else:
                 target = os.fsdecode(self.objects.content(entry.object) or b"")

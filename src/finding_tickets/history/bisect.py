@@ -17,8 +17,17 @@ from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, sha
 from finding_tickets.ground.imports import places_of
 from finding_tickets.ground.objects import Snapshot
 from finding_tickets.history.evidence_log import SHALLOW
-from finding_tickets.history.store import CommitResult, ResultStore, UnmeasuredCommit, WhyUnmeasured, key_of
-from finding_tickets.history.walk import CommitWalk, Course, TicketInputs, snapshots_of
+from finding_tickets.history.walk import (
+    CommitResult,
+    CommitWalk,
+    Course,
+    ResultStore,
+    TicketInputs,
+    UnmeasuredCommit,
+    WhyUnmeasured,
+    key_of,
+    snapshots_of,
+)
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.measure.tasks import FunctionPath
 from finding_tickets.model.ticket import Claim
@@ -124,7 +133,10 @@ def bisect(
         nodes = _commits(root, file, good, bad)
         with snapshots_of(root, nodes) as all_snapshots:
             if todo.run:
-                places = [_place_of_run(module, snapshot) for snapshot in all_snapshots]
+                files = [file] if module == file else [*places_of(module), *places_of(f"{module}.__main__")]
+                # The folders of packages come before what is in them.
+                found = [next(filter(snapshot.file, reversed(files)), None) for snapshot in all_snapshots]
+                places = [(place, "" if place else f"there is no {module}") for place in found]
             else:
                 places = list(_places(root, source.function, file, nodes, all_snapshots))[::-1]
             # Without --good, the search begins where the code does.
@@ -198,27 +210,14 @@ def _places(
 
     At the newest commit, the file ``likely`` is tried first.
     """
-    name = function.partition(".")[0]
-    known, newer = None, None
+    name, newer = function.partition(".")[0], None
     for node, snapshot in zip(reversed(nodes), reversed(snapshots), strict=True):
-        here, commit = snapshot.file(likely), node.commit.id
         place, reason = likely, ""
-        # Content that is known to have the function need not be read again.
-        if here is None or (
-            here != known
-            and not re.search(rf"\b{name}\b", (snapshot.content(likely) or b"").decode(errors="replace"))
-        ):
-            place, reason = _elsewhere(root, commit, name, likely, newer)
+        text = (snapshot.content(likely) or b"").decode(errors="replace")
+        if not re.search(rf"\b{name}\b", text):
+            place, reason = _elsewhere(root, node.commit.id, name, likely, newer)
         yield place or None, reason
-        likely, newer, known = place or likely, commit, snapshot.file(place) if place else None
-
-
-def _place_of_run(module: str, snapshot: Snapshot) -> tuple[str | None, str]:
-    """The file at a commit that is run, by its path or the name of a module; or None and why."""
-    files = [module] if module.endswith(".py") else [*places_of(module), *places_of(f"{module}.__main__")]
-    # The folders of packages come before what is in them.
-    place = next(filter(snapshot.file, reversed(files)), None)
-    return place, "" if place else f"there is no {module}"
+        likely, newer = place or likely, node.commit.id
 
 
 def _elsewhere(root: Path, commit: str, name: str, likely: str, newer: str | None) -> tuple[str, str]:
@@ -278,13 +277,8 @@ def _judge(
         return replace(step, reason=result.why)
     if not result.variants:
         return replace(step, reason=result.reason)
-    measured = MeasuredTicket(
-        meter=result.meter,
-        torch=result.torch,
-        device=result.device,
-        sweep=result.sweep,
-        variants=result.variants,
-    )
+    stated = {name: getattr(result, name) for name in ("meter", "torch", "device", "sweep", "variants")}
+    measured = MeasuredTicket(**stated)
     checked, fixed = check(claims, measured), check(of_fix, measured)
     ((_, found),) = result.variants.items()
     known = {**found.growth, **found.laws}

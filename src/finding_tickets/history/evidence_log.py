@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from finding_tickets.errors import UsageError
 from finding_tickets.ground.files import safe_name
-from finding_tickets.ground.git import Commit, GitError, log, shallow_commits, tree_files
+from finding_tickets.ground.git import Commit, GitError, log, shallow_commits
 from finding_tickets.ground.objects import read_objects
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
@@ -85,29 +85,24 @@ def evidence_log(ticket: str, root: Path, folder: str) -> EvidenceLog:
     return EvidenceLog(tuple(made), (SHALLOW,) if shallow_commits(root) else ())
 
 
-def changed_verdicts(root: Path, folder: str, commit: str, before: str) -> Mapping[str, tuple[str, str]]:
-    """The verdicts recorded at a commit in ``before`` and now in ``folder``, where any evidence differs.
+def changed_verdicts(before: Path, now: Path) -> Mapping[str, tuple[str, str]]:
+    """The verdicts recorded in two folders of evidence, where any evidence differs.
 
     They are by the folder within these, and whether or not they are fresh.
-
-    Raises:
-        GitError: Git is not installed, ``root`` is in no repository, or there is no such commit.
     """
-    objects = tree_files(root, commit, [before])
-    contents = read_objects(root, objects.values())
-    then: dict[str, dict[str, bytes]] = {}
-    now: dict[str, dict[str, bytes]] = {}
-    for path, name in sorted(objects.items()):
-        file = PurePosixPath(path)
-        if file.suffix == ".json" and file.parent.parent == PurePosixPath(before):
-            then.setdefault(file.parent.name, {})[file.name] = contents.get(name, b"")
-    for here in sorted((root / folder).glob("*/*.json")):
-        now.setdefault(here.parent.name, {})[here.name] = here.read_bytes()
+    old, new = _recorded_in(before), _recorded_in(now)
     return {
-        place: (_verdict(then.get(place, {})), _verdict(now.get(place, {})))
-        for place in sorted({*then, *now})
-        if then.get(place) != now.get(place)
+        place: (_verdict(old.get(place, {})), _verdict(new.get(place, {})))
+        for place in sorted({*old, *new})
+        if old.get(place) != new.get(place)
     }
+
+
+def _recorded_in(folder: Path) -> dict[str, dict[str, bytes]]:
+    found: dict[str, dict[str, bytes]] = {}
+    for file in sorted(folder.glob("*/*.json")):
+        found.setdefault(file.parent.name, {})[file.name] = file.read_bytes()
+    return found
 
 
 def _verdict(files: Mapping[str, bytes]) -> str:

@@ -5,32 +5,34 @@ Whatever is the same at several commits is read once: files are known by the nam
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
 from finding_tickets.ground import __version__
-from finding_tickets.ground.checkouts import Checkouts
+from finding_tickets.ground.checkouts import Checkouts, resolve_commits
 from finding_tickets.ground.files import fixes_folder, safe_name, verifier_path
 from finding_tickets.ground.git import CommitNode, GitError, commits_since, shallow_commits
 from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.evidence_log import SHALLOW
-from finding_tickets.history.store import (
+from finding_tickets.history.walk import (
+    CommitWalk,
+    Course,
     ResultStore,
     StoredResult,
+    TicketInputs,
     UnmeasuredCommit,
     WhyUnmeasured,
     at_commit,
     key_of,
+    snapshots_of,
 )
-from finding_tickets.history.walk import CommitWalk, Course, TicketInputs, snapshots_of
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import Evidence
@@ -178,12 +180,11 @@ class RegisterAtCommits:
         self._root, self._objects, self._meter, self._gpus = root, objects, meter, gpus
         self._is_repository = is_repository(root)
         self._tickets: dict[tuple[object, ...], dict[str, TicketAtCommit]] = {}
-        self._inputs: dict[tuple[object, ...], TicketInputs] = {}
         self._config = cache(self._read_config)
         self._document = cache(self._read_document)
-        self._evidence: dict[str, Evidence | None] = {}
-        self._digest = cache(lambda blob: hashlib.sha256(objects.content(blob) or b"").hexdigest())
-        self._commits: dict[str, str] = {}
+        self._evidence = cache(self._read_evidence)
+        # What revisions name in the repository now.
+        self._commits = cache(partial(resolve_commits, root))
         self._installed = InstalledPackages(root)
 
     def config(self, snapshot: Snapshot) -> Config:
@@ -231,46 +232,38 @@ class RegisterAtCommits:
         if verifier is None:
             return NO_VERIFIER
         code, folder = ticket.code, fixes_folder(ticket.id)
-        memo = ticket.id, code.digest, verifier, snapshot.folder(folder)
-        if memo not in self._inputs:
-            named = [module for module in code.modules if module.endswith(".py")]
-            # Which of the usual files are variants depends on the claims; a plan finds out, here all count.
-            variant = re.compile(rf"{re.escape(folder)}/[^_/][^/]*\.py")
-            usual = [path for path, _ in snapshot.files(folder) if variant.fullmatch(path)]
-            versions = __version__, own_torch(), self._meter, self._gpus
-            key = key_of(*versions, *memo[:3], sorted(self._revisions(code).items()), usual)
-            self._inputs[memo] = TicketInputs(
-                key,
-                tuple(dict.fromkeys([verifier, *named, *usual])),
-            )
-        return self._inputs[memo]
+        named = [module for module in code.modules if module.endswith(".py")]
+        # Which of the usual files are variants depends on the claims; a plan finds out, here all count.
+        variant = re.compile(rf"{re.escape(folder)}/[^_/][^/]*\.py")
+        usual = [path for path, _ in snapshot.files(folder) if variant.fullmatch(path)]
+        versions = __version__, own_torch(), self._meter, self._gpus
+        text = ticket.id, code.digest, verifier
+        key = key_of(*versions, *text, sorted(self._commits(code.revisions).items()), usual)
+        return TicketInputs(key, tuple(dict.fromkeys([verifier, *named, *usual])))
 
     def from_evidence(self, name: str, snapshot: Snapshot, inputs: TicketInputs) -> Iterator[StoredResult]:
         """The evidence that a commit has of a ticket as results, where it is of the files of the commit."""
         ticket = self.tickets(snapshot)[name]
         for _, blob in snapshot.files(f"{self.config(snapshot).evidence}/{safe_name(ticket.id)}"):
-            if blob not in self._evidence:
-                self._evidence[blob] = None
-                with suppress(NoStatementError):
-                    self._evidence[blob] = load(self._objects.content(blob) or b"")
-            evidence = self._evidence[blob]
-            done = evidence.verification if evidence else None
-            if not evidence or not done or not done.variants:
-                continue
+            evidence = self._evidence(blob)
             # That of a revision is not of the code that the commit has.
-            if (done.ticket, done.meter, done.revision) != (ticket.id, self._meter, None):
+            done = evidence.verification if evidence else None
+            is_own = done and (done.ticket, done.meter, done.revision) == (ticket.id, self._meter, None)
+            if not evidence or not done or not done.variants or not is_own:
                 continue
             recorded = recorded_of(evidence.inputs)
             given = {(name, kind): value for name, kind, value in recorded}
+            revisions = ticket.code.revisions
+            commits = self._commits(revisions)
             now = {
                 (TOOL, "version"): __version__,
                 (REMEDIATION, "file"): ticket.code.digest,
-                **{(revision, "commit"): commit for revision, commit in self._revisions(ticket.code).items()},
+                **{(revision, "commit"): commits.get(revision, "") for revision in revisions},
             }
             is_known = (PYTHON, "version") in given and now.items() <= given.items() and not done.unseen
             if not is_known or self._installed.changes(recorded):
                 continue
-            contents = _Contents(snapshot, self._digest)
+            contents = _Contents(snapshot.objects, snapshot.tree, snapshot.prefix)
             if not any(repository_changes(recorded, contents)):
                 own = [
                     each
@@ -278,16 +271,6 @@ class RegisterAtCommits:
                     if each.name != REMEDIATION and not is_environment(each.name, each.kind)
                 ]
                 yield StoredResult(key=inputs.key, result=done, inputs=at_commit(own, snapshot))
-
-    def _revisions(self, code: CodeInputs) -> dict[str, str]:
-        """The commits that revisions name in the repository now, or why they name none."""
-        for revision in code.revisions:
-            if revision not in self._commits:
-                try:
-                    self._commits[revision] = Checkouts(self._root).revision(revision).commit
-                except RevisionError as error:
-                    self._commits[revision] = str(error)
-        return {revision: self._commits[revision] for revision in code.revisions}
 
     def _read_config(self, files: ConfigFiles) -> Config:
         names = zip((CONFIG_FILE, PROJECT_FILE), files, strict=True)
@@ -306,26 +289,19 @@ class RegisterAtCommits:
         document, problems = read_document(data, path, config.vocabulary)
         return TicketAtCommit(document, _first_error(problems)) if document else None
 
+    def _read_evidence(self, blob: str) -> Evidence | None:
+        with suppress(NoStatementError):
+            return load(self._objects.content(blob) or b"")
+        return None
 
-@dataclass(frozen=True)
-class _Contents:
+
+class _Contents(Snapshot):
     """The files at a commit by the SHA-256 of their content, as evidence has it."""
-
-    snapshot: Snapshot
-    sha256: Callable[[str], str]  # of an object
 
     def digest(self, path: str) -> str | None:
         """That of a regular file; None where there is none."""
-        blob = self.snapshot.file(path)
-        return self.sha256(blob) if blob else None
-
-    def names(self, folder: str) -> frozenset[str] | None:
-        """What is in a folder; None where there is none."""
-        return self.snapshot.names(folder)
-
-    def link(self, path: str) -> str | None:
-        """What stands in a symbolic link; None where there is none."""
-        return self.snapshot.link(path)
+        blob = self.file(path)
+        return self.objects.sha256(blob) if blob else None
 
 
 def _first_error(problems: Iterable[Problem]) -> str | None:

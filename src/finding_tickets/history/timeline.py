@@ -14,8 +14,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from finding_tickets.ground.git import CommitNode
-from finding_tickets.history.store import UnmeasuredCommit, WhyUnmeasured
-from finding_tickets.history.walk import Course
+from finding_tickets.history.walk import Course, UnmeasuredCommit, WhyUnmeasured
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import BEST_FIRST, Verdict
 from finding_tickets.verify.judge import DECIDING, FOUND

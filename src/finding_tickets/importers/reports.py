@@ -8,14 +8,15 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 from pathlib import PurePosixPath
 
 from finding_tickets.documents.locations import place_of
 from finding_tickets.documents.metadata import LABELS, labelled_values, word_in
 from finding_tickets.documents.reading import read_document
-from finding_tickets.documents.sections import DocumentPart
+from finding_tickets.documents.sections import kind_of_title
 from finding_tickets.documents.source import Block, Source, parse, plain
 from finding_tickets.errors import BadDataError
 from finding_tickets.importers.drafts import (
@@ -26,8 +27,8 @@ from finding_tickets.importers.drafts import (
     places,
     words,
 )
-from finding_tickets.importers.sarif import DIGITS, Spot
-from finding_tickets.model.ticket import Ticket
+from finding_tickets.importers.sarif import DIGITS, Finding, Spot
+from finding_tickets.model.ticket import Location, Ticket
 from finding_tickets.model.vocabulary import SUGGESTED, Severity, Status, Vocabulary, squeeze, word_for
 from finding_tickets.register.new import Draft
 
@@ -42,55 +43,37 @@ _NAMED = re.compile(
     r"|#(?P<number>\d+))\s*[:.)|\u2013\u2014-]*\s*(?=\S)"
 )
 _NUMBERED = re.compile(r"(?P<number>\d{1,3}(?:\.\d{1,3})*)[.):]?\s+(?=\S)")
-_SIGNS = re.compile(r"[\u2190-\U0001faff\ufe0f\s]+")
+_SIGNS = re.compile(r"(?:[\u2190-\U0001faff\ufe0f\s]+)?")
 _TAG = re.compile(r"[\[(](?P<word>[\w /-]{2,20})[\])]\s*:?\s*")
 _BEFORE = re.compile(r"(?P<word>[\w-]{2,14})(?:\s+(?i:severity|priority|risk))?\s*[:|\u2013\u2014]\s+(?=\S)")
+_LAST = re.compile(r"\s*[\[(](?P<word>[\w ]{2,20})[\])]\s*$")
 _FINDINGS = re.compile(
     r"\b(?:findings?|issues?|bugs?|problems?|vulnerabilit(?:y|ies)|defects?)\b", re.IGNORECASE
 )
 _WORDS = re.compile(r"[^\W_]+")
-_FILLERS = frozenset(
-    [
-        "severity",
-        "priority",
-        "risk",
-        "issue",
-        "finding",
-        "problem",
-        "bug",
-        "level",
-        "item",
-        "concern",
-        "defect",
-    ]
-) | {
-    *("vulnerability", "vulnerabilitie", "and", "or", "to", "the", "must", "should", "could", "fix"),
-    *("fixe", "be", "fixed", "before", "merge", "nice", "have"),
-}
+_FILLER = re.compile(
+    r"(?:severity|priority|risk|issue|finding|problem|bug|level|item|concern|defect|vulnerabilit(?:y|ie)"
+    r"|and|or|to|the|must|should|could|fixe?|be|fixed|before|merge|nice|have)s*",
+    re.IGNORECASE,
+)
 # These head other sections as well.
-_WEAK = frozenset(["note", "info", "information", "normal", "small", "important", "average", "suggestion"])
+_WEAK = re.compile(r"(?:note|info|information|normal|small|important|average|suggestion)s?", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*(?P<lead>[^*\n]+)\*\*")
 _MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
 _SENTENCE = re.compile(r"(?<=[\w`)\]\"'])[.;:]\s|\s[\u2013\u2014-]\s|\n\s*\n")
 _TITLE_COLUMNS = (
-    "title",
-    "finding",
-    "issue",
-    "bug",
-    "problem",
-    "vulnerability",
-    "name",
-    "summary",
-    "description",
-)
+    "title", "finding", "issue", "bug", "problem", "vulnerability", "name", "summary", "description",
+)  # fmt: skip
 _SEVERITY_COLUMNS = re.compile(r"(?:severity|priority|risk|impact|rating|criticality)\b.*", re.IGNORECASE)
 _PLACE_COLUMNS = re.compile(
     r"(?:affected |source |code )?(?:files?|locations?|paths?|where|places?|code)(?:\(s\))?.*"
 )
+_ID = re.compile(r"\[?[A-Z]+-?\d+\]?")
+_LINK = re.compile(r"\]\(([^()\s]+)\)")
 _UNDER_ALL = 7
-_PAGE = (
-    "# Finding Ticket: x\n\n## Detailed Description\n\n{}\n\n## Recommended Fix\n\n{}\n\n"
-    "## Verification\n\n- [ ] x\n"
+_TICKET = "# Finding Ticket: x\n\n{}\n"
+_PAGE = _TICKET.format(
+    "## Detailed Description\n\n{}\n\n## Recommended Fix\n\n{}\n\n## Verification\n\n- [ ] x"
 )
 # What chapters of a report are called that find nothing; below the last of them nothing is found either.
 _CHAPTER = re.compile(
@@ -109,27 +92,13 @@ _INLINE = re.compile(
 _BY_LETTER = {"C": Severity.P0, "H": Severity.P1, "M": Severity.P2, "L": Severity.P3}
 
 
-@dataclass(frozen=True)
-class ReportFinding:
-    """A finding in a report; what is the same as in a ``SarifFinding`` has the same names there.
+@dataclass(frozen=True, kw_only=True)
+class ReportFinding(Finding):
+    """A finding in a report; severities are stated in the words of the register or in usual ones."""
 
-    ``rule`` is its title as it stands in the report, on ``line``, and ``severity`` what the report states, by
-    the words of the register or else by what they usually mean; None where it states none.
-    """
-
-    fingerprint: str
-    tool: str  # the report's path
-    rule: str
-    text: str
-    severity: Severity | None
     status: Status | None
-    spots: tuple[Spot, ...]
     description: str
-    fix: str
     summary: str
-    line: int
-    left_out: str = ""
-    tags: tuple[str, ...] = field(default=())
 
 
 def draft_of_report(
@@ -168,13 +137,13 @@ def findings_in(data: bytes, path: str, vocabulary: Vocabulary) -> list[ReportFi
     report = _Report(Source(path, data.replace(b"\0", b" "), vocabulary))
     found, ranks = [], Counter[str]()
     for piece in report.pieces():
-        title = words(piece.title, LONGEST_TITLE).rstrip(".:")
-        if not squeeze(title):
-            continue
-        # By its title, since numbers change and lines move; equal titles are told apart by their order.
-        text = json.dumps([path, squeeze(piece.title), ranks[squeeze(piece.title)]])
-        ranks[squeeze(piece.title)] += 1
-        found.append(report.finding(piece, title, MARK + hashlib.sha256(text.encode()).hexdigest()[:DIGITS]))
+        title, key = words(piece.head.title, LONGEST_TITLE).rstrip(".:"), squeeze(piece.head.title)
+        if squeeze(title):
+            # By its title, since numbers change and lines move; equal titles are told apart by their order.
+            text = json.dumps([path, key, ranks[key]])
+            ranks[key] += 1
+            fingerprint = MARK + hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+            found.append(report.finding(piece, title, fingerprint))
     if not found:
         hint = "a finding is a heading, a list item or a row of a table, with a number, a severity or a place"
         raise BadDataError("nothing in this report looks like a finding", file=path, hint=hint)
@@ -182,194 +151,194 @@ def findings_in(data: bytes, path: str, vocabulary: Vocabulary) -> list[ReportFi
 
 
 @dataclass(frozen=True)
-class _Piece:
-    """A part of the report that may be a finding.
-
-    ``severity`` is stated around it: in its heading, or by a heading above.
-    """
+class _Title:
+    """What a heading says: its text, what is left of it as a title, the severity in it."""
 
     heading: str
     title: str
     names: frozenset[str]  # its ID and title, as they are compared
+    severity: Severity | None
+    implied: Severity | None  # by the letter or word of its ID
+    is_named: bool
+    is_numbered: bool
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A finding: ``block`` is that of its heading, or what it is an item or a row of.
+
+    ``severity`` is stated around it: in its heading, or by a heading above.
+    """
+
+    block: Block
+    start: int
+    head: _Title
     body: str
     severity: Severity | None
-    line: int
     beside: str = ""  # what the row of a table says of the same finding
 
 
 @dataclass(frozen=True)
 class _Section:
-    """A heading, or bold text in the place of one; ``end`` is the first block that is not below it."""
+    """A heading, or bold text in the place of one, and all blocks below it; None for the whole report."""
 
-    at: int
-    level: int
-    end: int
+    heading: Block | None
     head: _Title
+    blocks: Sequence[Block]
+    group: Severity | None = None  # of all that is below it, by its heading alone
     severity: Severity | None = None  # of all that is below it
     above: _Section | None = None
     finds: bool = False  # whether it, or what it stands in, is called findings
     aside: bool = False  # whether it, or what it stands in, is called something that is no finding
+
+    @property
+    def own(self) -> list[Block]:
+        """The blocks above the first section within it."""
+        return list(takewhile(lambda block: not block.level, self.blocks))
 
 
 class _Report:
     """The blocks of a report, and which of them are findings."""
 
     def __init__(self, source: Source) -> None:
-        self.source = source
-        self.blocks = [block for block in parse(source.data) if block.kind != "FrontMatter"]
+        self.source, self.vocabulary = source, source.vocabulary
         self._tickets: dict[str, Ticket | None] = {}
+        blocks = [block for block in parse(source.data) if block.kind != "FrontMatter"]
+        for block in blocks:
+            # Bold text that begins as a finding does is a heading below all others.
+            bold = _BOLD.fullmatch(source.whole(block).raw) if block.kind == "Paragraph" else None
+            if bold and (_NAMED.match(bold["lead"]) or _NUMBERED.match(bold["lead"])):
+                block.level, block.first, block.last = _UNDER_ALL, block.start, block.end
+        self._whole = _Section(None, _title_of("", self.vocabulary), blocks)
 
     def pieces(self) -> list[_Piece]:
         """What the report finds: its sections, then items and rows that no such section has."""
-        found: list[tuple[int, _Piece]] = []
-        rows: list[tuple[int, _Piece]] = []
-        at, here = 0, _Section(-1, 0, len(self.blocks), _title_of("", self.source.vocabulary))
-        sections = {section.at: section for section in self._sections}
-        while at < len(self.blocks):
-            block, here = self.blocks[at], sections.get(at, here)
-            piece = self._found(here) if here.at == at else None
-            if piece:
-                found.append((at, piece))
-                at = here.end
-                continue
-            if block.kind in ("List", "Paragraph") and here.at != at:
-                items = (self._item(each, here) for each in block.children or [block])
-                found += [(at, each) for each in items if each]
-            elif block.kind == "Table":
-                rows += [(at, each) for each in self._rows(block, here)]
-            at += 1
+        all_of_it = self._within(self._whole)
+        found = [each for each in all_of_it if each.block.kind != "Table"]
         # A table may sum up what is told in sections: there it adds what they leave out. Each row of one
         # table is a finding of its own.
-        for at, row in rows:
-            alike = (i for i, (its, each) in enumerate(found) if its != at and each.names & row.names)
-            same = next(alike, None)
+        for row in (each for each in all_of_it if each.block.kind == "Table"):
+            others = ((at, each) for at, each in enumerate(found) if each.block is not row.block)
+            same = next((at for at, each in others if each.head.names & row.head.names), None)
             if same is None:
-                found.append((at, row))
+                found.append(row)
             else:
-                place, piece = found[same]
-                severity = piece.severity or row.severity
-                found[same] = place, replace(piece, severity=severity, beside=row.body)
-        return [piece for _, piece in sorted(found, key=lambda each: each[0])]
+                severity = found[same].severity or row.severity
+                found[same] = replace(found[same], severity=severity, beside=row.body)
+        return sorted(found, key=lambda each: each.start)
 
     def finding(self, piece: _Piece, title: str, fingerprint: str) -> ReportFinding:
         """What a piece says, read as a ticket."""
-        ticket, vocabulary = self._read(piece.body), self.source.vocabulary
-        own = ticket.severity.raw if ticket and ticket.severity else ""
+        ticket = self._read(piece.body)
         read = [each for each in (ticket, self._read(piece.beside)) if each]
         raw = next((each.status.raw for each in read if each.status), "")
+        status = _word(raw, "statuses", self.vocabulary)
         spots = next((spots for each in read if (spots := tuple(self._spots("", each)))), ())
         summary = plain(ticket.summary.raw) if ticket and ticket.summary else ""
-        summary = "" if place_of(self.source.text(0, 0), summary) else summary
-        status = word_in(plain(raw), vocabulary.statuses) or word_in(plain(raw), SUGGESTED["statuses"])
+        summary = "" if self._is_place(summary) else summary
         description, fix = _told(piece.body, ticket)
         return ReportFinding(
             fingerprint=fingerprint,
             tool=self.source.path,
-            rule=piece.heading,
+            rule=piece.head.heading,
             text=title,
-            severity=severity_of(own, vocabulary) or piece.severity,
-            status=Status(status) if raw and status else None,
+            severity=self._severity(piece.body) or piece.severity,
+            status=Status(status) if status else None,
             spots=spots or tuple(self._spots(piece.body, ticket)),
-            description=description or piece.heading,
+            description=description or piece.head.heading,
             fix=fix,
-            summary=summary.removeprefix(piece.title).lstrip(" :.\u2013\u2014-"),
-            line=piece.line,
+            summary=summary.removeprefix(piece.head.title).lstrip(" :.\u2013\u2014-"),
         )
 
-    @cached_property
-    def _sections(self) -> list[_Section]:
-        levels = [
-            (at, block.level or _UNDER_ALL) for at, block in enumerate(self.blocks) if self._is_heading(block)
-        ]
-        sections: list[_Section] = []
-        above: list[_Section] = []
-        for number, (at, level) in enumerate(levels):
-            end = next((other for other, its in levels[number + 1 :] if its <= level), len(self.blocks))
-            above = [each for each in above if each.level < level]
-            outer, block = above[-1] if above else None, self.blocks[at]
-            text = self.source.text(block.first, block.last) if block.level else self.source.whole(block)
-            heading, vocabulary = text.plain, self.source.vocabulary
-            section = _Section(
-                at,
-                level,
-                end,
-                _title_of(heading, vocabulary),
-                severity_heading(heading, vocabulary) or (outer.severity if outer else None),
+    def _parts(self, outer: _Section) -> Iterator[_Section]:
+        """The sections right below one, whatever levels their headings skip."""
+        blocks, at = outer.blocks, len(outer.own)
+        while at < len(blocks):
+            block, start = blocks[at], at + 1
+            below = takewhile(lambda each: not 0 < each.level <= block.level, blocks[start:])  # noqa: B023
+            at = start + sum(1 for _ in below)
+            heading = self.source.text(block.first, block.last).plain
+            group = severity_heading(heading, self.vocabulary)
+            yield _Section(
+                block,
+                _title_of(heading, self.vocabulary),
+                blocks[start:at],
+                group,
+                group or outer.severity,
                 outer,
-                bool(_FINDINGS.search(heading) or (outer and outer.finds)),
-                level > 1 and bool(_ASIDE.search(heading) or (outer and outer.aside)),
+                bool(_FINDINGS.search(heading) or outer.finds),
+                block.level > 1 and bool(_ASIDE.search(heading) or outer.aside),
             )
-            sections.append(section)
-            above.append(section)
-        return sections
 
     @cached_property
     def _telling(self) -> set[int]:
         """The levels of headings that name a finding, or state a severity, themselves or right below."""
-        return {
-            each.level
-            for each in self._sections
-            if each.head.is_named
-            or (each.head.title and each.head.severity)
-            or self._severity(self._text(self.blocks[each.at + 1 : each.end]))
-        }
+        waiting, levels = [self._whole], set[int]()
+        while waiting:
+            section = waiting.pop()
+            waiting += self._parts(section)
+            head, block = section.head, section.heading
+            states = head.is_named or (head.title and head.severity)
+            if block and (states or self._severity(self._text(section.blocks))):
+                levels.add(block.level)
+        return levels
 
     def _severity(self, text: str) -> Severity | None:
         """The severity that a text states under a label."""
         ticket = self._read(text)
-        return severity_of(ticket.severity.raw if ticket and ticket.severity else "", self.source.vocabulary)
+        return severity_of(ticket.severity.raw if ticket and ticket.severity else "", self.vocabulary)
 
-    def _is_heading(self, block: Block) -> bool:
-        """Whether it is a heading, or a paragraph of bold text that begins as a finding does."""
-        if block.level or block.kind != "Paragraph":
-            return bool(block.level)
-        bold = _BOLD.fullmatch(self.source.whole(block).raw)
-        return bool(bold and (_NAMED.match(bold["lead"]) or _NUMBERED.match(bold["lead"])))
+    def _within(self, section: _Section) -> list[_Piece]:
+        """The finding that a section is, or else those in it."""
+        head, block, body = section.head, section.heading, self._text(section.blocks)
+        whole = []
+        if block and section.group is None:
+            severity = head.severity or section.severity or head.implied
+            whole = [_Piece(block, block.start, head, body, severity)]
+            if head.severity or (block.level > 1 and self._severity(body)):
+                return whole
+        within = [piece for part in self._parts(section) for piece in self._within(part)]
+        # What may be a finding is none where sections within it are.
+        if whole and self._may_be_one(section, body) and not any(each.block.level for each in within):
+            return whole
+        own: list[_Piece] = []
+        for each in section.own:
+            if each.kind in ("List", "Paragraph"):
+                own += [piece for item in each.children or [each] for piece in self._item(item, section)]
+            elif each.kind == "Table":
+                own += self._rows(each, section)
+        return own + within
 
-    def _found(self, section: _Section) -> _Piece | None:
-        """The finding that a section is; None where it is none, or only holds others."""
-        head, start = section.head, self.blocks[section.at].start
-        if severity_heading(head.heading, self.source.vocabulary):
-            return None
-        blocks = self.blocks[section.at + 1 : section.end]
-        first = next((index for index, each in enumerate(blocks) if self._is_heading(each)), len(blocks))
-        body, own = self._text(blocks), self._text(blocks[:first])
-        severity = head.severity or section.severity or head.implied
-        piece = _Piece(head.heading, head.title, head.names, body, severity, self.source.line(start))
-        if head.severity or (section.level > 1 and self._severity(body)):
-            return piece
-        part = DocumentPart(self.source, self.blocks[section.at], start, start, ())
-        is_chapter = part.kind is not None or section.level == 1 or bool(_CHAPTER.match(head.title))
-        if (is_chapter or section.aside) and not head.is_named:
-            return None
-        placed = any(spot.path for spot in self._spots(own, self._read(body)))
+    def _may_be_one(self, section: _Section, body: str) -> bool:
+        """Whether a section that states no severity has the form of a finding."""
+        head, level, outer = section.head, section.heading.level if section.heading else 0, section.above
+        if head.is_named:
+            return True
+        if section.aside or level == 1 or _CHAPTER.match(head.title) or kind_of_title(head.heading):
+            return False
+        if outer is None or outer.group or not head.is_numbered:
+            return bool(outer and outer.group)
+        known = outer.heading is not None and outer.heading.level > 1 and outer.finds
         # A number is that of a chapter, too: where other headings state more, those beside them count.
-        among = section.level in self._telling if self._telling else placed
-        outer = section.above
-        above = outer is not None and bool(severity_heading(outer.head.heading, self.source.vocabulary))
-        known = outer is not None and outer.level > 1 and outer.finds
-        if not (
-            head.is_named or above or (head.is_numbered and ((placed and among) or section.severity or known))
-        ):
-            return None
-        within = [each for each in self._sections if section.at < each.at < section.end]
-        return None if any(self._found(each) for each in within) else piece
+        placed = any(spot.path for spot in self._spots(self._text(section.own), self._read(body)))
+        among = level in self._telling if self._telling else placed
+        return bool((placed and among) or section.severity or known)
 
-    def _item(self, block: Block, here: _Section) -> _Piece | None:
+    def _item(self, block: Block, here: _Section) -> Iterator[_Piece]:
         """The finding that an item of a list is, or a paragraph that begins with a severity."""
-        raw, vocabulary = self.source.raw(block.start, block.end), self.source.vocabulary
+        raw, vocabulary = self.source.raw(block.start, block.end), self.vocabulary
         marker = _MARKER.match(raw) if block.kind == "Item" else None
         first, _, rest = raw[marker.end() if marker else 0 :].partition("\n")
         text = f"{first}\n{textwrap.dedent(rest)}".strip()
-        opening = _SIGNS.sub("", text, count=1) if _SIGNS.match(text) else text
+        opening = _SIGNS.sub("", text, count=1)
         bold = _BOLD.match(opening)
         lead = bold["lead"] if bold else ""
         behind = opening[bold.end() :].lstrip(" :.\u2013\u2014-") if bold else opening
         head = _title_of(lead.strip(" :"), vocabulary)
         if here.aside or (lead.endswith(":") and LABELS.fullmatch(squeeze(lead))):
-            return None
+            return
         if block.kind != "Item" and not (lead and head.severity):
-            return None
+            return
         tag = _TAG.match(behind)
         if not head.title or self._is_place(lead):
             # The bold text is a severity or a place, or there is none: the title is behind it.
@@ -377,23 +346,13 @@ class _Report:
             told = next((each for each in sentences if not self._is_place(each)), "")
             title = _title_of(told, vocabulary)
             head = replace(title, severity=head.severity or title.severity)
-        inline = next(
-            (
-                each
-                for match in _INLINE.finditer(plain(text))
-                if (each := match["word"] or match["tag"]) and _exactly(each, vocabulary)
-            ),
-            "",
-        )
-        stated = [tag["word"] if tag else "", inline]
-        severity = head.severity or next(
-            (each for word in stated if (each := _exactly(word, vocabulary))), None
-        )
+        stated = [tag["word"]] if tag else []
+        stated += [each["word"] or each["tag"] for each in _INLINE.finditer(plain(text))]
+        severity = head.severity or next(filter(None, (_exactly(each, vocabulary) for each in stated)), None)
         severity = severity or self._severity(text) or here.severity or head.implied
         placed = any(True for _ in self._spots(text, self._read(text)))
-        if not (lead or placed) or not (severity or here.finds):
-            return None
-        return _Piece(head.heading, head.title, head.names, text, severity, self.source.line(block.start))
+        if (lead or placed) and (severity or here.finds):
+            yield _Piece(block, block.start, head, text, severity)
 
     def _is_place(self, text: str) -> bool:
         return bool(place_of(self.source.text(0, 0), text.strip("`* ")))
@@ -407,95 +366,60 @@ class _Report:
             return
         labels = {severe: "Severity", placed: "Location"}
         for row in table.records:
-            head = _title_of(row[named].plain, self.source.vocabulary)
-            severity = severity_of(row[severe].plain, self.source.vocabulary) if severe else None
+            head = _title_of(row[named].plain, self.vocabulary)
+            severity = severity_of(row[severe].plain, self.vocabulary) if severe else None
             severity = severity or head.severity or here.severity
             if not head.title or not (severity or placed):
                 continue
             others = [(title, cell) for title, cell in row.items() if cell.raw and title != named]
-            body = "\n".join(
-                f"**{labels.get(title, title.capitalize())}:** {cell.raw}" for title, cell in others
-            )
+            lines = (f"**{labels.get(title, title.capitalize())}:** {cell.raw}" for title, cell in others)
             # A severity such as P1 has the form of an ID.
-            ids = {
-                squeeze(cell.plain)
-                for title, cell in others
-                if title != severe and re.fullmatch(r"\[?[A-Z]+-?\d+\]?", cell.plain)
-            }
-            yield _Piece(
-                head.heading, head.title, head.names | ids, body, severity, self.source.line(row[named].start)
-            )
+            ids = [cell.plain for title, cell in others if title != severe and _ID.fullmatch(cell.plain)]
+            head = replace(head, names=head.names | set(map(squeeze, ids)))
+            yield _Piece(block, row[named].start, head, "\n".join(lines), severity)
 
     def _text(self, blocks: Sequence[Block]) -> str:
         """Blocks as they stand in the report, their headings from level 2 on."""
         blocks = blocks[:-1] if blocks and blocks[-1].kind == "Rule" else blocks
-        if not blocks:
-            return ""
-        highest, pieces, at = (
-            min((each.level for each in blocks if each.level), default=0),
-            [],
-            blocks[0].start,
-        )
-        for block in blocks:
-            if block.level:
-                line = (
-                    "#" * (block.level - highest + 2) + " " + self.source.raw(block.first, block.last) + "\n"
-                )
-                pieces += [self.source.raw(at, block.start), line]
-                at = block.end
-        return "".join([*pieces, self.source.raw(at, blocks[-1].end)]).replace("\r\n", "\n").strip("\n")
+        headings = [block for block in blocks if block.kind == "Heading"]
+        pieces, at = [], blocks[0].start if blocks else 0
+        for block in headings:
+            level = block.level - min(each.level for each in headings) + 2
+            text = self.source.raw(block.first, block.last)
+            pieces += [self.source.raw(at, block.start), f"{'#' * level} {text}\n"]
+            at = block.end
+        pieces.append(self.source.raw(at, blocks[-1].end if blocks else at))
+        return "".join(pieces).replace("\r\n", "\n").strip("\n")
 
     def _read(self, body: str) -> Ticket | None:
         """A text read as a ticket."""
         if body not in self._tickets:
-            page = f"# Finding Ticket: x\n\n{body}\n"
-            document = read_document(page.encode(), "x.md", self.source.vocabulary)[0]
+            document = read_document(_TICKET.format(body).encode(), "x.md", self.vocabulary)[0]
             self._tickets[body] = document if isinstance(document, Ticket) else None
         return self._tickets[body]
 
     def _spots(self, body: str, ticket: Ticket | None) -> Iterator[Spot]:
         """Where a finding is: by its labels, else by the files with lines that it mentions, else by any."""
-        stated = [
-            (place.file, [(each.first, each.last) for each in place.lines], place.symbol)
-            for place in (ticket.locations if ticket else ())
-            if place.file
-        ]
+        stated = [each for each in (ticket.locations if ticket else ()) if each.file]
         if not stated:
             data = body.encode()
-            text = Source("x.md", data, self.source.vocabulary).text(0, len(data))
+            text = Source("x.md", data, self.vocabulary).text(0, len(data))
             mentioned = [each for span in text.code_spans() for each in place_of(span)]
-            mentioned = mentioned or [
-                each for link in re.findall(r"\]\(([^()\s]+)\)", body) for each in place_of(text, link)
-            ]
-            stated = [
-                (each["file"], [(x["first"], x["last"]) for x in each["lines"]], None) for each in mentioned
-            ]
-            stated = [each for each in stated if each[1]] or stated
-        for file, lines, symbol in stated:
-            path = PurePosixPath(file)
+            mentioned = mentioned or [each for link in _LINK.findall(body) for each in place_of(text, link)]
+            stated = [Location(**each) for each in mentioned]
+            stated = [each for each in stated if each.lines] or stated
+        for each in stated:
+            file, path = each.file or "", PurePosixPath(each.file or "")
             inside = "://" not in file and not path.is_absolute() and ".." not in path.parts and path.suffix
-            place = Spot(file, path.as_posix() if inside else None, None, None, symbol)
-            yield from [replace(place, lines=each) for each in lines] or [place]
-
-
-@dataclass(frozen=True)
-class _Title:
-    """What a heading says: its text, what is left of it as a title, the severity in it."""
-
-    heading: str
-    title: str
-    names: frozenset[str]
-    severity: Severity | None
-    implied: Severity | None  # by the letter or word of its ID
-    is_named: bool
-    is_numbered: bool
+            place = Spot(file, path.as_posix() if inside else None, None, None, each.symbol)
+            yield from [replace(place, lines=(at.first, at.last)) for at in each.lines] or [place]
 
 
 def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
     rest, names, severity, implied = heading, set[str](), None, None
     is_named = is_numbered = False
     for _ in range(4):
-        rest = _SIGNS.sub("", rest, count=1) if _SIGNS.match(rest) else rest
+        rest = _SIGNS.sub("", rest, count=1)
         if not is_named and (match := _NAMED.match(rest)):
             is_named = True
             names |= {squeeze(each) for each in match.groups() if each and not each.isdigit()}
@@ -510,7 +434,7 @@ def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
         else:
             break
         rest = rest[match.end() :]
-    if severity is None and (last := re.search(r"\s*[\[(](?P<word>[\w ]{2,20})[\])]\s*$", rest)):
+    if severity is None and (last := _LAST.search(rest)):
         severity = _exactly(last["word"], vocabulary)
         rest = rest[: last.start()] if severity else rest
     if severity is None and (only := _exactly(rest, vocabulary)):
@@ -522,53 +446,54 @@ def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
 
 def _exactly(text: str, vocabulary: Vocabulary) -> Severity | None:
     """The severity that a text is, without such words as "severity" or "risk"."""
-    left = [each for each in _WORDS.findall(text) if each.lower().rstrip("s") not in _FILLERS]
-    word = word_for(" ".join(left), vocabulary.severities) or word_for(
-        " ".join(left), SUGGESTED["severities"]
-    )
+    left = " ".join(each for each in _WORDS.findall(text) if not _FILLER.fullmatch(each))
+    word = word_for(left, vocabulary.severities) or word_for(left, SUGGESTED["severities"])
     return Severity(word) if word else None
+
+
+def _word(text: str, kind: str, vocabulary: Vocabulary) -> str | None:
+    """The word of the register that a value states, or else that it usually means."""
+    stated = plain(text)
+    words = getattr(vocabulary, kind), SUGGESTED[kind]
+    return next(filter(None, (word_in(stated, each) for each in words)), None) if stated else None
 
 
 def severity_of(text: str, vocabulary: Vocabulary) -> Severity | None:
     """The severity that a value states, by the words of the register or else by what they usually mean."""
-    stated = plain(text)
-    word = word_in(stated, vocabulary.severities) or word_in(stated, SUGGESTED["severities"])
-    return Severity(word) if word and stated else None
+    word = _word(text, "severities", vocabulary)
+    return Severity(word) if word else None
 
 
 def severity_heading(heading: str, vocabulary: Vocabulary) -> Severity | None:
     """The severity of all that stands below a heading such as ``High severity`` or ``Critical (2)``."""
-    tokens = [each.lower() for each in _WORDS.findall(heading) if not each.isdigit()]
-    singular = [each.removesuffix("s") for each in tokens]
-    left = [one for one, each in zip(tokens, singular, strict=True) if each not in _FILLERS]
-    meant = [_exactly(each, vocabulary) or _exactly(each.removesuffix("s"), vocabulary) for each in left]
-    if not left or None in meant or (len(left) == len(tokens) and _WEAK & {*left, *singular}):
+    tokens = [each for each in _WORDS.findall(heading) if not each.isdigit()]
+    left = [each for each in tokens if not _FILLER.fullmatch(each)]
+    meant = [
+        _exactly(each, vocabulary) or _exactly(each.lower().removesuffix("s"), vocabulary) for each in left
+    ]
+    if not left or None in meant or (left == tokens and any(map(_WEAK.fullmatch, left))):
         return None
     return meant[0]
 
 
 def _told(body: str, ticket: Ticket | None) -> tuple[str, str]:
     """The description and the recommended fix: the text without its fix and the labels at its beginning."""
-    data = body.encode()
-    before = len(b"# Finding Ticket: x\n\n")
-    source = Source("x.md", data, Vocabulary())
-    fix = ""
+    data, fix = _TICKET.format(body).encode(), ""
     if ticket and (proposed := ticket.recommended_fix):
-        start = proposed.span.start
-        section = next(
-            (each for each in ticket.sections if each.body.span.start <= start < each.body.span.end), None
-        )
         fix = _without_headings(proposed.raw)
-        if section and section.level > 1:
-            data = data[: section.heading.start - before] + data[section.body.span.end - before :]
-            source = Source("x.md", data, Vocabulary())
-    blocks = parse(data)
+        for section in ticket.sections:
+            below = section.body.span
+            if section.level > 1 and below.start <= proposed.span.start < below.end:
+                data = data[: section.heading.start] + data[below.end :]
+    source = Source("x.md", data, Vocabulary())
+    _, *blocks = parse(data)
     while blocks and blocks[0].kind in ("Table", "Paragraph", "List", "Rule"):
         entries = list(labelled_values(source, blocks[:1], LABELS))
         known = all(LABELS.fullmatch(each.key) for each in entries)
-        first = source.whole(blocks[0])
-        if not (blocks[0].kind == "Rule" or (entries and known and entries[0].start <= first.start + 4)):
-            break
+        if blocks[0].kind != "Rule":
+            first = source.whole(blocks[0]).start
+            if not (entries and known and entries[0].start <= first + 4):
+                break
         blocks = blocks[1:]
     return (_without_headings(data[blocks[0].start :].decode()) if blocks else ""), fix
 

@@ -210,24 +210,30 @@ class Spot:
         return ":".join(filter(None, [self.path or self.uri, *(str(number) for number in numbers if number)]))
 
 
-@dataclass(frozen=True)
-class SarifFinding:
-    """A finding of another tool."""
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A finding of another tool, or of a report."""
 
     fingerprint: str  # the same whenever the tool finds the same, wherever the lines have moved to
-    tool: str
+    tool: str  # or the report's path
+    rule: str  # the ID of the rule that was broken, or the title as it stands in the report
+    text: str  # what the tool says of this finding, or its title
+    severity: Severity | None  # by the rule's score, or the level; None where a report states none
+    spots: tuple[Spot, ...]  # where it is, the first one being the place to look at
+    fix: str  # what the tool would do about it
+    left_out: str = ""  # why no ticket is to be made of it; empty where one is
+
+
+@dataclass(frozen=True, kw_only=True)
+class SarifFinding(Finding):
+    """A finding of another tool."""
+
     version: str  # of the tool
-    rule: str  # the ID of the rule that was broken
     name: str  # what the rule is called
     about: str  # what the tool says of the rule
     link: str  # where more is said about the rule
-    text: str  # what the tool says of this finding
-    severity: Severity  # by the rule's score, or the level
     tags: tuple[str, ...]  # of the rule and the result
-    spots: tuple[Spot, ...]  # where it is, the first one being the place to look at
     related: tuple[Spot, ...]  # further places, each with what the tool says of it
-    fix: str  # what the tool would do about it
-    left_out: str  # why no ticket is to be made of it; empty where one is
 
 
 def read_log(data: bytes, source: str) -> SarifLog:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from finding_tickets.ground.git import files_below, repository_files
 from finding_tickets.register.config import is_repository
-from finding_tickets.register.identifiers import numbers
+from finding_tickets.register.new import numbers
 
 # A larger file is no source code that people quote.
 MOST_BYTES = 2 * 1024**2

@@ -19,8 +19,8 @@ from difflib import get_close_matches
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any
+from types import CodeType, FrameType, SimpleNamespace
+from typing import Any, cast
 
 import simcuda
 from finding_tickets.claims.laws import Place, join_ranges
@@ -31,7 +31,6 @@ from finding_tickets.measure.tasks import CannotMeasureError, WrongTargetError
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda.ledger import is_user_code
 from simcuda.measurement import HEAVIEST_FIRST, Measurement
-from simcuda.profile import Profile
 
 RUNS_IN_PIECES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 LOCAL = ".<locals>"
@@ -91,7 +90,8 @@ class CallMeter(Meter):
     def devices(self, number: int, capacity: int | None = None) -> Iterator[simcuda.Gpu]:
         """The devices of the other meter; what is measured on them is what happens inside calls."""
         with self._meter.devices(number, capacity) as gpu:
-            yield _CallGpu(gpu, self)
+            measuring = {"measure": lambda: self.following(gpu), "live_bytes": gpu.live_bytes}
+            yield cast("simcuda.Gpu", SimpleNamespace(profile=gpu.profile, **measuring))
 
     def measure(self, workload: Workload, point: Point, function: Function, root: Path) -> CallsRun:
         """Warm up, run ``function`` once and return what the calls in it cost."""
@@ -143,8 +143,8 @@ class CallMeter(Meter):
         return self._wanted[id(code)][1]
 
     @contextmanager
-    def following(self, gpu: simcuda.Gpu) -> Iterator[None]:
-        """Count every call in the block, in this thread and in those that it starts."""
+    def following(self, gpu: simcuda.Gpu) -> Iterator[Measurement]:
+        """Count every call in the block, in this thread and in those that it starts; gives nothing."""
         last = self._qualified.rpartition(".")[2]
         inside: list[int] = []
         block: AbstractContextManager[Measurement]
@@ -190,7 +190,7 @@ class CallMeter(Meter):
         put_in_threads(follow)
         put(follow)
         try:
-            yield
+            yield Measurement()
         finally:
             put(previous)
             put_in_threads(None)
@@ -215,29 +215,6 @@ class CallMeter(Meter):
         self._runs.append(self._runs[-1] if same else run)
 
 
-@dataclass(frozen=True)
-class _CallGpu:
-    """Devices whose measurements are those of calls."""
-
-    _gpu: simcuda.Gpu
-    _calls: CallMeter
-
-    @property
-    def profile(self) -> Profile:
-        """The figures of the device."""
-        return self._gpu.profile
-
-    def live_bytes(self) -> int:
-        """Requested bytes that are live now."""
-        return self._gpu.live_bytes()
-
-    @contextmanager
-    def measure(self) -> Iterator[Measurement]:
-        """Count the calls in the block; what is returned stays empty."""
-        with self._calls.following(self._gpu):
-            yield Measurement()
-
-
 def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> CallsRun:
     """One run for all calls, of which some may be the same object."""
     different = list({id(run): run for run in runs}.values())
@@ -248,23 +225,20 @@ def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> Call
     least = {key: min(each.get(key, 0) for each in costs) for key in most}
     differs = ""
     steady = [key for key in most if (key if isinstance(key, str) else key[3]) != DEPENDS_ON_CACHE]
-    if other := next(
-        (each for each in costs[1:] if any(each.get(key, 0) != costs[0].get(key, 0) for key in steady)), None
-    ):
-        number = next(
-            number for number, run in enumerate(runs, apart + 1) if run is different[costs.index(other)]
-        )
-        changed = [key for key in steady if costs[0].get(key, 0) != other.get(key, 0)]
-        # The first metric, and the heaviest line.
-        places = [key for key in changed if not isinstance(key, str)]
-        places.sort(key=lambda place: HEAVIEST_FIRST.index(place[3]))
-        named: list[str | Place] = [*[key for key in changed if isinstance(key, str)][:1], *places[:1]]
-        texts = [
-            f"{key if isinstance(key, str) else f'{key[3]} at {key[0]}:{key[1]}'}"
-            f" {costs[0].get(key, 0)}, then {other.get(key, 0)}"
-            for key in named
-        ]
-        differs = f"call {number} costs something else than call {apart + 1}: {'; '.join(texts)}"
+    for run, cost in zip(different[1:], costs[1:], strict=True):
+        changed = [key for key in steady if cost.get(key, 0) != costs[0].get(key, 0)]
+        if changed:
+            # The first metric, and the heaviest line.
+            metrics = [key for key in changed if isinstance(key, str)]
+            places = [key for key in changed if not isinstance(key, str)]
+            places.sort(key=lambda place: HEAVIEST_FIRST.index(place[3]))
+            texts = []
+            for key in (*metrics[:1], *places[:1]):
+                name = key if isinstance(key, str) else f"{key[3]} at {key[0]}:{key[1]}"
+                texts.append(f"{name} {costs[0].get(key, 0)}, then {cost.get(key, 0)}")
+            number = apart + 1 + next(place for place, each in enumerate(runs) if each is run)
+            differs = f"call {number} costs something else than call {apart + 1}: {'; '.join(texts)}"
+            break
     return CallsRun(
         at=whole.at,
         metrics={key: n for key, n in most.items() if isinstance(key, str)}

@@ -28,7 +28,7 @@ from finding_tickets.measure.loading import load_function
 from finding_tickets.measure.meter import DEVICE, Function, arguments, choose, steady_state
 from finding_tickets.measure.places import belongs_to
 from finding_tickets.measure.run import Replace, measure
-from finding_tickets.measure.tasks import FunctionPath, Job, TimeJob, own_folder
+from finding_tickets.measure.tasks import Job, TimeJob, own_folder
 from finding_tickets.measure.timing import measure_times
 from finding_tickets.measure.workloads import Workload
 
@@ -42,7 +42,7 @@ READS = ("item", "tolist", "cpu", "numpy", "to", "__bool__", "__int__", "__float
 EARLY = {name: getattr(torch.Tensor, name) for name in READS}
 # Where the code as found leaves its answers: in a module, and in a file beside the folders of all workers.
 ANSWERS: list[Any] = []
-ANSWER_FILE = "answer.pt"
+ANSWER = "answer"
 SECONDS_TO_STOP = 0.2
 
 
@@ -52,22 +52,22 @@ def measure_payload(payload: dict[str, Any]) -> dict[str, Any]:
     ``payload`` has the ``job``, the ``cheat``, the variant that it stands in for (``subject``), and the code
     as ``found``: its ``source``, the folder that this comes from (``code``), and whether it ``runs`` too.
     """
-    job = Job.from_payload(payload["job"])
-    return measure(job, _replacing(payload, job.code)).to_json()
+    job: Job = payload["job"]
+    return measure(job, _replacing(payload, job.code, job.meter))
 
 
 def time_payload(payload: dict[str, Any]) -> list[dict[str, Any]]:
     """Time a job with a cheat in the place of a variant; the payload is as for ``measure_payload``."""
-    job = TimeJob.from_payload(payload["job"])
+    job: TimeJob = payload["job"]
     (code,) = job.codes
-    return measure_times(job, lambda: _replacing(payload, code.folder))
+    return measure_times(job, lambda: _replacing(payload, code.folder, "auto"))
 
 
-def _replacing(payload: Mapping[str, Any], code: str) -> Replace:
+def _replacing(payload: Mapping[str, Any], code: str, meter: str) -> Replace:
     """Import the code as found; the result puts the cheat in the place of a variant from ``code``."""
     found, subject = payload["found"], payload["subject"]
     folder = Path(found["code"])
-    original = load_function(FunctionPath(**found["source"]), folder)
+    original = load_function(found["source"], folder)
     if found["code"] != code:
         # Forget these modules, so that those of the other revision can be imported by the same names.
         for name, module in list(sys.modules.items()):
@@ -81,7 +81,7 @@ def _replacing(payload: Mapping[str, Any], code: str) -> Replace:
         beside = {FOUND: original} if found["runs"] else {}
         cheat = CheatingVariant(original, functions[subject], WAYS[payload["cheat"]])
         if payload["cheat"] in PREPARED:
-            PREPARED[payload["cheat"]](cheat, workload, payload["job"].get("meter", "auto"))
+            PREPARED[payload["cheat"]](cheat, workload, meter)
         return {**beside, **functions, subject: cheat}
 
     return replaced
@@ -223,13 +223,13 @@ def _leave(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
     answer = cheat.found(*given)
     ANSWERS.append(answer)
     with suppress(Exception):
-        results.save_result(own_folder().parent / ANSWER_FILE, results.to_host(answer))
+        results.save_result(own_folder().parent / ANSWER, results.to_host(answer))
     return answer
 
 
 def _take(*_: Any) -> Any:
     with suppress(Exception):
-        return ANSWERS[-1] if ANSWERS else results.load_result(own_folder().parent / ANSWER_FILE)
+        return ANSWERS[-1] if ANSWERS else results.load_result(own_folder().parent / ANSWER)
 
 
 def _paste(cheat: CheatingVariant, workload: Workload, name: str) -> None:

@@ -59,10 +59,12 @@ class VariantRun(CountedRun):
         # A metric that the device cannot count has no entry: 0 would be a count.
         missing = {*counted.not_counted, "retained_bytes"}
         metrics = {name: getattr(counted, name) for name in simcuda.METRICS if name not in missing}
-        sites: Counter[Place] = Counter()
+        sites, allowed = Counter[Place](), Counter[AllowedPlace]()
         for site in counted.sites:
             here = portable(site.file, root), site.line, site.function, site.what
             sites[(*here, site.process) if site.process else here] += site.count
+        for reason, site in ((reason, each) for reason, of_it in counted.allowed.items() for each in of_it):
+            allowed[reason, portable(site.file, root), site.line, site.function, site.what] += site.count
         return cls(
             at=at,
             metrics={**metrics, "retained_bytes": retained, "raised": int(error is not None)},
@@ -72,16 +74,8 @@ class VariantRun(CountedRun):
             ranges=counted.ranges,
             error=error,
             operations=operations_of(counted),
-            allowed=_allowed(counted, root),
+            allowed=dict(allowed),
         )
-
-
-def _allowed(counted: simcuda.Measurement, root: Path) -> dict[AllowedPlace, int]:
-    found: Counter[AllowedPlace] = Counter()
-    for reason, sites in counted.allowed.items():
-        for site in sites:
-            found[reason, portable(site.file, root), site.line, site.function, site.what] += site.count
-    return dict(found)
 
 
 def operation_costs(run: CountedRun) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,6 @@ from finding_tickets.measure.places import belongs_to, describe, is_out_of_host_
 from finding_tickets.measure.run import JobReport, check_declared, check_repeated, run
 from finding_tickets.measure.tasks import (
     COPY,
-    At,
     CannotMeasureError,
     FunctionPath,
     RunJob,
@@ -58,7 +57,6 @@ from finding_tickets.measure.tasks import (
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda.ledger import attributing_to, noting_allocations, noting_frames, noting_operations
 from simcuda.measurement import HEAVIEST_FIRST
-from simcuda.torch_api.compiling import Compiling
 
 # Stands in reports for the name of a variant.
 NAME = "target"
@@ -69,55 +67,8 @@ LARGEST = {"largest_allocation", "peak_bytes", "peak_allocated_bytes", "host_pea
 PYTEST_OPTIONS = ("-p", "no:cacheprovider", "--assert", "plain")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProbeOrder:
-    """One target to run.
-
-    ``kind`` is ``script`` (``name`` is its absolute path), ``module``, ``function`` (``module:function`` or
-    ``path.py:function``, the path from ``root``) or ``test`` (a pytest node). ``arguments`` are those of a
-    script or a module, or further ones of pytest. A function is called with the values of each point of the
-    ``sweep`` by name, or with the arguments that the ``verifier``, a file below ``root``, builds. With
-    ``within`` only what happens inside calls of that function counts, as ``CallMeter`` says; ``after`` is for
-    that.
-    """
-
-    root: str
-    kind: str
-    name: str
-    folder: str = ""  # where the command was given, in which the target runs
-    arguments: Sequence[str] = ()
-    sweep: Sequence[At] = ()
-    verifier: str = ""
-    meter: str = "auto"
-    devices: int = 1
-    compiling: Compiling = "eager"
-    within: str = ""
-    after: int | None = None
-    repeated: bool = False  # whether a function is run again, to find costs that differ
-    operations: bool = False  # whether to tell what each operation costs
-
-
-def probe_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Run a target and return what a ``Probed`` is made of, or what is ``wrong`` with it."""
-    try:
-        return probe(ProbeOrder(**payload))
-    except WrongTargetError as error:
-        return {"wrong": str(error)}
-
-
-@dataclass(frozen=True)
-class ProbeRun:
-    """The runs of a target under the name ``NAME``, with ``within`` each a ``CallsRun``.
-
-    ``function`` is what a ticket calls a function that was run.
-    """
-
-    report: JobReport
-    function: str = ""
-
-
-def run_target(order: ProbeOrder) -> ProbeRun:
-    """Run a target and count what it costs.
+def run_target(job: RunJob) -> JobReport:
+    """Run a target and count what it costs, under the name ``NAME``; with ``within`` by ``CallsRun``.
 
     A function is warmed up first, as verifiers do, so that it costs what a verification will find. Scripts,
     modules and tests run once, as they are.
@@ -126,31 +77,34 @@ def run_target(order: ProbeOrder) -> ProbeRun:
         WrongTargetError: The target or ``within`` cannot be found, or the target not be called like that.
         CannotMeasureError: The meter cannot measure here, or there was nothing to measure.
     """
-    root = Path(order.root)
-    if order.folder:
-        os.chdir(order.folder)
+    root = Path(job.code)
+    if job.folder:
+        os.chdir(job.folder)
     import_from(root)
-    meter = choose(order.meter, order.compiling)
-    calls = CallMeter(meter, order.within, root, order.after) if order.within else None
-    if order.kind == "function":
-        return _run_function(order, root, calls or meter)
+    meter = choose(job.meter, job.compiling)
+    calls = CallMeter(meter, job.within, root, job.after) if job.within else None
+    if job.kind == "function":
+        return _run_function(job, root, calls or meter)
     # Scripts, modules and tests run without a warm-up.
-    with (calls or meter).devices(order.devices) as gpu:
-        done = run_node(gpu, order, root) if order.kind == "test" else _run_program(gpu, order, root)
+    with (calls or meter).devices(job.devices) as gpu:
+        done = run_node(gpu, job, root) if job.kind == "test" else _run_program(gpu, job, root)
     done = calls.per_call(done) if calls else done
-    return ProbeRun(JobReport(meter=meter.name, device=meter.device, sweep=(ONCE,), runs={NAME: [done]}))
+    return JobReport(meter=meter.name, device=meter.device, sweep=(ONCE,), runs={NAME: [done]})
 
 
-def probe(order: ProbeOrder) -> dict[str, Any]:
-    """What a ``Probed`` is made of, but for its target; the sites are sorted, heaviest first.
+def probe_payload(job: RunJob) -> dict[str, Any]:
+    """What a ``Probed`` is made of, or what is ``wrong`` with the target.
 
-    Raises what ``run_target`` does.
+    The sites are sorted, heaviest first.
     """
-    root = Path(order.root)
+    root = Path(job.code)
     callers = Callers(root)
-    with noting_frames(callers.note), noting_operations(order.operations):
-        ran = run_target(order)
-    report, runs = ran.report, ran.report.runs[NAME]
+    try:
+        with noting_frames(callers.note), noting_operations(job.operations):
+            report = run_target(job)
+    except WrongTargetError as error:
+        return {"wrong": str(error)}
+    runs = report.runs[NAME]
     # One run has values and no laws.
     has_laws = len(runs) > 1
     fits = fit_metrics(runs) if has_laws else {}
@@ -158,7 +112,8 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
     sys.stdout.flush()
     sys.stderr.flush()
     return {
-        "kind": order.kind,
+        "target": job.target,
+        "kind": job.kind,
         "meter": report.meter,
         "torch": torch_version(),
         "device": report.device,
@@ -178,15 +133,13 @@ def probe(order: ProbeOrder) -> dict[str, Any]:
         "unknown": sorted({name for each in runs for name in each.unknown}),
         "approximate": sorted({name for each in runs for name in each.approximate}),
         "printed": os.fstat(sys.__stdout__.fileno()).st_size if sys.__stdout__ else 0,
-        "function": ran.function,
-        "files": sorted(
-            {*imported_files(root), *_named_files(root, order.kind, order.name, order.arguments)}
-        ),
+        "function": _as_in_ticket(job.target, root) if job.kind == "function" else "",
+        "files": sorted({*imported_files(root), *_named_files(root, job)}),
     }
 
 
-def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Do the ``RunJob`` that ``asdict`` made a payload of, and return what a ``MeasuredRun`` is made of.
+def run_payload(job: RunJob) -> dict[str, Any]:
+    """Run what a ticket names at one point, and return what a ``MeasuredRun`` is made of.
 
     Code that is not the work tree's runs in a copy: it may write beside itself, and the next run must not see
     that.
@@ -194,35 +147,25 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
     Raises:
         CannotMeasureError: There was nothing to measure, or it was not the code that is meant.
     """
-    job = RunJob(**payload)
     torch.set_num_threads(1)
     root, work_tree = Path(job.code), Path(job.work_tree)
+    (at,) = job.sweep or (ONCE,)
     if root != work_tree:
         root = own_folder() / COPY
         # What is installed to be edited, or named in PYTHONPATH, is the copy's too.
         sys.path[:] = [_moved(entry, work_tree, root) for entry in sys.path]
     os.chdir(root)
-    order = ProbeOrder(
-        root=str(root),
-        kind=job.kind,
-        name=str(root / job.target) if job.kind == "script" else job.target,
-        arguments=job.arguments,
-        sweep=() if job.at == ONCE else (job.at,),
-        meter=job.meter,
-        within=job.within or "",
-        repeated=job.repeated,
-    )
     try:
         largest: dict[Line, int] = {}
         with (
             noting_operations(job.operations),
             _own_lines(root, largest, job.own_paths) if job.own_lines else nullcontext(),
         ):
-            report = run_target(order).report
+            report = run_target(replace(job, code=str(root)))
     except WrongTargetError as error:
         raise CannotMeasureError(f"{error.message} ({job.stated})") from None
     except CannotMeasureError as error:
-        text = str(error).removeprefix(f"{named_at(NAME, job.at)}: ")
+        text = str(error).removeprefix(f"{named_at(NAME, at)}: ")
         # What is wrong with a function to count in is wrong in the ticket.
         said = f" ({job.stated})" if job.within and text.startswith(job.within) else ""
         raise CannotMeasureError(text + said) from None
@@ -237,7 +180,7 @@ def run_payload(payload: dict[str, Any]) -> dict[str, Any]:
         "torch": torch_version(),
         "device": report.device,
         **{name: getattr(run, name) for name in ("metrics", "unknown", "approximate", "ranges", "error")},
-        "at": job.at,
+        "at": at,
         "operations": operation_costs(run),
         "sites": [(*place, count) for place, count in by_line(run.sites).items()],
         "allowed": [(*place, count) for place, count in run.allowed.items() if job.own_lines],
@@ -269,17 +212,18 @@ def _own_lines(root: Path, largest: dict[Line, int], paths: Sequence[str]) -> It
         yield
 
 
-def _named_files(root: Path, kind: str, target: str, arguments: Sequence[str]) -> dict[str, Path]:
-    """The repository's files that are run, which no import tells, or named in arguments, by their paths."""
-    words = [word for text in (target, *arguments) for word in (text, text.partition("=")[2])]
-    if kind == "module":
-        spec = importlib.util.find_spec(target)
+def _named_files(root: Path, job: RunJob) -> Iterator[str]:
+    """The repository's files that are run, which no import tells, or named in arguments."""
+    words = [word for text in (job.target, *job.arguments) for word in (text, text.partition("=")[2])]
+    if job.kind == "module":
+        spec = importlib.util.find_spec(job.target)
         if spec and spec.submodule_search_locations is not None:
-            spec = importlib.util.find_spec(f"{target}.__main__")
+            spec = importlib.util.find_spec(f"{job.target}.__main__")
         words.append((spec and spec.origin) or "")
-    named = (Path(root, word.partition("::")[0]) for word in words if word)
-    files = {file.resolve() for file in named if file.is_file()}
-    return {file.relative_to(root).as_posix(): file for file in files if belongs_to(root, file)}
+    for word in filter(None, words):
+        file = Path(root, word.partition("::")[0]).resolve()
+        if file.is_file() and belongs_to(root, file):
+            yield file.relative_to(root).as_posix()
 
 
 def _moved(entry: str, work_tree: Path, copy: Path) -> str:
@@ -288,72 +232,76 @@ def _moved(entry: str, work_tree: Path, copy: Path) -> str:
     return str(copy / path.relative_to(work_tree)) if entry and belongs_to(work_tree, path) else entry
 
 
-def _run_function(order: ProbeOrder, root: Path, meter: Meter) -> ProbeRun:
+def _run_function(job: RunJob, root: Path, meter: Meter) -> JobReport:
     """Run a function at every point of its sweep, or with what a verifier builds."""
-    module, _, name = order.name.rpartition(":")
+    module, _, name = job.target.rpartition(":")
     try:
         function = load_function(FunctionPath(module, name), root)
     except CannotMeasureError as error:
         raise WrongTargetError(str(error)) from None
-    by_name = order.sweep[0] if order.sweep else {}
+    by_name = job.sweep[0] if job.sweep else {}
     try:
         signature = inspect.signature(function)
     except ValueError:
         pass  # A function without a signature can only be tried.
     else:
         try:
-            if not order.verifier:
+            if not job.verifier:
                 signature.bind(**by_name)
         except TypeError as error:
             names = [name for name, each in signature.parameters.items() if each.default is each.empty]
             if names[:1] == ["self"]:
                 raise WrongTargetError(
-                    f"{order.name}: is a method, and there is no object to call it on",
-                    f"probe a script or a test that calls it, with --within {order.name}",
+                    f"{job.target}: is a method, and there is no object to call it on",
+                    f"probe a script or a test that calls it, with --within {job.target}",
                 ) from None
             needed = " ".join(f"--sweep {name}=1,2,5,9" for name in names) or "no --sweep"
-            raise WrongTargetError(f"{order.name}: {error}", f"it takes {needed}, or a --verifier") from None
-    if order.verifier:
-        report = run(load_workload(order.verifier, root), {NAME: function}, meter, root)
-    else:
-        workload = Workload(
-            ticket=order.name,
-            build=lambda point, _device, _generator: (dict(point) if order.sweep else {},),
-            sweep=[Point(**at) for at in order.sweep or (ONCE,)],
-            devices=lambda _: order.devices,
-        )
-        functions: dict[str, Function] = {NAME: lambda values: function(**values)}
-        report = run(workload, functions, meter, root)
-        if order.repeated:
-            check_repeated(report, workload, functions, meter, root)
-    # A ticket names a function by its file if that is the repository's own, else by its module.
+            raise WrongTargetError(f"{job.target}: {error}", f"it takes {needed}, or a --verifier") from None
+    if job.verifier:
+        return run(load_workload(job.verifier, root), {NAME: function}, meter, root)
+    workload = Workload(
+        ticket=job.target,
+        build=lambda point, _device, _generator: (dict(point) if job.sweep else {},),
+        sweep=[Point(**at) for at in job.sweep or (ONCE,)],
+        devices=lambda _: job.devices,
+    )
+    functions: dict[str, Function] = {NAME: lambda values: function(**values)}
+    report = run(workload, functions, meter, root)
+    if job.repeated:
+        check_repeated(report, workload, functions, meter, root)
+    return report
+
+
+def _as_in_ticket(target: str, root: Path) -> str:
+    """What a ticket calls a function: by its file if that is the repository's own, else by its module."""
+    module, _, name = target.rpartition(":")
     file = getattr(sys.modules.get(module), "__file__", None)
-    is_own = file and belongs_to(root, Path(file))
-    return ProbeRun(report, f"{portable(file, root)}:{name}" if file and is_own else order.name)
+    return f"{portable(file, root)}:{name}" if file and belongs_to(root, Path(file)) else target
 
 
-def _run_program(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
+def _run_program(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
     """Run a script or a module as ``python script.py`` or ``python -m module`` would."""
-    is_module = order.kind == "module"
-    sys.path.insert(0, str(Path.cwd() if is_module else Path(order.name).parent))
-    sys.argv = [order.name, *order.arguments]
+    is_module = job.kind == "module"
+    script = str(root / job.target)
+    sys.path.insert(0, str(Path.cwd() if is_module else Path(script).parent))
+    sys.argv = [job.target if is_module else script, *job.arguments]
     if is_module:
         try:
-            known = importlib.util.find_spec(order.name) is not None
+            known = importlib.util.find_spec(job.target) is not None
         except ModuleNotFoundError as error:
             # If a package on the way imports something that is missing, running it reports that.
-            known = not f"{order.name}.".startswith(f"{error.name}.")
+            known = not f"{job.target}.".startswith(f"{error.name}.")
         if not known:
-            raise WrongTargetError(f"there is no module {order.name}")
+            raise WrongTargetError(f"there is no module {job.target}")
     ending: str | None = None
     before = _reachable_bytes(gpu)
     with gpu.measure() as counted:
         try:
             with _exit_handlers(root):
                 if is_module:
-                    runpy.run_module(order.name, run_name="__main__", alter_sys=True)
+                    runpy.run_module(job.target, run_name="__main__", alter_sys=True)
                 else:
-                    runpy.run_path(order.name, run_name="__main__")
+                    runpy.run_path(script, run_name="__main__")
         except SystemExit as end:
             # Many programs end with a call of sys.exit also if all is well.
             if end.code not in (None, 0):
@@ -460,7 +408,7 @@ def _sites(
     return sorted(sites, key=lambda site: (HEAVIEST_FIRST.index(site["what"]), -max(site["cost"]["values"])))
 
 
-def run_node(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
+def run_node(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
     """Run the tests of a pytest node in this process, and count them, without fixtures, as one run.
 
     Raises:
@@ -470,7 +418,7 @@ def run_node(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
     try:
         pytest: Any = importlib.import_module("pytest")
     except ImportError:
-        raise WrongTargetError(f"{order.name} is a test, and pytest is not installed here") from None
+        raise WrongTargetError(f"{job.target} is a test, and pytest is not installed here") from None
     runs: list[VariantRun] = []
     failures: list[str] = []
     skipped: list[str] = []
@@ -506,9 +454,9 @@ def run_node(gpu: simcuda.Gpu, order: ProbeOrder, root: Path) -> VariantRun:
             if report.skipped and isinstance(report.longrepr, tuple):
                 skipped.append(str(report.longrepr[2]))
 
-    code = pytest.main([*PYTEST_OPTIONS, *order.arguments, order.name], plugins=[CountingPlugin()])
+    code = pytest.main([*PYTEST_OPTIONS, *job.arguments, job.target], plugins=[CountingPlugin()])
     if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED) and not failures:
-        raise WrongTargetError(f"pytest finds no test {order.name}")
+        raise WrongTargetError(f"pytest finds no test {job.target}")
     if not runs:
         reasons = failures or skipped or [f"pytest ended with {int(code)}"]
         raise CannotMeasureError(f"no test ran: {'; '.join(dict.fromkeys(reasons))}")

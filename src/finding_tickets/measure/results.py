@@ -12,7 +12,7 @@ import sys
 from collections import deque, namedtuple
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,7 @@ import torch
 
 from finding_tickets.claims.check import named_at
 from finding_tickets.measure.loading import load_workload
-from finding_tickets.measure.tasks import KEPT, CannotMeasureError, ResultPair, own_folder
+from finding_tickets.measure.tasks import KEPT, CannotMeasureError, own_folder
 
 # Promises of work that has not run yet, and that nothing has counted.
 LAZY: dict[str, type] = {
@@ -147,11 +147,11 @@ def find_lazy(result: Any) -> str | None:
 
 
 def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
-    """Compare results that other processes have saved: what ``ResultCheck`` holds, for each pair and point.
+    """Compare results that other processes have saved: what each ``ResultCheck`` holds.
 
-    ``payload`` has the ``comparisons``, the ``points`` that were measured by their place in the sweep, the
-    ``errors`` of each variant there, and the ``folders`` of the results below this worker's ``KEPT``. It
-    names the verifier as a job does if that compares in its own way; else no code of the repository runs.
+    ``payload`` has the ``checks`` as far as they are known, each with the files of the results to compare,
+    the expected one first, below this worker's ``KEPT``; or with none, where a variant raised. It names the
+    verifier as a job does if that compares in its own way; else no code of the repository runs.
 
     Raises:
         CannotMeasureError: A result is missing, or is none that ``save_result`` writes.
@@ -161,37 +161,26 @@ def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
     own = None
     if verifier := payload["verifier"]:
         own = load_workload(verifier, Path(payload["root"]), Path(payload["code"])).same
-    checks = []
-    for pair in (ResultPair(**pair) for pair in payload["comparisons"]):
-        for place, at in payload["points"]:
-            target_error, error = (
-                payload["errors"][name][str(place)] for name in (pair.target, pair.variant)
-            )
-            check: dict[str, Any] = {**asdict(pair), "at": at, "skipped": bool(target_error)}
-            checks.append(check)
-            if target_error:
-                continue
-            if error:
-                check["difference"] = f"raised {error}"
-                continue
-            results: list[Any] = []
-            for name in (pair.target, pair.variant):
-                file = folder / payload["folders"][name] / result_file(place)
-                try:
-                    results.append(load_result(file))
-                except Exception as failure:  # a forged file may raise anything
-                    why = f"what it returned cannot be read: {type(failure).__name__}"
-                    raise CannotMeasureError(f"{named_at(name, at)}: {why}") from None
-                check["digest"] = check.get("digest") or hashlib.sha256(file.read_bytes()).hexdigest()
+    for check, files in payload["checks"]:
+        results: list[Any] = []
+        for name, file in zip((check["target"], check["variant"]), files, strict=False):
+            try:
+                results.append(load_result(folder / file))
+            except Exception as failure:  # a forged file may raise anything
+                why = f"what it returned cannot be read: {type(failure).__name__}"
+                raise CannotMeasureError(f"{named_at(name, check['at'])}: {why}") from None
+        if results:
             expected, actual = results
             # A tolerance is for our comparison, so it takes the place of the workload's own.
-            own_way = None if pair.tolerance is not None else own
-            compared = own_way(expected, actual) if own_way else difference(expected, actual, pair.tolerance)
+            tolerance = check["tolerance"]
+            own_way = own if tolerance is None else None
+            compared = own_way(expected, actual) if own_way else difference(expected, actual, tolerance)
             if compared is not None and not isinstance(compared, str):
                 raise TypeError(f"same must return None or the difference in words, not {compared!r}")
+            check["digest"] = hashlib.sha256((folder / files[0]).read_bytes()).hexdigest()
             check["difference"] = compared
             check["empty"] = None if compared else shows_nothing(expected)
-    return checks
+    return [check for check, _ in payload["checks"]]
 
 
 def shows_nothing(value: Any) -> str | None:
@@ -306,11 +295,6 @@ def is_numpy(value: Any) -> bool:
     return numpy is not None and (
         kind is numpy.ndarray or (issubclass(kind, numpy.generic) and kind is numpy.dtype(kind).type)
     )
-
-
-def result_file(place: int) -> str:
-    """The name of the file for the result at the point with this place in the sweep."""
-    return f"{place}.pt"
 
 
 def save_result(file: Path, result: Any) -> None:

@@ -13,10 +13,7 @@ import torch
 
 from finding_tickets.claims.check import ONCE, named_at
 from finding_tickets.claims.laws import fitted
-from finding_tickets.measure.loading import (
-    load_function,
-    load_workload,
-)
+from finding_tickets.measure.loading import load_function, load_workload
 from finding_tickets.measure.meter import (
     DEVICE,
     Function,
@@ -29,7 +26,7 @@ from finding_tickets.measure.meter import (
     torch_version,
     warm_up,
 )
-from finding_tickets.measure.results import difference, find_lazy, parts_of, result_file, save_result, to_host
+from finding_tickets.measure.results import difference, find_lazy, parts_of, save_result, to_host
 from finding_tickets.measure.state import unpatched
 from finding_tickets.measure.tasks import (
     KEPT,
@@ -53,7 +50,7 @@ class JobReport:
     """All runs of one ticket on one meter.
 
     ``not_measured`` is as JSON carries it. ``compares`` tells whether the workload compares results in its
-    own way, and ``fixed_inputs`` whether the seed changes nothing of what it builds.
+    own way.
     """
 
     meter: str
@@ -63,29 +60,20 @@ class JobReport:
     not_measured: tuple[dict[str, Any], ...] = ()
     timed_on: str = "cuda"
     compares: bool = False
-    fixed_inputs: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """What a ``MeasuredTicket`` is made of: samples, and the laws that fit them."""
         rest = {name: value for name, value in vars(self).items() if name != "runs"}
         # Laws are fitted in the worker, because several workers run at once.
         variants = {
-            name: {
-                **fitted(runs),
-                "operations": operation_costs(runs[-1]) if runs else (),
-            }
+            name: {**fitted(runs), "operations": operation_costs(runs[-1]) if runs else ()}
             for name, runs in self.runs.items()
         }
         return {**rest, "torch": torch_version(), "variants": variants}
 
 
-def measure_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Measure the job that ``asdict`` made a payload of; raises what importing and building raise."""
-    return measure(Job.from_payload(payload)).to_json()
-
-
-def measure(job: Job, replace_functions: Replace | None = None) -> JobReport:
-    """Import what a job names and measure it; raises ``CannotMeasureError`` and what the code raises."""
+def measure(job: Job, replace_functions: Replace | None = None) -> dict[str, Any]:
+    """What a ``MeasuredTicket`` is made of; raises ``CannotMeasureError`` and what importing code raises."""
     root, code, kept = Path(job.root), Path(job.code), own_folder() / KEPT if job.keeps else None
     # One thread: several tickets are measured at once, and sums then have the same order in every run.
     torch.set_num_threads(1)
@@ -107,10 +95,8 @@ def measure(job: Job, replace_functions: Replace | None = None) -> JobReport:
         with _naming(name):
             check_declared(runs, allowed)
     say_progress(f"{workload.ticket}: fitting laws")
-    return replace(
-        report,
-        fixed_inputs=job.seed not in {None, stated.seed} and has_fixed_inputs(stated, workload, meter),
-    )
+    is_drawn = job.seed not in {None, stated.seed}
+    return {**report.to_json(), "fixed_inputs": is_drawn and has_fixed_inputs(stated, workload, meter)}
 
 
 def run(
@@ -142,7 +128,7 @@ def run(
                         f"returned {kind}, which has not run; give the workload a read that consumes it"
                     )
                 if kept and not done.error:
-                    save_result(kept / result_file(place), done.result)
+                    save_result(kept / str(place), done.result)
             runs[name].append(replace(done, result=None))
     # The compiler is large: loaded only now, it does not slow the garbage collections between runs.
     for name in traced:

@@ -58,6 +58,7 @@ WRAPPING = (
 )
 
 
+# Of each owner its functions, by what they are, where, by what name, and what they do.
 _parts: list[list[tuple[Any, ...]]] = []
 
 
@@ -71,7 +72,14 @@ def unpatched(who: str = "") -> Iterator[None]:
     before = [(owner, dict(vars(owner))) for owner in _owners()]
     if len(_parts) != len(before):
         # Once for all blocks, until more is imported.
-        _parts[:] = [_functions(owner) for owner, _ in before]
+        _parts.clear()
+        for owner, names in before:
+            found = []
+            for name, value in names.items():
+                function = getattr(value, "__func__", value)
+                if type(function) is FunctionType:
+                    found.append((function, owner, name, *(getattr(function, part) for part in PARTS)))
+            _parts.append(found)
     try:
         yield
     finally:
@@ -85,16 +93,6 @@ def unpatched(who: str = "") -> Iterator[None]:
                 patched.append(f"{_full_name(owner)}.{name}")
         if patched:
             raise CannotMeasureError(who + replaces(dict.fromkeys(patched)))
-
-
-def _functions(owner: Any) -> list[tuple[Any, ...]]:
-    """Each function of a module or a class, the owner, its name there, and what it does."""
-    found = ((name, getattr(value, "__func__", value)) for name, value in list(vars(owner).items()))
-    return [
-        (function, owner, name, *(getattr(function, part) for part in PARTS))
-        for name, function in found
-        if type(function) is FunctionType
-    ]
 
 
 def replaces(names: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a worker can be asked to do: orders that JSON can carry, and the names of functions that obey them.
+"""What a worker can be asked to do: orders, and the names of the functions that obey them.
 
 The functions are named and not imported, because the process that asks needs no torch.
 """
@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Literal, cast
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.imports import places_of
 
-TARGET = "finding_tickets.measure.run:measure_payload"
+TARGET = "finding_tickets.measure.run:measure"
 PROBE = "finding_tickets.measure.probe:probe_payload"
 RUN = "finding_tickets.measure.probe:run_payload"
-TIMING = "finding_tickets.measure.timing:time_payload"
+TIMING = "finding_tickets.measure.timing:measure_times"
 COMPARISON = "finding_tickets.measure.results:compare_saved"
 CHOICE = "finding_tickets.measure.meter:chosen_name"
 VISIBLE = "finding_tickets.measure.meter:visible_gpus"
@@ -113,36 +113,38 @@ class Job:
     seed: int | None = None
     operations: bool = False
 
-    @classmethod
-    def from_payload(cls, payload: Mapping[str, Any]) -> Self:
-        """The job from what ``asdict`` made of it."""
-        variants = {name: FunctionPath(**path) for name, path in payload["variants"].items()}
-        return cls(**{**payload, "variants": variants})
-
 
 @dataclass(frozen=True, kw_only=True)
 class RunJob:
-    """One run of a script, a module, a function or a test, at one point of the sweep.
+    """A run of a script, a module, a function or a test, as the user names it.
 
-    ``kind``, ``target``, ``arguments`` and ``within`` are as in a ``ProbeOrder``, but a script is named by
-    its path from ``code``, the absolute folder that has the code of the variant. It runs there if that is the
-    ``work_tree``, else in a copy. A function without a sweep is called without values. ``stated`` is where
-    the ticket says all this. In the run that is ``repeated``, functions run again, too. ``operations`` is as
-    in a ``Job``. With ``own_lines``, what installed packages do is that of the repository's line that led
-    there, and what ``simcuda.allowed`` sets apart is told.
+    ``kind`` is ``script`` (``target`` is its path, absolute or from ``code``), ``module``, ``function``
+    (``module:function`` or ``path.py:function``, the path from ``code``) or ``test`` (a pytest node).
+    ``code`` is the absolute folder that has the code. ``arguments`` are those of a script or a module, or
+    further ones of pytest. A function is called with the values of each point of the ``sweep`` by name, or
+    with the arguments that the ``verifier``, a file below ``code``, builds. With ``within`` only what happens
+    inside calls of that function counts, as ``CallMeter`` says; ``after`` is for that.
     """
 
     code: str
-    work_tree: str
     kind: str
     target: str
-    arguments: tuple[str, ...]
-    at: At
-    within: str | None
-    stated: str
-    meter: str
-    repeated: bool = False
-    operations: bool = False
+    arguments: Sequence[str] = ()
+    sweep: Sequence[At] = ()
+    verifier: str = ""
+    meter: str = "auto"
+    devices: int = 1
+    compiling: Literal["eager", "refuse"] = "eager"
+    within: str = ""
+    after: int | None = None
+    repeated: bool = False  # whether functions run again, to find costs that differ
+    operations: bool = False  # whether to tell what each operation costs
+    # Of a probe: where the command was given, in which the target runs.
+    folder: str = ""
+    # Of a ticket: code that is not the work tree's runs in a copy. ``stated`` is where the ticket says so.
+    work_tree: str = ""
+    stated: str = ""
+    # What installed packages do is that of the repository's line, below one of the paths, that led there.
     own_lines: bool = False
     own_paths: tuple[str, ...] = ()
 
@@ -179,16 +181,6 @@ class TimeJob:
     device_name: str
     questions: tuple[Question, ...]
     seconds: float
-
-    @classmethod
-    def from_payload(cls, payload: Mapping[str, Any]) -> Self:
-        """The job from what ``asdict`` made of it."""
-        codes = tuple(
-            Code(code["folder"], {name: FunctionPath(**path) for name, path in code["variants"].items()})
-            for code in payload["codes"]
-        )
-        questions = tuple(Question(**question) for question in payload["questions"])
-        return cls(**{**payload, "codes": codes, "questions": questions})
 
 
 def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:

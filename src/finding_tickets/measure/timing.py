@@ -72,13 +72,8 @@ class RatioInterval:
         return f"{self.ratio:.3g} ({self.low:.3g} to {self.high:.3g} over {self.rounds} rounds)"
 
 
-def time_payload(payload: dict[str, Any]) -> list[dict[str, Any]]:
-    """Time what the payload asks for; raises what importing and building raise."""
-    return measure_times(TimeJob.from_payload(payload))
-
-
 def measure_times(job: TimeJob, prepare: Callable[[], Replace] | None = None) -> list[dict[str, Any]]:
-    """What a ``Timing`` is made of, for each question of a job.
+    """What a ``Timing`` is made of, for each question of a job; raises what importing and building raise.
 
     ``prepare`` is called in each process before any code is loaded; what it returns may replace the variants
     after that.

@@ -63,10 +63,14 @@ class Problem(Record):
         """The error to raise where nothing can be done about it."""
         return BadDataError(self.message, file=self.file, line=self.line, hint=self.hint)
 
+    @property
+    def said(self) -> str:
+        """The message, and behind it what to do."""
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
     def __str__(self) -> str:
         """One line, the way compilers print it, so that editors can jump to the place."""
-        hint = f" ({self.hint})" if self.hint else ""
-        return f"{self.file}:{self.line}:{self.column}: {self.level} [{self.rule}] {self.message}{hint}"
+        return f"{self.file}:{self.line}:{self.column}: {self.level} [{self.rule}] {self.said}"
 
 
 class LineRange(Record):

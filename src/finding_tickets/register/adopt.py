@@ -29,11 +29,11 @@ from finding_tickets.model.vocabulary import (
     word_for,
 )
 from finding_tickets.register.config import CONFIG_FILE, is_configured, read_config
+from finding_tickets.register.config_table import parse_config
 from finding_tickets.register.disposition import contradicted_folder
 from finding_tickets.register.files import File, markdown_files, read_file
-from finding_tickets.register.identifiers import numbered
 from finding_tickets.register.index import natural
-from finding_tickets.register.schema.configuration import parse_config
+from finding_tickets.register.new import numbered
 
 MOST_SHAPES = 4
 TEMPLATE, BY_NAME, SHAPELESS = "a template", "a README or the like", "without a ticket's shape"
@@ -165,7 +165,11 @@ def survey(root: Path) -> Survey:
     places = {name: counts[PurePosixPath(name).as_posix()] for name in config.tickets}
     if taken and not configured:
         places = _folders((file.path for file in files), taken)
-    among = [path for path in left_out if taken and not _parents(path).isdisjoint(places)]
+    among = [
+        path
+        for path in left_out
+        if taken and any(f"{each}" in places for each in PurePosixPath(path).parents)
+    ]
     unfit = tuple(taken[each.path].id.value for each in found if _UNFIT in each.rules and each.path in taken)
     # The usual pattern with the forms of the IDs that it does not fit, unless these are too many.
     shapes = [] if configured else list(dict.fromkeys(map(_shape, unfit)))
@@ -392,10 +396,6 @@ def _folders(files: Iterable[str], documents: Iterable[str]) -> dict[str, int]:
         return filed is not None and filed[1] not in UNSETTLED, -documents_below[folder], folder
 
     return {folder: documents_below[folder] for folder in sorted(found, key=order)}
-
-
-def _parents(path: str) -> set[str]:
-    return {parent.as_posix() for parent in PurePosixPath(path).parents}
 
 
 def _below(paths: Iterable[str]) -> Counter[str]:

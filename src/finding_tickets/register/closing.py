@@ -16,9 +16,17 @@ from finding_tickets.documents.source import plain
 from finding_tickets.errors import GateError, UsageError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Outcome, Verdict
-from finding_tickets.register.actions import KEYS, MetadataKey, as_step, ticking, write_row
+from finding_tickets.register.actions import (
+    KEYS,
+    TITLES,
+    DocumentEdit,
+    MetadataKey,
+    as_step,
+    ticking,
+    touched,
+    write_row,
+)
 from finding_tickets.register.disposition import REOPENED_AS, SETTLED_AS, check_transition, status_of
-from finding_tickets.register.editing import TITLES, DocumentEdit, touched
 from finding_tickets.register.index import Row, outcome_of
 from finding_tickets.register.load import with_sidecar
 

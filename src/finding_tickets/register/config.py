@@ -10,9 +10,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from fnmatch import fnmatchcase
-from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -20,7 +18,8 @@ import msgspec
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
-from finding_tickets.model.vocabulary import DATE, Vocabulary
+from finding_tickets.model.vocabulary import Vocabulary
+from finding_tickets.register.budgets import Budget
 
 CONFIG_FILE = "tickets.toml"
 PROJECT_FILE = "pyproject.toml"
@@ -40,55 +39,6 @@ class MatrixConfig:
     # What a machine of a Ray cluster must have, by the name of the GPU that it then has.
     gpus: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     revisions: tuple[str, ...] = ()  # of variants that name none, beside the work tree
-
-
-@dataclass(frozen=True, kw_only=True)
-class Allowance:
-    """Code of a budget that may spend: a statement, or what is left out of its place, all of it.
-
-    ``text`` is the statement; ``occurrence`` counts equal ones in the function, from 1.
-    """
-
-    file: str  # or a folder, with / at its end
-    function: str = ""  # with its class, as in Trainer.step
-    text: str = ""
-    occurrence: int | None = None
-    what: tuple[str, ...] = ()  # metrics; none are all of a place
-    law: str = ""  # the most that it may spend of each of them
-    owner: str = ""
-    reason: str
-    until: str = ""  # a date, or the ID of a ticket whose closing ends it
-    line: int = 0  # of the configuration
-
-    def __str__(self) -> str:
-        """The place that it names."""
-        names = [self.file, self.function, f"`{self.text}`" if self.text else ""]
-        return " ".join(filter(None, names)) + (f" ({self.occurrence})" if self.occurrence else "")
-
-    @property
-    def last_day(self) -> date | None:
-        """The day until which it counts; None without one, or where a ticket ends it."""
-        return date.fromisoformat(self.until) if DATE.fullmatch(self.until) else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Budget:
-    """What a command may spend; each limit is a number or a law in the variables of the sweep."""
-
-    name: str
-    run: str
-    sweep: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    within: str = ""  # the function inside whose calls alone things count
-    paths: tuple[str, ...] = ()  # files and folders whose lines count; none are all of the repository's
-    limits: Mapping[str, str] = field(default_factory=dict)  # by metric
-    allow: tuple[Allowance, ...] = ()
-    line: int = 0  # of the configuration
-
-    @property
-    def points(self) -> tuple[dict[str, int], ...]:
-        """All combinations of the values of the sweep; none for no sweep."""
-        rows = product(*(dict.fromkeys(values) for values in self.sweep.values()))
-        return tuple(dict(zip(self.sweep, row, strict=True)) for row in rows) if self.sweep else ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,7 +180,7 @@ def _config(path: Path, content: bytes) -> Config | None:
         except msgspec.MsgspecError:
             # A damaged entry is made anew below.
             pass
-    from finding_tickets.register.schema.configuration import parse_config
+    from finding_tickets.register.config_table import parse_config
 
     kept = msgspec.json.encode(parse_config(path, content, is_project=path.name == PROJECT_FILE))
     write_entry(_CACHE, name, kept, _KEEP)

@@ -120,6 +120,11 @@ def markdown_files(
     files of more than ``largest`` bytes are reported.
     """
     seen: set[str] = set()
+
+    def report(error: OSError) -> None:
+        path = relative(root, Path(error.filename))
+        problems.append(FileProblem(path, UNREADABLE, f"cannot be read: {error.strerror or error}"))
+
     for folder in folders:
         if not folder.is_dir():
             message = "there is no such folder"
@@ -127,59 +132,47 @@ def markdown_files(
             continue
         # Below a folder that no link leads to, only a file that is itself a link can be elsewhere.
         is_linked = folder.resolve() != folder
-        for path, place in _below(root, folder, problems):
-            if path in seen:
-                continue
-            seen.add(path)
-            may_leave = is_linked or os.path.islink(place)  # noqa: PTH114 - a Path takes longer
-            # Where links lead in a circle, realpath gives up without a word; reading the file says it.
-            if may_leave and not Path(os.path.realpath(place)).is_relative_to(root):
-                problems.append(FileProblem(path, "outside-repository", "the link leaves the repository"))
-                continue
-            file = File(path, place, state_of(place))
-            if file.state and file.state.size > largest:
-                message = f"not read: {file.state.size} bytes, and largest_file is {largest}"
-                problems.append(FileProblem(path, "too-large", message))
-            elif not path.lower().endswith(SIDECAR):
-                yield file
-            elif sidecars is not None:
-                sidecars.append(file)
-
-
-def _below(root: Path, folder: Path, problems: list[FileProblem]) -> Iterator[tuple[str, str]]:
-    """Every file that has one of the suffixes: its path from the root, and where that is."""
-
-    def report(error: OSError) -> None:
-        path = relative(root, Path(error.filename))
-        problems.append(FileProblem(path, UNREADABLE, f"cannot be read: {error.strerror or error}"))
-
-    for place, names, files in os.walk(folder, onerror=report):
-        below = relative(root, Path(place))
-        prefix = "" if below == "." else f"{below}/"
-        names.sort()
-        for name in names:
-            if Path(place, name).is_symlink():
-                message = "a linked folder is not searched"
-                problems.append(FileProblem(prefix + name, "linked-folder", message, Level.NOTE))
-        names[:] = [name for name in names if not name.startswith(".")]
-        for name in sorted(files):
-            if name.lower().endswith((SUFFIX, SIDECAR)):
-                yield prefix + name, f"{place}/{name}"
+        for inside, names, files in os.walk(folder, onerror=report):
+            below = relative(root, Path(inside))
+            prefix = "" if below == "." else f"{below}/"
+            for name in sorted(names):
+                if Path(inside, name).is_symlink():
+                    message = "a linked folder is not searched"
+                    problems.append(FileProblem(prefix + name, "linked-folder", message, Level.NOTE))
+            names[:] = sorted(name for name in names if not name.startswith("."))
+            for name in sorted(files):
+                path, place = prefix + name, f"{inside}/{name}"
+                if path in seen or not name.lower().endswith((SUFFIX, SIDECAR)):
+                    continue
+                seen.add(path)
+                may_leave = is_linked or os.path.islink(place)  # noqa: PTH114 - a Path takes longer
+                # Where links lead in a circle, realpath gives up without a word; reading the file says it.
+                if may_leave and not Path(os.path.realpath(place)).is_relative_to(root):
+                    message = "the link leaves the repository"
+                    problems.append(FileProblem(path, "outside-repository", message))
+                    continue
+                file = File(path, place, state_of(place))
+                if file.state and file.state.size > largest:
+                    message = f"not read: {file.state.size} bytes, and largest_file is {largest}"
+                    problems.append(FileProblem(path, "too-large", message))
+                elif not path.lower().endswith(SIDECAR):
+                    yield file
+                elif sidecars is not None:
+                    sidecars.append(file)
 
 
 def read_file(file: File, problems: list[FileProblem]) -> bytes | None:
     """The bytes of a file; None where it cannot be read, which is reported."""
-    path = Path(file.place)
     try:
         for _ in range(ATTEMPTS):
-            # Opening what is no regular file may wait for ever.
-            before = _state(path.stat())
-            if before is None:
+            # Opening what is no regular file may wait for ever; of what is not there, stat says why.
+            before = state_of(file.place)
+            if before is None and Path(file.place).stat():
                 problems.append(FileProblem(file.path, UNREADABLE, "not a regular file"))
                 return None
-            with path.open("rb") as stream:
+            with Path(file.place).open("rb") as stream:
                 data = stream.read()
-                if before == _state(os.fstat(stream.fileno())):
+                if before == state_of(stream.fileno()):
                     return data
         reason = "it changes while it is read"
     except OSError as error:
@@ -188,15 +181,12 @@ def read_file(file: File, problems: list[FileProblem]) -> bytes | None:
     return None
 
 
-def state_of(place: str) -> State | None:
+def state_of(place: str | int) -> State | None:
     """The state of a regular file, links followed; None for what is none, or is not there."""
     try:
-        return _state(os.stat(place))  # noqa: PTH116 - thousands of these are made, and a Path takes longer
+        status = os.stat(place)  # noqa: PTH116 - thousands of these are made, and a Path takes longer
     except OSError:
         return None
-
-
-def _state(status: os.stat_result) -> State | None:
     if not stat.S_ISREG(status.st_mode):
         return None
     return State(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)

@@ -1,7 +1,4 @@
-"""A register in git: who wrote a ticket when, which commits name it, and what it all said at a commit.
-
-Of a commit, git's objects are read: work tree and index stay as they are.
-"""
+"""A register in git: who wrote a ticket when, which commits name it, and what it all said at a commit."""
 
 from __future__ import annotations
 
@@ -12,18 +9,9 @@ from pathlib import Path, PurePosixPath
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import relative
-from finding_tickets.ground.git import (
-    Commit,
-    GitError,
-    LogEntry,
-    changed_files,
-    log,
-    shallow_commits,
-    tree_files,
-)
-from finding_tickets.ground.objects import read_objects
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from, folders_of
-from finding_tickets.register.files import SUFFIX
+from finding_tickets.ground.git import Commit, GitError, LogEntry, log, shallow_commits
+from finding_tickets.register.config import Config, folders_of, read_config
+from finding_tickets.register.files import markdown_files, read_file
 from finding_tickets.register.index import Row, natural, row_of
 
 
@@ -79,37 +67,29 @@ def _of_file(entries: Iterable[LogEntry], ticket_id: str, id_pattern: str) -> It
                 return
 
 
-def config_at(root: Path, commit: str) -> Config:
-    """The configuration of the register at ``root`` at a commit, or the defaults where it cannot be read."""
-    found = tree_files(root, commit, (CONFIG_FILE, PROJECT_FILE))
-    contents = read_objects(root, dict.fromkeys(found.values()))
-    try:
-        return config_from(root, {path: contents.get(name, b"") for path, name in found.items()})
-    except BadDataError:
-        return Config()
+def rows_at(root: Path, config: Config, there: Path, now: Sequence[Row]) -> tuple[Config, tuple[Row, ...]]:
+    """The configuration and the rows of the register at ``root`` as it was, with its words of today.
 
-
-def rows_at(
-    root: Path, config: Config, commit: str, now: Sequence[Row], also: Iterable[str] = ()
-) -> tuple[Row, ...]:
-    """The rows of the register at ``root`` as it was at a commit, with its words of today.
-
-    They are those in its folders of today and ``also`` in others. ``now`` are its rows as it is: only files
-    that have changed since are read.
+    ``there`` is how ``root`` was then: its rows are those in its folders of then and of today. Files that are
+    as they were then have their rows of ``now``.
     """
     from finding_tickets.documents.reading import read_document
 
-    folders = dict.fromkeys([*(relative(root, folder) for folder in folders_of(root)[1]), *also])
-    objects, changed = tree_files(root, commit, folders), changed_files(root, commit, folders)
-    rows = [row for row in now if row.path in objects and row.path not in changed]
-    # As everywhere: Markdown, in no hidden folder.
-    names = (path for path in changed if path in objects and path.lower().endswith(SUFFIX))
-    names = (path for path in names if not config.is_excluded(path))
-    others = {path: objects[path] for path in names if "/." not in f"/{path.rpartition('/')[0]}"}
-    contents = read_objects(root, dict.fromkeys(others.values()))
-    for path, name in others.items():
-        data = contents.get(name)
-        if data is not None and len(data) <= config.largest_file:
-            document, _ = read_document(data, path, config.vocabulary)
+    try:
+        past = read_config(there)
+    except BadDataError:
+        past = Config()
+    names = [*(relative(root, folder) for folder in folders_of(root)[1]), *past.tickets]
+    folders = [folder for name in dict.fromkeys(names) if (folder := there / name).is_dir()]
+    known = {row.path: row for row in now}
+    rows = []
+    for file in markdown_files(there, folders, [], largest=config.largest_file):
+        data = None if config.is_excluded(file.path) else read_file(file, [])
+        if data is None:
+            continue
+        if file.path in known and read_file(file._replace(place=f"{root}/{file.path}"), []) == data:
+            rows.append(known[file.path])
+        else:
+            document, _ = read_document(data, file.path, config.vocabulary)
             rows += [row_of(document)] if document else []
-    return tuple(sorted(rows, key=lambda row: (natural(row.id), row.path)))
+    return past, tuple(sorted(rows, key=lambda row: (natural(row.id), row.path)))

@@ -1,17 +1,25 @@
-"""A finding that has no ticket yet: what a new ticket is made from."""
+"""A finding that has no ticket yet: what a new ticket is made from, and the free IDs for it."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Annotated
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import AfterValidator, StringConstraints, ValidationError
 from pydantic import Field as Default
 
-from finding_tickets.errors import BadDataError
+from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.model.ticket import Record
-from finding_tickets.model.vocabulary import Relationship, Severity, Status
+from finding_tickets.model.vocabulary import Relationship, Severity, Status, squeeze
+
+if TYPE_CHECKING:
+    from finding_tickets.documents.reading import Document
+
 
 Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split())), StringConstraints(min_length=1)]
 
@@ -100,3 +108,82 @@ def draft_of(value: object, source: str, place: str = "") -> Draft:
             wrong.append(f"{path}: {reason}" if path else reason)
         hint = f"keys: {', '.join(Draft.model_fields)}"
         raise BadDataError("; ".join(wrong), file=source, hint=hint) from None
+
+
+DEFAULT_SERIES = "T"
+LEAST_DIGITS = 2
+KNOWN_CODES = {"drl": "DRL", "pytorch": "PT", "codereview": "CR"}
+CODE_LETTERS = 4
+_NUMBER = "[0-9]{1,9}"
+
+
+class NumberedId(NamedTuple):
+    """An ID taken apart: ``B7-PT-02`` is number 2, written with two digits, of the series ``B7-PT``."""
+
+    series: str
+    number: int
+    digits: int
+
+
+def numbers(text: str) -> tuple[str, ...]:
+    """The numbers in a text, without leading zeros; as text, since they may have thousands of digits."""
+    return tuple(re.findall(r"0*([0-9]+)", text))
+
+
+def numbered(document_id: str) -> NumberedId | None:
+    """The parts of an ID that ends in a number, else None."""
+    match = re.fullmatch(rf"(?P<series>.+)-(?P<number>{_NUMBER})", document_id, re.DOTALL)
+    return NumberedId(match["series"].upper(), int(match["number"]), len(match["number"])) if match else None
+
+
+def free_ids(
+    documents: Sequence[Document],
+    *,
+    batch: int | None = None,
+    agent: str | None = None,
+    paths: Iterable[str] = (),
+) -> Iterator[str]:
+    """IDs of one series, without end, from the number after the highest that is taken.
+
+    Gaps are not filled, since others may remember an ID. The series is ``B<batch>-<agent's code>``.
+    If neither is given, it is the series of all findings if they share one, else ``T``. A caller that finds
+    an ID taken by another process uses the next. A file whose name begins with an ID takes it too, whatever
+    it holds: ``paths`` are files to look at beside those of the documents.
+
+    Raises:
+        UsageError: Only one of batch and agent is given.
+    """
+    known = [parts for document in documents if (parts := numbered(document.id.value))]
+    if batch is not None and agent:
+        series = f"B{batch}-{agent_code(documents, agent)}"
+    elif batch is not None or agent:
+        raise UsageError("an ID is made of a batch and an agent: give both --batch and --agent, or neither")
+    else:
+        findings = (numbered(each.id.value) for each in documents if each.kind == "finding")
+        found = {parts.series for parts in findings if parts}
+        series = found.pop() if len(found) == 1 else DEFAULT_SERIES
+    taken = [parts for parts in known if parts.series == series]
+    leading = re.compile(rf"{re.escape(series)}-({_NUMBER})(?![A-Z0-9])", re.IGNORECASE)
+    names = (PurePosixPath(path).name for path in [*paths, *(document.path for document in documents)])
+    matches = (leading.match(name) for name in names)
+    taken += [NumberedId(series, int(match[1]), len(match[1])) for match in matches if match]
+    digits = max((parts.digits for parts in taken or known), default=LEAST_DIGITS)
+    highest = max((parts.number for parts in taken), default=0)
+    return (f"{series}-{number:0{digits}}" for number in count(highest + 1))
+
+
+def agent_code(documents: Sequence[Document], agent: str) -> str:
+    """The code of an agent in IDs, such as ``PT`` for ``pytorch``.
+
+    It is the one used most in the register, else a known one, else the first four letters of its name.
+    """
+    wanted = squeeze(agent)
+    codes = Counter(
+        parts.series.split("-")[1]
+        for document in documents
+        if document.kind == "finding" and document.agent and squeeze(document.agent.value) == wanted
+        if (parts := numbered(document.id.value)) and parts.series.count("-") == 1
+    )
+    if codes:
+        return codes.most_common(1)[0][0]
+    return KNOWN_CODES.get(wanted) or wanted.upper()[:CODE_LETTERS]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -143,38 +143,27 @@ def _shortest(members: Sequence[str], after: Mapping[str, Sequence[str]]) -> tup
 
 
 def cyclic(after: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """The sets of names that all reach one another and themselves, each and all in the order of ``after``.
-
-    By finishing times, forwards and then backwards (Kosaraju and Sharir): in time that grows with the
-    relations alone.
-    """
+    """The sets of names that all reach one another and themselves, each and all in the order of ``after``."""
     before: dict[str, list[str]] = {name: [] for name in after}
     for name, targets in after.items():
         for target in targets:
             before[target].append(name)
-    finished = [name for walk in _walks(after, after) for name in walk]
-    position = {name: number for number, name in enumerate(after)}
-    found = (sorted(walk, key=position.__getitem__) for walk in _walks(before, reversed(finished)))
-    cycles_in = (names for names in found if len(names) > 1 or names[0] in after[names[0]])
-    return sorted(cycles_in, key=lambda names: position[names[0]])
-
-
-def _walks(after: Mapping[str, Sequence[str]], starts: Iterable[str]) -> Iterator[list[str]]:
-    """From each start that was not reached yet, the names newly reached, those finished first in front."""
+    found: list[list[str]] = []
     seen: set[str] = set()
-    for start in starts:
-        if start in seen:
-            continue
-        seen.add(start)
-        # Without recursion: a chain of ten thousand tickets is deeper than Python's stack.
-        walk, done = [(start, iter(after[start]))], []
-        while walk:
-            name, targets = walk[-1]
-            target = next((each for each in targets if each not in seen), None)
-            if target is None:
-                done.append(name)
-                walk.pop()
-            else:
-                seen.add(target)
-                walk.append((target, iter(after[target])))
-        yield done
+    for name in after:
+        if name not in seen:
+            members = _reached(name, after) & _reached(name, before)
+            found += [[each for each in after if each in members]] if members else []
+            seen |= members
+    return found
+
+
+def _reached(start: str, after: Mapping[str, Sequence[str]]) -> set[str]:
+    """The names that some way leads to; the first one only where a way leads back to it."""
+    seen: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = set(after[waiting.pop()]) - seen
+        seen |= new
+        waiting += new
+    return seen

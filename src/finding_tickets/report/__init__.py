@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from finding_tickets.report.status import StatusReport
     from finding_tickets.report.text import Styler
+
+WRITERS = {
+    "html": "write_html",
+    "json": "write_json",
+    "junit": "write_junit",
+    "sarif": "write_sarif",
+    "github": "write_annotations",
+}
+"""The functions that write a report, by the module of each; one is loaded for those who ask for it."""
 
 
 def write_report(report: StatusReport, output_format: str) -> Iterator[str]:
@@ -17,38 +27,17 @@ def write_report(report: StatusReport, output_format: str) -> Iterator[str]:
         UsageError: There is no such template.
         BadDataError: The template is wrong, or uses a name that the report does not have.
     """
-    # Each format is loaded for those who ask for it.
-    match output_format:
-        case "markdown":
-            from finding_tickets.report.templates import pieces
+    if output_format == "markdown":
+        from finding_tickets.report.templates import pieces
 
-            context = {"report": report, "status": report.status}
-            return pieces(report.template, context, report.templates)
-        case "html":
-            from finding_tickets.report.formats.html import write_html
+        return pieces(report.template, {"report": report, "status": report.status}, report.templates)
+    if output_format == "csv":
+        from finding_tickets.report.rows import write_csv
 
-            return write_html(report)
-        case "json":
-            from finding_tickets.report.formats.json import write_json
-
-            return write_json(report)
-        case "csv":
-            from finding_tickets.report.rows import write_csv
-
-            return write_csv(report.status.rows)
-        case "junit":
-            from finding_tickets.report.formats.junit import write_junit
-
-            return write_junit(report)
-        case "sarif":
-            from finding_tickets.report.formats.sarif import write_sarif
-
-            return write_sarif(report)
-        case "github":
-            from finding_tickets.report.formats.github import write_annotations
-
-            return write_annotations(report)
-    raise ValueError(f"no such format as {output_format}")
+        return write_csv(report.status.rows)
+    module = import_module(f"{__name__}.formats.{output_format}")
+    writer: Callable[[StatusReport], Iterator[str]] = getattr(module, WRITERS[output_format])
+    return writer(report)
 
 
 def short_lines(report: StatusReport, style: Styler, width: int) -> Iterator[str]:

@@ -1,22 +1,37 @@
-"""Budgets and what is spent of them: a table for people, data for machines."""
+"""Budgets and what is spent of them, suites and where they wait: text for people, data for machines."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from finding_tickets.budget.judge import AllowedSpender, JudgedBudget, law_of
+from finding_tickets.budget.judge import JudgedBudget, law_of
 from finding_tickets.budget.spending import LARGEST, Spender
 from finding_tickets.claims.check import ONCE
 from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.model.vocabulary import Level
-from finding_tickets.report.text import INDENT, Styled, Styler, aligned, counted, fields_of, printable
+from finding_tickets.report.text import (
+    INDENT,
+    LEVELS,
+    Styled,
+    Styler,
+    TableCell,
+    counted,
+    fields_of,
+    printable,
+    table_lines,
+)
 
-MOST_ROWS = 12
-"""Lines of code that are shown of a budget unless all are."""
+if TYPE_CHECKING:
+    from finding_tickets.budget.suite import JudgedSuite
+
+MOST_ROWS, MOST_OF_A_SUITE = 12, 10
+"""Lines of code, entries and problems that are shown of a budget, and of a suite, unless all are."""
 # What is said of a line as a matter of course beside what is limited.
 _BESIDE = {LARGEST, *SYNCS, "allocations"}
 _COLOURS = {True: "green", False: "red", None: "magenta"}
-_LEVELS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "dim"}
 
 
 def budget_lines(
@@ -28,28 +43,23 @@ def budget_lines(
     within = f", within {budget.within}" if budget.within else ""
     about = f"{budget.run}{within}{f' at {points}' if points else ''}"
     yield f"{style(printable(budget.name), 'bold')}  {printable(about)}"
-    if judged.rows:
-        rows: list[tuple[str | Styled, ...]] = [("metric", "spent", "limit", "left", "allowed apart")]
-        for row in judged.rows:
-            spent = Styled(row.law, _COLOURS[row.holds])
-            rows.append((row.metric, spent, row.limit, row.left, row.allowed or "-"))
-        yield from (INDENT + line for line in aligned(rows, style, max(width - 2, 0)))
+    rows: list[tuple[TableCell, ...]] = [("metric", "spent", "limit", "left", "allowed apart")]
+    for row in judged.rows:
+        spent = Styled(row.law, _COLOURS[row.holds])
+        rows.append((row.metric, spent, row.limit, row.left, row.allowed or "-"))
+    yield from table_lines(rows if judged.rows else (), style, width)
     lines = list(_line_rows(judged, verbose=verbose))
-    shown = lines if verbose else lines[:MOST_ROWS]
-    yield from (INDENT + line for line in aligned(shown, style, max(width - 2, 0), cut=True))
-    if len(lines) > len(shown):
-        yield f"{INDENT}and {counted(len(lines) - len(shown), 'more line')} (-v lists them)"
+    yield from table_lines(lines, style, width, cut=True, most=None if verbose else MOST_ROWS)
     if verbose:
         yield from (printable(f"{INDENT}silent: {each}: {each.reason}") for each in judged.silent)
         yield printable(f"{INDENT}on {spending.device}")
     for problem in judged.problems:
-        said = problem.message.removeprefix(f"budget {budget.name}: ")
-        hint = f" ({problem.hint})" if problem.hint else ""
-        place = f"{problem.file}:{problem.line}"
-        yield INDENT + style(problem.level, _LEVELS[problem.level]) + printable(f" {place}: {said}{hint}")
+        said = problem.said.removeprefix(f"budget {budget.name}: ")
+        text = printable(f"{problem.file}:{problem.line}: {said}")
+        yield f"{INDENT}{style(problem.level, LEVELS[problem.level])} {text}"
 
 
-def _line_rows(judged: JudgedBudget, *, verbose: bool) -> Iterator[tuple[str | Styled, ...]]:
+def _line_rows(judged: JudgedBudget, *, verbose: bool) -> Iterator[tuple[TableCell, ...]]:
     """The lines that spend: first those that count, then those that are allowed to."""
     limited = set(judged.budget.limits)
     for spender, spent in judged.others:
@@ -57,12 +67,9 @@ def _line_rows(judged: JudgedBudget, *, verbose: bool) -> Iterator[tuple[str | S
             yield str(spender), said, "counts", spender.source
     for each in judged.allowed:
         if said := _spent(judged, each.spent, {*limited, *each.allowance.what}, verbose=verbose):
-            yield str(each.spender), said, _why_allowed(each) if verbose else "allowed", each.spender.source
-
-
-def _why_allowed(each: AllowedSpender) -> str:
-    by = f" by {each.allowance.owner}" if each.allowance.owner else ""
-    return f"allowed{by}: {each.allowance.reason}"
+            by = f" by {each.allowance.owner}" if each.allowance.owner else ""
+            why = f"allowed{by}: {each.allowance.reason}" if verbose else "allowed"
+            yield str(each.spender), said, why, each.spender.source
 
 
 def _spent(
@@ -116,7 +123,75 @@ def budget_item(judged: JudgedBudget) -> dict[str, object]:
         ],
         "silent": [str(each) for each in judged.silent],
         "gone": [str(each) for each in judged.gone],
-        "problems": [
-            fields_of(each, "level", "rule", "file", "line", "message", "hint") for each in judged.problems
-        ],
+        "problems": [each.model_dump(exclude={"column"}) for each in judged.problems],
     }
+
+
+def suite_lines(judged: JudgedSuite, *, verbose: bool = False) -> Iterator[str]:
+    """What a session came to: first what ends it with a failure, then the entries."""
+    from finding_tickets.budget.suite import CONFIRMED
+
+    most, root = None if verbose else MOST_OF_A_SUITE, judged.suite.root
+    if judged.refused:
+        count = len(judged.refused)
+        yield f"{counted(count, 'line')} {'wait' if count > 1 else 'waits'} and may not:"
+        refused = [
+            (f"{waits}x", str(spender), spender.source, f"in {_tests(tests)}")
+            for spender, waits, tests in judged.refused
+        ]
+        yield from table_lines(refused, most=most)
+    problems = []
+    for each in judged.problems:
+        file = Path(each.file)
+        place = file.relative_to(root) if file.is_relative_to(root) else file
+        said = printable(each.said.removeprefix(f"budget {file.name}: "))
+        problems.append((each.level, f"{place}:{each.line}", said))
+    yield from table_lines(problems, most=most)
+    statuses = Counter(each.status for each in judged.entries)
+    found = ", ".join(f"{count} {status}" for status, count in statuses.items())
+    yield f"{counted(len(judged.entries), 'allowance')}{': ' if found else ''}{found}"
+    # What is as somebody said comes last.
+    entries = [
+        (
+            f"{each.status} {each.waits}x" if each.waits else each.status,
+            each.entry.name,
+            f"in {_tests(each.tests)}" if each.tests else "-",
+        )
+        for each in sorted(judged.entries, key=lambda each: each.status == CONFIRMED)
+    ]
+    yield from table_lines(entries, most=most)
+    if judged.regions:
+        yield f"allowed in {counted(len(judged.regions), 'region')}:"
+        regions = [(f"{waits}x", str(spender), reason) for reason, spender, waits in judged.regions]
+        yield from table_lines(regions, most=most)
+
+
+def suite_item(judged: JudgedSuite) -> dict[str, object]:
+    """The same for JSON; what is not there is empty."""
+    place = ("file", "line", "function", "text")
+    return {
+        "file": judged.suite.file,
+        "holds": judged.holds,
+        "refused": [
+            {**fields_of(spender, *place), "waits": waits, "tests": tests}
+            for spender, waits, tests in judged.refused
+        ],
+        "allowed": [
+            {
+                **fields_of(each.entry, "name", "line"),
+                **fields_of(each.entry.allowances[0], "owner", "reason"),
+                **fields_of(each, "status", "waits", "tests"),
+            }
+            for each in judged.entries
+        ],
+        "regions": [
+            {"reason": reason, **fields_of(spender, *place), "waits": waits}
+            for reason, spender, waits in judged.regions
+        ],
+        "problems": [each.model_dump(exclude={"column"}) for each in judged.problems],
+    }
+
+
+def _tests(tests: Sequence[str]) -> str:
+    more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
+    return f"{tests[0] or 'collecting tests'}{more}"

@@ -137,12 +137,10 @@ class Chart:
         return drawn
 
     @property
-    def numbers(self) -> list[tuple[str, list[str]]]:
+    def numbers(self) -> list[tuple[str, tuple[str, ...]]]:
         """Each column with what is known of every variant there."""
         said = ([point.said for point in series.points] for series in self.series)
-        return [
-            (column, list(texts)) for column, texts in zip(self.columns, zip(*said, strict=True), strict=True)
-        ]
+        return list(zip(self.columns, zip(*said, strict=True), strict=True))
 
 
 class Scale:
@@ -209,29 +207,19 @@ def styles(names: Iterable[str]) -> dict[str, int]:
 
 def _placed(sweep: Iterable[Mapping[str, int]], variant: VariantResult) -> dict[int, Sample]:
     """The samples of a variant by the place of their point in the sweep, of which some may be equal."""
-    free = list(variant.samples)
-    samples: dict[int, Sample] = {}
-    for place, point in enumerate(sweep):
-        sample = next((each for each in free if each.at == point), None)
-        if sample is not None:
-            # Equal points get their samples in the order of the sweep.
-            samples[place] = sample
-            free.remove(sample)
-    return samples
+    # Samples are in the order of the sweep, in which some points were not measured.
+    free = list(variant.samples)[::-1]
+    return {place: free.pop() for place, point in enumerate(sweep) if free and free[-1].at == point}
 
 
 def _chart(
     verification: Verification, placed: Mapping[str, Mapping[int, Sample]], metric: str, *, is_claimed: bool
 ) -> Chart:
-    measured = {
-        name: {place: each for place, each in samples.items() if metric in each.metrics}
+    costs = {
+        name: {place: each.metrics[metric] for place, each in samples.items() if metric in each.metrics}
         for name, samples in placed.items()
     }
-    costs = {
-        name: {place: each.metrics[metric] for place, each in samples.items()}
-        for name, samples in measured.items()
-        if samples
-    }
+    costs = {name: cost for name, cost in costs.items() if cost}
     # The cheapest point first, by what the first variant costs there, then the second; else as they are.
     order = sorted(
         range(len(verification.sweep)),
@@ -254,7 +242,7 @@ def _chart(
         points = [ChartPoint(None, "not measured")] * len(order)
         for column, place in enumerate(order):
             if place in cost:
-                raised = measured[name][place].error is not None
+                raised = placed[name][place].error is not None
                 said = f"{cost[place]} until it raised" if raised else str(cost[place])
                 points[column] = ChartPoint(cost[place], said, raised)
         law, values = law_of(variant, metric) or NO_LAW, cost.values()

@@ -8,9 +8,17 @@ from finding_tickets.gate.audit import Audited, Fate
 from finding_tickets.gate.check import Judged
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
-from finding_tickets.report.text import COLOURS, INDENT, Styled, Styler, aligned, fields_of, printable
+from finding_tickets.report.text import (
+    COLOURS,
+    INDENT,
+    LEVELS,
+    Styled,
+    Styler,
+    aligned,
+    fields_of,
+    printable,
+)
 
-LEVELS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "dim"}
 FATES: Mapping[Fate, str] = {Fate.CAUGHT: "green", Fate.MISSED: "red", Fate.UNTRIED: "magenta"}
 SHOWN = 3
 """Claims that are named for each cheat; the JSON has all."""
@@ -36,7 +44,7 @@ def gate_item(judged: Judged) -> dict[str, object]:
 def gate_lines(judged: Judged, style: Styler) -> Iterator[str]:
     """One ticket of a branch for a reader; ``style`` colours a text."""
     now = judged.measured.verdict if judged.measured else None
-    shown = style(now or "not measured", COLOURS.get(now, "red") if now else "dim")
+    shown = style(now, COLOURS.get(now, "red")) if now else style("not measured", "dim")
     yield f"{style(printable(judged.pair.id), 'bold')}  {judged.base or 'new'} -> {shown}"
     yield printable(f"{INDENT}changed: {', '.join(judged.pair.why)}")
     for change in judged.pair.changes:
@@ -46,9 +54,7 @@ def gate_lines(judged: Judged, style: Styler) -> Iterator[str]:
 
 def problem_line(problem: Problem, style: Styler) -> str:
     """One thing that the gate has to say, for a reader."""
-    hint = f" ({problem.hint})" if problem.hint else ""
-    said = printable(f"[{problem.rule}] {problem.message}{hint}")
-    return f"{style(problem.level, LEVELS[problem.level])} {said}"
+    return f"{style(problem.level, LEVELS[problem.level])} {printable(f'[{problem.rule}] {problem.said}')}"
 
 
 def gate_page(
@@ -78,13 +84,8 @@ def gate_page(
 def audit_item(audited: Audited) -> dict[str, object]:
     """What became of the cheats on one document, for JSON; what is not there is null or empty."""
     tried = [
-        {
-            "cheat": one.cheat.id,
-            **fields_of(one.cheat, "does", "why"),
-            "outcome": one.fate,
-            "by": one.by,
-            "reason": one.reason or None,
-        }
+        {"cheat": one.cheat.id, **fields_of(one.cheat, "does", "why"), "outcome": one.fate, "by": one.by}
+        | {"reason": one.reason or None}
         for one in audited.tried
     ]
     about = fields_of(audited, "subject", "reason", "note")
@@ -104,10 +105,8 @@ def audit_lines(audited: Audited, style: Styler) -> Iterator[str]:
     rows = []
     for one in audited.tried:
         more = f" and {len(one.by) - SHOWN} more" if len(one.by) > SHOWN else ""
-        by = ", ".join(one.by[:SHOWN]) + more
-        rows.append(
-            (one.cheat.id, Styled(one.fate, FATES[one.fate]), ": ".join(filter(None, (by, one.reason))))
-        )
+        said = filter(None, (", ".join(one.by[:SHOWN]) + more, one.reason))
+        rows.append((one.cheat.id, Styled(one.fate, FATES[one.fate]), ": ".join(said)))
     for one, row in zip(audited.tried, aligned(rows, style), strict=True):
         yield INDENT + row
         # Who reads of a missed cheat needs to know how it cheats.

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from finding_tickets.ground.git import Commit, CommitNode
     from finding_tickets.history.bisect import Bisection, BisectStep
     from finding_tickets.history.evidence_log import EvidenceChange
-    from finding_tickets.history.store import UnmeasuredCommit
     from finding_tickets.history.timeline import Timeline, TimelineRow
+    from finding_tickets.history.walk import UnmeasuredCommit
     from finding_tickets.register.history import History
     from finding_tickets.report.charts import Chart
 

@@ -172,20 +172,18 @@ def matrix_of_documents(
             lines.append(MatrixLine(ticket, (UNREADABLE,) * len(columns)))
             continue
         lines.append(MatrixLine(ticket, tuple(states[cell].verdict.value for cell in columns)))
-        measured = {names[cell]: done for cell, state in states.items() if (done := _decided(state))}
+        measured = {
+            names[cell]: state.verification
+            for cell, state in states.items()
+            # What is stale cannot be compared, nor what decided nothing.
+            if state.verification and state.verdict not in {Verdict.STALE, Verdict.UNVERIFIED}
+            if state.verification.verdict is not Verdict.INCONCLUSIVE
+            or any(claim.holds is not None for claim in state.verification.claims)
+        }
         # A cell that agrees with no other says nothing about agreement.
         compared += len(measured) > 1
         differences += _differences(ticket, measured)
     return VerdictMatrix(names, tuple(lines), tuple(differences), compared, tuple(problems))
-
-
-def _decided(current: CurrentVerdict) -> Verification | None:
-    """What can be compared: not what is stale or was not measured, nor what decided nothing."""
-    done = current.verification
-    if done is None or current.verdict in {Verdict.STALE, Verdict.UNVERIFIED}:
-        return None
-    is_open = done.verdict is Verdict.INCONCLUSIVE and all(claim.holds is None for claim in done.claims)
-    return None if is_open else done
 
 
 def _differences(ticket: str, measured: Mapping[str, Verification]) -> list[MatrixDifference]:

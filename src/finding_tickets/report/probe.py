@@ -29,7 +29,7 @@ from finding_tickets.report.text import (
     section_lines,
     single_line,
 )
-from finding_tickets.verify.probing import CallingLine, Probed, ProbedSite
+from finding_tickets.verify.probing import CallingLine, Probed, ProbedCost, ProbedSite
 from finding_tickets.verify.recorded import TracedRun
 
 if TYPE_CHECKING:
@@ -151,19 +151,13 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
     shown = rows if verbose else (heavy or rows)[:MOST_LINES]
     if not heavy:
         yield f"{INDENT}no line waits or copies"
-    lines = dict(
-        zip(
-            [row.number for row in shown],
-            _row_lines(shown, style, width - len(INDENT), verbose=verbose),
-            strict=True,
-        )
-    )
+    lines = list(_row_lines(shown, style, width - len(INDENT), verbose=verbose))
     is_apart = any(row.is_set_up for row in rows)
-    for is_set_up in (False, True):
-        part = [row for row in shown if row.is_set_up is is_set_up]
+    for title, is_set_up in (("in loops", False), ("once, outside loops", True)):
+        part = [line for row, line in zip(shown, lines, strict=True) if row.is_set_up is is_set_up]
         if part and is_apart:
-            yield style(f"{INDENT}{'once, outside loops' if is_set_up else 'in loops'}", "bold")
-        yield from (INDENT + lines[row.number] for row in part)
+            yield style(f"{INDENT}{title}", "bold")
+        yield from (INDENT + line for line in part)
     left = [row for row in rows if row not in shown]
     if left:
         light = sum(row.is_light for row in left)
@@ -307,9 +301,12 @@ def site_of(probed: Probed, wanted: str) -> ProbedSite:
     return next(site for site in row_of(probed, wanted).sites if site.what != "drains")
 
 
-def times_text(count: str) -> str:
-    """How often: ``once``, ``5 times`` or, of a law, ```2*n` times``."""
-    return "once" if count == "1" else f"{count if count.isdecimal() else f'`{count}`'} times"
+def times_text(cost: ProbedCost) -> str:
+    """How often: ``once``, ``5 times``, ``1 to 3 times`` or, of a law, ```2*n` times``."""
+    least, most = min(cost.values), max(cost.values)
+    if least < most:
+        return f"`{cost.law}` times" if cost.law else f"{least} to {most} times"
+    return "once" if least == 1 else f"{least} times"
 
 
 def _draft(
@@ -361,16 +358,13 @@ class ProbedFinding:
 
         probed, site = self.probed, self.site
         effect, *related = EFFECTS[site.what]
-        metrics = [name for name in related if name in probed.metrics]
         # Of a line in an installed package, the ticket is about the line that leads there.
         here = site.called_from[0] if site.called_from else site
         quote, around = code_around(self.root, here)
         # Python calls the code of a comprehension after its form.
         symbol = around if here.function.startswith("<") else here.function
         subject = symbol or PurePosixPath(here.file).name
-        times = times_text(site.cost.law or str(site.cost.values[0]))
-        if site.cost.law is None and len(set(site.cost.values)) > 1:
-            times = f"{min(site.cost.values)} to {max(site.cost.values)} times"
+        times = times_text(site.cost)
         when = f"in each call of `{self.within}`" if self.within else f"in a run of `{probed.target}`"
         module, _, function = probed.function.rpartition(":")
         places: tuple[Place, ...] = ()
@@ -380,33 +374,23 @@ class ProbedFinding:
             # Nothing tells who called the package; the ticket is about the function that was probed.
             places = (Place(file=module, symbol=function),)
         claims = {}
-        for name in metrics:
+        for name in (name for name in related if name in probed.metrics):
             # A metric without a law is claimed to stay in the range that was measured.
             least, most = min(probed.metrics[name].values), max(probed.metrics[name].values)
             claims[name] = probed.metrics[name].law or (f"{least}..{most}" if least < most else str(least))
-        has_sweep = probed.points[0] != ONCE
-        context = {
-            "probed": probed,
-            "site": site,
+        names = [] if probed.points[0] == ONCE else list(probed.points[0])
+        context = fields_of(self, "probed", "site", "command", "run", "within", "revision") | {
             "here": here,
             "package": "" if here == site else _package_of(site.file),
             "said": f"{effect}: {times}",
             "quote": quote,
-            "command": self.command,
-            "names": list(probed.points[0]) if has_sweep else [],
-            "metrics": metrics,
+            "names": names,
+            "metrics": list(claims),
             "most": MOST_ROWS,
-            "run": self.run,
-            "within": self.within,
             # All combinations of these are the points.
-            "sweep": {
-                name: list(dict.fromkeys(at[name] for at in probed.points)) for name in probed.points[0]
-            }
-            if has_sweep
-            else {},
+            "sweep": {name: list(dict.fromkeys(at[name] for at in probed.points)) for name in names},
             "used_verifier": self.verifier,
             "function": probed.function,
-            "revision": self.revision,
             "claims": claims,
         }
         content = {
@@ -475,7 +459,7 @@ class TracedFinding:
             source=own,
             source_sha256=DiskFiles(root).digest(own) if own else None,
         )
-        effect, times = EFFECTS[site.what][0], times_text(str(site.cost.values[0]))
+        effect, times = EFFECTS[site.what][0], times_text(site.cost)
         times += f", for {site.waited / 1000:.3g} ms," if site.waited else ""
         subject = symbol or (PurePosixPath(file).name if site.line else "A library")
         context = {"recording": recording, "said": f"{effect} {times}", "shown": shown, "quote": quote}
@@ -595,8 +579,8 @@ def trace_lines(
         if not traced.has_lines:
             yield f"{INDENT}a line is where its function begins: the trace names no others"
     else:
-        (title, *_), *_, total = [[each] for each in probe_lines(traced.probed, style, width)]
-        yield from (title, f"{INDENT}no lines: recorded without with_stack=True", *total)
+        title, *_, total = probe_lines(traced.probed, style, width)
+        yield from (title, f"{INDENT}no lines: recorded without with_stack=True", total)
     if verbose:
         yield f"{INDENT}{traced.calls} calls of ATen, {traced.distinct} distinct"
         yield from (f"{INDENT}{text}" for text in (*traced.sums, *traced.left_out))
@@ -604,27 +588,18 @@ def trace_lines(
     for number, block in enumerate("\n".join(traced.agreement).split("\n\n") if traced.agreement else ()):
         if verbose or number < 2 or block.startswith("refuted"):
             yield from ("", *block.strip("\n").splitlines()[: None if verbose or number else 2])
-    if places is None:
-        return
-    groups = [
-        ("both", [each for each in places if None not in (each.recorded, each.probed)]),
-        ("only the trace", [each for each in places if each.probed is None]),
-        ("only the probe", [each for each in places if each.recorded is None]),
-    ]
-    for name, members in groups:
-        rows = [
-            (
-                f"{each.file}:{each.line}" if each.line else each.file,
-                each.function,
-                WORDS.get(each.what) or f"copies {each.what}",
-                ", ".join(
-                    f"{word} {count}x"
-                    for word, count in (("recorded", each.recorded), ("probed", each.probed))
-                    if count is not None
-                ),
-            )
-            for each in (members if verbose else members[:MOST_LINES])
-        ]
+    groups: dict[str, list[tuple[str, ...]]] = {"both": [], "only the trace": [], "only the probe": []}
+    for each in places or ():
+        recorded, probed = f"recorded {each.recorded}x", f"probed {each.probed}x"
+        name, said = "both", f"{recorded}, {probed}"
+        if each.recorded is None:
+            name, said = "only the probe", probed
+        elif each.probed is None:
+            name, said = "only the trace", recorded
+        place = f"{each.file}:{each.line}" if each.line else each.file
+        groups[name].append((place, each.function, WORDS.get(each.what) or f"copies {each.what}", said))
+    for name, members in groups.items() if places is not None else ():
+        rows = members if verbose else members[:MOST_LINES]
         more = f", of which {len(rows)} are shown" if len(rows) < len(members) else ""
         yield from section_lines(TextSection(f"{name} ({len(members)}{more})", rows), style, width)
 

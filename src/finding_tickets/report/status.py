@@ -584,13 +584,14 @@ def compare_since(
     from finding_tickets.ground.files import safe_name
     from finding_tickets.ground.git import GitError
     from finding_tickets.history.evidence_log import changed_verdicts
-    from finding_tickets.register.history import config_at, rows_at
+    from finding_tickets.register.history import rows_at
 
     try:
-        commit = Checkouts(facts.root).revision(revision).commit
-        past = config_at(facts.root, commit)
-        before = rows_at(facts.root, facts.config, commit, facts.rows, past.tickets)
-        verdicts = changed_verdicts(facts.root, facts.config.evidence, commit, past.evidence)
+        checkouts = Checkouts(facts.root)
+        found = checkouts.revision(revision)
+        there = checkouts.files(found)
+        past, before = rows_at(facts.root, facts.config, there, facts.rows)
+        verdicts = changed_verdicts(there / past.evidence, facts.root / facts.config.evidence)
     except (RevisionError, GitError) as error:
         raise UsageError(f"--since {revision}: {error}") from None
     # IDs identify documents: files may have been moved since.
@@ -616,7 +617,7 @@ def compare_since(
             changed.append(StatedChange(row.id, "verdict", *verdict))
     return Since(
         revision=revision,
-        commit=commit,
+        commit=found.commit,
         added=tuple(row.id for row in rows if row.id.casefold() not in then),
         removed=tuple(row.id for key, row in reversed(then.items()) if key not in here and is_meant(row)),
         changed=tuple(changed),

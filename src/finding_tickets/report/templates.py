@@ -31,6 +31,7 @@ from jinja2.filters import do_round
 from jinja2.loaders import split_template_path
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from finding_tickets.documents.source import code_span
 from finding_tickets.errors import BadDataError, TicketsError, UsageError
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.model.vocabulary import squeeze, word_for
@@ -291,21 +292,13 @@ def text(value: object) -> str:
 
 def code(value: object) -> str:
     """A value as a code span of Markdown outside of tables: one line, whatever backticks are in it."""
-    line = " ".join(str(value).split())
-    ticks = "`" * (_longest_run(line) + 1)
-    space = " " if line.startswith("`") or line.endswith("`") or not line else ""
-    return f"{ticks}{space}{line}{space}{ticks}"
+    return code_span(" ".join(str(value).split()))
 
 
 def fenced(value: str, language: str) -> str:
     """A fenced block of Markdown, which no line of its text ends."""
-    fence = "`" * max(3, _longest_run(value) + 1)
+    fence = max(("`" * 3, *(f"{ticks}`" for ticks in re.findall("`+", value))), key=len)
     return f"{fence}{language}\n{value}\n{fence}"
-
-
-def _longest_run(text: str) -> int:
-    """How many backticks follow one another at most."""
-    return max(map(len, re.findall("`+", text)), default=0)
 
 
 @dataclass(frozen=True, kw_only=True)

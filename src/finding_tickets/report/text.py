@@ -20,7 +20,7 @@ from unicodedata import category, east_asian_width
 
 from finding_tickets.claims.metrics import SYNCS as KINDS
 from finding_tickets.errors import BadDataError
-from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.model.vocabulary import Level, Verdict
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
@@ -61,6 +61,7 @@ COLOURS = {
     Verdict.UNVERIFIED: "dim",
 }
 """The colours of verdicts; those that are not here are red."""
+LEVELS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "dim"}
 SIGNS = {
     "holds": "✓",
     "false": "✗",
@@ -225,12 +226,26 @@ def aligned(
     return lines
 
 
+def table_lines(
+    rows: Sequence[Sequence[TableCell]],
+    style: Styler = plainly,
+    width: int = 0,
+    *,
+    cut: bool = False,
+    most: int | None = None,
+) -> Iterator[str]:
+    """Rows as indented lines with aligned columns; beyond ``most`` of them, how many more there are."""
+    shown = rows[:most]
+    yield from (INDENT + line for line in aligned(shown, style, max(width - len(INDENT), 0), cut=cut))
+    if len(rows) > len(shown):
+        yield f"{INDENT}and {len(rows) - len(shown)} more (-v lists them)"
+
+
 def section_lines(section: TextSection, style: Styler, width: int = 0) -> Iterator[str]:
     """The title of a section, and below it, indented, its header and its rows."""
     yield from (style(line, "bold") for line in wrapped(section.title, width) if line)
     header = [[Styled(title, "dim") for title in section.header]] if section.header else []
-    lines = aligned([*header, *section.rows], style, width and width - len(INDENT), cut=section.is_cut)
-    yield from (INDENT + line for line in lines)
+    yield from table_lines([*header, *section.rows], style, width, cut=section.is_cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,8 +335,7 @@ def _at_most(most: int, rows: Sequence[Sequence[TableCell]]) -> list[Sequence[Ta
     """The first rows; where there are more than ``most``, the last line has their number."""
     if len(rows) <= most:
         return list(rows)
-    note = ("", f"and {len(rows) - most + 1} more", *rows[0][2:])
-    return [*rows[: most - 1], tuple(note if place < 2 else "" for place, note in enumerate(note))]
+    return [*rows[: most - 1], ("", f"and {len(rows) - most + 1} more", *[""] * (len(rows[0]) - 2))]
 
 
 def brief_sections(verification: Verification, code_at: CodeAt | None = None) -> Iterator[TextSection]:
@@ -545,20 +559,17 @@ class Sources:
 
     def _read(self, file: str, revision: str) -> tuple[str, ...]:
         """The lines of a file, at a revision or as it is; none where it cannot be read or is elsewhere."""
-        data = b""
-        if revision:
-            from finding_tickets.ground.git import GitError, ask_bytes
+        from finding_tickets.ground.git import GitError, ask_bytes
 
-            # What begins like an option is no revision.
-            name = f"{revision.lstrip('-')}:./{file}"
-            with suppress(GitError, ValueError):
-                data = ask_bytes(self._root, "cat-file", "blob", name)
-        else:
-            with suppress(OSError, ValueError):
-                path = (self._root / file).resolve()
-                # A site may name anything: a file of a library, or `<string>`.
-                if path.is_relative_to(self._root) and path.stat().st_size <= LARGEST_SOURCE:
-                    data = path.read_bytes()
+        data = b""
+        with suppress(GitError, OSError, ValueError):
+            path = (self._root / file).resolve()
+            if revision:
+                # What begins like an option is no revision.
+                data = ask_bytes(self._root, "cat-file", "blob", f"{revision.lstrip('-')}:./{file}")
+            # A site may name anything: a file of a library, or `<string>`.
+            elif path.is_relative_to(self._root) and path.stat().st_size <= LARGEST_SOURCE:
+                data = path.read_bytes()
         text = data.decode(errors="replace").replace("\r\n", "\n")
         return tuple(text.removesuffix("\n").split("\n")) if text else ()
 

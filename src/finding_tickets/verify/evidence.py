@@ -13,9 +13,10 @@ import errno
 import os
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,6 +69,8 @@ CHANGED = "changed while it was measured"
 # What finds modules first asks for an extension module of one Python.
 _CANDIDATE = re.compile(r"(?:/__init__)?\.(?:cpython|pypy|cp)[^/.]*\.(?:so|pyd)$")
 _SUFFIX = re.compile(r"(?:/__init__)?(?:(?:\.(?:cpython|pypy|cp)[^/.]*|\.abi3)?\.(?:so|pyd)|\.py)$")
+_NO_FILE = re.compile(r"^\.git(/|$)|(^|/)<(unknown|string)>$")
+_BYTECODE = re.compile(r"(^|/)__pycache__(/|$)|\.pyc$")
 _CACHED = re.compile(r"__pycache__/([^/.]+)\.[^/]*\.pyc$")
 _IMPORTS = re.compile(
     rb"^[ \t]*(?:from[ \t]+(\w[\w.]*)[ \t]+import\b|import[ \t]+(\w[\w., \t]*))", re.MULTILINE
@@ -269,33 +272,22 @@ def rests_on(
             return (root / path).read_bytes() if (root / path).is_file() else None
 
         for path in reach(read_text, used.files, planned.modules):
-            used.stems[stem_of(path)] = None
+            used.stems.add(stem_of(path))
             if (root / path).is_file():
                 used.files.setdefault(path)
     return used.summary(python)
 
 
-@dataclass
 class _UsedFiles:
     """What runs have used, by its path from ``root``, or by its absolute path."""
 
-    root: Path
-    elsewhere: Collection[str]
-    files: dict[str, tuple[int, int] | None] = field(
-        default_factory=dict
-    )  # with their states when first read
-    looked: dict[str, None] = field(default_factory=dict)
-    links: dict[str, None] = field(default_factory=dict)
-    folders: dict[str, None] = field(default_factory=dict)
-    stems: dict[str, None] = field(default_factory=dict)
-    packages: dict[tuple[str, str], dict[str, bool]] = field(default_factory=dict)
-    outside: dict[str, None] = field(default_factory=dict)
-    code: dict[str, None] = field(default_factory=dict)  # files of Python elsewhere
-    written: dict[str, None] = field(default_factory=dict)
-    unseen: dict[str, None] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Find out where packages are installed; what is kept in the repository is its own."""
+    def __init__(self, root: Path, elsewhere: Collection[str]) -> None:
+        self.root, self.elsewhere = root, elsewhere
+        self.files: dict[str, tuple[int, int] | None] = {}  # with their states when first read
+        self.inside: dict[str, set[str]] = defaultdict(set)  # what else was done in the repository, by how
+        self.packages: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
+        self.stems, self.outside, self.code = set[str](), set[str](), set[str]()
+        self.unseen: dict[str, None] = {}
         # Not those of the standard library, and not that of the program.
         entries = {each for each in sys.path if each} - {os.path.dirname(sys.executable)}  # noqa: PTH120
         sites = {
@@ -317,48 +309,38 @@ class _UsedFiles:
         site = next((each for each in reversed(self._sites) if is_below(path, each)), "")
         if (match := SITE.search(path)) and not is_inside:
             site = site or path[: match.end() - 1]
+        name = path[len(nearest) + 1 :]
         is_used = state and how in {"read", "ran", "loaded"}
         if site and (not is_inside or is_below(site, str(self.root))):
             if is_used:
                 name = path[len(site) + 1 :]
                 source = _CACHED.sub(r"\1.py", name)
                 name = source if os.path.isfile(f"{site}/{source}") else name  # noqa: PTH113 - of thousands
-                files = self.packages.setdefault((site, name.partition("/")[0].removesuffix(".py")), {})
+                files = self.packages[site, name.partition("/")[0].removesuffix(".py")]
                 files[name] = files.get(name, False) or how != "loaded"
-        elif is_inside:
-            self._add_inside(path[len(str(self.root)) + 1 :], how, state, is_own=is_own)
-        elif nearest:
-            self.code |= {path: None} if path.endswith(".py") else {}
-        elif is_used and not is_own and not _SYSTEM.match(path) and not _STANDARD.search(path):
-            self.outside |= {} if Path(path).is_dir() else {path: None}
-
-    def _add_inside(self, path: str, how: str, state: tuple[int, int] | None, *, is_own: bool) -> None:
-        parts = path.split("/")
+        elif nearest and not is_inside:
+            self.code |= {path} if path.endswith(".py") else set()
+        elif not nearest:
+            is_known = is_own or _SYSTEM.match(path) or _STANDARD.search(path)
+            self.outside |= {path} if is_used and not is_known and not Path(path).is_dir() else set()
         # Python names code without a file so, and looks for it in the folder that it runs in.
-        if ".git" in parts[:1] or not path.isprintable() or parts[-1] in {"<unknown>", "<string>"}:
+        elif _NO_FILE.search(name) or not name.isprintable():
             return
-        if "__pycache__" in parts or path.endswith(".pyc"):
-            if how == "read" and state:
-                self.unseen[f"bytecode in the repository: {path}"] = None
-        elif how == "written":
-            self.written[path] = None
-        elif how == "listed":
-            self.folders[path] = None
-        elif how == "linked":
-            self.links |= {} if is_own else {path: None}
-        elif how == "looked":
-            self.looked |= {} if is_own else {path: None}
-            if candidate := _CANDIDATE.search(path):
-                self.stems[path[: candidate.start()]] = None
-        elif state and not is_own:
+        elif _BYTECODE.search(name):
+            self.unseen |= {f"bytecode in the repository: {name}": None} if how == "read" and state else {}
+        elif how in {"written", "listed"} or (how in {"linked", "looked"} and not is_own):
+            self.inside[how].add(name)
+            if how == "looked" and (candidate := _CANDIDATE.search(name)):
+                self.stems.add(name[: candidate.start()])
+        elif is_used and not is_own:
             # Of a file that was edited between two runs nobody can say which one was measured.
-            self.files[path] = state if self.files.get(path, state) in {state, None} else (-1, 0)
+            self.files[name] = state if self.files.get(name, state) in {state, None} else (-1, 0)
 
     def summary(self, python: str) -> RestsOn:
         """The inputs, sorted, and what is to be said of the rest."""
         disk, everything = DiskFiles(self.root), DiskFiles(Path("/"))
-        tops = dict[str, None]()
-        clocks = set[str]()
+        looked, folders, written = (self.inside[how] for how in ("looked", "listed", "written"))
+        tops, clocks = set[str](), set[str]()
         places = {f"{self.root}/{path}": True for path in self.files} | dict.fromkeys(self.code, True)
         for (site, _), files in self.packages.items():
             for name, is_read in files.items():
@@ -370,9 +352,9 @@ class _UsedFiles:
                 with suppress(OSError):
                     text = Path(place).read_bytes()
             names, reads_clock = _says(text)
-            tops |= dict.fromkeys(names)
+            tops |= set(names)
             if is_own:
-                self.stems |= dict.fromkeys([*names, *map("src/".__add__, names)])
+                self.stems |= {*names, *map("src/".__add__, names)}
                 clocks |= {self._name_in_repository(place)} if reads_clock else set()
         packages = self._packages(tops)
         outside = [
@@ -382,16 +364,17 @@ class _UsedFiles:
         ]
         # What a run only writes is no input; what it reads and then writes is another one for the next run.
         around, kept = set[str](), set[str]()
-        for path in self.written:
+        for path in written:
             around.update(map(str, Path(path).parents), [""])
-            is_used = path in self.files or (path in self.looked and disk.names(path) is None)
+            is_used = path in self.files or (path in looked and disk.names(path) is None)
             kept |= {path} if is_used and not path.endswith(".py") else set()
-        kept |= around & self.folders.keys()
-        said = [
-            *_named("files outside of the repository", self.outside),
-            *_named("what it reads or looks for in the repository, and writes itself", kept),
-            *self.unseen,
-        ]
+        kept |= around & folders
+        said = list[str]()
+        itself = "what it reads or looks for in the repository, and writes itself"
+        for what, these in (("files outside of the repository", self.outside), (itself, kept)):
+            more = f" and {len(these) - MOST_NAMED} more" if len(these) > MOST_NAMED else ""
+            said += [f"{what}: {', '.join(sorted(these)[:MOST_NAMED])}{more}"] if these else []
+        said += self.unseen
         # Behind a link of the repository, the link is enough.
         real = ((f"{self.root}/{path}", os.path.realpath(f"{self.root}/{path}")) for path in self.files)
         behind = {place.removeprefix(f"{self.root}/") for path, place in real if place != path}
@@ -400,9 +383,9 @@ class _UsedFiles:
         found = [*self._contents(disk, said), *self._answers(disk)]
         known = {each.name for each in found} | behind
         known |= {str(folder) for name in known for folder in Path(name).parents}
-        for path in sorted(self.looked, reverse=True):
+        for path in sorted(looked, reverse=True):
             value = value_of("path", path, "", disk)
-            is_own = not path or path in self.written or path in around
+            is_own = not path or path in written or path in around
             if is_own or path in known or _SUFFIX.sub("", path) in self.stems:
                 continue
             if value == "file":
@@ -412,9 +395,9 @@ class _UsedFiles:
                 known |= {str(each) for each in Path(path).parents if value != "nothing"}
         found += [
             Input(name=folder, kind="names", value=value_of("names", folder, "", disk))
-            for folder in self.folders.keys() - kept
+            for folder in folders - kept
         ]
-        links = {path: disk.link(path) for path in self.links}
+        links = {path: disk.link(path) for path in self.inside["linked"]}
         found += [Input(name=path, kind="link", value=target) for path, target in links.items() if target]
         found.sort(key=lambda each: (each.name, each.kind))
         if len(found) > MOST_FILES:
@@ -445,9 +428,9 @@ class _UsedFiles:
 
     def _answers(self, disk: DiskFiles) -> Iterator[Input]:
         """What answers the imports, where the files do not say it."""
-        stems = {stem: None for folder in ("", "src") for stem in shadows(folder, disk)} | self.stems
+        shadowed = {stem for folder in ("", "src") for stem in shadows(folder, disk)}
         free: dict[str, list[str]] = {"": [], "src": []}
-        for stem in sorted(stems):
+        for stem in sorted(shadowed | self.stems):
             folder, _, tail = stem.rpartition("/")
             if tail in TOOL_PACKAGES or (folder in {"", "src"} and tail in BUILT_IN):
                 continue
@@ -478,13 +461,6 @@ class _UsedFiles:
             Input(name=name, kind="package", value=package_value(*each))
             for name, each in sorted(found.items())
         ]
-
-
-def _named(what: str, names: Iterable[str]) -> list[str]:
-    """One line for things of a kind, of which a few are named; none for none."""
-    every = sorted(names)
-    more = f" and {len(every) - MOST_NAMED} more" if len(every) > MOST_NAMED else ""
-    return [f"{what}: {', '.join(every[:MOST_NAMED])}{more}"] if every else []
 
 
 @lru_cache(maxsize=4096)

@@ -133,7 +133,8 @@ def judge(
     deciding = [name for name in DECIDING if name in todo.variants]
     why_not = next(filter(None, (trouble(name, measured, todo.claims) for name in deciding)), None)
 
-    def verification(results: tuple[ClaimResult, ...]) -> Verification:
+    made = []
+    for results in (shown, kept):
         verdict, reason = rule(results, has_fix=FIX in deciding, keep=todo.keep, trouble=why_not)
         timed = [one.id for one in results if one.metric == SECONDS and one.variant in DECIDING]
         if timed and verdict in {Verdict.VERIFIED, Verdict.REPRODUCED}:
@@ -144,22 +145,23 @@ def judge(
         if unchanged and not todo.keep:
             verdict = Verdict.INCONCLUSIVE if verdict is Verdict.VERIFIED else verdict
             reason = f"found and fix are the same code; {reason}"
-        return Verification(
-            ticket=todo.ticket,
-            verdict=verdict,
-            reason=reason,
-            meter=measured.meter,
-            torch=measured.torch,
-            device=measured.device,
-            sweep=measured.sweep,
-            variants=measured.variants,
-            claims=results,
-            not_measured=measured.not_measured,
-            revision=revision,
+        made.append(
+            Verification(
+                ticket=todo.ticket,
+                verdict=verdict,
+                reason=reason,
+                meter=measured.meter,
+                torch=measured.torch,
+                device=measured.device,
+                sweep=measured.sweep,
+                variants=measured.variants,
+                claims=results,
+                not_measured=measured.not_measured,
+                revision=revision,
+            )
         )
-
     timings = measured.times.timings if measured.times else ()
-    return verification(shown).model_copy(update={"timings": timings}), verification(kept)
+    return made[0].model_copy(update={"timings": timings}), made[1]
 
 
 def propose(

@@ -141,8 +141,8 @@ class Plan:
                     kind=command.kind,
                     target=_filled(command.target, at),
                     arguments=tuple(_filled(text, at) for text in command.arguments),
-                    at=at,
-                    within=self.within,
+                    sweep=() if at == ONCE else (at,),
+                    within=self.within or "",
                     stated=self.stated,
                     meter=meter,
                 )

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from finding_tickets.claims.laws import Range, range_text
 from finding_tickets.errors import UsageError
 from finding_tickets.measure.processes.isolation import PRELOADED, Isolation, Task
-from finding_tickets.measure.tasks import PROBE, At
+from finding_tickets.measure.tasks import PROBE, At, RunJob
 from finding_tickets.model.verification import OperationCost
 from finding_tickets.model.vocabulary import MOST_POINTS
+from finding_tickets.verify.judge import answer_of
 
 PRELOAD = (*PRELOADED, "finding_tickets.measure.probe")
 TARGET_FORMS = "a target is script.py, package.module, package.module:function or tests/test_x.py::test_y"
@@ -165,38 +166,28 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
         raise UsageError("a function takes no arguments of the command line", hint="--sweep n=1,2,5,9")
     if request.after is not None and not request.within:
         raise UsageError("--after counts calls of a function", hint="--within train.py:step")
-    payload = {
-        "root": str(request.root),
-        "kind": kind,
-        "name": name,
-        "folder": str(Path.cwd()),
-        "arguments": list(request.arguments),
-        "sweep": points(request.sweep),
-        "verifier": request.verifier_path or "",
-        "meter": request.meter,
-        "devices": request.devices,
-        "compiling": request.compiling,
-        "within": request.within_path,
-        "after": request.after,
-        "operations": request.operations,
-    }
-    task = Task(
-        target=PROBE,
-        payload=payload,
-        root=request.root,
-        timeout=request.timeout,
-        memory=request.memory,
+    job = RunJob(
+        code=str(request.root),
+        kind=kind,
+        target=name,
+        folder=str(Path.cwd()),
+        arguments=request.arguments,
+        sweep=points(request.sweep),
+        verifier=request.verifier_path or "",
+        meter=request.meter,
+        devices=request.devices,
+        compiling="refuse" if request.compiling == "refuse" else "eager",
+        within=request.within_path,
+        after=request.after,
+        operations=request.operations,
     )
+    limits: dict[str, Any] = {"timeout": request.timeout, "memory": request.memory}
+    task = Task(target=PROBE, payload=job, root=request.root, **limits)
     ((_, outcome),) = isolation.run({request.target: task})
-    if outcome.reason is not None:
-        return outcome.reason
-    value = outcome.value if isinstance(outcome.value, dict) else {}
-    if "wrong" in value:
-        raise UsageError(str(value["wrong"]))
-    try:
-        return _PROBED.validate_python({**value, "target": request.target})
-    except ValidationError as error:
-        return f"invalid result from the worker: {error.errors()[0]['msg']}"
+    if isinstance(outcome.value, dict) and "wrong" in outcome.value:
+        raise UsageError(str(outcome.value["wrong"]))
+    answer = answer_of(outcome, _PROBED)
+    return answer if isinstance(answer, str) else replace(answer, target=request.target)
 
 
 def points(sweep: Iterable[str]) -> list[At]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.measure.processes.isolation import PRELOADED, Isolation, Task
+from finding_tickets.verify.judge import answer_of
 from finding_tickets.verify.probing import Probed
 
 TRACE_FUNCTION = "finding_tickets.measure.recorded:trace_payload"
@@ -70,29 +71,23 @@ def read_traces(
         timeout: Seconds for each.
         memory: Bytes for each.
     """
-    tasks = {
-        str(file): Task(
-            target=TRACE_FUNCTION,
-            payload={
-                "file": str(file.resolve()),
-                "target": str(file),
-                "root": str(root),
-                "only_lines": only_lines,
-            },
-            root=root,
-            timeout=timeout,
-            memory=memory,
+    tasks = {}
+    for file in files:
+        order = {
+            "file": str(file.resolve()),
+            "target": str(file),
+            "root": str(root),
+            "only_lines": only_lines,
+        }
+        tasks[str(file)] = Task(
+            target=TRACE_FUNCTION, payload=order, root=root, timeout=timeout, memory=memory
         )
-        for file in files
-    }
     # Tasks are removed as they end.
     names = list(tasks)
     outcomes = dict(isolation.run(tasks))
-    for file in names:
-        outcome = outcomes[file]
-        value = outcome.value if isinstance(outcome.value, dict) else {}
-        try:
-            wrong = outcome.reason or value.get("wrong")
-            yield BadDataError(str(wrong), file=file) if wrong else _TRACED.validate_python(value)
-        except ValidationError as error:
-            yield BadDataError(f"invalid result from the worker: {error.errors()[0]['msg']}", file=file)
+    for name in names:
+        value = outcomes[name].value
+        wrong = value.get("wrong") if isinstance(value, dict) else None
+        answer = answer_of(outcomes[name], _TRACED)
+        why = wrong or (answer if isinstance(answer, str) else "")
+        yield BadDataError(str(why), file=name) if isinstance(answer, str) else answer

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -27,38 +25,26 @@ TIMING_SHARE = 0.5
 _TIMINGS = TypeAdapter(tuple[Timing, ...])
 
 
-def take_times(
-    todo: Plan,
-    claims: Iterable[Claim],
-    codes: Callable[[], Iterable[Code]],
-    measured: MeasuredTicket,
-    timeout: float,
-    run: Callable[[dict[str, Any]], TaskOutcome],
-) -> Times:
-    """The times that claims are about, which ``run`` has a worker take within a time-out.
-
-    ``codes`` gives the folders of the code, once there is something to time.
+def time_job(
+    todo: Plan, claims: Iterable[Claim], codes: Iterable[Code], measured: MeasuredTicket, timeout: float
+) -> TimeJob:
+    """What to have a worker time for claims within a time-out, of variants in folders of code.
 
     Raises:
         BadDataError: A claim has no meaning on the sweep.
-        RevisionError: A revision cannot be checked out.
     """
-    device = timing_device(measured)
-    if why := cannot_time(measured):
-        return Times(device=device, why=why)
     asked = questions(claims, measured)
     names = {name for question in asked for name in (question.subject, question.reference)}
-    wanted = (Code(each.folder, {n: at for n, at in each.variants.items() if n in names}) for each in codes())
-    job = TimeJob(
+    wanted = (Code(each.folder, {n: at for n, at in each.variants.items() if n in names}) for each in codes)
+    return TimeJob(
         root=str(todo.verifiers),
         verifier=todo.verifier,
         codes=tuple(each for each in wanted if each.variants),
         device=measured.timed_on,
-        device_name=device,
+        device_name=timing_device(measured),
         questions=asked,
         seconds=timeout * TIMING_SHARE,
     )
-    return times_of(run(asdict(job)), device)
 
 
 def questions(claims: Iterable[Claim], measured: MeasuredTicket) -> tuple[Question, ...]:

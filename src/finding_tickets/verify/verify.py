@@ -8,7 +8,7 @@ import hashlib
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -60,6 +60,11 @@ if TYPE_CHECKING:
     from finding_tickets.verify.matrix import Cell
 
 K = TypeVar("K", bound=Hashable)
+R = TypeVar("R")
+
+# When to run tasks, beside those of other courses.
+NOW, LATER, ALONE = range(3)
+Course = Generator[tuple[int, dict[Any, Task]], dict[Any, TaskOutcome], R]
 
 _RUN = TypeAdapter(MeasuredRun)
 AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
@@ -184,25 +189,19 @@ def verify(
 def plan_each(documents: Iterable[Document], settings: Settings, planned: Planned) -> Iterator[Verified]:
     """Add each document to ``planned`` by its path, and yield those of which nothing is to be measured."""
     for document in documents:
-        todo = prepare(document, settings)
-        if isinstance(todo, Verified):
-            yield todo
+        try:
+            todo = plan(document, settings.root, settings.overrides, settings.verifiers, settings.commits)
+        except BadDataError as error:
+            yield Verified(document, error=error)
+            continue
+        if todo is None:
+            reason = "it has no verifier"
+            yield Verified(document, _blank(document.id.value, settings, Verdict.UNVERIFIED, reason))
+        elif todo.trouble:
+            yield Verified(document, inconclusive(todo, settings, todo.trouble))
         else:
-            planned[document.path] = document, todo
-
-
-def prepare(document: Document, settings: Settings) -> Plan | Verified:
-    """What there is to measure of a document; or all there is to say of it, where that is nothing."""
-    try:
-        todo = plan(document, settings.root, settings.overrides, settings.verifiers, settings.commits)
-    except BadDataError as error:
-        return Verified(document, error=error)
-    if todo is None:
-        reason = "it has no verifier"
-        return Verified(document, _blank(document.id.value, settings, Verdict.UNVERIFIED, reason))
-    if todo.trouble:
-        return Verified(document, inconclusive(todo, settings, todo.trouble))
-    return replace(todo, seed=seed_of(todo.ticket, settings.seed))
+            seed = None if settings.seed is None else seed_of(todo.ticket, settings.seed)
+            planned[document.path] = document, replace(todo, seed=seed)
 
 
 def measure(
@@ -223,7 +222,13 @@ def measure(
     settings = with_meter(isolation, settings)
     gpus = _visible_gpus(isolation, settings) if settings.meter == "cuda" else ()
     with results_folder(isolation) as folder:
-        yield from VerificationRun(planned, isolation, settings, folder, on_start, gpus).measure()
+        run = VerificationRun(planned, isolation, settings, folder, gpus)
+        if len(gpus) > 1:
+            run.find_those_for_several_gpus()
+        courses = {key: run.verification(key) for key in planned}
+        for key, done in run_together(isolation, courses, lambda key: on_start(planned[key][0])):
+            del planned[key]
+            yield key, done
 
 
 @contextmanager
@@ -245,22 +250,41 @@ def results_folder(isolation: Isolation) -> Iterator[Path]:
         yield Path(folder)
 
 
-def run_in_order(
-    isolation: Isolation,
-    queue: dict[K, Task],
-    early: set[K],
-    late: dict[K, Task],
-    on_start: Callable[[K], None] | None = None,
-) -> Iterator[tuple[K, TaskOutcome]]:
-    """Run a queue as ``Isolation.run`` does, and ``late`` when all that is ``early`` in it has ended."""
-    if not early:
-        queue |= late
-    for name, outcome in isolation.run(queue, on_start):
-        if name in early:
-            early.remove(name)
-            if not early:
-                queue |= late
-        yield name, outcome
+def run_together(
+    isolation: Isolation, courses: dict[K, Course[R]], on_start: Callable[[K], None] = lambda _: None
+) -> Iterator[tuple[K, R]]:
+    """What courses of tasks come to, each as soon as it has ended, by its name; they are then forgotten.
+
+    A course yields what it wants to run and when, and is sent the outcomes once all of them are there. What
+    is ``LATER`` begins when nothing is left to be run before, and what is ``ALONE`` when nothing else runs.
+    ``on_start`` is told of a course whenever a task of it begins.
+    """
+    wanted: dict[K, tuple[int, dict[Any, Task]]] = {}
+
+    def go_on(name: K, outcomes: Any) -> Iterator[tuple[K, R]]:
+        wanted.pop(name, None)
+        try:
+            wanted[name] = courses[name].send(outcomes)
+        except StopIteration as end:
+            del courses[name]
+            yield name, end.value
+
+    for name in list(courses):
+        yield from go_on(name, None)
+    arrived: dict[K, dict[Any, TaskOutcome]] = {}
+    while wanted:
+        now = min(when for when, _ in wanted.values())
+        names = [name for name, (when, _) in wanted.items() if when == now][: 1 if now == ALONE else None]
+        queue = {(name, part): task for name in names for part, task in wanted[name][1].items()}
+        for (name, part), outcome in isolation.run(queue, lambda each: on_start(each[0])):
+            arrived.setdefault(name, {})[part] = outcome
+            parts = list(wanted[name][1])
+            if len(arrived[name]) < len(parts):
+                continue
+            outcomes = arrived.pop(name)
+            yield from go_on(name, {part: outcomes[part] for part in parts})
+            if name in wanted and wanted[name][0] <= now < ALONE:
+                queue |= {(name, part): task for part, task in wanted[name][1].items()}
 
 
 def draw_seed() -> int:
@@ -268,10 +292,8 @@ def draw_seed() -> int:
     return secrets.randbelow(1 << 52)
 
 
-def seed_of(ticket: str, drawn: int | None) -> int | None:
+def seed_of(ticket: str, drawn: int) -> int:
     """The seed of one ticket from that of the run: code of another ticket knows only its own."""
-    if drawn is None:
-        return None
     return int(hashlib.sha256(f"{drawn} {ticket}".encode(errors="replace")).hexdigest()[:8], 16) >> 1
 
 
@@ -364,106 +386,65 @@ class VerificationRun:
     _isolation: Isolation
     _settings: Settings
     _folder: Path
-    _on_start: OnStart
     _gpus: tuple[str, ...]
-    _alone: set[str] = field(default_factory=set)
-    _outcomes: dict[str, list[TaskOutcome]] = field(default_factory=dict)
+    _for_several_gpus: set[str] = field(default_factory=set)
 
-    def measure(self) -> Iterator[tuple[str, Verified]]:
-        """Each document as soon as it is done, by its key."""
-        if len(self._gpus) > 1:
-            self._find_those_for_several_gpus()
-        queue: dict[tuple[str, str], Task] = {}
-        for key in list(self._planned):
-            try:
-                queue |= self._tasks(key)
-            except (OSError, RevisionError) as error:
-                yield key, self._give_up(key, error)
-            except CannotMeasureError as error:
-                yield key, self._finish(key, str(error))
-        outcomes: dict[str, dict[str, TaskOutcome | None]] = {}
-        for key, part in queue:
-            outcomes.setdefault(key, {})[part] = None
-        unfinished: dict[str, MeasuredTicket] = {}
-        for (key, part), outcome in self._run(queue):
-            self._outcomes.setdefault(key, []).append(outcome)
-            todo, never_ran = self._planned[key][1], False
-            measured: MeasuredTicket | str
-            if part == COMPARED:
-                # The results are needed no more.
-                shutil.rmtree(self._results(key), ignore_errors=True)
-                made, measured = answer_of(outcome, AGREEMENTS), unfinished.pop(key)
-                if isinstance(made, str):
-                    measured = f"results cannot be compared: {made}"
-                else:
-                    measured = measured.model_copy(update={"agreements": made})
+    def verification(self, key: str) -> Course[Verified]:
+        """What came of a plan, once its parts have been measured, compared and timed."""
+        document, todo = self._planned[key]
+        settings, results = self._settings, self._folder / hashlib.sha256(key.encode()).hexdigest()
+        # A workload of several devices has all GPUs, any other one of them.
+        slots: dict[str, Any] = {"gpus": self._gpus, "alone": key in self._for_several_gpus}
+        outcomes: list[TaskOutcome] = []
+        try:
+            tasks = {part: replace(task, **slots) for part, task in self._tasks(todo, results).items()}
+        except (OSError, RevisionError) as error:
+            # That is no evidence.
+            return Verified(document, inconclusive(todo, settings, _trouble(error)), is_lasting=False)
+        except CannotMeasureError as error:
+            return self._finish(document, todo, str(error), outcomes)
+        late = dict[str, Task]()
+        if todo.seed is not None:
+            # Fixes run before all others: until then there is no answer that they could find.
+            waits = tasks.keys() - {FIX} if FIX in todo.variants else tasks.keys() & {FOUND}
+            late = {part: tasks.pop(part) for part in list(tasks) if part in waits}
+        ran = (yield NOW, tasks) if tasks else {}
+        if late:
+            ran |= yield LATER, late
+        outcomes += ran.values()
+        measured = _join(todo, ran)
+        if isinstance(measured, MeasuredTicket) and todo.comparisons:
+            task = settings.task(COMPARISON, comparison(todo, measured), todo.root)
+            compared = yield NOW, {COMPARED: replace(task, first=True, given=str(results))}
+            outcomes += compared.values()
+            # The results are needed no more.
+            shutil.rmtree(results, ignore_errors=True)
+            made = answer_of(compared[COMPARED], AGREEMENTS)
+            if isinstance(made, str):
+                measured = f"results cannot be compared: {made}"
             else:
-                outcomes[key][part] = outcome
-                if None in outcomes[key].values():
-                    continue
-                never_ran = any(each.never_ran for each in outcomes[key].values() if each)
-                measured = _join(todo, outcomes.pop(key))
-            if isinstance(measured, str):
-                yield key, self._finish(key, measured, never_ran=never_ran)
-            elif todo.comparisons and part != COMPARED:
-                unfinished[key] = measured
-                queue[key, COMPARED] = replace(
-                    self._settings.task(COMPARISON, comparison(todo, measured), todo.root),
-                    first=True,
-                    given=str(self._results(key)),
-                )
-            elif todo.is_timed:
-                unfinished[key] = measured
-            else:
-                yield key, self._finish(key, measured)
-        # One after the other, when nothing else runs that would disturb them.
-        for key in list(unfinished):
-            yield key, self._finish(key, unfinished.pop(key))
+                measured = measured.model_copy(update={"agreements": made})
+        try:
+            if isinstance(measured, MeasuredTicket) and todo.is_timed:
+                times = yield from self._time(todo, measured, slots, outcomes)
+                measured = measured.model_copy(update={"times": times})
+            return self._finish(document, todo, measured, outcomes)
+        except BadDataError as error:
+            return Verified(document, error=error.in_file(document.path))
 
-    def _run(self, queue: dict[tuple[str, str], Task]) -> Iterator[tuple[tuple[str, str], TaskOutcome]]:
-        """What comes of the tasks in a queue, which leave it when they have ended."""
-        # Tracing for graph breaks takes longest: started first, it overlaps with the others.
-        ordered = sorted(queue.items(), key=lambda task: not task[1].payload.get("graph_breaks"))
-        queue.clear()
-        # With a drawn seed, fixes run before all others: until then there is no answer that they could find.
-        drawn = {key: todo for key, (_, todo) in self._planned.items() if todo.seed is not None}
-        late = {
-            (key, part): task
-            for (key, part), task in ordered
-            if key in drawn and (part != FIX if FIX in drawn[key].variants else part == FOUND)
-        }
-        queue |= {name: task for name, task in ordered if name not in late}
-        early = {name for name in queue if name[0] in drawn}
-        del ordered
-        yield from run_in_order(self._isolation, queue, early, late, self._tell_start)
-
-    def _find_those_for_several_gpus(self) -> None:
-        """Ask each workload whether it can be measured on one GPU, where there are more."""
-        ask = {}
-        for key, (_, todo) in self._planned.items():
-            if todo.run:
-                continue
-            payload = {"verifier": todo.verifier, "root": str(todo.verifiers), "code": str(todo.root)}
-            ask[key] = self._settings.task(WANTED, payload, todo.root)
-        # A workload that fails here also fails when measured; the reason is reported there.
-        for key, outcome in self._isolation.run(ask):
-            if isinstance(outcome.value, int) and outcome.value > 1:
-                self._alone.add(key)
-
-    def _tasks(self, key: str) -> dict[tuple[str, str], Task]:
-        """What to measure of a plan, by its key and each variant, or each run.
+    def _tasks(self, todo: Plan, results: Path) -> dict[str, Task]:
+        """What to measure of a plan, by each variant or each run.
 
         Raises:
             OSError: There is no room for results.
             RevisionError: A revision cannot be checked out.
             CannotMeasureError: The code is still an example.
         """
-        todo, results = self._planned[key][1], self._results(key)
-        meter, told = self._settings.meter, {"operations": self._settings.operations}
+        meter, operations = self._settings.meter, self._settings.operations
         if todo.run:
             return {
-                (key, part): replace(
-                    self._on_gpu(key, RUN, asdict(each) | told, Path(each.code)),
+                part: replace(
+                    self._settings.task(RUN, replace(each, operations=operations), Path(each.code)),
                     copied=each.code != each.work_tree,
                 )
                 for part, each in todo.run_jobs(meter).items()
@@ -477,101 +458,89 @@ class VerificationRun:
             raise CannotMeasureError(f"example code: {files}; write what the ticket is about in its place")
         tasks = {}
         for name, job in jobs.items():
-            task = self._on_gpu(key, TARGET, asdict(job) | told, Path(job.code))
+            task = self._settings.task(TARGET, replace(job, operations=operations), Path(job.code))
+            # Tracing for graph breaks takes longest: started first, it overlaps with the others.
+            task = replace(task, first=bool(job.graph_breaks))
             if job.keeps:
                 folder = results / name_of_part(todo, name)
                 folder.mkdir()
                 task = replace(task, kept=str(folder))
-            tasks[key, name] = task
+            tasks[name] = task
         return tasks
 
-    def _give_up(self, key: str, error: OSError | RevisionError) -> Verified:
-        """What there is to say of a plan that cannot be measured here; that is no evidence."""
-        document, todo = self._planned.pop(key)
-        return Verified(document, inconclusive(todo, self._settings, _trouble(error)), is_lasting=False)
+    def find_those_for_several_gpus(self) -> None:
+        """Ask each workload whether it can be measured on one GPU, where there are more."""
+        ask = {}
+        for key, (_, todo) in self._planned.items():
+            if not todo.run:
+                where = {"verifier": todo.verifier, "root": str(todo.verifiers), "code": str(todo.root)}
+                ask[key] = self._settings.task(WANTED, where, todo.root)
+        # A workload that fails here also fails when measured; the reason is reported there.
+        for key, outcome in self._isolation.run(ask):
+            if isinstance(outcome.value, int) and outcome.value > 1:
+                self._for_several_gpus.add(key)
 
-    def _tell_start(self, name: tuple[str, str]) -> None:
-        """Say that a process begins to measure something of a document."""
-        if name[1] != COMPARED:
-            self._on_start(self._planned[name[0]][0])
-
-    def _on_gpu(self, key: str, target: str, payload: Any, code: Path) -> Task:
-        task = self._settings.task(target, payload, code)
-        return replace(task, gpus=self._gpus, alone=key in self._alone)
-
-    def _results(self, key: str) -> Path:
-        return self._folder / hashlib.sha256(key.encode()).hexdigest()
-
-    def _time(self, key: str, measured: MeasuredTicket) -> Times:
+    def _time(
+        self, todo: Plan, measured: MeasuredTicket, slots: Mapping[str, Any], outcomes: list[TaskOutcome]
+    ) -> Course[Times]:
         """The times that claims are about; raises ``BadDataError`` where one has no meaning on the sweep."""
         # Few tickets claim times.
-        from finding_tickets.verify.times import take_times, timing_device
+        from finding_tickets.verify.times import cannot_time, time_job, times_of, timing_device
 
-        document, todo = self._planned[key]
-        timeout = self._settings.timeout
-
-        def run(job: Any) -> TaskOutcome:
-            task = self._on_gpu(key, TIMING, job, todo.root)
-            ((_, outcome),) = self._isolation.run({key: task}, lambda _: self._on_start(document))
-            self._outcomes[key].append(outcome)
-            return outcome
-
+        device = timing_device(measured)
+        if why := cannot_time(measured):
+            return Times(device=device, why=why)
         try:
-            return take_times(todo, todo.claims, todo.code.values, measured, timeout, run)
+            job = time_job(todo, todo.claims, todo.code.values(), measured, self._settings.timeout)
         except (OSError, RevisionError) as error:
-            return Times(device=timing_device(measured), why=_trouble(error))
+            return Times(device=device, why=_trouble(error))
+        ran = yield ALONE, {TIMING: replace(self._settings.task(TIMING, job, todo.root), **slots)}
+        outcomes += ran.values()
+        return times_of(ran[TIMING], device)
 
-    def _finish(self, key: str, measured: MeasuredTicket | str, *, never_ran: bool = False) -> Verified:
-        """Judge what was measured and record it; a tool or a GPU that did not work is no evidence."""
-        document, todo = self._planned[key]
+    def _finish(
+        self, document: Document, todo: Plan, measured: MeasuredTicket | str, outcomes: Sequence[TaskOutcome]
+    ) -> Verified:
+        """Judge what was measured and record it; a tool or a GPU that did not work is no evidence.
+
+        Raises:
+            BadDataError: As ``judge`` does.
+        """
         settings, amended = self._settings, None
-        try:
-            if isinstance(measured, str):
-                shown = kept = inconclusive(todo, settings, measured)
-                # On a real GPU, the machine may be at fault: that is shown, and says nothing of the code.
-                if never_ran or settings.meter == "cuda":
-                    return Verified(document, shown, never_ran=never_ran, is_lasting=False)
-                if todo.seed is not None:
-                    return Verified(document, shown)
-            else:
-                if todo.is_timed:
-                    measured = measured.model_copy(update={"times": self._time(key, measured)})
-                unchanged = _is_unchanged(todo, measured, self._outcomes[key])
-                revision = settings.cell.revision if settings.cell else None
-                amended = settings.amend(todo, measured) if settings.amend and not unchanged else None
-                document, todo = amended or (document, todo)
-                shown, kept = judge(todo, measured, revision, unchanged=unchanged)
-        except BadDataError as error:
-            return Verified(document, error=error.in_file(document.path))
-        else:
-            if settings.amend and not amended:
-                return Verified(document, shown)
-            seen: dict[str, Any] = {}
-            if isinstance(measured, MeasuredTicket):
-                digests = frozenset(each.digest for each in measured.agreements if each.digest)
-                seen = {"fixed_inputs": measured.fixed_inputs, "results": digests}
-            rests = self._rests_on(key, todo, todo.root)
-            said = {"unseen": rests.unseen, "clock": rests.clock}
-            shown, kept = (each.model_copy(update=said) for each in (shown, kept))
+        seen: dict[str, Any] = {}
+        if isinstance(measured, str):
+            shown = kept = inconclusive(todo, settings, measured)
+            never_ran = any(each.never_ran for each in outcomes)
+            # On a real GPU, the machine may be at fault: that is shown, and says nothing of the code.
+            if never_ran or settings.meter == "cuda":
+                return Verified(document, shown, never_ran=never_ran, is_lasting=False)
             if todo.seed is not None:
-                return Verified(document, shown, rests=rests, **seen)
-            # Evidence is of the ticket as it stands, in the work tree or in a cell of the matrix.
-            if (settings.overrides and not settings.cell) or settings.verifiers:
-                # The verifier may come from another folder than the code, with what it reads there.
-                is_apart = todo.verifier and todo.verifiers != todo.root
-                beside = self._rests_on(key, todo, todo.verifiers) if is_apart else RestsOn()
-                return Verified(document, shown, rests=rests, beside=beside, **seen)
-            evidence = Evidence(inputs=inputs(todo, document, kept, rests), verification=kept)
-            return record(Verified(document, shown, evidence=evidence, rests=rests, **seen), settings)
-        finally:
-            del self._planned[key]
-            self._outcomes.pop(key, None)
-
-    def _rests_on(self, key: str, todo: Plan, root: Path) -> RestsOn:
-        """What was measured rests on in a folder, and outside of it."""
-        folders = {str(todo.root), str(todo.verifiers), self._isolation.folder}
-        folders |= set(todo.folders.values())
-        return rests_on(self._outcomes.get(key, ()), todo, root, folders - {str(root)}, own_python())
+                return Verified(document, shown)
+        else:
+            unchanged = _is_unchanged(todo, measured, outcomes)
+            revision = settings.cell.revision if settings.cell else None
+            amended = settings.amend(todo, measured) if settings.amend and not unchanged else None
+            document, todo = amended or (document, todo)
+            shown, kept = judge(todo, measured, revision, unchanged=unchanged)
+            digests = frozenset(each.digest for each in measured.agreements if each.digest)
+            seen = {"fixed_inputs": measured.fixed_inputs, "results": digests}
+        if settings.amend and not amended:
+            return Verified(document, shown)
+        folders = {str(todo.root), str(todo.verifiers), self._isolation.folder, *todo.folders.values()}
+        rests = rests_on(outcomes, todo, todo.root, folders - {str(todo.root)}, own_python())
+        said = {"unseen": rests.unseen, "clock": rests.clock}
+        shown, kept = (each.model_copy(update=said) for each in (shown, kept))
+        if todo.seed is not None:
+            return Verified(document, shown, rests=rests, **seen)
+        # Evidence is of the ticket as it stands, in the work tree or in a cell of the matrix.
+        if (settings.overrides and not settings.cell) or settings.verifiers:
+            # The verifier may come from another folder than the code, with what it reads there.
+            is_apart = todo.verifier and todo.verifiers != todo.root
+            others = folders - {str(todo.verifiers)}
+            beside = rests_on(outcomes, todo, todo.verifiers, others, own_python()) if is_apart else RestsOn()
+            return Verified(document, shown, rests=rests, beside=beside, **seen)
+        evidence = Evidence(inputs=inputs(todo, document, kept, rests), verification=kept)
+        return record(Verified(document, shown, evidence=evidence, rests=rests, **seen), settings)
 
 
 def shows_little(points: int, stated: Collection[str], drawn: Collection[str], *, fixed_inputs: bool) -> str:
@@ -591,32 +560,29 @@ def name_of_part(todo: Plan, variant: str) -> str:
 def comparison(todo: Plan, measured: MeasuredTicket) -> dict[str, Any]:
     """The payload to compare what the claims of a plan compare."""
     places = {repr(at): place for place, at in enumerate(measured.sweep)}
-    names = {name for each in todo.comparisons for name in (each.variant, each.target)}
-    samples = {name: measured.variants[name].samples for name in names}
+    checks: list[tuple[dict[str, Any], list[str]]] = []
+    for pair in todo.comparisons:
+        names = (pair.target, pair.variant)
+        for expected, actual in zip(*(measured.variants[name].samples for name in names), strict=False):
+            check = {**asdict(pair), "at": expected.at, "skipped": bool(expected.error)}
+            place = places[repr(expected.at)]
+            files = [f"{name_of_part(todo, name)}/{place}" for name in names]
+            if actual.error and not expected.error:
+                check["difference"] = f"raised {actual.error}"
+            checks.append((check, [] if expected.error or actual.error else files))
     own = measured.compares and any(each.tolerance is None for each in todo.comparisons)
-    return {
-        "root": str(todo.verifiers),
-        "code": str(todo.root),
-        # Without a comparison of the workload's own, no code of the repository is loaded there.
-        "verifier": todo.verifier if own else "",
-        "comparisons": [vars(each) for each in todo.comparisons],
-        "points": [(places[repr(each.at)], each.at) for each in next(iter(samples.values()))],
-        "errors": {
-            name: {str(places[repr(each.at)]): each.error for each in of_variant}
-            for name, of_variant in samples.items()
-        },
-        "folders": {name: name_of_part(todo, name) for name in names},
-    }
+    # Without a comparison of the workload's own, no code of the repository is loaded there.
+    verifier = todo.verifier if own else ""
+    return {"root": str(todo.verifiers), "code": str(todo.root), "verifier": verifier, "checks": checks}
 
 
-def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome | None]) -> MeasuredTicket | str:
+def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
     """What the workers measured of a plan, as if it were one; or the reason why nothing was."""
-    ended = {name: outcome for name, outcome in outcomes.items() if outcome}
     if todo.run:
-        return _join_runs(todo, ended)
+        return _join_runs(todo, outcomes)
     answers: dict[str, MeasuredTicket | str] = {}
     for name in todo.variants:
-        answer = answer_of(ended[name], MEASURED)
+        answer = answer_of(outcomes[name], MEASURED)
         answers[name] = answer
     parts = [each for each in answers.values() if isinstance(each, MeasuredTicket)]
     for name, why in answers.items():

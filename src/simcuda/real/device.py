@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import functools
+import json
+import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
+from torch.autograd.profiler import profile
 
 from simcuda.measurement import METRICS, Measurement
 from simcuda.profile import MIB, Profile
 from simcuda.real import memory
 from simcuda.real.availability import profile_of, why_not
 from simcuda.real.counting import count
-from simcuda.real.session import Observation, observed
+from simcuda.real.marks import BEGIN, END, Marks, mark
+from simcuda.real.memory import ALLOCATED, REQUESTED, TraceEntry, statistics
 from simcuda.real.trace import IncompleteTraceError, ProfilerTrace
 
 NEVER_COUNTED = ("drains", "hazards", "host_peak_bytes")
 """A real device tells neither what streams hold, nor the order of accesses, nor what the host allocates."""
+
+CHANGES = {"alloc", "free_requested", "free_completed"}
+"""Actions in an allocator's trace that change the memory in use."""
 
 
 class RealMeasurement(Measurement):
@@ -76,7 +86,7 @@ class RealCuda:
         measurement = RealMeasurement(_usage=_usage, _entry=_usage())
         seen = None
         try:
-            with observed() as seen:
+            with _observed() as seen:
                 yield measurement
         finally:
             if seen is not None:
@@ -131,7 +141,7 @@ def _probe() -> None:
     (torch.zeros((), device="cuda") + 1).item()
 
 
-def _fill(measurement: RealMeasurement, seen: Observation) -> None:
+def _fill(measurement: RealMeasurement, seen: _Observation) -> None:
     try:
         counted = count(ProfilerTrace(seen.events), seen.marks.places)
     except IncompleteTraceError as error:
@@ -144,19 +154,107 @@ def _fill(measurement: RealMeasurement, seen: Observation) -> None:
     measurement._sites.update((place, times) for place, times in counted.sites.items())
     measurement._allowed.update(counted.allowed)
     measurement._sites.update({(*place, "allocations"): times for place, times in made.sites.items()})
-    measurement.ooms = sum(after.ooms - before.ooms for before, after in seen.statistics)
+    measurement.ooms = sum(after["num_ooms"] - before["num_ooms"] for before, after in seen.statistics)
     # One device's statistics tell its peaks; only a replay tells the peak of several together.
-    in_use = [place for place, entries in enumerate(seen.entries) if entries]
+    in_use = [both for both, entries in zip(seen.statistics, seen.entries, strict=False) if entries]
     if len(in_use) > 1:
         measurement.peak_bytes = made.peak
         measurement._not_counted = (*NEVER_COUNTED, "peak_allocated_bytes")
     elif in_use:
-        before, after = seen.statistics[in_use[0]]
-        measurement.peak_bytes = after.requested_peak - before.requested
-        measurement.peak_allocated_bytes = after.allocated_peak - before.allocated
+        ((before, after),) = in_use
+        measurement.peak_bytes = after[f"{REQUESTED}.peak"] - before[f"{REQUESTED}.current"]
+        measurement.peak_allocated_bytes = after[f"{ALLOCATED}.peak"] - before[f"{ALLOCATED}.current"]
+
+
+@dataclass
+class _Observation:
+    """What was seen of a block, once it has ended.
+
+    Attributes:
+        marks: The marks and places that Python recorded.
+        events: The events of the profiler's trace.
+        entries: The entries of every device's allocator trace.
+        statistics: Those of every device's allocator when the block began, and when it ended.
+    """
+
+    marks: Marks = field(default_factory=Marks)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    entries: list[list[TraceEntry]] = field(default_factory=list)
+    statistics: list[tuple[Counter[str], Counter[str]]] = field(default_factory=list)
+
+
+@contextmanager
+def _observed() -> Iterator[_Observation]:
+    """Watch the block; what is yielded is filled once it has ended, also by an exception."""
+    seen = _Observation()
+    with _profiled(seen), _allocations_traced(seen):
+        # The beginning and the end are marked by a wait for the device, which the calls' own clock shows too.
+        # The second one also lets the device finish, so that the profiler gets to know all that it did.
+        with mark(BEGIN):
+            torch.cuda.synchronize()
+        try:
+            for device in range(torch.cuda.device_count()):
+                torch.cuda.reset_peak_memory_stats(device)
+            before = statistics()
+            try:
+                with seen.marks.listening(), seen.marks.following_lines():
+                    yield seen
+            finally:
+                seen.statistics = list(zip(before, statistics(), strict=True))
+        finally:
+            with mark(END):
+                torch.cuda.synchronize()
+
+
+@contextmanager
+def _profiled(seen: _Observation) -> Iterator[None]:
+    """Keep work that began before, or has not finished at the end, out of the trace."""
+    _finish_all()
+    profiler = profile(use_cpu=True, use_device="cuda", use_kineto=True)
+    try:
+        with profiler:
+            try:
+                yield
+            finally:
+                _finish_all()
+    finally:
+        if profiler.kineto_results is not None:
+            seen.events = events_of(profiler)
+
+
+def events_of(profiler: profile) -> list[dict[str, Any]]:
+    """The trace that the profiler exports; its events in Python lack the bytes of copies in some versions."""
+    with tempfile.TemporaryDirectory(prefix="simcuda-") as folder:
+        file = Path(folder) / "trace.json"
+        # A file, because the exporter takes nothing else.
+        profiler.export_chrome_trace(str(file))  # type: ignore[no-untyped-call]  # has no annotations
+        events: list[dict[str, Any]] = json.loads(file.read_bytes())["traceEvents"]
+    return events
+
+
+@contextmanager
+def _allocations_traced(seen: _Observation) -> Iterator[None]:
+    record: Any = torch.cuda.memory._record_memory_history
+    record("all", context=None, stacks="python", clear_history=True)
+    try:
+        yield
+    finally:
+        devices = torch.cuda.memory._snapshot()["device_traces"]
+        seen.entries = [[entry for entry in entries if entry["action"] in CHANGES] for entries in devices]
+        record(None)
+
+
+def _finish_all() -> None:
+    """Wait for every device that is in use."""
+    for device in range(torch.cuda.device_count()):
+        if torch._C._cuda_hasPrimaryContext(device):  # type: ignore[attr-defined]  # has no stub
+            torch.cuda.synchronize(device)
 
 
 def _usage() -> tuple[int, int, int]:
     """Bytes in use now, as measurements ask for them; those of the host are not known."""
-    devices = memory.statistics()
-    return sum(device.requested for device in devices), sum(device.allocated for device in devices), 0
+    devices = statistics()
+    requested, allocated = (
+        sum(each[f"{kind}.current"] for each in devices) for kind in (REQUESTED, ALLOCATED)
+    )
+    return requested, allocated, 0

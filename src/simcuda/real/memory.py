@@ -17,20 +17,10 @@ from simcuda.real.marks import Place
 
 REQUESTED = "requested_bytes.all"
 ALLOCATED = "allocated_bytes.all"
+"""How the names of statistics begin; they end in ``.current`` or ``.peak``."""
 
 TraceEntry = Mapping[str, Any]
 """One entry of the ``device_traces`` of ``torch.cuda.memory._snapshot``."""
-
-
-@dataclass(frozen=True)
-class MemoryStatistics:
-    """The statistics of one device's allocator, in bytes except ``ooms``."""
-
-    requested: int
-    requested_peak: int
-    allocated: int
-    allocated_peak: int
-    ooms: int
 
 
 @dataclass(frozen=True)
@@ -48,19 +38,9 @@ class Allocations:
     sites: Counter[Place]
 
 
-def statistics() -> list[MemoryStatistics]:
-    """The statistics of every device."""
-    told = [torch.cuda.memory_stats(device) for device in range(torch.cuda.device_count())]
-    return [
-        MemoryStatistics(
-            requested=stats.get(f"{REQUESTED}.current", 0),
-            requested_peak=stats.get(f"{REQUESTED}.peak", 0),
-            allocated=stats.get(f"{ALLOCATED}.current", 0),
-            allocated_peak=stats.get(f"{ALLOCATED}.peak", 0),
-            ooms=stats.get("num_ooms", 0),
-        )
-        for stats in told
-    ]
+def statistics() -> list[Counter[str]]:
+    """The statistics of every device's allocator, by PyTorch's names; what it leaves out is 0."""
+    return [Counter(torch.cuda.memory_stats(device)) for device in range(torch.cuda.device_count())]
 
 
 @contextmanager

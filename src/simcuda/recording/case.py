@@ -41,12 +41,8 @@ class Case:
     memory: int | None = None
 
 
-@dataclass(frozen=True)
-class Group:
-    """Cases that are found together; looking for them may take time, or raise."""
-
-    name: str
-    cases: Callable[[], Iterable[Case]]
+Groups = dict[str, Callable[[], Iterable[Case]]]
+"""What finds the cases of each group, by its name; looking for them may take time, or raise."""
 
 
 def digest(*parts: str) -> str:

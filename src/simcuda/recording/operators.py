@@ -15,7 +15,7 @@ from unittest.mock import patch
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
-from simcuda.recording.case import MEASURED, WARM_UP, Case, Group, NotRunError, Work, digest, seed_all
+from simcuda.recording.case import MEASURED, WARM_UP, Case, Groups, NotRunError, Work, digest, seed_all
 
 DTYPES = (torch.float32, torch.float16, torch.float8_e4m3fn, torch.complex64, torch.int64, torch.bool)
 """The types of samples: the first of them that an operator takes on CUDA."""
@@ -23,13 +23,13 @@ DTYPES = (torch.float32, torch.float16, torch.float8_e4m3fn, torch.complex64, to
 ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
-def groups(most: int) -> list[Group]:
+def groups(most: int) -> Groups:
     """A group for each operator with at most ``most`` of its samples, forward and backward.
 
     Raises:
         ImportError: ``op_db`` cannot be imported; it needs numpy.
     """
-    return [Group(f"op/{op.formatted_name}", partial(_cases, op, most)) for op in op_db()]
+    return {f"op/{op.formatted_name}": partial(_cases, op, most) for op in op_db()}
 
 
 def op_db() -> list[Any]:

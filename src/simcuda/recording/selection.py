@@ -11,7 +11,7 @@ from typing import Any
 
 from simcuda.cost.rules import RULES, CostRule, example_names, run_example
 from simcuda.recording import operators, optimizers, verifiers, workloads
-from simcuda.recording.case import Case, Group, Work, digest, seed_all
+from simcuda.recording.case import Case, Groups, Work, digest, seed_all
 
 WILDCARD = re.compile(r"[*?[]")
 
@@ -67,7 +67,7 @@ class Selection:
         named = {**{str(file): f"verifier/{file.stem}" for file in files}, **GROUP_NAMES}
         return [suite for suite, name in named.items() if self.may_have_of(name)]
 
-    def groups(self, suite: str) -> list[Group]:
+    def groups(self, suite: str) -> Groups:
         """The groups of a suite that may hold selected cases.
 
         Raises:
@@ -75,17 +75,17 @@ class Selection:
         """
         match suite:
             case "operators":
-                groups = operators.groups(self.samples)
+                groups: Groups = operators.groups(self.samples)
             case "rules":
-                groups = [Group("rule", _rule_cases)]
+                groups = {"rule": _rule_cases}
             case "optimizers":
-                groups = [Group("optimizer", optimizers.cases)]
+                groups = {"optimizer": optimizers.cases}
             case "workloads":
-                groups = [Group("workload", lambda: workloads.CASES)]
+                groups = {"workload": lambda: workloads.CASES}
             case _:
                 file = Path(suite)
-                groups = [Group(f"verifier/{file.stem}", partial(verifiers.cases, file.resolve()))]
-        return [group for group in groups if self.may_have_of(group.name)]
+                groups = {f"verifier/{file.stem}": partial(verifiers.cases, file.resolve())}
+        return {name: cases for name, cases in groups.items() if self.may_have_of(name)}
 
 
 GROUP_NAMES = {"rules": "rule", "workloads": "workload", "optimizers": "optimizer", "operators": "op"}

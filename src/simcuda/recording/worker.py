@@ -15,17 +15,16 @@ import pickle
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import torch
 
 from simcuda.measurement import Gpu
 from simcuda.real import CannotCountError
-from simcuda.recording.case import MEASURED, WARM_UP, Case, Group, NotRunError
+from simcuda.recording.case import MEASURED, WARM_UP, Case, NotRunError
 from simcuda.recording.devices import RealDevices, SimulatedDevices, profile_from
 from simcuda.recording.selection import Selection
 
@@ -84,20 +83,22 @@ def work(order: SuiteOrder, tell: Tell) -> None:
         return
     except ImportError as error:
         tell({"absent": in_words(error)})
-        groups = []
-    left = (group for group in groups if group.name not in order.done)
-    if all(run_group(group, order, devices, tell) for group in left):
+        groups = {}
+    left = (name for name in groups if name not in order.done)
+    if all(run_group(name, groups[name], order, devices, tell) for name in left):
         tell({"end": order.suite})
 
 
-def run_group(group: Group, order: SuiteOrder, devices: Devices, tell: Tell) -> bool:
+def run_group(
+    group: str, find: Callable[[], Iterable[Case]], order: SuiteOrder, devices: Devices, tell: Tell
+) -> bool:
     """Run the cases of a group while the devices work; returns whether they still do."""
-    tell({"begin": group.name})
+    tell({"begin": group})
     try:
         # Looking for cases may run code of the user, such as a verifier's.
-        cases = [case for case in group.cases() if order.selection.has(case.id)]
+        cases = [case for case in find() if order.selection.has(case.id)]
     except Exception as error:
-        tell({"end": group.name, "outcome": {"lost": in_words(error)}})
+        tell({"end": group, "outcome": {"lost": in_words(error)}})
         return True
     for case in cases:
         if case.id not in order.done:
@@ -113,7 +114,7 @@ def run_group(group: Group, order: SuiteOrder, devices: Devices, tell: Tell) -> 
             tell({"end": case.id, "outcome": {"digest": case.digest, **ended}})
             if not devices.is_healthy():
                 return False
-    tell({"end": group.name})
+    tell({"end": group})
     return True
 
 
@@ -124,8 +125,7 @@ def outcome(case: Case, gpu: Gpu) -> dict[str, Any]:
     ``error`` is the exception with which the case ended, and ``not_run`` why there was nothing to run, or
     nothing was counted.
     """
-    tries = count(1)
-    while True:
+    for _ in range(TRIES):
         try:
             with _steady_state():
                 try:
@@ -153,10 +153,10 @@ def outcome(case: Case, gpu: Gpu) -> dict[str, Any]:
             return {"not_run": str(reason)}
         except CannotCountError as failure:
             # A profiler loses events now and then.
-            if next(tries) == TRIES:
-                return {"not_run": f"not counted: {failure}"}
+            ended = {"not_run": f"not counted: {failure}"}
         except Exception as failure:
             return {"error": in_words(failure)}
+    return ended
 
 
 def in_words(error: BaseException) -> str:

@@ -15,6 +15,7 @@ from itertools import product
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from simcuda.traces.call import DTYPES, Argument, RecordedTensor
 
@@ -170,17 +171,15 @@ def _fits(schema: Sequence[Any], arguments: Sequence[Argument]) -> bool:
 
 def _takes(kind: str, argument: Argument) -> bool:
     plain = _plain(kind)
-    if isinstance(argument, RecordedTensor):
-        return plain == "Tensor"
-    if isinstance(argument, tuple):
-        return plain in LISTS
     if argument is None:
         return kind != "Tensor"
-    return plain != "Tensor" and plain not in LISTS and _parsed(plain, argument) is not None
+    if plain == "Tensor" or plain in LISTS:
+        return isinstance(argument, RecordedTensor if plain == "Tensor" else tuple)
+    return isinstance(argument, str) and _parsed(plain, argument) is not None
 
 
 def _plain(kind: str) -> str:
-    return kind[len("Optional[") : -1] if kind.startswith("Optional[") else kind
+    return kind.removeprefix("Optional[")[:-1] if kind.startswith("Optional[") else kind
 
 
 def _parsed(kind: str, text: str) -> Any:
@@ -213,7 +212,7 @@ def _named(name: str, value: Any) -> Any:
 def _ways(
     schema: Sequence[Any], arguments: Sequence[Argument], direction: str, host: str, has_scalars: bool
 ) -> Iterator[tuple[tuple[Any, ...], tuple[tuple[str, str], ...]]]:
-    tensors = list(_tensors_in(arguments))
+    tensors = _tensors_in(arguments)
     lacks_strides = any(each.strides is None and each.shape for each in tensors)
     lacks_types = not all(each.dtype for each in tensors)
     # A number in Python code is recorded as a tensor without dimensions.
@@ -263,12 +262,8 @@ def _to_make(value: Any, layout: Any, list_type: torch.dtype | None, place: str)
     return TensorToMake(value.shape, tuple(strides), dtype, where)
 
 
-def _tensors_in(arguments: Sequence[Argument]) -> Iterator[RecordedTensor]:
-    for each in arguments:
-        if isinstance(each, tuple):
-            yield from _tensors_in(each)
-        elif isinstance(each, RecordedTensor):
-            yield each
+def _tensors_in(arguments: Sequence[Argument]) -> list[RecordedTensor]:
+    return [each for each in tree_leaves(arguments) if isinstance(each, RecordedTensor)]
 
 
 def _may_be_number(tensor: RecordedTensor) -> bool:
@@ -379,5 +374,5 @@ def _indices(shape: tuple[int, ...], values: tuple[int, ...] | None) -> Iterator
             for count in range(1, len(shape) - first + 1):
                 own = (7,) if values is None else values[first : len(values) - (len(shape) - first - count)]
                 index = TensorToMake(own, dense_strides(own), torch.int64, place)
-                yield (*[None] * first, *[index] * count)
-        yield (TensorToMake(shape, dense_strides(shape), torch.bool, place),)
+                yield [*[None] * first, *[index] * count]
+        yield [TensorToMake(shape, dense_strides(shape), torch.bool, place)]

@@ -8,12 +8,13 @@ seed. Nothing requires a gradient.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves, tree_map
 
 from simcuda.ledger import noting_allocations, operations_of
 from simcuda.measurement import Gpu
@@ -71,7 +72,7 @@ def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCos
         NotReplayableError: It is too large for this machine, or failed; the message says how.
     """
     schema = getattr(getattr(torch.ops.aten, op.removeprefix("aten::")), way.overload)._schema.arguments
-    to_make = list(_tensors_to_make(way.values))
+    to_make = [each for each in tree_leaves(way.values) if isinstance(each, TensorToMake)]
     if sum(_elements(each) * each.dtype.itemsize for each in to_make) > MOST_BYTES:
         raise NotReplayableError(f"its tensors take more than {MOST_BYTES >> 30} GiB")
     sizes = [size for each in to_make for size in each.shape]
@@ -79,7 +80,13 @@ def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCos
     # ``torch.manual_seed`` seeds other accelerators, too, and takes longer than the call.
     torch.default_generator.manual_seed(0)
     torch.cuda.manual_seed(0)
-    values = [_converted(value, make, on_host) for value in way.values]
+
+    def converted(value: Any) -> Any:
+        if isinstance(value, TensorToMake):
+            return make(value)
+        return "cpu" if on_host and value == "cuda" else value
+
+    values = tree_map(converted, way.values)
     named = {
         argument.name: value for argument, value in zip(schema, values, strict=False) if argument.kwarg_only
     }
@@ -123,22 +130,6 @@ def _function(op: str, overload: str, schema: Sequence[Any]) -> Callable[..., An
         "record_stream": lambda tensor, _: tensor.record_stream(torch.cuda.current_stream()),
     }
     return of_python.get(name) or getattr(getattr(torch.ops.aten, name), overload)
-
-
-def _converted(value: Any, make: Callable[[TensorToMake], Any], on_host: bool) -> Any:
-    if isinstance(value, TensorToMake):
-        return make(value)
-    if isinstance(value, list | tuple) and any(isinstance(each, TensorToMake) for each in value):
-        return [_converted(each, make, on_host) for each in value]
-    return "cpu" if on_host and value == "cuda" else value
-
-
-def _tensors_to_make(values: Sequence[Any]) -> Iterator[TensorToMake]:
-    for value in values:
-        if isinstance(value, TensorToMake):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from _tensors_to_make(value)
 
 
 def _elements(tensor: TensorToMake) -> int:

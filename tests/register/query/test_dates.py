@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from finding_tickets.register.query.dates import date_in, date_test
+from finding_tickets.register.query.keys import date_in, date_test
 
 TODAY = date(2024, 3, 1)
 

@@ -13,7 +13,7 @@ import torch
 import torch.cuda._gpu_trace as gpu_trace
 from torch.autograd.profiler import profile
 
-from simcuda.real import device, marks, session
+from simcuda.real import device, marks
 from simcuda.real.marks import is_user_code
 
 Entry = dict[str, Any]
@@ -62,7 +62,7 @@ class FakeCuda:
         patch.setattr(torch._C, "_cuda_clearCublasWorkspaces", lambda: None, raising=False)
         patch.setattr(torch.cuda.memory, "_record_memory_history", self._record_history)
         patch.setattr(torch.cuda.memory, "_snapshot", self._snapshot)
-        patch.setattr(session, "profile", lambda **how: FakeProfile(self, **how))
+        patch.setattr(device, "profile", lambda **how: FakeProfile(self, **how))
         patch.setattr(device, "_probe", self.probe)
         patch.setattr(marks, "is_user_code", lambda file: file != __file__ and is_user_code(file))
 

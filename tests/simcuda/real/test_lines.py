@@ -12,8 +12,8 @@ import torch
 from torch.autograd.profiler import profile
 
 from simcuda.real import trace
+from simcuda.real.device import events_of
 from simcuda.real.marks import Marks, Place, mark, place_of
-from simcuda.real.session import events_of
 
 HERE = __file__
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import secrets
 import select
 import shutil
@@ -15,9 +16,10 @@ import signal
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,7 +63,7 @@ SERVER_KILLED = "the process that watched over it was killed"
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A call of ``target`` (``module:function``) with a payload that JSON can carry.
+    """A call of ``target`` (``module:function``) with a payload, which travels by pickle, as it is trusted.
 
     ``timeout`` is in seconds; ``memory`` in bytes, beyond those of a process with torch loaded. Places in
     error messages are relative to ``root``, or to ``code`` if the code comes from there. The task gets one of
@@ -263,9 +265,9 @@ class Isolation:
                 names[own] = name
                 sent.add(name)
                 task = tasks[name]
-                order = {**asdict(task), "root": str(task.root), "code": str(task.code or task.root)}
+                order = {**vars(task), "root": str(task.root), "code": str(task.code or task.root)}
                 order |= {"folder": own, "kept": bool(task.kept)}
-                self._unsent += json.dumps(order).encode() + b"\n"
+                self._unsent += b64encode(pickle.dumps(order)) + b"\n"
                 # Done tasks are forgotten; these names would keep the last one.
                 del task, order
             event = json.loads(self._read_line(server) or "{}")

@@ -1,7 +1,7 @@
 """The process that has torch loaded, and the worker that it forks for every task; ``isolation.py`` starts it.
 
 The first line it writes to stdout names its folder for temporary files. Then it reads one task per line of
-stdin, as JSON, and writes a line to stdout when a task begins and when it has ended. Tasks begin in the order
+stdin, pickled, and writes a line to stdout when a task begins and when it has ended. Tasks begin in the order
 in which they came, each on a GPU of its own if it needs one. The server itself runs no torch op: a process
 that is forked after a parallel op hangs in the next one.
 
@@ -19,6 +19,7 @@ import faulthandler
 import gc
 import json
 import os
+import pickle
 import re
 import resource
 import select
@@ -29,6 +30,7 @@ import stat
 import sys
 import tempfile
 import time
+from base64 import b64decode
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -203,7 +205,8 @@ class ForkServer:
                     if not chunk:
                         return
                     *lines, unread = (unread + chunk).split(b"\n")
-                    for order in map(json.loads, lines):
+                    for line in lines:
+                        order = pickle.loads(b64decode(line))  # noqa: S301 - the caller's, whom nobody else can reach
                         # What ends a ticket comes before what begins another one.
                         (self._waiting.appendleft if order["first"] else self._waiting.append)(order)
             # Workers wait for each answer: nothing else is looked at without need.
@@ -236,6 +239,9 @@ class ForkServer:
                     self._running.clear()
                     self._watched.clear()
                     work(order, gpus, server, theirs)
+                except OSError:
+                    # The disk is full, or nothing may be written. What the code raises is a result.
+                    os._exit(UNWRITABLE)
                 finally:
                     os._exit(1)
 
@@ -367,20 +373,19 @@ def work(order: dict[str, Any], gpus: Sequence[str], server: int, channel: socke
     # Leave no caches of compiled files in the repository: git may not ignore them.
     sys.dont_write_bytecode = True
     folder = Path(order["folder"])
-    with _exit_if_unwritable():
-        folder.mkdir()
-        if order["given"]:
-            Path(order["given"]).rename(folder / KEPT)
-        else:
-            (folder / KEPT).mkdir()
-        _silence(folder / LOG, channel.fileno())
-        # Temporary files of the task are removed with its folder.
-        temporary = folder / "tmp"
-        temporary.mkdir()
-        os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
-        # Here, where nobody watches: it does not use what is copied.
-        if order["copied"]:
-            _copy_code(order["code"], folder / COPY)
+    folder.mkdir()
+    if order["given"]:
+        Path(order["given"]).rename(folder / KEPT)
+    else:
+        (folder / KEPT).mkdir()
+    _silence(folder / LOG, channel.fileno())
+    # Temporary files of the task are removed with its folder.
+    temporary = folder / "tmp"
+    temporary.mkdir()
+    os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
+    # Here, where nobody watches: it does not use what is copied.
+    if order["copied"]:
+        _copy_code(order["code"], folder / COPY)
     os.environ[PROGRESS] = str(folder / PROGRESS)
     # CUDA reads this when it starts, and the server has not started it.
     if gpus:
@@ -404,11 +409,10 @@ def work(order: dict[str, Any], gpus: Sequence[str], server: int, channel: socke
     states = json.dumps(guard.fresh_state()) if (guard := sys.modules.get(GUARD)) else ""
     # Messages and names may hold what cannot be encoded, such as half a surrogate pair.
     content = json.dumps(outcome, ensure_ascii=False).encode(errors="replace")
-    with _exit_if_unwritable():
-        (folder / STATE).write_text(states, encoding="ascii", errors="replace")
-        aside = folder / f"{RESULT}.part"
-        aside.write_bytes(content)
-        aside.replace(folder / RESULT)
+    (folder / STATE).write_text(states, encoding="ascii", errors="replace")
+    aside = folder / f"{RESULT}.part"
+    aside.write_bytes(content)
+    aside.replace(folder / RESULT)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
@@ -432,15 +436,6 @@ def _copy_code(code: str, copy: Path) -> None:
     for file in copy.rglob("*"):
         if not file.is_symlink():
             file.chmod(file.stat().st_mode | stat.S_IWUSR)
-
-
-@contextmanager
-def _exit_if_unwritable() -> Iterator[None]:
-    """End this process if the disk is full or nothing may be written."""
-    try:
-        yield
-    except OSError:
-        os._exit(UNWRITABLE)
 
 
 def _silence(log: Path, kept: int) -> None:

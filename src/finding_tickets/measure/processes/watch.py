@@ -120,6 +120,8 @@ LOAD, AT_LEAST, RETURN = 0x20, 0x35, 0x06
 RECEIVE, ANSWER, SET_FLAGS, SYNC_WAKE_UP = 0xC0502100, 0xC0182101, 0x40082104, 1
 CONTINUE, READY = 1, b"."
 NOTICE, REPLY = struct.Struct("=QIIiIQ6Q"), struct.Struct("=QqiI")
+# A filter is its length and the address of its instructions: code, how many to skip if true or not, a number.
+PROGRAM, INSTRUCTION = struct.Struct("H6xP"), struct.Struct("HBBI")
 
 
 @dataclass(frozen=True)
@@ -133,19 +135,6 @@ class Access:
     path: str
     how: How
     state: State
-
-
-class _Instruction(ctypes.Structure):
-    _fields_ = [
-        ("code", ctypes.c_ushort),
-        ("jt", ctypes.c_ubyte),
-        ("jf", ctypes.c_ubyte),
-        ("k", ctypes.c_uint),
-    ]
-
-
-class _Program(ctypes.Structure):
-    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.POINTER(_Instruction))]
 
 
 class _Span(ctypes.Structure):
@@ -162,16 +151,16 @@ def install(channel: socket.socket) -> None:
     if column >= 0:
         libc = ctypes.CDLL(None, use_errno=True)
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        instructions = list(_filter(column))
-        array = (_Instruction * len(instructions))(*instructions)
-        program = _Program(len(instructions), array)
+        instructions = b"".join(INSTRUCTION.pack(*each) for each in _filter(column))
+        content = ctypes.create_string_buffer(instructions, len(instructions))
+        program = PROGRAM.pack(len(instructions) // INSTRUCTION.size, ctypes.addressof(content))
         # Older kernels do not know the last flag: without it a signal interrupts a call that waits.
         for more in (WAIT_KILLABLE, 0):
             listener = libc.syscall(
                 SECCOMP_CALL[column],
                 SECCOMP_SET_MODE_FILTER,
                 SPEC_ALLOW | NEW_LISTENER | more,
-                ctypes.byref(program),
+                program,
             )
             if listener >= 0:
                 break
@@ -183,30 +172,30 @@ def install(channel: socket.socket) -> None:
         os.close(listener)
 
 
-def _filter(column: int) -> Iterator[_Instruction]:
+def _filter(column: int) -> Iterator[tuple[int, int, int, int]]:
     """The filter for a machine, whose numbers of system calls stand in this column of the tables."""
     _, audited = list(MACHINES.values())[column]
-    refuse = _Instruction(RETURN, 0, 0, RET_ERRNO | errno.ENOSYS)
+    refuse = RETURN, 0, 0, RET_ERRNO | errno.ENOSYS
     # Calls of another machine, such as those of 32 bits, have other numbers.
-    yield _Instruction(LOAD, 0, 0, 4)
-    yield _Instruction(EQUAL, 1, 0, audited)
+    yield LOAD, 0, 0, 4
+    yield EQUAL, 1, 0, audited
     yield refuse
-    yield _Instruction(LOAD, 0, 0, 0)
-    yield _Instruction(AT_LEAST, 0, 1, 0x40000000)
+    yield LOAD, 0, 0, 0
+    yield AT_LEAST, 0, 1, 0x40000000
     yield refuse
     for numbers, offsets, test, values, answer in BY_ARGUMENT:
-        found = _Instruction(RETURN, 0, 0, RET_ASK if answer == ASK else RET_ERRNO | answer)
-        yield _Instruction(EQUAL, 0, len(offsets) * (1 + 2 * len(values)) + 1, numbers[column])
+        found = RETURN, 0, 0, RET_ASK if answer == ASK else RET_ERRNO | answer
+        yield EQUAL, 0, len(offsets) * (1 + 2 * len(values)) + 1, numbers[column]
         for offset in offsets:
-            yield _Instruction(LOAD, 0, 0, offset)
+            yield LOAD, 0, 0, offset
             for value in values:
-                yield _Instruction(test, 0, 1, value)
+                yield test, 0, 1, value
                 yield found
-        yield _Instruction(RETURN, 0, 0, RET_ALLOW)
+        yield RETURN, 0, 0, RET_ALLOW
     for number, (what, places) in _calls(column).items():
-        yield _Instruction(EQUAL, 0, 1, number)
-        yield _Instruction(RETURN, 0, 0, RET_ERRNO | places[0] if what == "refused" else RET_ASK)
-    yield _Instruction(RETURN, 0, 0, RET_ALLOW)
+        yield EQUAL, 0, 1, number
+        yield RETURN, 0, 0, RET_ERRNO | places[0] if what == "refused" else RET_ASK
+    yield RETURN, 0, 0, RET_ALLOW
 
 
 def _calls(column: int) -> dict[int, tuple[str, tuple[int, ...]]]:
@@ -229,6 +218,7 @@ class Watch:
 
     def __init__(self, worker: int, channel: socket.socket, folder: str, own: str, code: str = "") -> None:
         self._worker, self._channel, self._listener = worker, channel, -1
+        self.file = channel.fileno()
         self._folder, self._own, self._code = folder, own, code
         self._written: set[str] = set()
         self._accesses: dict[tuple[str, str], State] = {}
@@ -241,11 +231,6 @@ class Watch:
             os.close(ready)
         with suppress(OSError):
             channel.send(READY if ready >= 0 else b"no")
-
-    @property
-    def file(self) -> int:
-        """The descriptor to poll; -1 when nothing more will come."""
-        return self._channel.fileno() if self._listener < 0 else self._listener
 
     def close(self, results: str) -> None:
         """Stop watching, and write down what was seen, as ``read_accesses`` reads it."""
@@ -293,6 +278,7 @@ class Watch:
             said = self._channel.recv(PAGE)
         if said.isdigit():
             self._listener = self._take(int(said))
+            self.file = self._listener if self._listener >= 0 else self.file
         # The worker waits for this, and has then closed what it could answer itself by.
         with suppress(OSError):
             self._channel.send(READY)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from finding_tickets.register.index import Row
-from finding_tickets.register.query.conditions import Query, QueryError
 from finding_tickets.register.query.facts import Facts
+from finding_tickets.register.query.keys import Query, QueryError
 from finding_tickets.register.query.parser import parse
 
 __all__ = ["Facts", "Query", "QueryError", "parse", "select"]

@@ -26,18 +26,22 @@ from typing import Any
 
 from finding_tickets.ground.tokens import DEEPEST_NESTING, END, Token, Tokens
 from finding_tickets.register.index import Row
-from finding_tickets.register.query.conditions import (
+from finding_tickets.register.query.facts import Facts, folded
+from finding_tickets.register.query.keys import (
     EVERYTHING,
+    KEYS,
     OF_TEXT,
+    SORT,
+    SORTS,
+    SYNONYMS,
     Query,
     QueryError,
     QueryValue,
     RowCondition,
     close_words,
     combined,
+    is_pattern,
 )
-from finding_tickets.register.query.facts import Facts, folded
-from finding_tickets.register.query.keys import KEYS, SORT, SORTS, SYNONYMS, is_pattern
 
 LONGEST_QUERY = 10_000
 

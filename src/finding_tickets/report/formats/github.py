@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import accumulate
 
 from finding_tickets.importers.drafts import words
 from finding_tickets.model.ticket import Problem
@@ -75,18 +76,16 @@ def summary(report: StatusReport, room: int) -> str:
         "| ticket | severity | verdict | title | next |",
         "|---|---|---|---|---|",
     ]
+    lines = []
+    for work in report.status.alerts:
+        cells = (work.row.id, work.row.severity, work.row.verdict, work.row.title, work.step)
+        shown = (words(cell, LONGEST_CELL).replace("|", "\\|") for cell in cells)
+        lines.append(f"| {' | '.join(shown)} |")
     left = room - ROOM_FOR_THE_REST - len("\n".join([*page, ""]).encode(errors="replace"))
-    unseen = list(report.status.alerts)
-    while unseen:
-        row, step = unseen[0].row, unseen[0].step
-        cells = (row.id, row.severity, row.verdict, row.title, step)
-        line = f"| {' | '.join(words(cell, LONGEST_CELL).replace('|', chr(92) + '|') for cell in cells)} |"
-        left -= len(line.encode(errors="replace")) + 1
-        if left < 0:
-            page += ["", f"{len(unseen)} more do not fit."]
-            break
-        page.append(line)
-        del unseen[0]
+    sizes = accumulate(len(line.encode(errors="replace")) + 1 for line in lines)
+    fitting = sum(size <= left for size in sizes)
+    page += lines[:fitting]
+    page += ["", f"{len(lines) - fitting} more do not fit."] if fitting < len(lines) else []
     text = "\n".join([*page, ""])
     # A summary that is too long would not be shown at all.
     return text if len(text.encode()) <= room else ""

@@ -37,14 +37,13 @@ from finding_tickets.verify.plan import places_of
 
 MOST_UNPACKED = 60
 """The largest register whose sections are part of the page from the start."""
-PACK = 50
-"""Sections that are packed together: more of them take less room, fewer are opened faster."""
-FIRST_ROWS = 200
-"""Rows of the table that are laid out from the start, and for each time that more are asked for."""
-HEADLINES, NAMED = 10, 3
-"""Documents that are told of at the top, and for each step; the table has them all."""
-LONGEST_LIST = 100
-"""Items of a list in the summary; the table has them all."""
+LIMITS = {
+    "rows": 200,  # of the table, from the start and for each time that more are asked for
+    "headlines": 10,  # documents that are told of at the top; the table has them all
+    "named": 3,  # documents for each step
+    "list": 100,  # items of a list in the summary
+    "pack": 50,  # sections that are packed together: more take less room, fewer are opened faster
+}
 HEADINGS = 3
 """How many levels the headings of a document stand below those of a page of its own."""
 NEXT_BEST = (AFTER, "applied", "recommended")
@@ -292,7 +291,7 @@ class ReportPage:
     def packs(self) -> Iterator[list[DocumentSection]]:
         """The documents, as many at a time as are packed together."""
         sections = self.sections()
-        return iter(lambda: list(islice(sections, PACK)), [])
+        return iter(lambda: list(islice(sections, LIMITS["pack"])), [])
 
 
 def write_html(report: StatusReport) -> Iterator[str]:
@@ -308,13 +307,7 @@ def write_html(report: StatusReport) -> Iterator[str]:
         "page": ReportPage(report),
         "pack": pack,
         "laws_of": laws_of,
-        "limits": {
-            "rows": FIRST_ROWS,
-            "list": LONGEST_LIST,
-            "pack": PACK,
-            "named": NAMED,
-            "headlines": HEADLINES,
-        },
+        "limits": LIMITS,
     }
     return page_pieces(report.template, context, report.templates, script="report.js")
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.model.ticket import Remediation
 from finding_tickets.model.verification import Recording
 from finding_tickets.register.index import row_of
 from finding_tickets.report.rows import ReportRow
@@ -106,6 +105,7 @@ def ticket_item(entry: MeasuredDocument) -> Item:
     """
     document, row = entry.document, row_of(entry.document)
     remediation = document.remediation
+    run = remediation and remediation.run
     reviews: list[Item] = []
     if document.kind == "finding":
         for review in document.reviews:
@@ -136,16 +136,10 @@ def ticket_item(entry: MeasuredDocument) -> Item:
         and {
             **remediation.model_dump(exclude=_NOT_SHOWN),
             "variants": {name: variant.raw for name, variant in remediation.variants.items()},
-            **_run_item(remediation),
+            **({"run": run.raw, **fields_of(remediation, "sweep", "within")} if run else {}),
         },
         "verdict": entry.measured.verdict,
     }
-
-
-def _run_item(remediation: Remediation) -> Item:
-    """What is run in the place of a verifier; nothing where there is one."""
-    command = remediation.run
-    return {"run": command.raw, **fields_of(remediation, "sweep", "within")} if command else {}
 
 
 def full_item(entry: MeasuredDocument) -> Item:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import PurePosixPath
+from os.path import isfile  # which says of a file that nobody may look at that it is none
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from finding_tickets.ground import __version__
+from finding_tickets.ground.files import inside_repository
 from finding_tickets.lint.page import entry_text, explanations
 from finding_tickets.lint.rules import RULES
 from finding_tickets.model.ticket import Problem
@@ -50,19 +51,9 @@ class CodePlace(NamedTuple):
 
 def code_of(report: StatusReport, row: ReportRow) -> CodePlace:
     """The first place in code that a document names and this repository has, else the document itself."""
-
-    def is_here(file: str) -> bool:
-        """Whether a path names a file of the repository, and leads nowhere else."""
-        path = PurePosixPath(file)
-        if path.is_absolute() or ".." in path.parts or not file.isprintable():
-            return False
-        try:
-            return (report.facts.root / path).is_file()
-        except (OSError, ValueError):
-            return False
-
+    root = report.facts.root
     # A row knows nothing of lines; few documents have to be opened for them.
-    here = [file for file in row.stated.files if is_here(file)]
+    here = [file for file in row.stated.files if inside_repository(file) and isfile(root / file)]  # noqa: PTH113
     document = report.facts.document(row.stated) if here else None
     for location in document.locations if document else ():
         if location.file in here:
@@ -96,7 +87,6 @@ def problem_log(problems: Iterable[Problem], rules: list[dict[str, Any]]) -> dic
     index = {rule["id"]: number for number, rule in enumerate(rules)}
     log = _log(rules)
     for problem in problems:
-        hint = f" ({problem.hint})" if problem.hint else ""
         location = _location(CodePlace(problem.file, problem.line))
         location["physicalLocation"]["region"]["startColumn"] = problem.column
         log["runs"][0]["results"].append(
@@ -104,7 +94,7 @@ def problem_log(problems: Iterable[Problem], rules: list[dict[str, Any]]) -> dic
                 "ruleId": problem.rule,
                 **({"ruleIndex": index[problem.rule]} if problem.rule in index else {}),
                 "level": problem.level.value,
-                "message": {"text": problem.message + hint},
+                "message": {"text": problem.said},
                 "locations": [location],
             }
         )

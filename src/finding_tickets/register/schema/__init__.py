@@ -1,1 +1,0 @@
-"""The configuration of a register as pydantic models."""
