@@ -37,6 +37,7 @@ other versions of torch.
 - **Marked** are operations whose cost is [unknown, or approximate](simcuda.md#what-is-approximate).
   Approximate ones are only counted: every matrix product is one.
 - **Refused** is what [does not run](simcuda.md#what-is-refused), with the message and the reason.
+- Somebody who wrote no rule of the device [checked the lines that wait](../tests/compatibility/checked.md).
 """
 
 

@@ -338,6 +338,17 @@ def test_a_group_that_ends_its_process_before_its_first_case_is_skipped(
     assert {"a", "b"} == orders[1].done
 
 
+def test_a_process_that_ends_between_two_cases_loses_none(workers: Callable[..., list[SuiteOrder]]) -> None:
+    """One whose device fails ends after a case; the next goes on with what is left of the group."""
+    case = {"end": "a/0", "outcome": {"counts": {}}}
+    orders = workers(
+        [{"begin": "a"}, {"begin": "a/0"}, case], [{"begin": "a"}, {"end": "a"}, {"end": "suite"}]
+    )
+    told = list(run_suite(SuiteOrder("suite", Selection(1), None), 1))
+    assert [case] == [message for message in told if "outcome" in message]
+    assert {"a/0"} == orders[1].done
+
+
 def test_a_process_that_reports_nothing_ends_its_suite(workers: Callable[..., list[SuiteOrder]]) -> None:
     """Another one would not do more."""
     orders = workers([])

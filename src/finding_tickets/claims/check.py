@@ -165,36 +165,26 @@ def check_counts(
     condition, found = parse_condition(value), fit(points, counts, sweep, is_ending=metric in ENDINGS)
     # People must see that a law was fitted to a part of the sweep.
     covered = coverage(len(points), len(sweep))
+    is_sure = False
     if condition.relation == GROWTH:
         if found.law is None:
             return Checked(None, f"the sweep cannot tell: {found}{covered}")
         beyond = undominated(found.law, *condition.sides)
         excess = f", in which {' and '.join(beyond)} is not bounded by the class" if beyond else ""
         checked = Checked(not beyond, found.law + excess + covered)
-        return _by_model(condition, checked, points, counts, ranges) if any(ranges) else checked
-    measured = str(found) if min(counts) < max(counts) else span(counts)
-    wrong = [
-        f"{at_text(at)}: {count}"
-        for at, count in zip(points, counts, strict=True)
-        if not satisfied(condition, count, at)
-    ]
-    checked = Checked(not wrong, measured + covered, tuple(wrong))
-    return _by_model(condition, checked, points, counts, ranges) if any(ranges) else checked
-
-
-def _by_model(
-    condition: ClaimCondition,
-    checked: Checked,
-    points: Sequence[At],
-    counts: Sequence[int],
-    ranges: Sequence[Range | None],
-) -> Checked:
-    """What came of a claim, with a note unless it comes out so for all that the counts can be."""
-    is_sure = False
-    if condition.relation != GROWTH:
-        bounds = (each or (count, count) for each, count in zip(ranges, counts, strict=True))
-        outcomes = [outcome(condition, *each, at) for each, at in zip(bounds, points, strict=True)]
+    else:
+        measured = str(found) if min(counts) < max(counts) else span(counts)
+        wrong = [
+            f"{at_text(at)}: {count}"
+            for at, count in zip(points, counts, strict=True)
+            if not satisfied(condition, count, at)
+        ]
+        checked = Checked(not wrong, measured + covered, tuple(wrong))
+        bounds = (each or (count, count) for each, count in zip(ranges, counts, strict=False))
+        outcomes = [outcome(condition, *each, at) for each, at in zip(bounds, points, strict=False)]
         is_sure = all(outcomes) if checked.holds else False in outcomes
+    if not any(ranges):
+        return checked
     note = "" if is_sure else ", which rests on modelled numbers"
     measured = f"~{checked.measured} ({range_text(filter(None, ranges))}){note}"
     return replace(checked, measured=measured, modelled=bool(note))

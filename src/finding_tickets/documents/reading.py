@@ -82,10 +82,7 @@ def read_page(
         parts = read_sections(source)
         _check_source(source, parts)
         metadata = read_metadata(source, parts)
-        title = title_of(parts)
-        if title and metadata.get("Title") and not any(p.heading and p.heading.level == 1 for p in parts):
-            # Front matter has the title, so that no heading below it is one.
-            title = None
+        title = title_of(parts, metadata)
         kind = kind_of(title, metadata)
         if kind:
             _check_tables(source, parts)

@@ -269,13 +269,14 @@ def read_metadata(source: Source, parts: Sequence[DocumentPart]) -> Metadata:
     return metadata
 
 
-def title_of(parts: Iterable[DocumentPart]) -> Excerpt | None:
+def title_of(parts: Iterable[DocumentPart], metadata: Metadata) -> Excerpt | None:
     """The text of the first heading of level 1, or else of the first heading that is no section's."""
     headed = [part for part in parts if part.heading and part.heading.first < part.heading.last]
-    # A file may begin with a section; its heading is not the title then.
     titles = [part for part in headed if part.heading and part.heading.level == 1]
-    best = next(iter(titles or [part for part in headed[:1] if part.kind is None]), None)
-    return best.headline if best else None
+    # A file may begin with a section, whose heading is not the title; nor is one where front matter has it.
+    if not titles and not metadata.get("Title"):
+        titles = [part for part in headed[:1] if part.kind is None]
+    return titles[0].headline if titles else None
 
 
 def nested(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:

@@ -227,13 +227,14 @@ class Source:
         message: str,
         hint: str | None = None,
         level: Level = Level.WARNING,
-    ) -> None:
-        """Report that what stands at an offset, or on a line and a column, could not be understood."""
+    ) -> Problem:
+        """Report what is wrong at an offset, or on a line and a column."""
         line, column = (self.line(at), self.column(at)) if isinstance(at, int) else at
         problem = Problem(
             level=level, rule=rule, file=self.path, line=line, column=column, message=message, hint=hint
         )
         self.problems.append(problem)
+        return problem
 
 
 @dataclass(eq=False, slots=True)

@@ -133,7 +133,10 @@ def bisect(
         nodes = _commits(root, file, good, bad)
         with snapshots_of(root, nodes) as all_snapshots:
             if todo.run:
-                places = [_place_of_run(module, snapshot) for snapshot in all_snapshots]
+                files = [file] if module == file else [*places_of(module), *places_of(f"{module}.__main__")]
+                # The folders of packages come before what is in them.
+                found = [next(filter(snapshot.file, reversed(files)), None) for snapshot in all_snapshots]
+                places = [(place, "" if place else f"there is no {module}") for place in found]
             else:
                 places = list(_places(root, source.function, file, nodes, all_snapshots))[::-1]
             # Without --good, the search begins where the code does.
@@ -215,14 +218,6 @@ def _places(
             place, reason = _elsewhere(root, node.commit.id, name, likely, newer)
         yield place or None, reason
         likely, newer = place or likely, node.commit.id
-
-
-def _place_of_run(module: str, snapshot: Snapshot) -> tuple[str | None, str]:
-    """The file at a commit that is run, by its path or the name of a module; or None and why."""
-    files = [module] if module.endswith(".py") else [*places_of(module), *places_of(f"{module}.__main__")]
-    # The folders of packages come before what is in them.
-    place = next(filter(snapshot.file, reversed(files)), None)
-    return place, "" if place else f"there is no {module}"
 
 
 def _elsewhere(root: Path, commit: str, name: str, likely: str, newer: str | None) -> tuple[str, str]:

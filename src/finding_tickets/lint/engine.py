@@ -151,8 +151,9 @@ def close_rules(name: str) -> str | None:
 
 def _breach(source: Source, remark: Remark, document: Document, context: Context) -> Breach:
     """What a rule has to say, at its place in the document's file or in that of its remediation."""
+    at: int | tuple[int, int]
     if isinstance(remark.place, Span):
-        line, column = remark.place.line, source.column(remark.place.start)
+        at = remark.place.start
     else:
         block = document.remediation
         if block and block.path != source.path:
@@ -160,16 +161,8 @@ def _breach(source: Source, remark: Remark, document: Document, context: Context
         # A line alone begins at its first letter.
         line, starts = remark.place, [*source.line_starts, len(source.data)]
         text = source.data[starts[line - 1] : starts[line]] if line < len(starts) else b""
-        column = len(text) - len(text.lstrip()) + 1
-    problem = Problem(
-        level=RULES[remark.rule].level,
-        rule=remark.rule,
-        file=source.path,
-        line=line,
-        column=column,
-        message=remark.message,
-        hint=remark.hint,
-    )
+        at = line, len(text) - len(text.lstrip()) + 1
+    problem = source.report(remark.rule, at, remark.message, remark.hint, RULES[remark.rule].level)
     return Breach(problem, tuple(remark.fix))
 
 

@@ -457,26 +457,19 @@ def _extends(before: Remediation, after: Remediation | None, entries: Entries) -
     """Whether a Remediation says what it said before, and the variants and claims that are new."""
     if after is None:
         return False
-    left_out = {"path", "span", "digest", "variants", "claims", "run"}
     claims = {
         f"{variant}.{metric}": str(value)
         for variant, values in entries.get("claims", {}).items()
         for metric, value in values.items()
     }
     refs, known = entries.get("variants", {}), {claim.id for claim in before.claims}
-    lines = {"unmeasured": {"__all__": {"line"}}, "checklist": {"__all__": {"line"}}}
-    old, new = (
-        each.model_dump(exclude={**dict.fromkeys(left_out, True), **lines}) for each in (before, after)
-    )
-    run = [each.run.raw if each.run else None for each in (before, after)]
-    stated = {name: ref.raw for name, ref in before.variants.items()} | refs
-    kept = [each.model_copy(update={"line": 0}) for each in after.claims if each.id in known]
+    own = {"claims": tuple(claim for claim in after.claims if claim.id in known), "variants": before.variants}
+    kept = after.model_copy(update={**own, "digest": before.digest, "path": before.path})
     return (
-        old == new
-        and run[0] == run[1]
-        and stated == {name: ref.raw for name, ref in after.variants.items()}
-        and kept == [each.model_copy(update={"line": 0}) for each in before.claims]
+        _meaning(before) == _meaning(kept)
         and claims == {each.id: each.value for each in after.claims if each.id not in known}
+        and {name: ref.raw for name, ref in before.variants.items()} | refs
+        == {name: ref.raw for name, ref in after.variants.items()}
     )
 
 

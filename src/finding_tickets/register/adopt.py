@@ -165,7 +165,11 @@ def survey(root: Path) -> Survey:
     places = {name: counts[PurePosixPath(name).as_posix()] for name in config.tickets}
     if taken and not configured:
         places = _folders((file.path for file in files), taken)
-    among = [path for path in left_out if taken and not _parents(path).isdisjoint(places)]
+    among = [
+        path
+        for path in left_out
+        if taken and any(f"{each}" in places for each in PurePosixPath(path).parents)
+    ]
     unfit = tuple(taken[each.path].id.value for each in found if _UNFIT in each.rules and each.path in taken)
     # The usual pattern with the forms of the IDs that it does not fit, unless these are too many.
     shapes = [] if configured else list(dict.fromkeys(map(_shape, unfit)))
@@ -392,10 +396,6 @@ def _folders(files: Iterable[str], documents: Iterable[str]) -> dict[str, int]:
         return filed is not None and filed[1] not in UNSETTLED, -documents_below[folder], folder
 
     return {folder: documents_below[folder] for folder in sorted(found, key=order)}
-
-
-def _parents(path: str) -> set[str]:
-    return {parent.as_posix() for parent in PurePosixPath(path).parents}
 
 
 def _below(paths: Iterable[str]) -> Counter[str]:

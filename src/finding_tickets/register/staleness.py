@@ -147,19 +147,25 @@ class Verdicts:
         fresh, it is stale. ``BadDataError`` where a file of evidence cannot be read, or was edited.
         """
         found = self.recorded(document_id, code)
-        fresh = [(file, evidence) for file, evidence, changed in found if not changed]
+        if not found:
+            return CurrentVerdict()
+        fresh = [each for each in found if not each[2]]
         if fresh:
             # Evidence of several meters may all be fresh, and disagree.
-            file, counts = min(fresh, key=lambda each: rank(each[1]))
-            disagreement = _disagreement([each for _, each in fresh])
-            other = self._installed.changes(counts.inputs) if counts.meter == "simulated" else ()
-            return CurrentVerdict(counts.verdict, None, file, counts, disagreement, environment=other)
-        if found:
+            first = min(fresh, key=lambda each: rank(each[1]))
+        else:
             # Evidence of another version of torch says least about what has changed here.
-            file, nearest, changed = min(found, key=lambda each: len(each[2]))
-            other = self._installed.changes(nearest.inputs) if nearest.meter == "simulated" else ()
-            return CurrentVerdict(Verdict.STALE, None, file, nearest, changed=changed, environment=other)
-        return CurrentVerdict()
+            first = min(found, key=lambda each: len(each[2]))
+        file, counts, changed = first
+        return CurrentVerdict(
+            counts.verdict if fresh else Verdict.STALE,
+            None,
+            file,
+            counts,
+            _disagreement([evidence for _, evidence, _ in fresh]),
+            changed,
+            self._installed.changes(counts.inputs) if counts.meter == "simulated" else (),
+        )
 
     def recorded(
         self,
@@ -234,7 +240,8 @@ class Verdicts:
         """The files of the usual folder that are variants of a document without being named as such."""
         folder = fixes_folder(document_id)
         if code.claimed is not None:
-            return list(filter(self._exists, (f"{folder}/{name}.py" for name in code.claimed)))
+            files = (f"{folder}/{name}.py" for name in code.claimed)
+            return [file for file in files if self._file(file).state]
         names = (name for name in self._names(folder) if name.endswith(".py"))
         return [f"{folder}/{name}" for name in names if not name.startswith("_")]
 
@@ -255,9 +262,6 @@ class Verdicts:
     def _file(self, path: str) -> File:
         place = f"{self._root}/{path}"
         return File(path, place, state_of(place))
-
-    def _exists(self, path: str) -> bool:
-        return self._file(path).state is not None
 
 
 class DiskFiles:
@@ -365,7 +369,7 @@ class InstalledPackages:
         if not any(bases.values()):
             return None
         digests = {file: self._disk.digest(f"{bases[file.partition('/')[0]]}/{file}"[1:]) for file in files}
-        versions = (version_of(name, base) for base in bases.values() if base)
+        versions = (distributions(base).get(normal(name), "") for base in bases.values() if base)
         return package_value(next(filter(None, versions), ""), digests)
 
     def base(self, top: str) -> str:
@@ -396,11 +400,6 @@ def package_value(version: str, digests: Mapping[str, str | None]) -> str:
     """The value of a package: its version, a digest of some of its files, and their names, each on a line."""
     lines = [f"{digest or ABSENT} {file}\n" for file, digest in sorted(digests.items())]
     return "\n".join([version, hashlib.sha256("".join(lines).encode()).hexdigest(), *sorted(digests)])
-
-
-def version_of(name: str, base: str) -> str:
-    """The version of a distribution in a folder of packages; empty where it says none."""
-    return distributions(base).get(normal(name), "")
 
 
 @cache
@@ -592,7 +591,7 @@ def own_torch() -> str:
 
 def _disagreement(fresh: Collection[RecordedEvidence]) -> str | None:
     """The verdicts where they differ, each by its meter, and by device and torch where it has several."""
-    if len({one.verdict for one in fresh}) == 1:
+    if len({one.verdict for one in fresh}) < 2:
         return None
     meters = Counter(one.meter for one in fresh)
 

@@ -153,6 +153,15 @@ def test_calls_of_the_driver_count_once(tmp_path: Path) -> None:
         assert 2 == len(call.cost.kernels)
 
 
+def test_a_wait_within_the_driver_is_that_of_the_runtime(tmp_path: Path) -> None:
+    """Of two calls with one number the runtime's name tells what they are, in any order."""
+    driver = runtime("cuStreamSynchronize", 131, 21, category="cuda_driver")
+    both = [runtime("cudaStreamSynchronize", 130, 21), driver]
+    for order in (both, both[::-1]):
+        (call,) = traced(tmp_path, op("aten::mm", 100, 200, 1), *order).calls
+        assert 1 == call.cost.stream_syncs
+
+
 @pytest.mark.parametrize(
     ("events", "told"),
     [

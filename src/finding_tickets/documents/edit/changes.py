@@ -133,14 +133,14 @@ def spellings(values: Sequence[str], like: str, *, cell: bool) -> Iterator[str]:
         yield _in_cell(written) if cell else written
 
 
-def _in_yaml(values: Sequence[str], like: str) -> Iterator[str]:
+def _in_yaml(values: Sequence[str], like: str, quote: str = "") -> Iterator[str]:
     """Ways to write one or several values of front matter, where ``like`` stands: bare, or in quotes."""
-    for quote in ("", '"', "'"):
+    for mark in dict.fromkeys((quote, "", '"', "'")):
         means_itself = (
-            quote not in each and "\\" not in each if quote else _YAML.fullmatch(each) for each in values
+            mark not in each and "\\" not in each if mark else _YAML.fullmatch(each) for each in values
         )
         if all(means_itself):
-            written = ", ".join(f"{quote}{value}{quote}" for value in values)
+            written = ", ".join(f"{mark}{value}{mark}" for value in values)
             yield f"[{written}]" if len(values) > 1 or like.startswith(("[", "- ")) else written
 
 
@@ -188,14 +188,12 @@ def _replace_row(page: Page, label: str, value: Text, values: Sequence[str], lik
     data, (start, end, _) = page.data, value.span
     table_row = page.enclosing(value, _ROWS, label)
     if page.enclosing(value, ["FrontMatter"]):
+        quote = data[start - 1 : start].decode() if value.raw and data[start - 1 : start] in b"\"'" else ""
+        start, end = start - len(quote), end + len(quote)
         if start == end:
             start = end = len(data[:start].rstrip())
-        quoted = value.raw and data[start - 1 : start] in (b'"', b"'")
-        if quoted and len(values) == 1 and not re.search(r"[\"'\\]", values[0]):
-            yield [Splice(start, end, values[0].encode())]
-        for text in _in_yaml(values, value.raw):
-            written = text.encode() if value.raw else b" " + text.encode()
-            yield [Splice(start - bool(quoted), end + bool(quoted), written)]
+        for text in _in_yaml(values, value.raw, quote):
+            yield [Splice(start, end, text.encode() if value.raw else b" " + text.encode())]
         return
     like = value.raw or (like if squeeze(label) in _IN_CODE else "")
     for text in spellings(values, like, cell=table_row is not None):

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.locations import names
 from finding_tickets.documents.reading import Document
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.lint.worktree import is_absolute
-from finding_tickets.model.ticket import CodeBlock, LineRange, Span, Text
+from finding_tickets.model.ticket import CodeBlock, Span, Text
 from finding_tickets.model.vocabulary import Level, Outcome, Status
 from finding_tickets.register.disposition import status_of
 from finding_tickets.register.index import outcome_of
@@ -29,15 +28,6 @@ _PATTERN = re.compile(r"[*?{}<>]")
 _NO_CODE = re.compile(r"\W*|(?:#|//).*|\W*\.\.\.\W*")
 
 
-class Citation(NamedTuple):
-    """A path that a ticket cites, and where; ``is_quoted`` where a comment in quoted code names it."""
-
-    path: str
-    span: Span
-    lines: tuple[LineRange, ...]
-    is_quoted: bool
-
-
 @check(
     Rule("absolute-path", Level.WARNING, fixable=True),
     Rule("missing-file", Level.WARNING),
@@ -46,7 +36,15 @@ class Citation(NamedTuple):
 def citations(document: Document, context: Context) -> Iterator[Remark]:
     """Paths and lines, in locations and above quoted code, that are not in the repository."""
     here = _is_about_this_code(document, context)
-    for path, span, lines, is_quoted in _citations(document):
+    quoted = [place for block in document.evidence for place in block.places]
+    for number, place in enumerate((*document.locations, *quoted)):
+        if not place.file:
+            continue
+        path, is_quoted = place.file, number >= len(document.locations)
+        # Where the path alone stands; the whole place where it is written otherwise.
+        before, found, _ = place.raw.partition(path)
+        start = place.span.start + len(before.encode())
+        span = Span(start, start + len(found.encode()), place.span.line) if found else place.span
         if is_absolute(path):
             short = context.code.at_home(path)
             hint = f"write {short}" if short else "write the path from the repository's root"
@@ -58,7 +56,7 @@ def citations(document: Document, context: Context) -> Iterator[Remark]:
             hint = "add a row **Code Repository** where the code lives elsewhere"
             message = f"{path} does not exist in this repository"
             yield Remark("missing-file", span, message, f"{guess} {hint}" if guess else hint)
-        last = max((each.last for each in lines), default=0)
+        last = max((each.last for each in place.lines), default=0)
         count = context.code.line_count(file) if file and last else None
         if count is not None and last > count:
             message = f"line {last} is cited, and {file} has {count} line{'s' * (count != 1)}"
@@ -85,19 +83,6 @@ def _is_about_this_code(document: Document, context: Context) -> bool:
     refs = document.remediation.variants if document.remediation else {}
     changed = settled or ("fix" in refs and "found" in refs and refs["found"].revision)
     return context.code.has_code and document.code_repository is None and not changed
-
-
-def _citations(document: Document) -> Iterator[Citation]:
-    """The paths of the locations, and those that comments in the quoted code name."""
-    quoted = (place for block in document.evidence for place in block.places)
-    places = [*((each, False) for each in document.locations), *((each, True) for each in quoted)]
-    for place, is_quoted in places:
-        if place.file:
-            # Where the path alone stands; the whole place where it is written otherwise.
-            before, found, _ = place.raw.partition(place.file)
-            start = place.span.start + len(before.encode())
-            span = Span(start, start + len(found.encode()), place.span.line) if found else place.span
-            yield Citation(place.file, span, place.lines, is_quoted)
 
 
 def _quotations(block: CodeBlock) -> Iterator[tuple[str, list[Text]]]:

@@ -15,7 +15,7 @@ from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.documents.reading import Document
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
-from finding_tickets.measure.tasks import FunctionPath, is_example
+from finding_tickets.measure.tasks import FunctionPath, is_example, parse_code
 from finding_tickets.model.ticket import Claim, Remediation, VariantRef
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Level, squeeze
 
@@ -155,12 +155,8 @@ def _variant(name: str, variant: VariantRef, context: Context) -> Iterator[Remar
 
 def _functions(path: Path) -> set[str]:
     """Names that a file binds at its top level; empty where it is no Python."""
-    try:
-        body = ast.parse(path.read_bytes()).body
-    except (OSError, SyntaxError, ValueError):
-        return set()
-    names: set[str] = set()
-    for node in body:
+    tree, names = parse_code(path), set[str]()
+    for node in tree.body if tree else ():
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 names.add(node.name)
