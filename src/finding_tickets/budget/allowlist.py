@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finding_tickets.budget.statements import goes_to_host, statement_at, statements_of
+from finding_tickets.budget.statements import goes_to_host, read_code, statement_at, statements_of
 from finding_tickets.documents.remediation import YamlNode, YamlText
 from finding_tickets.documents.source import Source
 from finding_tickets.errors import BadDataError
@@ -43,11 +43,15 @@ class _Hit:
 
     node: YamlNode
     key: str
-    place: tuple[str, str, str]  # file, scope and pattern
+    scope: str
+    pattern: str
     occurrence: int | None
-    owner: str
-    reason: str
-    until: str
+    allowance: Allowance  # of the file, so far
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """The calls among which the occurrence counts."""
+        return self.allowance.file, self.scope, self.pattern
 
 
 def read_allowlist(path: Path, root: Path) -> tuple[tuple[AllowedEntry, ...], tuple[Problem, ...]]:
@@ -121,42 +125,30 @@ def _of_hits(nodes: list[YamlNode], root: Path) -> Iterator[AllowedEntry]:
     named = {(*each.place, each.occurrence - first) for each in hits if each.occurrence is not None}
     for each in hits:
         file, scope, pattern = each.place
-        path = root / file
-        if not path.is_file():
+        if not (root / file).is_file():
             each.node.wrong("key", f"{each.key}: there is no file {file}")
             continue
-        code = path.read_text(encoding="utf-8", errors="replace")
+        code = read_code(root / file)
         calls = _calls(code)
         near = [known for known, kind in calls if kind == pattern and known.endswith(f".{scope}")]
         if (scope, pattern) not in calls and scope and len(near) == 1:
             scope = near[0]
-        lines = calls.get((scope, pattern), [])
+        there = calls.get((scope, pattern), [])
         if each.occurrence is None:
-            lines = [line for at, line in enumerate(lines) if (*each.place, at) not in named]
+            lines = [line for at, line in enumerate(there) if (*each.place, at) not in named]
         else:
-            lines = lines[each.occurrence - first : each.occurrence - first + 1]
+            lines = there[each.occurrence - first : each.occurrence - first + 1]
         found = [*filter(None, (statement_at(statements_of(code), line) for line in lines))]
         if not found:
-            there = len(calls.get((scope, pattern), []))
             where = scope or "the module"
-            each.node.wrong("key", f"{each.key}: finds nothing; {where} has {there} calls of this kind")
+            calls_there = f"{where} has {len(there)} calls of this kind"
+            each.node.wrong("key", f"{each.key}: finds nothing; {calls_there}")
             continue
-        line = each.node.place[0]
         allowed = (
-            Allowance(
-                file=file,
-                function=statement.function,
-                text=statement.text,
-                occurrence=statement.occurrence,
-                what=WHAT,
-                owner=each.owner,
-                reason=each.reason,
-                until=each.until,
-                line=line,
-            )
-            for statement in dict.fromkeys(found)
+            replace(each.allowance, function=one.function, text=one.text, occurrence=one.occurrence)
+            for one in dict.fromkeys(found)
         )
-        yield AllowedEntry(each.key, line, tuple(allowed))
+        yield AllowedEntry(each.key, each.allowance.line, tuple(allowed))
 
 
 def _hit(node: YamlNode) -> _Hit | None:
@@ -182,7 +174,10 @@ def _hit(node: YamlNode) -> _Hit | None:
         return None
     scope = "" if parts[1] == _MODULE else parts[1].replace(_LOCALS, "")
     occurrence = int(parts[3]) if parts[3:] else None
-    return _Hit(node, key, (parts[0], scope, parts[2]), occurrence, owner, reason, until)
+    allowance = Allowance(
+        file=parts[0], what=WHAT, owner=owner, reason=reason, until=until, line=node.place[0]
+    )
+    return _Hit(node, key, scope, parts[2], occurrence, allowance)
 
 
 def _text(values: Mapping[str, YamlNode], name: str) -> str:

@@ -38,29 +38,17 @@ SMALL_PART = 8
 """A request for less than this part of the memory is not named."""
 
 
-class Rule(NamedTuple):
-    """Something that can be said of a budget, and the exit code of an error of that kind."""
-
-    code: ExitCode
-    meaning: str
-
-
-RULES = {
-    "budget-exceeded": Rule(
-        ExitCode.GATE_FAILED, "Code spends more than its budget or its allowance lets it."
-    ),
-    "budget-allowance": Rule(
-        ExitCode.BAD_DATA, "An allowance names several places, or a ticket that is not there."
-    ),
-    "budget-gone": Rule(ExitCode.BAD_DATA, "An allowance names code that is not there."),
-    "budget-expired": Rule(ExitCode.GATE_FAILED, "An allowance has ended."),
-    "budget-inconclusive": Rule(ExitCode.INCONCLUSIVE, "What the code spends could not be measured."),
-    "budget-moved": Rule(ExitCode.OK, "An allowed statement stands elsewhere now, or has changed."),
-    "budget-modelled": Rule(ExitCode.OK, "Whether a limit holds rests on a modelled number."),
-    "budget-silent": Rule(
-        ExitCode.OK, "Nothing that is allowed to spend does: the program may have skipped it."
-    ),
+RULES: Mapping[str, tuple[ExitCode, str]] = {
+    "budget-exceeded": (ExitCode.GATE_FAILED, "Code spends more than its budget or its allowance lets it."),
+    "budget-allowance": (ExitCode.BAD_DATA, "An allowance names several places, or an unknown ticket."),
+    "budget-gone": (ExitCode.BAD_DATA, "An allowance names code that is not there."),
+    "budget-expired": (ExitCode.GATE_FAILED, "An allowance has ended."),
+    "budget-inconclusive": (ExitCode.INCONCLUSIVE, "What the code spends could not be measured."),
+    "budget-moved": (ExitCode.OK, "An allowed statement stands elsewhere now, or has changed."),
+    "budget-modelled": (ExitCode.OK, "Whether a limit holds rests on a modelled number."),
+    "budget-silent": (ExitCode.OK, "Nothing that is allowed to spend does: the program may skip it."),
 }
+"""What can be said of a budget: the exit code of an error of that kind, and its meaning."""
 
 
 @dataclass(frozen=True)
@@ -263,7 +251,7 @@ def judge(
 
 def exit_code(problems: Iterable[Problem]) -> ExitCode:
     """What the problems of budgets end in."""
-    return ExitCode.worst(*(RULES[each.rule].code for each in problems if each.level is Level.ERROR))
+    return ExitCode.worst(*(RULES[each.rule][0] for each in problems if each.level is Level.ERROR))
 
 
 def places(allowance: Allowance, root: Path) -> tuple[Statement, ...]:

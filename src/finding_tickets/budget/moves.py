@@ -97,7 +97,7 @@ def bound(law: str, at: Mapping[str, int]) -> int:
     return floor(evaluate(parse_expression(law), at))
 
 
-class _Pair(NamedTuple):
+class _Payer(NamedTuple):
     """A gone allowance that may pay for what a statement spends of some metrics; the best come first."""
 
     rank: tuple[object, ...]
@@ -128,7 +128,7 @@ def find_moves(
                 law = _law_at(allowance, points)
                 misfit = sum(abs(a - b) for each in kinds for a, b in zip(law, spent[each], strict=False))
                 rank = (-alike, spender.file != allowance.file, misfit, spender)
-                pairs.append(_Pair(rank, alike, spender, allowance, kinds))
+                pairs.append(_Payer(rank, alike, spender, allowance, kinds))
     pairs.sort(key=lambda each: each.rank)
     wanted = [each for each in spenders if any(pair.spender == each for pair in pairs)]
     while wanted:
@@ -149,15 +149,15 @@ def _law_at(allowance: Allowance, points: Points) -> list[int]:
 
 
 def _pay(
-    pairs: Sequence[_Pair], spenders: Mapping[Spender, Spent], points: Points
-) -> tuple[dict[Spender, list[_Pair]], dict[Spender, int]]:
+    pairs: Sequence[_Payer], spenders: Mapping[Spender, Spent], points: Points
+) -> tuple[dict[Spender, list[_Payer]], dict[Spender, int]]:
     """By whom each statement is paid for, the one most like it first; and what is missing of the others."""
     needs: dict[Spender, dict[str, list[int]]] = {}
     for each in pairs:
         of_it = needs.setdefault(each.spender, {})
         of_it.update({kind: [*spenders[each.spender][kind]] for kind in each.kinds})
     rooms: dict[tuple[Allowance, str], list[int]] = {}
-    paid: dict[Spender, list[_Pair]] = {each: [] for each in needs}
+    paid: dict[Spender, list[_Payer]] = {each: [] for each in needs}
     used: set[Allowance] = set()
     for each in pairs:
         of_it = needs[each.spender]

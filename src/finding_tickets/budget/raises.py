@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from finding_tickets.budget.judge import AllowedSpender, covers, is_for, law_of
+from finding_tickets.budget.judge import AllowedSpender, covers, is_for, law_of, within
 from finding_tickets.budget.moves import Points, bound
 from finding_tickets.budget.spending import Spender, Spending
 from finding_tickets.claims.language import ExpressionError
 from finding_tickets.register.budgets import Allowance, Budget
-from finding_tickets.register.staleness import is_below
 
 # Laws are compared at the points of the sweep, and at points so many times as large: they may part beyond it.
 _FURTHER = (1, 2, 7, 64, 1024, 2**20)
@@ -40,12 +39,10 @@ def raises(old: Budget, new: Budget | None, allowed: Collection[AllowedSpender])
             yield Raise(f"{key}: {was or 'none'} -> {now or 'none'}", new.line)
     gone = [at for at in old.points if at not in new.points]
     if gone or (new.points and not old.points):
-        yield Raise(
-            f"sweep: {dict(gone[0]) if gone else 'the run without one'} is measured no more", new.line
-        )
-    lost = [
-        path for path in old.paths or ("",) if not any(_is_below(path, each) for each in new.paths or ("",))
-    ]
+        what = dict(gone[0]) if gone else "the run without one"
+        yield Raise(f"sweep: {what} is measured no more", new.line)
+    # Without paths, everything counts.
+    lost = [path for path in old.paths or ("",) if new.paths and not within(new.paths, path.rstrip("/"))]
     if lost:
         yield Raise(f"paths: {lost[0] or 'not all'} counts no more", new.line)
     points = _further(old.points)
@@ -83,28 +80,15 @@ def _set_apart(spending: Spending, metric: str, points: int) -> list[int]:
 
 def _is_new(allowance: Allowance, old: Budget, allowed: Collection[AllowedSpender], points: Points) -> str:
     """Why an allowance allows what none of an older budget does; empty where one does."""
-    known = [each for each in old.allow if covers(each, allowance)]
-    # Of a statement that was moved, the allowance has to name the place, and no more than that.
-    moved = [
-        each
-        for each in allowed
-        if each.is_moved
-        and allowance.text
-        and covers(allowance, each.spender)
-        and allowance.function == each.spender.function
-    ]
-    why = "it is new"
-    for other in known:
-        why = _more(allowance, other, points)
-        if not why:
-            return ""
-    for each in moved:
-        why = _more(allowance, replace(each.allowance, law=""), points) or _law_of_moved(
-            allowance, each, sum(other.allowance is each.allowance for other in allowed) > 1, old.points
-        )
-        if not why:
-            return ""
-    return why
+    whys = [_more(allowance, other, points) for other in old.allow if covers(other, allowance)]
+    for each in allowed:
+        # Of a statement that was moved, the allowance has to name the place, and no more than that.
+        is_there = allowance.text and allowance.function == each.spender.function
+        if each.is_moved and is_there and covers(allowance, each.spender):
+            is_shared = sum(other.allowance == each.allowance for other in allowed) > 1
+            why = _more(allowance, replace(each.allowance, law=""), points)
+            whys.append(why or _law_of_moved(allowance, each, is_shared, old.points))
+    return "" if "" in whys else ["it is new", *whys][-1]
 
 
 def _law_of_moved(allowance: Allowance, each: AllowedSpender, is_shared: bool, points: Points) -> str:
@@ -137,11 +121,6 @@ def _more(new: Allowance, old: Allowance, points: Points) -> str:
     if old.until and old.until != new.until and not (was and now and now < was):
         return f"until: {old.until} -> {new.until or 'for ever'}"
     return ""
-
-
-def _is_below(path: str, folder: str) -> bool:
-    """Whether all that a path names is in what another one names; the empty one is everything."""
-    return not folder or is_below(path.rstrip("/"), folder.rstrip("/"))
 
 
 def _is_more(new: str, old: str, points: Points) -> bool:

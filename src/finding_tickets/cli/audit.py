@@ -6,18 +6,16 @@ from typing import Annotated
 
 from finding_tickets.cli.options import (
     HERE,
-    Meter,
+    MEASURING,
+    Measuring,
     OptionalIds,
     OutputFormat,
     Root,
-    Sandbox,
     Seed,
-    Timeout,
     completes,
     find_each,
     flag,
     option,
-    settings_of,
 )
 from finding_tickets.cli.output import Format, say, say_errors, style, write, write_json
 from finding_tickets.cli.verify import measurable
@@ -46,9 +44,7 @@ def audit(
         ),
     ] = None,
     root: Root = HERE,
-    meter: Meter = None,
-    timeout: Timeout = None,
-    sandbox: Sandbox = False,
+    how: Measuring = MEASURING,
     seed: Seed = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
@@ -61,7 +57,7 @@ def audit(
         if name not in known:
             raise UsageError(f"--cheat {name}: no such cheat", hint=f"one of {', '.join(known)}")
     cheats = tuple(each for each in CHEATS if not cheat or each.id in cheat)
-    with Isolation(sandbox=sandbox) as isolation:
+    with Isolation(sandbox=how.sandbox) as isolation:
         register = load(root)
         chosen, code = find_each(register.find, ids or ())
         if everything:
@@ -69,7 +65,7 @@ def audit(
             say(f"{len(chosen)} of {len(register.documents)} documents with a verifier")
         sound, reading = measurable(register, chosen)
         seed = draw_seed() if seed is None else seed
-        settings = settings_of(register, meter, timeout, record=False, seed=seed)
+        settings = how.settings(register, record=False, seed=seed)
         done: list[Audited] = []
         codes = [code, reading]
         if sound:

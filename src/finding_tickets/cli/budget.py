@@ -16,11 +16,10 @@ from finding_tickets.budget.judge import RULES, JudgedBudget, exit_code, judge
 from finding_tickets.budget.spending import Spending, Target, known_spending, measure
 from finding_tickets.cli.options import (
     HERE,
+    MEASURING,
     DryRun,
-    Meter,
+    Measuring,
     Root,
-    Sandbox,
-    Timeout,
     flag,
     format_option,
     option,
@@ -43,9 +42,7 @@ Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Bu
 def budget(
     names: Names = None,
     root: Root = HERE,
-    meter: Meter = None,
-    timeout: Timeout = None,
-    sandbox: Sandbox = False,
+    how: Measuring = MEASURING,
     static: Annotated[bool, flag("--static", "Run nothing: check that each allowance counts.")] = False,
     verbose: Annotated[bool, flag("--verbose", "Print every line that spends.", "-v")] = False,
     summary: Annotated[Path | None, option("FILE", "Add the outcome as Markdown to a file as well.")] = None,
@@ -54,7 +51,7 @@ def budget(
     ] = BudgetFormat.TABLE,
 ) -> ExitCode:
     """Measure what code spends, beside what it may."""
-    judged = _judged(names, root, meter, timeout, sandbox=sandbox, static=static)
+    judged = _judged(names, root, how, static=static)
     problems = [problem for each in judged for problem in each.problems]
     if output_format is BudgetFormat.JSON:
         write_json("budget", map(budget_item, judged))
@@ -95,9 +92,7 @@ def init(
     ] = None,
     dry_run: DryRun = False,
     root: Root = HERE,
-    meter: Meter = None,
-    timeout: Timeout = None,
-    sandbox: Sandbox = False,
+    how: Measuring = MEASURING,
 ) -> ExitCode:
     """Measure code, and write a budget that allows what it spends."""
     from finding_tickets.budget.edit import add_budget, first_budget
@@ -115,7 +110,7 @@ def init(
             "limits": dict.fromkeys(limit or USUAL, "0"),
         },
     )
-    spending = _spend([draft], place, config, meter, timeout, sandbox=sandbox)[draft.name]
+    spending = _spend([draft], place, config, how)[draft.name]
     if why := spending.trouble or ", ".join(spending.unknown):
         say(f"{target}: no budget is written: {why}")
         return ExitCode.INCONCLUSIVE
@@ -157,14 +152,12 @@ def tighten(
     names: Names = None,
     dry_run: DryRun = False,
     root: Root = HERE,
-    meter: Meter = None,
-    timeout: Timeout = None,
-    sandbox: Sandbox = False,
+    how: Measuring = MEASURING,
 ) -> ExitCode:
     """Lower budgets to what is spent; remove what is gone."""
     from finding_tickets.budget.edit import tighten as lower
 
-    judged = _judged(names, root, meter, timeout, sandbox=sandbox)
+    judged = _judged(names, root, how)
     sound = []
     for each in judged:
         if each.spending.trouble or each.spending.unknown:
@@ -198,13 +191,7 @@ def _new_budget(config: Config, table: dict[str, Any]) -> Budget:
 
 
 def _judged(
-    names: Sequence[str] | None,
-    root: Path,
-    meter: str | None,
-    timeout: float | None,
-    *,
-    sandbox: bool,
-    static: bool = False,
+    names: Sequence[str] | None, root: Path, how: Measuring, *, static: bool = False
 ) -> list[JudgedBudget]:
     """The budgets of these names, or all, beside what their targets spend; ``static`` runs nothing."""
     place = repository_of(root).resolve()
@@ -216,22 +203,14 @@ def _judged(
         if name not in known:
             raise UsageError(f"{name}: no such budget", hint=f"there are {', '.join(known)}")
     chosen = [known[name] for name in dict.fromkeys(names or known)]
-    spent = {} if static else _spend(chosen, place, config, meter, timeout, sandbox=sandbox)
+    spent = {} if static else _spend(chosen, place, config, how)
     file, is_closed = is_configured(place) or "", closed_tickets(place)
     return [judge(each, spent.get(each.name), place, file, is_closed, today()) for each in chosen]
 
 
-def _spend(
-    budgets: Sequence[Budget],
-    root: Path,
-    config: Config,
-    meter: str | None,
-    timeout: float | None,
-    *,
-    sandbox: bool,
-) -> dict[str, Spending]:
+def _spend(budgets: Sequence[Budget], root: Path, config: Config, how: Measuring) -> dict[str, Spending]:
     """What each budget's target spends, by name: as known, or measured now."""
-    meter, timeout = meter or config.meter, timeout or config.timeout
+    meter, timeout = how.meter or config.meter, how.timeout or config.timeout
     targets = {
         each.name: Target(budget=each, root=root, config=config, meter=meter, timeout=timeout)
         for each in budgets
@@ -243,7 +222,7 @@ def _spend(
         from finding_tickets.measure.processes.isolation import Isolation
         from finding_tickets.verify.probing import PRELOAD
 
-        with Isolation(PRELOAD, sandbox=sandbox) as isolation:
+        with Isolation(PRELOAD, sandbox=how.sandbox) as isolation:
             for name, spending in measure(unknown, isolation):
                 say(f"measured {name}")
                 spent[name] = spending

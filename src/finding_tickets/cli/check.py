@@ -6,18 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from finding_tickets.cli.options import (
-    HERE,
-    Meter,
-    Root,
-    Sandbox,
-    Seed,
-    Timeout,
-    format_option,
-    option,
-    settings_of,
-    today,
-)
+from finding_tickets.cli.options import HERE, MEASURING, Measuring, Root, Seed, format_option, option, today
 from finding_tickets.cli.output import say, style, write, write_annotations, write_json
 from finding_tickets.cli.output_file import add_to_summary
 from finding_tickets.errors import ExitCode, UsageError
@@ -42,10 +31,8 @@ def check(
         list[str] | None,
         option("ID", "Accept the changes to a ticket, or to the configuration (repeatable)."),
     ] = None,
-    meter: Meter = None,
-    timeout: Timeout = None,
+    how: Measuring = MEASURING,
     summary: Annotated[Path | None, option("FILE", "Add the outcome as Markdown to a file as well.")] = None,
-    sandbox: Sandbox = False,
     seed: Seed = None,
     output_format: Annotated[
         CheckFormat, format_option(help="How the outcome is printed.")
@@ -67,19 +54,19 @@ def check(
             hint = "tickets budget names them" if is_budget else "tickets list shows them all"
             raise UsageError(f"--accept {name}: no such {'budget' if is_budget else 'ticket'}", hint=hint)
     seed = draw_seed() if seed is None else seed
-    settings = settings_of(head, meter, timeout, seed=seed)
+    settings = how.settings(head, seed=seed)
     # What runs as it is draws its own numbers.
     drawn = (pair for pair in found if not (pair.document.remediation and pair.document.remediation.run))
     if any(pair.why for pair in drawn):
         say(f"measuring with the workloads' seeds, and with seed {seed} drawn for this run")
-    with Isolation(at_once=False, sandbox=sandbox) as isolation:
+    with Isolation(at_once=False, sandbox=how.sandbox) as isolation:
         judged = judge(found, named, head, isolation, settings, say)
         spent: tuple[Problem, ...] = ()
         if budgets:
             # Most registers have none.
-            from finding_tickets.gate.budgets import check_budgets
+            from finding_tickets.gate.budgets import BudgetGate
 
-            spent = check_budgets(then, head, named, isolation, settings, today(), say)
+            spent = BudgetGate(then, head, named, isolation, settings, today(), say).check()
     others = [*configuration(then, head, accepted=CONFIGURATION in named), *unread(then, head)]
     # These are no ticket's, so that each needs its place.
     beside = (*others, *spent)

@@ -15,12 +15,13 @@ import typer
 
 from finding_tickets.cli.options import (
     HERE,
-    DryRun,
+    WRITING,
     Id,
-    OutputFormat,
+    Measuring,
     Root,
     Sandbox,
     Timeout,
+    Writing,
     complete_change,
     completes,
     flag,
@@ -65,8 +66,7 @@ def set_values(
         ),
     ],
     root: Root = HERE,
-    dry_run: DryRun = False,
-    output_format: OutputFormat = Format.TABLE,
+    writing: Writing = WRITING,
 ) -> ExitCode:
     """Set metadata: severity=P3 assignee=me."""
     changes = [word for word in words if "=" in word]
@@ -84,7 +84,7 @@ def set_values(
     rows = list(dict.fromkeys(listing.find(word) for word in words if "=" not in word))
     steps = [setting(key, values) for key, values in values_of.values()]
     what = f"{', '.join(row.id for row in rows)}: {', '.join(changes)}"
-    return _edit(listing, [(row, steps) for row in rows], what, dry_run=dry_run, output_format=output_format)
+    return _edit(listing, [(row, steps) for row in rows], what, writing)
 
 
 def edit(ticket: Id, root: Root = HERE) -> ExitCode:
@@ -119,7 +119,7 @@ def edit(ticket: Id, root: Root = HERE) -> ExitCode:
 
     try:
         steps = [replacing(before, copy.read_bytes(), errors_of)]
-        code = _edit(listing, [(row, steps)], row.id, dry_run=False, output_format=Format.TABLE)
+        code = _edit(listing, [(row, steps)], row.id, WRITING)
     except TicketsError as error:
         error.hint = f"{error.hint}; {kept}" if error.hint else kept
         raise
@@ -134,15 +134,14 @@ def tick(
     ],
     root: Root = HERE,
     undo: Annotated[bool, flag("--undo", "Clear the boxes instead.")] = False,
-    dry_run: DryRun = False,
-    output_format: OutputFormat = Format.TABLE,
+    writing: Writing = WRITING,
 ) -> ExitCode:
     """Tick items of a checklist."""
     listing = list_rows(root)
     row = listing.find(ticket)
     steps = [ticking(items, not undo)]
     what = f"{row.id}: {'cleared' if undo else 'ticked'} {', '.join(map(str, items))}"
-    return _edit(listing, [(row, steps)], what, dry_run=dry_run, output_format=output_format)
+    return _edit(listing, [(row, steps)], what, writing)
 
 
 def relate(
@@ -154,8 +153,7 @@ def relate(
     ],
     root: Root = HERE,
     note: Annotated[str, option("TEXT", "What they have in common.")] = "",
-    dry_run: DryRun = False,
-    output_format: OutputFormat = Format.TABLE,
+    writing: Writing = WRITING,
 ) -> ExitCode:
     """Relate two tickets, in both of them."""
     (word,) = words_of("as", [kind], {each.value: () for each in Relationship}, "relationship")
@@ -169,7 +167,7 @@ def relate(
         (second, [relating(first.id, CONVERSE[relationship], remark)]),
     ]
     what = f"{first.id}: {relationship} {second.id}"
-    return _edit(listing, steps, what, dry_run=dry_run, output_format=output_format)
+    return _edit(listing, steps, what, writing)
 
 
 def close(
@@ -189,8 +187,7 @@ def close(
     force: Annotated[bool, flag("--force", "Close as fixed without a measurement; needs a reason.")] = False,
     timeout: Timeout = None,
     sandbox: Sandbox = False,
-    dry_run: DryRun = False,
-    output_format: OutputFormat = Format.TABLE,
+    writing: Writing = WRITING,
 ) -> ExitCode:
     """Close a ticket; as fixed only if it is verified."""
     listing = list_rows(root)
@@ -216,13 +213,14 @@ def close(
     if needs_verdict and facts.measured(row).verdict in NOT_FRESH:
         from finding_tickets.cli.verify import verify_one
 
-        measured = verify_one(root, row.id, timeout, sandbox=sandbox, record=not dry_run)
+        how = Measuring(timeout=timeout, sandbox=sandbox)
+        measured = verify_one(root, row.id, how, record=not writing.dry_run)
 
     def verdict_of(current: Document) -> Verdict:
         # The file may have changed since the index read it: the verdict is of what it says now.
         fresh = row_of(current)
         found = Facts(listing.root, listing.config, (fresh,), {fresh.path: current}).measured(fresh).verdict
-        return measured.verdict if dry_run and measured and found in NOT_FRESH else found
+        return measured.verdict if writing.dry_run and measured and found in NOT_FRESH else found
 
     original = original_of(row, listing.find(of)) if of else None
     end = Closing(wanted, today(), why, original.id if original else None, force)
@@ -233,8 +231,8 @@ def close(
         # Should a crash leave the second file old, the ticket is still open and can be closed once more.
         steps.insert(0, (original, [relating(row.id, Relationship.DUPLICATE)]))
     what = f"{row.id}: closed as {wanted}{f' of {original.id}' if original else ''}"
-    code = _edit(listing, steps, what, dry_run=dry_run, output_format=output_format)
-    if not dry_run and wanted is Outcome.FIXED:
+    code = _edit(listing, steps, what, writing)
+    if not writing.dry_run and wanted is Outcome.FIXED:
         _say_what_is_left(listing, row)
     return code
 
@@ -258,8 +256,7 @@ def reopen(
     ticket: Id,
     reason: Annotated[str, option("TEXT", "Why, for the record.")],
     root: Root = HERE,
-    dry_run: DryRun = False,
-    output_format: OutputFormat = Format.TABLE,
+    writing: Writing = WRITING,
 ) -> ExitCode:
     """Open a closed ticket again."""
     why = one_line("--reason", reason)
@@ -268,23 +265,20 @@ def reopen(
     listing = list_rows(root)
     row = listing.find(ticket)
     steps = [reopening(why, today(), listing.root)]
-    return _edit(
-        listing, [(row, steps)], f"{row.id}: open again", dry_run=dry_run, output_format=output_format
-    )
+    return _edit(listing, [(row, steps)], f"{row.id}: open again", writing)
 
 
 def _edit(
     listing: Listing,
     steps: Sequence[tuple[Row, Sequence[Step]]],
     what: str,
-    *,
-    dry_run: bool,
-    output_format: Format,
+    writing: Writing,
 ) -> ExitCode:
     """Make the steps of each document, all or none; print the files that changed, or a dry run's diff."""
+    dry_run = writing.dry_run
     edits = [edit_of(row, listing.config.vocabulary, today(), *each) for row, each in steps]
     changed = [each for each in rewrite(listing.root, edits, dry_run=dry_run) if each.old != each.new]
-    if output_format is Format.JSON:
+    if writing.output_format is Format.JSON:
         items = [{"path": change.path, "diff": change.diff(), "written": not dry_run} for change in changed]
         write_json("edits", items)
     elif changed:

@@ -5,18 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from finding_tickets.cli.options import (
-    HERE,
-    DryRun,
-    Id,
-    Meter,
-    OutputFormat,
-    Root,
-    Sandbox,
-    Timeout,
-    settings_of,
-    today,
-)
+from finding_tickets.cli.options import HERE, MEASURING, WRITING, Id, Measuring, Root, Writing, today
 from finding_tickets.cli.output import Format, is_terminal, say, style, used_width, write, write_json
 from finding_tickets.cli.verify import code_of, measurable
 from finding_tickets.documents.reading import Document, read_document
@@ -45,27 +34,25 @@ if TYPE_CHECKING:
 def fix(
     ticket: Id,
     root: Root = HERE,
-    meter: Meter = None,
-    timeout: Timeout = None,
-    sandbox: Sandbox = False,
-    dry_run: DryRun = False,
-    output_format: OutputFormat = Format.TABLE,
+    how: Measuring = MEASURING,
+    writing: Writing = WRITING,
 ) -> ExitCode:
     """Measure the work tree as the fix; add its claims."""
+    dry_run = writing.dry_run
     # Loading torch takes longer than reading the ticket.
-    with Isolation(sandbox=sandbox) as isolation:
+    with Isolation(sandbox=how.sandbox) as isolation:
         register = load_named(root, [ticket]) or load(root)
         sound, code = measurable(register, [register.find(ticket)])
         if not sound:
             return code
         trial = FixTrial(register, sound[0], dry_run=dry_run)
-        settings = settings_of(register, meter, timeout, amend=trial.amend, record=not dry_run)
+        settings = how.settings(register, amend=trial.amend, record=not dry_run)
         say(f"measuring {trial.id}")
         (done,) = verify([trial.document], isolation, settings)
     if done.error:
         raise done.error
     change, shown = trial.change, done.verification
-    if output_format is Format.JSON:
+    if writing.output_format is Format.JSON:
         written = {"path": change.path, "diff": change.diff(), "written": not dry_run} if change else None
         verification = shown.model_dump(mode="json") if shown else None
         write_json("fix", [{"edit": written, "verification": verification}])

@@ -8,17 +8,15 @@ from typing import Annotated
 
 from finding_tickets.cli.options import (
     HERE,
+    MEASURING,
     Id,
-    Meter,
+    Measuring,
     OptionalIds,
     OutputFormat,
     Root,
-    Sandbox,
-    Timeout,
     flag,
     format_option,
     option,
-    settings_of,
 )
 from finding_tickets.cli.output import Format, say, style, write, write_json, write_table
 from finding_tickets.cli.output_file import files_to_protect, write_output
@@ -46,9 +44,7 @@ def bisect(
     bad: Annotated[str, option("REV", "End here.")] = "HEAD",
     variant: Annotated[str, option("NAME", "The variant whose code and claims are meant.")] = "found",
     root: Root = HERE,
-    meter: Meter = None,
-    timeout: Timeout = None,
-    sandbox: Sandbox = False,
+    how: Measuring = MEASURING,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Find the commits that introduced and fixed a finding."""
@@ -58,8 +54,8 @@ def bisect(
     for problem in register.problems_of(document):
         if problem.level is Level.ERROR:
             raise problem.as_error
-    settings = settings_of(register, meter, timeout, record=False)
-    with Isolation(at_once=False, sandbox=sandbox) as isolation:
+    settings = how.settings(register, record=False)
+    with Isolation(at_once=False, sandbox=how.sandbox) as isolation:
         settings = with_meter(isolation, settings)
         found = search.bisect(document, isolation, settings, variant=variant, good=good, bad=bad, tell=say)
     if output_format is Format.JSON:
@@ -83,28 +79,26 @@ def history(
     since: Annotated[str | None, option("REV", "Measure every commit from this one to HEAD.")] = None,
     everything: Annotated[bool, flag("--all", "Every document that had a verifier since then.")] = False,
     root: Root = HERE,
-    meter: Meter = None,
-    timeout: Timeout = None,
-    sandbox: Sandbox = False,
+    how: Measuring = MEASURING,
     # Without a value a table, but HTML where it goes to a file.
     output_format: Annotated[HistoryFormat | None, format_option(help="How to write it.")] = None,
     output: Annotated[Path | None, option("FILE", "Write the HTML to a file.", "--output", "-o")] = None,
 ) -> ExitCode:
     """Show or measure how verdict and law changed."""
     register = load(root)
-    how = output_format or (HistoryFormat.HTML if output else HistoryFormat.TABLE)
-    if output and how is not HistoryFormat.HTML:
+    form = output_format or (HistoryFormat.HTML if output else HistoryFormat.TABLE)
+    if output and form is not HistoryFormat.HTML:
         raise UsageError("--output is for --format html")
     if since is None:
         if everything or not ids or len(ids) > 1:
             raise UsageError("name one ticket to show its evidence, or add --since REV")
-        if timeout or sandbox or meter or how is HistoryFormat.HTML:
+        if how != MEASURING or form is HistoryFormat.HTML:
             raise UsageError("nothing is measured or drawn without --since REV")
-        return _show_evidence(register, ids[0], how)
+        return _show_evidence(register, ids[0], form)
     if bool(ids) is everything:
         raise UsageError("name the tickets to measure, or say --all", hint="one of the two")
-    settings = settings_of(register, meter, timeout, record=False)
-    with Isolation(at_once=False, sandbox=sandbox) as isolation:
+    settings = how.settings(register, record=False)
+    with Isolation(at_once=False, sandbox=how.sandbox) as isolation:
         done = measure_history(with_meter(isolation, settings), isolation, since, ids or (), say)
     timelines = [timeline(course, done.nodes) for course in done.courses]
     looked = f"{counted(len(done.nodes), 'commit')}, {counted(len(timelines), 'ticket')}"
@@ -113,9 +107,9 @@ def history(
     say(f"{looked}, {measured} measured now; regressed and not mended: {', '.join(worse) or 'none'}")
     for gap in done.gaps:
         say(gap)
-    if how is HistoryFormat.JSON:
+    if form is HistoryFormat.JSON:
         write_json("regressions", [report.timeline_item(each, done.nodes) for each in timelines])
-    elif how is HistoryFormat.HTML:
+    elif form is HistoryFormat.HTML:
         templates = register.root / register.config.templates
         page = report.timeline_page(timelines, done.nodes, since, templates)
         documents = [document.path for document in register.documents]
@@ -134,11 +128,11 @@ def history(
     return ExitCode.worst(*codes)
 
 
-def _show_evidence(register: Register, ticket: str, how: HistoryFormat) -> ExitCode:
+def _show_evidence(register: Register, ticket: str, form: HistoryFormat) -> ExitCode:
     """Show the committed evidence of a ticket; nothing is measured, and no torch is loaded."""
     document = register.find(ticket)
     known = evidence_log(document.id.value, register.root, register.config.evidence)
-    if how is HistoryFormat.JSON:
+    if form is HistoryFormat.JSON:
         write_json("history", [report.past_item(step) for step in known.changes])
     elif known.changes:
         write_table(report.PAST_HEADER, map(report.past_row, known.changes))

@@ -1,4 +1,4 @@
-"""``tickets list``: the documents of a register, or those that a query means, one a line."""
+"""``tickets list``, ``board`` and ``graph``: the documents of a register, or those that a query means."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ BOARD_COLUMNS = ("id", "severity", "verdict", "title")
 MOST_SHOWN = 8
 """Tickets of one disposition that a board shows on a terminal."""
 ListFormat = StrEnum("ListFormat", ["TABLE", "JSON", "CSV", "IDS"])
+GraphFormat = StrEnum("GraphFormat", ["TEXT", "DOT", "MERMAID", "JSON"])
 SHOWN = ",".join(DEFAULT_COLUMNS)
 complete_columns = completes(lambda _: LIST_COLUMNS)
 
@@ -120,6 +121,31 @@ def board(query: Query = None, root: Root = HERE, output_format: OutputFormat = 
         write("\n\n".join(blocks))
     say(f"{len(findings)} of {counted(len(facts.rows), 'document')}")
     return say_problem_count(listing, root, (entry.problem for entry in facts.looked_up))
+
+
+def graph(
+    query: Query = None,
+    root: Root = HERE,
+    output_format: Annotated[GraphFormat, format_option(help="How the graph is printed.")] = GraphFormat.TEXT,
+) -> ExitCode:
+    """Show how documents relate to one another."""
+    from finding_tickets.register.relations import graph as around
+    from finding_tickets.report.graph import dot, graph_item, graph_text, mermaid
+
+    listing = list_rows(root)
+    facts = Facts.of_listing(listing)
+    found = around(facts.relations, select(" ".join(query or ()), facts))
+    if output_format is GraphFormat.JSON:
+        write_json("ticket-graph", [graph_item(found)])
+    # A drawing without relations still has its frame; a text without them has nothing.
+    elif found.edges or output_format is not GraphFormat.TEXT:
+        writers = {GraphFormat.TEXT: graph_text, GraphFormat.DOT: dot, GraphFormat.MERMAID: mermaid}
+        write(writers[output_format](found))
+    # Named here as well: a drawing with many nodes hides those of which there is no document.
+    missing = sum(node.row is None for node in found.nodes)
+    cycles = counted(len(found.cycles), "cycle")
+    say(f"{counted(len(found.edges), 'relation')}, {missing} to what is missing, {cycles} of blocks")
+    return say_problem_count(listing, root)
 
 
 def is_ready(row: Row, facts: Facts) -> bool:

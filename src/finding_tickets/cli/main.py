@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from finding_tickets.cli.options import with_options
 from finding_tickets.cli.output import say, say_error, write
 from finding_tickets.errors import ExitCode, TicketsError
 from finding_tickets.ground import __version__
@@ -47,10 +48,10 @@ COMMANDS = {
     "reopen": Command("edit:reopen", "editing.md", "Open a closed ticket again."),
     "relate": Command("edit:relate", "editing.md", "Relate two tickets, in both of them."),
     "tick": Command("edit:tick", "editing.md", "Tick items of a checklist."),
-    "graph": Command("graph:graph", "queries.md", "Show how documents relate to one another."),
+    "graph": Command("list:graph", "queries.md", "Show how documents relate to one another."),
     "probe": Command("probe:probe", "probe.md", "Run code; print the lines that wait, copy or allocate."),
     "trace": Command(
-        "trace:trace",
+        "probe:trace",
         "probe.md",
         "Read traces of a real GPU; print the lines that wait, and whether the simulation agrees.",
     ),
@@ -152,7 +153,7 @@ def application(names: Iterable[str], *, load: bool = True) -> Any:
         place, _, summary = COMMANDS[name]
         module, _, function = place.partition(":")
         code = getattr(import_module(f"{__package__}.{module}"), function) if load else lambda: None
-        app.command(name, short_help=summary)(code)
+        app.command(name, short_help=summary)(with_options(code))
     return typer.main.get_command(app)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, fields
 from datetime import date, datetime
 from enum import StrEnum
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -138,15 +140,93 @@ Query = Annotated[
 ]
 SeverityWord = Annotated[str | None, option("WORD", "How bad it is: P0 to P4.", key="severity")]
 AgentWord = Annotated[str | None, option("WORD", "Who found it, for the ID.", key="agent")]
-DraftSite = Annotated[str | None, option("SITE", "Write a ticket about this site, or FILE:LINE.", "--draft")]
-DraftTitle = Annotated[str | None, option("TEXT", "Of the ticket: what is wrong.")]
-DraftBatch = Annotated[int | None, typer.Option(min=0, help="Of the ticket, for its ID.")]
 DryRun = Annotated[bool, flag("--dry-run", "Print what would change as a diff; change nothing.")]
 Meter = Annotated[
     MeterName | None, typer.Option(help="What counts the costs; the configuration has the default.")
 ]
 Timeout = Annotated[float | None, option("SECONDS", "Stop a measurement after this time.", min=0.1)]
 Sandbox = Annotated[bool, flag("--sandbox", "Run the repository's code without network or write access.")]
+
+
+Seed = Annotated[int | None, option("N", "Draw inputs with this seed, as another run did.")]
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """The options that say how to measure; what they leave open is the configuration's."""
+
+    meter: Meter = None
+    timeout: Timeout = None
+    sandbox: Sandbox = False
+
+    def settings(self, register: Register, **more: Any) -> Settings:
+        """The settings of a verification in a register."""
+        from finding_tickets.verify.verify import Settings
+
+        return Settings(
+            root=register.root.resolve(),
+            evidence=register.config.evidence,
+            meter=self.meter or register.config.meter,
+            timeout=self.timeout or register.config.timeout,
+            memory=register.config.memory,
+            **more,
+        )
+
+
+@dataclass(frozen=True)
+class Drafting:
+    """The options that say what ticket to write about a line of code, if any."""
+
+    draft: Annotated[str | None, option("SITE", "Write a ticket about this site, or FILE:LINE.")] = None
+    title: Annotated[str | None, option("TEXT", "Of the ticket: what is wrong.")] = None
+    severity: SeverityWord = None
+    batch: Annotated[int | None, typer.Option(min=0, help="Of the ticket, for its ID.")] = None
+    agent: AgentWord = None
+
+    def content(self) -> dict[str, Any]:
+        """What the ticket is to say whatever was measured."""
+        stated = {"title": self.title, "severity": self.severity, "batch": self.batch, "agent": self.agent}
+        return {name: value for name, value in stated.items() if value is not None}
+
+    def check(self) -> None:
+        """Raise ``UsageError`` for what no ticket will say."""
+        if self.draft is None and (given := self.content()):
+            names = ", ".join(f"--{name}" for name in given)
+            raise UsageError(f"{names}: for a ticket that --draft SITE writes")
+
+
+@dataclass(frozen=True)
+class Writing:
+    """The options that say whether to change documents, and how to print what changes."""
+
+    dry_run: DryRun = False
+    output_format: OutputFormat = Format.TABLE
+
+
+# Without any options.
+MEASURING, DRAFTING, WRITING = Measuring(), Drafting(), Writing()
+
+
+def with_options(command: Callable[..., object]) -> Callable[..., object]:
+    """A command with the options of each class of options that is a parameter of it, in its place."""
+    signature, keyword = inspect.signature(command, eval_str=True), inspect.Parameter.KEYWORD_ONLY
+    groups: dict[str, type[Measuring | Drafting | Writing]] = {}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        own = [parameter]
+        if parameter.annotation in {Measuring, Drafting, Writing}:
+            groups[name] = parameter.annotation
+            own = [*inspect.signature(parameter.annotation, eval_str=True).parameters.values()]
+        parameters += [each.replace(kind=keyword) for each in own]
+
+    @wraps(command)
+    def run(**values: Any) -> object:
+        for name, group in groups.items():
+            values[name] = group(**{each.name: values.pop(each.name) for each in fields(group)})
+        return command(**values)
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # typer reads it
+    return run
 
 
 def today() -> date:
@@ -167,15 +247,6 @@ def words_of(name: str, words: Iterable[str] | None, vocabulary: Words, what: st
             raise UsageError(f"--{name} {word}: no such {what or name}", hint=f"one of {known}")
         found.append(meant)
     return found
-
-
-def given_for_draft(draft: str | None, **given: object) -> dict[str, Any]:
-    """What options say of the ticket that ``--draft`` writes; ``UsageError`` where it writes none."""
-    content = {name: value for name, value in given.items() if value is not None}
-    if draft is None and content:
-        names = ", ".join(f"--{name}" for name in content)
-        raise UsageError(f"{names}: for a ticket that --draft SITE writes")
-    return content
 
 
 def find_each(find: Callable[[str], T], names: Iterable[str]) -> tuple[list[T], ExitCode]:
@@ -216,23 +287,6 @@ def say_problem_count(
         say(f"{counted(len(linted), 'problem')}{f' ({worst})' if worst else ''}; {prints}")
     lacking = (each.level is Level.ERROR and not each.rule.startswith(REMEDIATION_RULES) for each in met)
     return ExitCode.BAD_DATA if unread or any(lacking) else ExitCode.OK
-
-
-Seed = Annotated[int | None, option("N", "Draw inputs with this seed, as another run did.")]
-
-
-def settings_of(register: Register, meter: MeterName | None, timeout: float | None, **more: Any) -> Settings:
-    """The settings of a verification: the options of a command first, then the configuration."""
-    from finding_tickets.verify.verify import Settings
-
-    return Settings(
-        root=register.root.resolve(),
-        evidence=register.config.evidence,
-        meter=meter or register.config.meter,
-        timeout=timeout or register.config.timeout,
-        memory=register.config.memory,
-        **more,
-    )
 
 
 def read_input(file: str) -> tuple[bytes, str]:

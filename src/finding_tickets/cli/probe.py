@@ -1,4 +1,4 @@
-"""``tickets probe``: what a script, a module, a function or a test costs, by source line."""
+"""``tickets probe`` and ``trace``: what code costs by source line, run or recorded."""
 
 from __future__ import annotations
 
@@ -11,29 +11,27 @@ from typing import Annotated, Any
 import typer
 
 from finding_tickets.cli.options import (
+    DRAFTING,
     HERE,
-    AgentWord,
-    DraftBatch,
-    DraftSite,
-    DraftTitle,
-    Meter,
+    MEASURING,
+    Drafting,
+    Measuring,
     OutputFormat,
     Root,
-    Sandbox,
-    SeverityWord,
     Timeout,
-    given_for_draft,
+    flag,
     option,
 )
-from finding_tickets.cli.output import Format, say, style, used_width, write, write_json
-from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.cli.output import Format, say, say_errors, style, used_width, write, write_json
+from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.ground.git import commit_containing
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.register.config import read_config, repository_of
-from finding_tickets.report.probe import ProbedFinding, doubts, probe_item, probe_lines, rows_of, site_of
-from finding_tickets.verify.probing import PRELOAD, Probed, ProbeRequest
-from finding_tickets.verify.probing import probe as run
+from finding_tickets.report import probe as report
+from finding_tickets.verify import probing, recorded
 
+REPLAYING = 600.0
+"""Seconds that a trace may take where no time is given: replaying a large one takes long."""
 # What becomes of code for torch.compile.
 Compiling = StrEnum("Compiling", ["EAGER", "REFUSE"])
 
@@ -54,11 +52,7 @@ def probe(
     after: Annotated[
         int | None, typer.Option(min=0, help="Calls of that function to set apart first: 1, unless given.")
     ] = None,
-    draft: DraftSite = None,
-    title: DraftTitle = None,
-    severity: SeverityWord = None,
-    batch: DraftBatch = None,
-    agent: AgentWord = None,
+    drafting: Drafting = DRAFTING,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every line and metric.")] = False,
     devices: Annotated[int, typer.Option(min=1, help="How many devices the target may use.")] = 1,
     compiling: Annotated[
@@ -66,55 +60,53 @@ def probe(
         typer.Option("--compile", help="What becomes of code for torch.compile on a simulated device."),
     ] = Compiling.EAGER,
     root: Root = HERE,
-    meter: Meter = None,
-    timeout: Timeout = None,
-    sandbox: Sandbox = False,
+    how: Measuring = MEASURING,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Run code; print the lines that wait, copy or allocate."""
-    given = given_for_draft(draft, title=title, severity=severity, batch=batch, agent=agent)
+    drafting.check()
     # Loading torch takes longer than looking around: it starts first.
-    with Isolation(PRELOAD, sandbox=sandbox) as isolation:
+    with Isolation(probing.PRELOAD, sandbox=how.sandbox) as isolation:
         place = repository_of(root)
         config = read_config(place)
-        wanted = ProbeRequest(
+        wanted = probing.ProbeRequest(
             target=target,
             root=place.resolve(),
             arguments=arguments or (),
             sweep=sweep or (),
             verifier=verifier,
-            meter=meter or config.meter,
+            meter=how.meter or config.meter,
             devices=devices,
             compiling=compiling.value,
             within=within,
             after=after,
             operations=verbose,
-            timeout=timeout or config.timeout,
+            timeout=how.timeout or config.timeout,
             memory=config.memory,
         )
-        probed = run(wanted, isolation)
+        probed = probing.probe(wanted, isolation)
     if isinstance(probed, str):
         say(f"{target}: not measured: {probed}")
         return ExitCode.INCONCLUSIVE
     if output_format is Format.TABLE:
-        write("\n".join(probe_lines(probed, style, used_width(sys.stdout), verbose=verbose)))
-    for doubt in doubts(probed, verbose=verbose):
+        write("\n".join(report.probe_lines(probed, style, used_width(sys.stdout), verbose=verbose)))
+    for doubt in report.doubts(probed, verbose=verbose):
         say(f"{target}: {doubt}")
     if (
         sys.stderr.isatty()
-        and not (draft or probed.errors)
-        and any(not row.is_light for row in rows_of(probed))
+        and not (drafting.draft or probed.errors)
+        and any(not row.is_light for row in report.rows_of(probed))
     ):
         say(f"next, a ticket about line 1: {_command(wanted, '--draft', '1')}")
-    drafted = _write_draft(wanted, probed, draft, given) if draft else None
+    drafted = _draft_of_probe(wanted, probed, drafting) if drafting.draft else None
     if output_format is Format.JSON:
-        write_json("probe", [probe_item(probed) | {"draft": drafted}])
+        write_json("probe", [report.probe_item(probed) | {"draft": drafted}])
     # Counts that are not the whole truth decide nothing.
     is_partial = probed.errors or probed.unknown or not probed.points
     return ExitCode.INCONCLUSIVE if is_partial else ExitCode.OK
 
 
-def _command(wanted: ProbeRequest, *more: str) -> str:
+def _command(wanted: probing.ProbeRequest, *more: str) -> str:
     """The command line by which anybody measures the same again."""
     options = [*(["--within", wanted.within] if wanted.within else []), *more]
     options += [text for each in wanted.sweep for text in ("--sweep", each)]
@@ -124,7 +116,9 @@ def _command(wanted: ProbeRequest, *more: str) -> str:
     return shlex.join(["tickets", "probe", wanted.target, *options, *arguments])
 
 
-def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: dict[str, Any]) -> dict[str, Any]:
+def _draft_of_probe(
+    wanted: probing.ProbeRequest, probed: probing.Probed, drafting: Drafting
+) -> dict[str, Any]:
     """Write the ticket about a site; its ID, its files and the revision of the code as found."""
     # Templates take a while to load, and only a draft is made of them.
     from finding_tickets.cli.new import TicketWriter
@@ -137,9 +131,9 @@ def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: dict[st
     root = writer.register.root
     files = sorted(set(probed.files) - {wanted.verifier_path})
     revision = commit_containing(root, files)
-    finding = ProbedFinding(
+    finding = report.ProbedFinding(
         probed=probed,
-        site=site_of(probed, site),
+        site=report.site_of(probed, drafting.draft or ""),
         root=root,
         templates=root / writer.register.config.templates,
         command=_command(wanted),
@@ -148,7 +142,7 @@ def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: dict[st
         verifier=wanted.verifier_path,
         revision=revision,
     )
-    ticket_id, written = writer.draft(finding, given)
+    ticket_id, written = writer.draft(finding, drafting.content())
     if revision:
         say(f"found is the code of commit {revision}: change the files of the work tree as you like")
     else:
@@ -156,3 +150,68 @@ def _write_draft(wanted: ProbeRequest, probed: Probed, site: str, given: dict[st
         say(f"found is the work tree, for {new} is not committed: commit it, and write that commit in the")
         say(f"place of @worktree in {written[0]} before you change the code")
     return {"id": ticket_id, "files": written, "found": revision}
+
+
+def trace(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Traces, as JSON or gzip: one for each rank.")
+    ],
+    beside: Annotated[
+        Path | None, option("PROBE.json", "What tickets probe --format json printed of the same program.")
+    ] = None,
+    only_lines: Annotated[bool, flag("--lines", "Replay nothing on the simulation.")] = False,
+    drafting: Drafting = DRAFTING,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every line and sum.")] = False,
+    root: Root = HERE,
+    timeout: Timeout = None,
+    output_format: OutputFormat = Format.TABLE,
+) -> ExitCode:
+    """Read traces of a real GPU; print the lines that wait, and whether the simulation agrees."""
+    drafting.check()
+    if drafting.draft and len(files) > 1:
+        raise UsageError("--draft is about a line of one trace", hint="name one of the files")
+    item = report.probe_beside(beside) if beside else None
+    with Isolation(recorded.PRELOAD) as isolation:
+        place = repository_of(root)
+        config = read_config(place)
+        answers = list(
+            recorded.read_traces(
+                files,
+                place.resolve(),
+                isolation,
+                only_lines=only_lines,
+                timeout=timeout or max(config.timeout, REPLAYING),
+                memory=config.memory,
+            )
+        )
+    read = [
+        (each, report.places_beside(each, item) if item else None)
+        for each in answers
+        if not isinstance(each, BadDataError)
+    ]
+    if read and output_format is Format.TABLE:
+        width = used_width(sys.stdout)
+        write(
+            "\n\n".join("\n".join(report.trace_lines(*each, style, width, verbose=verbose)) for each in read)
+        )
+    drafted = _draft_of_trace(read[0][0], place, drafting) if drafting.draft and read else None
+    if output_format is Format.JSON:
+        write_json("trace", [report.trace_item(*each) | {"draft": drafted} for each in read])
+    return say_errors(each for each in answers if isinstance(each, BadDataError))
+
+
+def _draft_of_trace(traced: recorded.TracedRun, place: Path, drafting: Drafting) -> dict[str, Any]:
+    """Write the ticket about a site, and what was recorded beside it; its ID and its files."""
+    # Templates take a while to load, and only a draft is made of them.
+    from finding_tickets.cli.new import TicketWriter
+
+    if not traced.has_stacks:
+        raise UsageError("cannot draft a ticket: the trace has no lines", hint="record it with_stack=True")
+    row = report.row_of(traced.probed, drafting.draft or "")
+    writer = TicketWriter(place.resolve())
+    root = writer.register.root
+    finding = report.TracedFinding(traced, row, root, root / writer.register.config.templates)
+    ticket_id, written = writer.draft(finding, drafting.content())
+    say("a trace gives no verdict: say in the ticket what to run (docs/verifiers.md),")
+    say("or draft it from a run: tickets probe TARGET --draft SITE")
+    return {"id": ticket_id, "files": written}

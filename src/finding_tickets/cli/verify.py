@@ -16,17 +16,15 @@ import typer
 
 from finding_tickets.cli.options import (
     HERE,
-    Meter,
+    MEASURING,
+    Measuring,
     OutputFormat,
     Query,
     Root,
-    Sandbox,
     Seed,
-    Timeout,
     find_each,
     flag,
     option,
-    settings_of,
 )
 from finding_tickets.cli.output import (
     Format,
@@ -84,14 +82,12 @@ def verify(
     everything: Annotated[bool, flag("--all", "Every document that has a verifier.")] = False,
     stale: Annotated[bool, flag("--stale", "Every document with stale evidence or none.")] = False,
     root: Root = HERE,
-    meter: Meter = None,
-    timeout: Timeout = None,
+    how: Measuring = MEASURING,
     at: Annotated[str | None, option("REV", "Measure variants without a revision at this one.")] = None,
     base: Annotated[str | None, option("REV", "Measure found at this revision; record nothing.")] = None,
     head: Annotated[
         str | None, option("REV", "Measure the fix, and variants without a revision, at this one.")
     ] = None,
-    sandbox: Sandbox = False,
     executor: Annotated[
         ExecutorName, typer.Option(help="On this machine or a cluster.")
     ] = ExecutorName.LOCAL,
@@ -109,7 +105,7 @@ def verify(
         raise UsageError(what, hint="one or the other")
     revisions = {"*": at or head, "found": base, "fix": head}
     overrides = {name: revision for name, revision in revisions.items() if revision}
-    if matrix and (overrides or meter):
+    if matrix and (overrides or how.meter):
         raise UsageError("--matrix has meters and revisions of its own", hint="one or the other")
     if [bool(query), everything, stale].count(True) != 1:
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
@@ -121,19 +117,13 @@ def verify(
         if executor is ExecutorName.RAY:
             from finding_tickets.executors.ray import RayCluster
 
-            verifying = RayCluster(address=address, sandbox=sandbox, left_out=left_out, say=say)
+            verifying = RayCluster(address=address, sandbox=how.sandbox, left_out=left_out, say=say)
         else:
             # Loading torch takes longer than reading the register: it starts first, unless none may be stale.
-            verifying = Local(stack.enter_context(Isolation(at_once=not stale, sandbox=sandbox)))
+            verifying = Local(stack.enter_context(Isolation(at_once=not stale, sandbox=how.sandbox)))
         register, documents, chosen = _choose(root, list(query or ()), stale=stale, matrix=matrix)
-        settings = settings_of(
-            register,
-            meter,
-            timeout,
-            overrides=overrides,
-            resources=register.config.ray,
-            seed=seed,
-            operations=verbose,
+        settings = how.settings(
+            register, overrides=overrides, resources=register.config.ray, seed=seed, operations=verbose
         )
         if seed is not None:
             say(f"measured with seed {seed}: nothing is recorded")
@@ -165,21 +155,19 @@ def verify(
     return ExitCode.worst(chosen, measured, reached)
 
 
-def verify_one(
-    root: Path, ticket: str, timeout: float | None, *, sandbox: bool, record: bool
-) -> Verification | None:
+def verify_one(root: Path, ticket: str, how: Measuring, *, record: bool) -> Verification | None:
     """Measure one document, and record its evidence if wanted.
 
     Raises:
         BadDataError: Its Remediation cannot be read or measured, or its evidence not be written.
     """
-    with Isolation(sandbox=sandbox) as isolation:
+    with Isolation(sandbox=how.sandbox) as isolation:
         register = load_named(root, [ticket]) or load(root)
         sound, _ = measurable(register, [register.find(ticket)])
         if not sound:
             raise BadDataError(f"{ticket} cannot be measured", hint=f"tickets lint {ticket}")
         say(f"measuring {ticket}")
-        settings = settings_of(register, None, timeout, record=record)
+        settings = how.settings(register, record=record)
         (done,) = Local(isolation).verify(sound, settings, lambda _: None)
     if done.error:
         raise done.error

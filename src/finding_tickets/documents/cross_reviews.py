@@ -92,11 +92,13 @@ def reviewer_word(name: str, vocabulary: Vocabulary) -> str | None:
 
     Of several that are named, the first. A spelling of two letters must be a word of its own.
     """
-    whole, tokens = squeeze(name), [squeeze(token) for token in _BETWEEN_WORDS.split(name)]
+    whole = squeeze(name)
+    within = [each for each in vocabulary.known_agents.spellings if each[0] in whole]
+    tokens = [squeeze(token) for token in _BETWEEN_WORDS.split(name)] if within else []
     found = [
         (whole.find(spelling), word)
-        for spelling, word in vocabulary.known_agents.spellings
-        if spelling in tokens or (len(spelling) >= _LEAST_WITHIN_A_WORD and spelling in whole)
+        for spelling, word in within
+        if spelling in tokens or len(spelling) >= _LEAST_WITHIN_A_WORD
     ]
     return min(found)[1] if found else None
 

@@ -72,39 +72,17 @@ def budgets_of(register: Register | None) -> tuple[Budget, ...]:
     return register.config.budgets if register else ()
 
 
-def check_budgets(
-    bases: Sequence[Base],
-    head: Register,
-    named: Collection[str],
-    isolation: Isolation,
-    settings: Settings,
-    today: date,
-    tell: Callable[[str], None],
-) -> tuple[Problem, ...]:
-    """Measure what the branch spends, by the base's budgets, and say what speaks against it.
+@dataclass
+class BudgetGate:
+    """Measures what the branch spends, by the base's budgets, and says what speaks against it.
 
     ``named`` are the words of the command line that accept something. Nothing that an earlier run has
     measured counts.
     """
-    new = {each.name: each for each in budgets_of(head)}
-    pairs = []
-    for base in bases:
-        old = {each.name: each for each in budgets_of(base.register)}
-        pairs += [_Pair(base, old.get(name), new.get(name)) for name in dict.fromkeys([*old, *new])]
-    gate = _Gate(bases, head, frozenset(named), isolation, settings, today, tell)
-    gate.spend([budget for pair in pairs if (budget := pair.old or pair.new)])
-    said = [problem for pair in pairs for problem in gate.judge(pair)]
-    # Bases that agree say the same. What refuses comes first.
-    return tuple(sorted(dict.fromkeys(said), key=lambda each: list(Level).index(each.level)))
-
-
-@dataclass
-class _Gate:
-    """What is known while the budgets of a branch are judged."""
 
     bases: Sequence[Base]
     head: Register
-    named: frozenset[str]
+    named: Collection[str]
     isolation: Isolation
     settings: Settings
     today: date
@@ -113,6 +91,18 @@ class _Gate:
     def __post_init__(self) -> None:
         self._spent: dict[str, Spending] = {}
         self._file = is_configured(self.head.root) or ""
+
+    def check(self) -> tuple[Problem, ...]:
+        """What speaks against the branch in all budgets; what refuses comes first."""
+        new = {each.name: each for each in budgets_of(self.head)}
+        pairs = []
+        for base in self.bases:
+            old = {each.name: each for each in budgets_of(base.register)}
+            pairs += [_Pair(base, old.get(name), new.get(name)) for name in dict.fromkeys([*old, *new])]
+        self.spend([budget for pair in pairs if (budget := pair.old or pair.new)])
+        # Bases that agree say the same.
+        said = dict.fromkeys(problem for pair in pairs for problem in self.judge(pair))
+        return tuple(sorted(said, key=lambda each: list(Level).index(each.level)))
 
     def spend(self, budgets: Iterable[Budget], base: Base | None = None) -> None:
         """Measure what is not measured yet: in the work tree, or at a base."""

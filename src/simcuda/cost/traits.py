@@ -175,9 +175,10 @@ def traits_of(operation: Any) -> OperationTraits:
         is_one_kernel=is_one_kernel,
         is_host_only=packet in HOST_ONLY,
         may_be_refused=makes or packet in HOST_ONLY,
-        # The dispatcher takes a short way for these, which are most of what runs.
+        # The dispatcher takes a short way for these, which are most of what runs, while there is no tensor
+        # of another layout.
         is_plain=is_one_kernel
-        and not rules
+        and all(rule.any_layout for rule in rules)
         and not is_foreign
         and written in ((), names[:1])
         and not has_out

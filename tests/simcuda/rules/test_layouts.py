@@ -88,3 +88,93 @@ def test_to_coalesce_waits_at_least_once(gpu: SimulatedCuda) -> None:
         _torch._coalesce(one._coalesced_(False))
     # An index of 8 bytes and a value of 4.
     assert (0, 2, 12, ()) == (cost.syncs, cost.d2d, cost.d2d_bytes, cost.unknown)
+
+
+def sparse_matrix() -> Any:
+    """A matrix of 3 rows and 4 columns with 2 elements, on the device."""
+    return _torch.sparse_coo_tensor([[0, 2], [1, 3]], [2.0, 3.0], (3, 4), is_coalesced=True).cuda()
+
+
+def test_a_product_of_coordinates_waits_for_nothing(gpu: SimulatedCuda) -> None:
+    """Zeros and a clearing, rows and columns as int32, the result there and back, and cuSPARSE: 7 kernels."""
+    sparse, dense = sparse_matrix(), torch.arange(8.0).reshape(4, 2).cuda()
+    with gpu.measure() as cost:
+        product = sparse @ dense
+    assert (7, 0, 0, ()) == (cost.launches, cost.syncs, cost.d2d, cost.unknown)
+    # Only cuSPARSE may launch more.
+    assert ((7, None), 6) == (cost.ranges["launches"], cost.aten_launches)
+    assert torch.equal(sparse.cpu().to_dense() @ dense.cpu(), product.cpu())
+    vector = dense[:, 1].contiguous()
+    with gpu.measure() as cost:
+        column = sparse @ vector
+    # A single column of 3 floats is copied as bytes, there and back.
+    assert (5, 2, 24, 0, ()) == (cost.launches, cost.d2d, cost.d2d_bytes, cost.syncs, cost.unknown)
+    assert torch.equal(product[:, 1].cpu(), column.cpu())
+    with gpu.measure() as cost:
+        total = _torch.sparse.addmm(product, sparse, dense)
+    # What is added is copied, 24 bytes; nothing is filled.
+    assert (5, 1, 24, 0, ()) == (cost.launches, cost.d2d, cost.d2d_bytes, cost.syncs, cost.unknown)
+    assert torch.equal(2 * product.cpu(), total.cpu())
+
+
+def test_a_product_of_rows_is_left_to_the_library(gpu: SimulatedCuda) -> None:
+    """Zeros, which are copied into the result, and cuSPARSE."""
+    sparse, dense = sparse_matrix().to_sparse_csr(), torch.arange(8.0).reshape(4, 2).cuda()
+    with gpu.measure() as cost:
+        product = sparse @ dense
+    # 3 x 2 floats.
+    assert (2, 1, 24, 0, ()) == (cost.launches, cost.d2d, cost.d2d_bytes, cost.syncs, cost.unknown)
+    assert torch.equal(sparse_matrix().cpu().to_dense() @ dense.cpu(), product.cpu())
+
+
+def test_layouts_are_converted_by_what_they_are_made_of(gpu: SimulatedCuda) -> None:
+    """To find what is not zero is one wait, however it is laid out; between sparse layouts none is needed."""
+    sparse = sparse_matrix()
+    with gpu.measure() as cost:
+        dense = sparse.to_dense()
+    # Zeros, to which one kernel adds.
+    assert (2, 0, (), {}) == (cost.launches, cost.syncs, cost.unknown, cost.ranges)
+    with gpu.measure() as cost:
+        rows = sparse.to_sparse_csr()
+    # Where rows begin; columns and values are taken as they are.
+    assert (1, 0, ()) == (cost.launches, cost.syncs, cost.unknown)
+    with gpu.measure() as cost:
+        back = rows.to_sparse_coo()
+    # The row of each, and a copy of 2 columns of 8 bytes.
+    assert (1, 16, 0, ()) == (cost.launches, cost.d2d_bytes, cost.syncs, cost.unknown)
+    with gpu.measure() as cost:
+        found = dense.to_sparse()
+    assert (1, 1, ()) == (cost.syncs, cost.d2h, cost.unknown)
+    for each in (dense, rows.to_dense(), back.to_dense(), found.to_dense(), dense.to_sparse_csr().to_dense()):
+        assert [[0, 2, 0, 0], [0, 0, 0, 0], [0, 0, 0, 3]] == each.tolist()
+
+
+def test_a_sparse_gradient_is_added_without_a_wait(gpu: SimulatedCuda) -> None:
+    """What looked rows up twice is not coalesced: by how many kernels they are added is not sure."""
+    table = torch.nn.Embedding(5, 4, sparse=True, device="cuda")
+    before = table.weight.detach().cpu()
+    optimizer = torch.optim.SGD(table.parameters(), lr=1.0)
+    total: Any = table(torch.tensor([1, 1, 3], device="cuda")).sum()
+    total.backward()
+    with gpu.measure() as cost:
+        optimizer.step()
+    assert (1, 0, ()) == (cost.launches, cost.syncs, cost.unknown)
+    expected = before - torch.tensor([0.0, 2, 0, 1, 0])[:, None]
+    torch.testing.assert_close(expected, table.weight.detach().cpu())
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_a_transformer_in_eval_waits_for_nothing(gpu: SimulatedCuda, activation: str) -> None:
+    """The fast path is made of attention, 2 sums, 2 norms and 2 products; no wait is in doubt."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, activation=activation, batch_first=True).eval()
+    x = torch.randn(2, 3, 8)
+    with torch.no_grad():
+        expected = layer(x)
+        layer.cuda()
+        with gpu.measure() as cost:
+            made = layer(x.cuda())
+    # The copy of x is waited for.
+    assert (1, 1, ()) == (cost.syncs, cost.h2d, cost.unknown)
+    assert not {"syncs", "d2h", "h2d", "drains"} & set(cost.ranges)
+    torch.testing.assert_close(expected, made.cpu())

@@ -24,6 +24,7 @@ from simcuda.cost.rules.rule import CostRule, example_names, run_example
 
 RULES: tuple[CostRule, ...] = (
     *host_reads.TOPIC,
+    *layouts.TOPIC,
     *kernels.TOPIC,
     *layers.TOPIC,
     *reducing.TOPIC,
@@ -37,7 +38,6 @@ RULES: tuple[CostRule, ...] = (
     *sorting.TOPIC,
     *factorizing.TOPIC,
     *sequences.TOPIC,
-    *layouts.TOPIC,
 )
 """Every rule for operations of PyTorch."""
 OF_LIBRARIES: tuple[CostRule, ...] = vision.TOPIC

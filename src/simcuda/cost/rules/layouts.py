@@ -9,7 +9,7 @@ from math import inf, prod
 
 import torch
 
-from simcuda.cost.call import ANYTHING, FREE, LibraryWork, OpCost, OperationCall
+from simcuda.cost.call import ANYTHING, FREE, MEMORY, LibraryWork, OpCost, OperationCall
 from simcuda.cost.copies import contiguous, copied_within
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
@@ -18,6 +18,9 @@ from simcuda.device.dispatch_key import unwatched
 INPUTS_AT_ONCE = 128
 NESTED_BY_A_KERNEL = (torch.float32, torch.float16)
 PADDED_BY_A_KERNEL = (*NESTED_BY_A_KERNEL, torch.float64)
+
+OF_EACH_LAYOUT = ("mm", "_to_dense", "_to_sparse", "_to_sparse_csr")
+"""What products and conversions of sparse tensors are made of; the operations within have rules."""
 
 # PyTorch's native_functions.yaml has one function for CPU and CUDA, and ATen/native/nested one of operations
 # on the buffer or on each part. What calls kernels itself, as layer_norm does, is not among them.
@@ -31,12 +34,19 @@ SHARED: dict[torch.layout, tuple[torch._C.DispatchKey, frozenset[str]]] = {
                 *("isnan", "isinf", "relu", "relu_", "gelu", "gelu_", "gelu_backward", "silu", "silu_"),
                 *("silu_backward", "sqrt", "tanh", "tanh_", "threshold_backward", "native_dropout"),
                 *("native_dropout_backward", "embedding", "linear", "linear_backward"),
-                *("_softmax", "_softmax_backward_data"),
+                *("_softmax", "_softmax_backward_data", "_transformer_encoder_layer_fwd"),
                 *("fill_", "zero_", "masked_fill"),
             )
         ),
     ),
-    torch.sparse_coo: (torch._C.DispatchKey.SparseCPU, frozenset({"aten.clone"})),
+    torch.sparse_coo: (
+        torch._C.DispatchKey.SparseCPU,
+        frozenset(f"aten.{name}" for name in ("clone", "mv", "sparse_mask", *OF_EACH_LAYOUT)),
+    ),
+    torch.sparse_csr: (
+        torch._C.DispatchKey.SparseCsrCPU,
+        frozenset(f"aten.{name}" for name in OF_EACH_LAYOUT),
+    ),
 }
 
 
@@ -102,9 +112,13 @@ def _of_list(call: OperationCall) -> OpCost:
 def _coalesce(call: OperationCall) -> OpCost:
     sparse, result = call.args[0], call.outputs[0]
     indices, values = _parts(sparse)
-    count, dims = indices.shape[1], indices.shape[0]
-    if count < 2:
+    if indices.shape[1] < 2:
         return sum(map(copied_within, _parts(result), (indices, values)), FREE)
+    return _sorted(indices, values)
+
+
+def _sorted(indices: torch.Tensor, values: torch.Tensor) -> OpCost:
+    dims, count = indices.shape
     # Flattened by a product with the strides of the dimensions, and a sum.
     flattened = OpCost(dims, temporaries=(INDEX_BYTES * count,) * dims)
     # Two ranges, a sort, and what is unique, whose count is read; a sum of values; and the dimensions again.
@@ -122,6 +136,66 @@ def _coalesce(call: OperationCall) -> OpCost:
 THRUST = ANYTHING | dict.fromkeys(("syncs", "stream_syncs", "drains", "d2h", "d2h_bytes"), (0, inf))
 
 
+# What cuSPARSE computes is not waited for; its kernels and its workspace are its own choice.
+CUSPARSE = LibraryWork(1, {"launches": (0, inf), **dict.fromkeys(MEMORY, (0, inf))})
+
+
+def _sparse_product(call: OperationCall) -> OpCost:
+    """A sparse matrix times a dense one, added to what was copied to, or cleared in, the result."""
+    added, sparse, dense = (call.argument(name) for name in call.names[:3])
+    result = call.outputs[0]
+    if not result.numel():
+        return FREE
+    copied = FREE if added is result else copied_within(result, added)
+    made = OpCost(library=CUSPARSE) + (FREE if 1 in dense.stride() else contiguous(dense))
+    if sparse.layout is not torch.sparse_coo:
+        return copied + made
+    indices, values = _parts(sparse)
+    # Rows and columns become int32, and cuSPARSE makes of rows where they begin.
+    begins, positions = COUNT_BYTES * (sparse.shape[0] + 1), COUNT_BYTES * indices.shape[1]
+    made += OpCost(2, temporaries=(begins, positions, positions))
+    # cuSPARSE writes by columns, to a copy of the result, which is copied back; a single one is bytes.
+    turned = OpCost(copies=(("d2d", result.nbytes),)) if 1 in result.shape else OpCost(kernels_over(result))
+    made += turned + turned + OpCost(temporaries=(result.nbytes,))
+    if not call.argument("beta", 1):
+        copied = OpCost(kernels_over(result))
+    return (FREE if sparse.is_coalesced() else _sorted(indices, values)) + copied + made
+
+
+def _is_sparse_product(call: OperationCall) -> bool:
+    layouts = [call.argument(name).layout for name in call.names[:3]]
+    return layouts[::2] == [torch.strided] * 2 and layouts[1] in (torch.sparse_coo, torch.sparse_csr)
+
+
+def _add_sparse(call: OperationCall) -> OpCost:
+    """A sparse tensor added to a dense one, in place or to a copy."""
+    dense, sparse = call.args[:2]
+    indices, values = _parts(sparse)
+    result = call.outputs[0]
+    copied = FREE if dense is result else copied_within(result, dense)
+    if not values.numel():
+        return copied
+    if sparse.is_coalesced():
+        return copied + OpCost(1)
+    # Positions of several dimensions become one, and each value is added where it belongs.
+    flattened = OpCost(1, temporaries=(INDEX_BYTES * indices.shape[1],)) if len(indices) > 1 else FREE
+    return copied + flattened + OpCost(1, library=LibraryWork(0, {**ANYTHING, "allocations": (0, inf)}))
+
+
+def _is_added_to_dense(call: OperationCall) -> bool:
+    first, second = call.args[:2]
+    return (
+        isinstance(second, torch.Tensor)
+        and (first.layout, second.layout) == (torch.strided, torch.sparse_coo)
+        and first.dtype == second.dtype
+    )
+
+
+def _rows_of_elements(call: OperationCall) -> OpCost:
+    columns, result = call.args[1], call.outputs[0]
+    return OpCost(1) + copied_within(result[1], columns)
+
+
 @unwatched
 def _parts(sparse: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     with torch.no_grad():
@@ -129,6 +203,7 @@ def _parts(sparse: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 _NESTED = "torch.nested.as_nested_tensor([torch.ones(2, 3).cuda(), torch.ones(4, 3).cuda()])"
+_SPARSE = "torch.sparse_coo_tensor(index.expand(2, 3), y, (4, 4), check_invariants=False)"
 _MASK = "torch.tensor([[True, False], [True, True]], device='cuda')"
 
 TOPIC = (
@@ -214,5 +289,40 @@ TOPIC = (
         "ones read, values added up; of fewer than 2 a copy",
         example="torch.sparse_coo_tensor(index[None], y, (4,), check_invariants=True).coalesce()",
         any_layout=True,
+    ),
+    CostRule(
+        id="product-of-sparse",
+        ops=("aten.addmm", "aten.addmm_"),
+        counts=_sparse_product,
+        source="ATen/native/sparse/cuda/SparseCUDATensorMath.cu: of coordinates, rows and columns as int32, "
+        "then cusparseSpMM; SparseBlas.cpp, SparseBlasImpl.cpp: of rows, cusparseSpMM; nothing waits",
+        example=f"torch.sparse.mm({_SPARSE}.coalesce(), torch.ones(4, 2, device='cuda'))",
+        when=_is_sparse_product,
+        any_layout=True,
+    ),
+    CostRule(
+        id="sparse-added-to-dense",
+        ops=("aten.add.Tensor", "aten.add_.Tensor"),
+        counts=_add_sparse,
+        source="ATen/native/sparse/cuda/SparseCUDATensorMath.cu: one kernel if coalesced, else index_add_ at "
+        "the flattened indices",
+        example=f"{_SPARSE}.coalesce().to_dense()",
+        when=_is_added_to_dense,
+        any_layout=True,
+    ),
+    CostRule(
+        id="where-rows-begin",
+        ops=("aten._convert_indices_from_coo_to_csr",),
+        counts=OpCost(1),
+        source="ATen/native/sparse/cuda/SparseCsrTensorMath.cu: one kernel, or a fill where nothing is",
+        example="torch._convert_indices_from_coo_to_csr(index.sort().values, 3)",
+    ),
+    CostRule(
+        id="rows-of-elements",
+        ops=("aten._convert_indices_from_csr_to_coo",),
+        counts=_rows_of_elements,
+        source="ATen/native/sparse/cuda/SparseCsrTensorMath.cu: a copy of the columns, and one kernel",
+        example="torch._convert_indices_from_csr_to_coo(index.sort().values, index[:2])",
+        when=lambda call: call.args[0].dim() == 1,
     ),
 )

@@ -27,6 +27,13 @@ TAKEN_APART: dict[str, tuple[str, ...]] = {
     "ATen/native/Loss.cpp: a few elementwise operations, then a reduction": (
         *("binary_cross_entropy_with_logits", "soft_margin_loss", "soft_margin_loss_backward"),
     ),
+    "ATen/native/transformers/transformer.cpp: attention, sums, norms and products": (
+        "_transformer_encoder_layer_fwd",
+    ),
+    "ATen/native/sparse/SparseTensorMath.cpp: addmm": ("_sparse_addmm",),
+    "ATen/native/TensorConversions.cpp: what is not zero, and indexing; or a mask, and its indices": (
+        *("_to_sparse", "_to_sparse_csr"),
+    ),
     "ATen/native/transformers/attention.cpp: softmax, and zeros for rows that are masked altogether": (
         "_safe_softmax",
     ),
@@ -113,7 +120,7 @@ NEVER_WAITING: dict[str, tuple[str, ...]] = {
     "ATen/native: questions about sizes, and assertions about the host's own numbers": (
         *("_assert_scalar", "_functional_assert_scalar", "sym_constrain_range", "_print"),
         *("sym_constrain_range_for_size", "_has_same_storage_numel", "_new_zeros_with_same_feature_meta"),
-        *("is_coalesced", "dense_dim", "sparse_dim", "_use_cudnn_ctc_loss"),
+        *("is_coalesced", "dense_dim", "sparse_dim", "_nnz", "_use_cudnn_ctc_loss"),
     ),
     "ATen/native/TensorShape.cpp: a view, copied within the device": (
         *("alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy", "lift_fresh_copy"),
