@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
+from operator import attrgetter
 from pathlib import Path
 
 from simcuda.measurement import table
@@ -14,7 +15,6 @@ from simcuda.real.trace import IncompleteTraceError
 from simcuda.recording.comparison import (
     LEAST_COMPARABLE,
     PEAK_TOLERANCE,
-    CaseDisagreement,
     RecordingAgreement,
     compare,
 )
@@ -144,16 +144,17 @@ def to_lines(found: RecordingAgreement) -> Iterator[str]:
         shares.append([*counts, least + (" falls short" if tally.falls_short else "")])
     yield from table([["metric", "agrees", "of", "share", "least"], *shares])
     head = ["case", "metric", "recorded", "simulated"]
+    cells = attrgetter(*head)
     sections: list[tuple[str, list[str], Sequence[Sequence[str]]]] = [
         (
             "disagreements",
             [*head, ""],
             [
-                [*_cells(each), f"unknown or approximate: {', '.join(each.unsure)}" if each.unsure else ""]
+                [*cells(each), f"unknown or approximate: {', '.join(each.unsure)}" if each.unsure else ""]
                 for each in found.disagreements
             ],
         ),
-        ("explained by version", [*head, "why"], [[*_cells(each), each.why] for each in found.explained]),
+        ("explained by version", [*head, "why"], [[*cells(each), each.why] for each in found.explained]),
         ("no longer comparable", ["case", "why"], [[each.case, each.why] for each in found.not_comparable]),
         (
             "nothing recorded to compare with",
@@ -166,10 +167,6 @@ def to_lines(found: RecordingAgreement) -> Iterator[str]:
     if found.comparable < LEAST_COMPARABLE:
         yield from ["", f"only {found.comparable:.1%} of the recorded cases are comparable: record again"]
     yield from ["", "falls short" if found.falls_short else "agrees"]
-
-
-def _cells(each: CaseDisagreement) -> list[str]:
-    return [each.case, each.metric, each.recorded, each.simulated]
 
 
 def _share(text: str) -> float:

@@ -165,11 +165,6 @@ def why_not_in_session(count: int, profile: str | None, capacity: int | None) ->
     return f"{SESSION} simulates {there} x {machine.profile.name}: {missing}"
 
 
-def _end_with_process(stack: ExitStack) -> None:
-    _ending_processes.append(True)
-    stack.close()
-
-
 @contextmanager
 def _opened(
     count: int,
@@ -191,9 +186,14 @@ def _opened(
     patches = Patches(tables=[takes_default_device])
     # Each replacement first registers how it is undone: entering may fail half-way.
     with ExitStack() as stack:
+
+        def end_with_process() -> None:
+            _ending_processes.append(True)
+            stack.close()
+
         # Left open until the interpreter ends, it could not be undone: what that needs is gone by then.
-        ending = atexit.register(partial(_end_with_process, stack))
-        stack.callback(atexit.unregister, ending)
+        atexit.register(end_with_process)
+        stack.callback(atexit.unregister, end_with_process)
         stack.callback(_start_real_cuda)
         stack.enter_context(_default_device_kept())
         # Which module answers for the accelerator is remembered.

@@ -394,7 +394,7 @@ def test_samples_reach_the_device_with_their_strides() -> None:
     host = torch.arange(24.0)
     for sample in (host[1:].view(-1)[:12].view(3, 4).t(), host.view(4, 6)[1:, ::2], host[:3].expand(2, 3)):
         with simcuda.device():
-            moved = operators._same_strides(sample)
+            moved = operators.same_strides(sample)
             assert "cuda:0" == str(moved.device)
             assert (sample.stride(), sample.tolist()) == (moved.stride(), moved.tolist())
 

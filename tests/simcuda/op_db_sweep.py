@@ -261,7 +261,7 @@ def _copy(leaf: Any) -> Any:
 def _to_cuda(leaf: Any) -> Any:
     if not isinstance(leaf, Tensor):
         return "cuda" if isinstance(leaf, torch.device) or leaf == "cpu" else leaf
-    return operators._same_strides(leaf.detach()).requires_grad_(leaf.requires_grad)
+    return operators.same_strides(leaf.detach()).requires_grad_(leaf.requires_grad)
 
 
 def _compare(outcome: Outcome, expected: Run, actual: Run) -> None:

@@ -139,14 +139,14 @@ def _register() -> None:
     gpu_trace.register_callback_for_stream_synchronization(partial(_announce, "stream_syncs"))
     gpu_trace.register_callback_for_event_synchronization(partial(_announce, "event_syncs"))
     gpu_trace.register_callback_for_device_synchronization(partial(_announce, "device_syncs"))
-    gpu_trace.register_callback_for_memory_allocation(_allocated)
+
+    def allocated(address: int) -> None:
+        for marks in _listening:
+            marks.allocations.append((address, marks.place()))
+
+    gpu_trace.register_callback_for_memory_allocation(allocated)
 
 
 def _announce(what: str, *_: Any) -> None:
     for marks in _listening:
         marks.leave(what, marks.place())
-
-
-def _allocated(address: int) -> None:
-    for marks in _listening:
-        marks.allocations.append((address, marks.place()))

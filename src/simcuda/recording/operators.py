@@ -106,7 +106,7 @@ def _arguments(sample: Any, *, keep_grad: bool) -> tuple[Any, tuple[Any, ...], d
     def to_cuda(leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor):
             return leaf
-        moved = _same_strides(leaf.detach())
+        moved = same_strides(leaf.detach())
         return moved.requires_grad_() if keep_grad and leaf.requires_grad else moved
 
     given, args, kwargs = tree_map(to_cuda, (sample.input, sample.args, sample.kwargs))
@@ -115,7 +115,7 @@ def _arguments(sample: Any, *, keep_grad: bool) -> tuple[Any, tuple[Any, ...], d
     return given, args, kwargs
 
 
-def _same_strides(tensor: torch.Tensor) -> torch.Tensor:
+def same_strides(tensor: torch.Tensor) -> torch.Tensor:
     """A copy on the device with the strides of the original, also where elements overlap or lie apart."""
     if tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
         return tensor.to("cuda")

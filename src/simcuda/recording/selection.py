@@ -77,7 +77,7 @@ class Selection:
             case "operators":
                 groups: Groups = operators.groups(self.samples)
             case "rules":
-                groups = {"rule": _rule_cases}
+                groups = {"rule": lambda: map(_case_of, RULES)}
             case "optimizers":
                 groups = {"optimizer": optimizers.cases}
             case "workloads":
@@ -92,12 +92,11 @@ GROUP_NAMES = {"rules": "rule", "workloads": "workload", "optimizers": "optimize
 """How the names of groups begin, by suite; the long one comes last, where time may run out."""
 
 
-def _rule_cases() -> list[Case]:
-    return [Case(f"rule/{rule.id}", partial(_prepare_rule, rule), digest(rule.example)) for rule in RULES]
+def _case_of(rule: CostRule) -> Case:
+    def prepare(seed: int) -> Work:
+        seed_all(seed)
+        # The tensors that the example uses are made before it is measured.
+        names = example_names()
+        return lambda: run_example(rule, names)
 
-
-def _prepare_rule(rule: CostRule, seed: int) -> Work:
-    seed_all(seed)
-    # The tensors that the example uses are made before it is measured.
-    names = example_names()
-    return lambda: run_example(rule, names)
+    return Case(f"rule/{rule.id}", prepare, digest(rule.example))

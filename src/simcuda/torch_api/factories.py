@@ -268,13 +268,14 @@ def wake_by_names(patches: Patches) -> None:
         patches.set(kind, __call__=as_method(taking_devices(kind.__call__)))
     # Functions that are given no device take that of a context, or the default one.
     context: Any = torch.utils._device.DeviceContext
-    patches.set(context, __init__=as_method(partial(_enter, context.__init__)))
+    original = context.__init__
 
+    def enter(self: Any, device: Any) -> None:
+        if torch.device(device).type == "cuda":
+            wake()
+        original(self, device)
 
-def _enter(original: Callable[..., None], context: Any, device: Any) -> None:
-    if torch.device(device).type == "cuda":
-        wake()
-    original(context, device)
+    patches.set(context, __init__=enter)
 
 
 def _check(kind: LegacyType, tensor: Tensor) -> None:

@@ -64,19 +64,15 @@ def execute(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if packet.endswith("_") and (is_elementwise or name in IN_PLACE):
         return args[0]
     if not (is_elementwise or name in PRODUCTS or packet.endswith("_like")):
-        _fill_large(tensors)
+        # Large integers become ones before they are read: as indices they are valid, as divisors not 0.
+        for each in tensors:
+            if each.numel() > LARGE and not each.dtype.is_floating_point and not each.dtype.is_complex:
+                memory = torch.ops.aten.empty.memory_format([0], dtype=each.dtype, device="cpu")
+                torch.ops.aten.set_.source_Storage(memory, each.untyped_storage()).fill_(1)
         return func._op(*args, **kwargs)
     named = {key: "meta" if key == "device" else _without_data(each) for key, each in kwargs.items()}
     result = func._op(*map(_without_data, args), **named)
     return tuple(map(_empty, result)) if isinstance(result, tuple) else _empty(result)
-
-
-def _fill_large(tensors: Sequence[torch.Tensor]) -> None:
-    """Make ones of large integers before they are read: as indices they are valid, as divisors not 0."""
-    for each in tensors:
-        if each.numel() > LARGE and not each.dtype.is_floating_point and not each.dtype.is_complex:
-            memory = torch.ops.aten.empty.memory_format([0], dtype=each.dtype, device="cpu")
-            torch.ops.aten.set_.source_Storage(memory, each.untyped_storage()).fill_(1)
 
 
 def _without_data(value: Any) -> Any:

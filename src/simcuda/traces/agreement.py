@@ -198,7 +198,13 @@ def _judge(outcomes: Outcomes, values: Sequence[Any], agreeing: Sequence[bool]) 
     """The verdict and reason where the numbers decide."""
     if all(agreeing):
         return CONFIRMED, ""
-    deciding = _deciding(outcomes, values)
+    # What was not recorded and changes the metric; all that was not recorded if nothing does so alone.
+    by_name: dict[str, dict[str, set[Any]]] = defaultdict(lambda: defaultdict(set))
+    for (way, _), value in zip(outcomes, values, strict=True):
+        for name, label in way.chosen:
+            by_name[name][label].add(value)
+    telling = [name for name, by in by_name.items() if len(set(map(frozenset, by.values()))) > 1]
+    deciding = telling or list(by_name) if len(set(values)) > 1 else []
     if any(agreeing):
         return OPEN, f"depends on {', '.join(deciding)}"
     # Of these only examples were tried: another value might agree.
@@ -219,16 +225,6 @@ def _operations_behind(metric: str, outcomes: Sequence[ReplayedCost]) -> tuple[s
             made |= {name} if any(what in counts for what in COUNTED_AS[metric]) else set()
         in_each.append(made if len(made) == 1 else ran if not made else set[str]())
     return tuple(sorted(set.intersection(*in_each)))
-
-
-def _deciding(outcomes: Outcomes, values: Sequence[Any]) -> list[str]:
-    """What was not recorded and changes the metric; all that was not recorded if nothing does so alone."""
-    by_name: dict[str, dict[str, set[Any]]] = defaultdict(lambda: defaultdict(set))
-    for (way, _), value in zip(outcomes, values, strict=True):
-        for name, label in way.chosen:
-            by_name[name][label].add(value)
-    telling = [name for name, by in by_name.items() if len(set(map(frozenset, by.values()))) > 1]
-    return telling or list(by_name) if len(set(values)) > 1 else []
 
 
 def _replayed(gpu: Gpu, op: str, ways: Iterable[Way]) -> list[tuple[Way, ReplayedCost]]:

@@ -166,16 +166,17 @@ def _fits(schema: Sequence[Any], arguments: Sequence[Argument]) -> bool:
     # What later versions added to an op has a default.
     if not all(argument.has_default_value() for argument in schema[len(arguments) :]):
         return False
-    return all(_takes(kind, argument) for kind, argument in zip(kinds, arguments, strict=False))
-
-
-def _takes(kind: str, argument: Argument) -> bool:
-    plain = _plain(kind)
-    if argument is None:
-        return kind != "Tensor"
-    if plain == "Tensor" or plain in LISTS:
-        return isinstance(argument, RecordedTensor if plain == "Tensor" else tuple)
-    return isinstance(argument, str) and _parsed(plain, argument) is not None
+    for kind, argument in zip(kinds, arguments, strict=False):
+        plain = _plain(kind)
+        if argument is None:
+            takes = kind != "Tensor"
+        elif plain == "Tensor" or plain in LISTS:
+            takes = isinstance(argument, RecordedTensor if plain == "Tensor" else tuple)
+        else:
+            takes = isinstance(argument, str) and _parsed(plain, argument) is not None
+        if not takes:
+            return False
+    return True
 
 
 def _plain(kind: str) -> str:
@@ -200,15 +201,6 @@ def _parsed(kind: str, text: str) -> Any:
     return value if isinstance(value, int) or (isinstance(value, float) and kind != "int") else None
 
 
-def _named(name: str, value: Any) -> Any:
-    """What a number means that stands for a type, a layout or a memory format."""
-    if name not in NUMBERED:
-        return value
-    if value not in NUMBERED[name]:
-        raise NotReplayableError(f"the {name} {value} is not known")
-    return NUMBERED[name][value]
-
-
 def _ways(
     schema: Sequence[Any], arguments: Sequence[Argument], direction: str, host: str, has_scalars: bool
 ) -> Iterator[tuple[tuple[Any, ...], tuple[tuple[str, str], ...]]]:
@@ -226,7 +218,14 @@ def _ways(
     for argument, value in zip(schema, arguments, strict=False):
         options: Sequence[Any] = [value]
         if isinstance(value, str):
-            options = [_named(argument.name, _parsed(_plain(str(argument.type)), value))]
+            given = _parsed(_plain(str(argument.type)), value)
+            # A number may stand for a type, a layout or a memory format.
+            if (named := NUMBERED.get(argument.name)) is None:
+                options = [given]
+            elif given in named:
+                options = [named[given]]
+            else:
+                raise NotReplayableError(f"the {argument.name} {given} is not known")
         elif value is None and not (has_scalars and str(argument.type) in OPTIONAL_SCALARS):
             options = open_values(argument, tensors, direction)
         slots.append((argument.name, [(str(each), each) for each in options]))

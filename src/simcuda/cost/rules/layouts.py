@@ -70,10 +70,6 @@ def _pad(call: OperationCall) -> OpCost:
     return OpCost(kernels_over(result), 1, (("h2d", told),), workspaces=(told,))
 
 
-def _can_pad(call: OperationCall) -> bool:
-    return 2 <= call.args[0].dim() <= 4 and call.args[0].dtype in PADDED_BY_A_KERNEL
-
-
 def _without_padding(padded: torch.Tensor, nested: torch.Tensor) -> OpCost:
     sizes = _sizes(nested)
     told = COUNT_BYTES * (sizes.numel() + padded.dim() + 1 + len(sizes))
@@ -89,13 +85,13 @@ def _lengths(mask: torch.Tensor) -> OpCost:
     return OpCost(5, temporaries=sizes)
 
 
-def _compared() -> OpCost:
-    return OpCost(2, 1, (("d2h", 1),), (1,))
+# Two tensors compared on the device, and the answer read.
+_COMPARED = OpCost(2, 1, (("d2h", 1),), (1,))
 
 
 def _of_mask(call: OperationCall) -> OpCost:
     padded, mask = call.args[:2]
-    checked = _compared() if call.argument("mask_check", default=True) else FREE
+    checked = _COMPARED if call.argument("mask_check", default=True) else FREE
     sizes = INDEX_BYTES * 2 * len(mask)
     # The width of each row, joined with the lengths, and brought to the host.
     brought = OpCost(2, 1, (("d2h", sizes),), (sizes // 2, sizes))
@@ -191,11 +187,6 @@ def _is_added_to_dense(call: OperationCall) -> bool:
     )
 
 
-def _rows_of_elements(call: OperationCall) -> OpCost:
-    columns, result = call.args[1], call.outputs[0]
-    return OpCost(1) + copied_within(result[1], columns)
-
-
 @unwatched
 def _parts(sparse: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     with torch.no_grad():
@@ -235,7 +226,7 @@ TOPIC = (
         source="ATen/native/nested/cuda/NestedTensorTransformerFunctions.cpp: sizes and offsets are copied, "
         "as int32, which blocks; one kernel",
         example=f"torch.nested.to_padded_tensor({_NESTED}, 0.0)",
-        when=_can_pad,
+        when=lambda call: 2 <= call.args[0].dim() <= 4 and call.args[0].dtype in PADDED_BY_A_KERNEL,
         any_layout=True,
     ),
     CostRule(
@@ -265,7 +256,7 @@ TOPIC = (
     CostRule(
         id="is-mask-of-nested",
         ops=("aten._nested_tensor_from_mask_left_aligned",),
-        counts=lambda call: _lengths(call.args[1]) + _compared(),
+        counts=lambda call: _lengths(call.args[1]) + _COMPARED,
         source="ATen/native/nested/NestedTensorMath.cpp: lengths of the mask, compared by equal",
         example=f"torch._nested_tensor_from_mask_left_aligned(torch.ones(2, 2, 3).cuda(), {_MASK})",
         approximate=True,
@@ -320,7 +311,7 @@ TOPIC = (
     CostRule(
         id="rows-of-elements",
         ops=("aten._convert_indices_from_csr_to_coo",),
-        counts=_rows_of_elements,
+        counts=lambda call: OpCost(1) + copied_within(call.outputs[0][1], call.args[1]),
         source="ATen/native/sparse/cuda/SparseCsrTensorMath.cu: a copy of the columns, and one kernel",
         example="torch._convert_indices_from_csr_to_coo(index.sort().values, index[:2])",
         when=lambda call: call.args[0].dim() == 1,

@@ -5,7 +5,6 @@ cuBLAS and cuDNN choose kernels by shapes, types and GPU. How many they are is k
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from math import inf
 
@@ -62,14 +61,6 @@ def _operand(tensor: torch.Tensor) -> OpCost:
     return FREE if fits else contiguous(tensor)
 
 
-def _is_fused(call: OperationCall, added: torch.Tensor, operands: Sequence[torch.Tensor]) -> bool:
-    """Whether cuBLASLt adds a row to a product, whose matrices have more than one row and column."""
-    sizes = [size for operand in operands for size in operand.shape]
-    is_row = added.dim() == 1 and added.is_contiguous() and added.shape[0] == sizes[-1]
-    is_plain = call.argument("beta", 1) == 1 and added.dtype in FUSED_TYPES
-    return is_row and is_plain and "addmm" in call.op and min(sizes) > 1
-
-
 def _product(call: OperationCall) -> OpCost:
     """A product, perhaps added to another tensor, which is copied into the result first."""
     result, is_sum = call.outputs[0], "beta" in call.names
@@ -86,7 +77,11 @@ def _product(call: OperationCall) -> OpCost:
         cost = ONE_KERNEL
     if added is None or added is result or not call.argument("beta", 1):
         return cost
-    if _is_fused(call, added, operands):
+    # cuBLASLt adds a row to a product, whose matrices have more than one row and column.
+    sizes = [size for operand in operands for size in operand.shape]
+    is_row = added.dim() == 1 and added.is_contiguous() and added.shape[0] == sizes[-1]
+    is_plain = call.argument("beta", 1) == 1 and added.dtype in FUSED_TYPES
+    if is_row and is_plain and "addmm" in call.op and min(sizes) > 1:
         return cost
     if "activation" in call.op:
         cost += OpCost(kernels_over(result))
