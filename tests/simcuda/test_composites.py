@@ -107,7 +107,7 @@ def test_memory_of_the_legacy_constructor_is_copied_to_the_device(gpu: Simulated
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 def test_the_attention_of_a_padded_encoder_is_unknown(gpu: SimulatedCuda) -> None:
-    """In evaluation a padding mask makes nested tensors: the layer is taken apart, its attention is marked."""
+    """A padding mask makes nested tensors: the layer is taken apart, its attention is marked."""
     layer = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
     encoder = torch.nn.TransformerEncoder(layer, 1).to("cuda").eval()
     mask = torch.tensor([[False, False], [False, True]], device="cuda")
