@@ -559,17 +559,20 @@ class Sources:
 
     def _read(self, file: str, revision: str) -> tuple[str, ...]:
         """The lines of a file, at a revision or as it is; none where it cannot be read or is elsewhere."""
-        from finding_tickets.ground.git import GitError, ask_bytes
-
         data = b""
-        with suppress(GitError, OSError, ValueError):
-            path = (self._root / file).resolve()
-            if revision:
-                # What begins like an option is no revision.
-                data = ask_bytes(self._root, "cat-file", "blob", f"{revision.lstrip('-')}:./{file}")
-            # A site may name anything: a file of a library, or `<string>`.
-            elif path.is_relative_to(self._root) and path.stat().st_size <= LARGEST_SOURCE:
-                data = path.read_bytes()
+        if revision:
+            from finding_tickets.ground.git import GitError, ask_bytes
+
+            # What begins like an option is no revision.
+            name = f"{revision.lstrip('-')}:./{file}"
+            with suppress(GitError, ValueError):
+                data = ask_bytes(self._root, "cat-file", "blob", name)
+        else:
+            with suppress(OSError, ValueError):
+                path = (self._root / file).resolve()
+                # A site may name anything: a file of a library, or `<string>`.
+                if path.is_relative_to(self._root) and path.stat().st_size <= LARGEST_SOURCE:
+                    data = path.read_bytes()
         text = data.decode(errors="replace").replace("\r\n", "\n")
         return tuple(text.removesuffix("\n").split("\n")) if text else ()
 
