@@ -148,15 +148,15 @@ def test_a_file_that_changes(
     """A file that is another one after each attempt to read it is not taken for either."""
     repository.ticket()
     restless = repository.write("tickets/restless.md", TICKET)
-    number, fstat = restless.stat().st_ino, os.fstat
+    number, stat = restless.stat().st_ino, os.stat
 
-    def changing(descriptor: int) -> os.stat_result:
-        if fstat(descriptor).st_ino == number:
+    def changing(place: int | str, **options: Any) -> os.stat_result:
+        if isinstance(place, int) and stat(place).st_ino == number:
             with restless.open("a") as file:
                 file.write("more\n")
-        return fstat(descriptor)
+        return stat(place, **options)
 
-    monkeypatch.setattr(os, "fstat", changing)
+    monkeypatch.setattr(os, "stat", changing)
     check(tickets, command, "tickets/restless.md:1:1: error [unreadable] it changes while it is read")
 
 

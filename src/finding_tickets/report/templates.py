@@ -31,7 +31,6 @@ from jinja2.filters import do_round
 from jinja2.loaders import split_template_path
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from finding_tickets.documents.source import code_span
 from finding_tickets.errors import BadDataError, TicketsError, UsageError
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.model.vocabulary import squeeze, word_for
@@ -292,7 +291,10 @@ def text(value: object) -> str:
 
 def code(value: object) -> str:
     """A value as a code span of Markdown outside of tables: one line, whatever backticks are in it."""
-    return code_span(" ".join(str(value).split()))
+    line = " ".join(str(value).split())
+    ticks = "`" * (_longest_run(line) + 1)
+    space = " " if line.startswith("`") or line.endswith("`") or not line else ""
+    return f"{ticks}{space}{line}{space}{ticks}"
 
 
 def fenced(value: str, language: str) -> str:
