@@ -291,6 +291,7 @@ def text(value: object) -> str:
 
 def code(value: object) -> str:
     """A value as a code span of Markdown outside of tables: one line, whatever backticks are in it."""
+    # As ``code_span`` of the documents, which a page that only lists tickets does not load.
     line = " ".join(str(value).split())
     ticks = "`" * (_longest_run(line) + 1)
     space = " " if line.startswith("`") or line.endswith("`") or not line else ""
@@ -299,8 +300,13 @@ def code(value: object) -> str:
 
 def fenced(value: str, language: str) -> str:
     """A fenced block of Markdown, which no line of its text ends."""
-    fence = max(("`" * 3, *(f"{ticks}`" for ticks in re.findall("`+", value))), key=len)
+    fence = "`" * max(3, _longest_run(value) + 1)
     return f"{fence}{language}\n{value}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    """How many backticks follow one another at most."""
+    return max(map(len, re.findall("`+", text)), default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
