@@ -329,13 +329,12 @@ TOPIC = (
         any_layout=True,
     ),
     CostRule(
-        id="rows-of-bags",
+        id="gradient-of-bags",
         ops=("aten._embedding_bag_backward",),
         counts=OpCost(1),
-        source="ATen/native/EmbeddingBag.cpp: the gradient's row of each index, divided for means; lengths "
-        "stay on the device",
+        source="ATen/native/EmbeddingBag.cpp, cuda/EmbeddingBag.cu: the gradient's row of each index, sparse "
+        "or added up; lengths stay on the device",
         example="torch.nn.EmbeddingBag(4, 2, sparse=True, device='cuda')(index, index[:1]).sum().backward()",
-        when=lambda call: bool(call.argument("sparse")),
         approximate=True,
         any_layout=True,
     ),
