@@ -14,9 +14,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
-from itertools import combinations, combinations_with_replacement, product
+from functools import cache, lru_cache
+from itertools import accumulate, combinations, combinations_with_replacement, product
 from math import ceil, gcd
+from operator import mul
+from random import Random
 from typing import Any
 
 from finding_tickets.claims.language import evaluate, parse_expression, variables
@@ -46,6 +48,7 @@ CHUNKS = (
     # Elements at which a reduction takes a workspace; a segment of the allocator in bytes.
     *(131072, 2097152),
 )
+PRIME = (1 << 61) - 1
 # In one verification many metrics and lines have the same values at the same points.
 _keep_laws = lru_cache(maxsize=256)
 
@@ -277,13 +280,14 @@ def _sum_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) 
         return (str(values[0]),) if len(values) > SPARE_POINTS else ()
     known = directions(points)
     columns = list(known)
+    rest = _divide_out(_shadow(values), _shadows(points))
     found: list[Sum] = []
     for size, shortest in SHORTEST_SUM.items():
         # No longer sum can be shorter to describe than what was found.
         if found and min(law.length for law in found) <= shortest:
             break
         # A combination reaches the values where they depend on one another once those are divided out.
-        for hit in _dependent(_divide_out(values, columns), size):
+        for hit in _dependent(rest, size):
             for chosen in product(*(known[columns[i]] for i in hit)):
                 coefficients = _solve([term.column for term in chosen], values)
                 if coefficients and (law := Sum(chosen, coefficients)).is_plausible:
@@ -345,33 +349,63 @@ def _primitive(column: Column) -> Column | None:
     return tuple(value // divisor for value in column)
 
 
-def _dependent(columns: Sequence[Column | None], size: int, offset: int = 0) -> Iterator[tuple[int, ...]]:
-    """The index sets, from ``offset``, of ``size`` primitive columns that depend on one another."""
+@lru_cache(maxsize=16)
+def _shadows(points: tuple[Point, ...]) -> list[Column]:
+    """The shadow of every direction."""
+    return [_shadow(column) for column in directions(points)]
+
+
+def _shadow(column: Column) -> Column:
+    """Four weighted sums of a column, modulo a prime.
+
+    Columns that depend on one another cast shadows that do, and up to four that do not cast such that do not,
+    but for a chance of one in ``PRIME``. Thousands are looked through so; what is found is solved exactly.
+    """
+    return tuple(sum(map(mul, weights, column)) % PRIME for weights in _weights(len(column)))
+
+
+@cache
+def _weights(length: int) -> list[list[int]]:
+    drawn = Random(length)  # noqa: S311 - equal in every run, not secret
+    return [[drawn.randrange(1, PRIME) for _ in range(length)] for _ in range(max(SHORTEST_SUM) + 1)]
+
+
+def _dependent(shadows: Sequence[Column | None], size: int, offset: int = 0) -> Iterator[tuple[int, ...]]:
+    """The index sets, from ``offset``, of ``size`` shadows that depend on one another."""
     if size == 1:
-        yield from ((i,) for i, column in enumerate(columns, offset) if column is None)
+        yield from ((i,) for i, shadow in enumerate(shadows, offset) if shadow is None)
     elif size == 2:
         parallel = defaultdict(list)
-        for i, column in enumerate(columns, offset):
-            if column:
-                parallel[column].append(i)
+        kept = [(i, shadow, next(filter(None, shadow))) for i, shadow in enumerate(shadows, offset) if shadow]
+        # An inverse takes as long as ten products: that of the product of all yields those of each.
+        *before, whole = accumulate((leading for *_, leading in kept), _times, initial=1)
+        inverse = pow(whole, -1, PRIME)
+        for (i, shadow, leading), others in zip(reversed(kept), reversed(before), strict=True):
+            scale, inverse = inverse * others % PRIME, inverse * leading % PRIME
+            parallel[tuple([value * scale % PRIME for value in shadow])].insert(0, i)
         for group in parallel.values():
             yield from combinations(group, 2)
     else:
-        for i, column in enumerate(columns):
-            if column:
-                rest = _dependent(_divide_out(column, columns[i + 1 :]), size - 1, offset + i + 1)
+        for i, shadow in enumerate(shadows):
+            if shadow:
+                rest = _dependent(_divide_out(shadow, shadows[i + 1 :]), size - 1, offset + i + 1)
                 yield from ((offset + i, *others) for others in rest)
 
 
-def _divide_out(direction: Column, columns: Iterable[Column | None]) -> list[Column | None]:
-    """What is left of each column, as a primitive one, without its part in a direction."""
+def _times(left: int, right: int) -> int:
+    return left * right % PRIME
+
+
+def _divide_out(direction: Column, shadows: Iterable[Column | None]) -> list[Column | None]:
+    """What is left of each shadow without its part in a direction, one number less; None for nothing."""
     pivot, leading = next((i, value) for i, value in enumerate(direction) if value)
-    return [
-        _primitive(tuple(leading * a - column[pivot] * b for a, b in zip(column, direction, strict=True)))
-        if column
-        else None
-        for column in columns
-    ]
+    inverse = pow(leading, -1, PRIME)
+    parts = [(i, value * inverse % PRIME) for i, value in enumerate(direction) if i != pivot]
+    left: list[Column | None] = []
+    for shadow in shadows:
+        rest = shadow and tuple([(shadow[i] - shadow[pivot] * part) % PRIME for i, part in parts])
+        left.append(rest if rest and any(rest) else None)
+    return left
 
 
 def _solve(columns: Sequence[Column], target: Column) -> tuple[Fraction, ...] | None:
