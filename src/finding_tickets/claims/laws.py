@@ -14,11 +14,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache, reduce
 from itertools import accumulate, combinations, combinations_with_replacement, product
 from math import ceil, gcd
-from operator import mul
-from random import Random
 from typing import Any
 
 from finding_tickets.claims.language import evaluate, parse_expression, variables
@@ -49,6 +47,13 @@ CHUNKS = (
     *(131072, 2097152),
 )
 PRIME = (1 << 61) - 1
+# Drawn once; four, because a sum has at most three terms.
+BASES = (
+    0x12E843B27E96BA87,
+    0x1377E6FF8E835961,
+    0x1E8337BECF4B4D1F,
+    0x14B176535213DCB1,
+)
 # In one verification many metrics and lines have the same values at the same points.
 _keep_laws = lru_cache(maxsize=256)
 
@@ -280,7 +285,7 @@ def _sum_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) 
         return (str(values[0]),) if len(values) > SPARE_POINTS else ()
     known = directions(points)
     columns = list(known)
-    rest = _divide_out(_shadow(values), _shadows(points))
+    rest = _divide_out(_shadow(values), map(_shadow, columns))
     found: list[Sum] = []
     for size, shortest in SHORTEST_SUM.items():
         # No longer sum can be shorter to describe than what was found.
@@ -315,8 +320,9 @@ def directions(points: tuple[Point, ...]) -> dict[Column, list[Term]]:
     groups: dict[Column, list[Term]] = {}
     for term in _terms([dict(point) for point in points]):
         # The sweep says nothing about a term that is 0 at every point.
-        if key := _primitive(term.column):
-            group = groups.setdefault(key, [])
+        if divisor := gcd(*term.column):
+            divisor = divisor if next(filter(None, term.column)) > 0 else -divisor
+            group = groups.setdefault(tuple(value // divisor for value in term.column), [])
             if not group or group[0].length == term.length:
                 group.append(term)
     return groups
@@ -340,34 +346,14 @@ def _terms(points: Sequence[Sizes]) -> Iterator[Term]:
             yield Term(f"ceil({name}/{size})", 5, steps, (name,), is_step=True)
 
 
-def _primitive(column: Column) -> Column | None:
-    """The column divided by its greatest common divisor and leading sign; None for zeros only."""
-    divisor = gcd(*column)
-    if divisor == 0:
-        return None
-    divisor = divisor if next(value for value in column if value) > 0 else -divisor
-    return tuple(value // divisor for value in column)
-
-
-@lru_cache(maxsize=16)
-def _shadows(points: tuple[Point, ...]) -> list[Column]:
-    """The shadow of every direction."""
-    return [_shadow(column) for column in directions(points)]
-
-
+@lru_cache(maxsize=1024)
 def _shadow(column: Column) -> Column:
-    """Four weighted sums of a column, modulo a prime.
+    """What a column is, as the coefficients of a polynomial, at each of ``BASES``, modulo a prime.
 
     Columns that depend on one another cast shadows that do, and up to four that do not cast such that do not,
     but for a chance of one in ``PRIME``. Thousands are looked through so; what is found is solved exactly.
     """
-    return tuple(sum(map(mul, weights, column)) % PRIME for weights in _weights(len(column)))
-
-
-@cache
-def _weights(length: int) -> list[list[int]]:
-    drawn = Random(length)  # noqa: S311 - equal in every run, not secret
-    return [[drawn.randrange(1, PRIME) for _ in range(length)] for _ in range(max(SHORTEST_SUM) + 1)]
+    return tuple(reduce(lambda so_far, value: (so_far * base + value) % PRIME, column, 0) for base in BASES)
 
 
 def _dependent(shadows: Sequence[Column | None], size: int, offset: int = 0) -> Iterator[tuple[int, ...]]:
@@ -375,25 +361,22 @@ def _dependent(shadows: Sequence[Column | None], size: int, offset: int = 0) -> 
     if size == 1:
         yield from ((i,) for i, shadow in enumerate(shadows, offset) if shadow is None)
     elif size == 2:
-        parallel = defaultdict(list)
+        parallel: dict[Column, list[int]] = defaultdict(list)
         kept = [(i, shadow, next(filter(None, shadow))) for i, shadow in enumerate(shadows, offset) if shadow]
         # An inverse takes as long as ten products: that of the product of all yields those of each.
-        *before, whole = accumulate((leading for *_, leading in kept), _times, initial=1)
+        leadings = (leading for *_, leading in kept)
+        *before, whole = accumulate(leadings, lambda left, right: left * right % PRIME, initial=1)
         inverse = pow(whole, -1, PRIME)
-        for (i, shadow, leading), others in zip(reversed(kept), reversed(before), strict=True):
+        for (i, values, leading), others in zip(reversed(kept), reversed(before), strict=True):
             scale, inverse = inverse * others % PRIME, inverse * leading % PRIME
-            parallel[tuple([value * scale % PRIME for value in shadow])].insert(0, i)
-        for group in parallel.values():
+            parallel[tuple([value * scale % PRIME for value in values])].insert(0, i)
+        for group in sorted(parallel.values()):
             yield from combinations(group, 2)
     else:
         for i, shadow in enumerate(shadows):
             if shadow:
                 rest = _dependent(_divide_out(shadow, shadows[i + 1 :]), size - 1, offset + i + 1)
                 yield from ((offset + i, *others) for others in rest)
-
-
-def _times(left: int, right: int) -> int:
-    return left * right % PRIME
 
 
 def _divide_out(direction: Column, shadows: Iterable[Column | None]) -> list[Column | None]:
@@ -403,8 +386,8 @@ def _divide_out(direction: Column, shadows: Iterable[Column | None]) -> list[Col
     parts = [(i, value * inverse % PRIME) for i, value in enumerate(direction) if i != pivot]
     left: list[Column | None] = []
     for shadow in shadows:
-        rest = shadow and tuple([(shadow[i] - shadow[pivot] * part) % PRIME for i, part in parts])
-        left.append(rest if rest and any(rest) else None)
+        rest = [(shadow[i] - shadow[pivot] * part) % PRIME for i, part in parts] if shadow else []
+        left.append(tuple(rest) if any(rest) else None)
     return left
 
 
