@@ -160,7 +160,7 @@ def write(root: Path, count: int) -> None:
 
 
 def loops(root: Path, folder: Path, processors: int) -> Side:
-    """A process for each processor, which measures its part of all orders."""
+    """A process for each processor that there is an order for, which measures its part of all orders."""
     folder.mkdir()
     plans = [todo for document in load(root).documents if (todo := plan(document, root))]
     orders = []
@@ -168,7 +168,7 @@ def loops(root: Path, folder: Path, processors: int) -> Side:
         # All variants in turn, and nothing is compared.
         variants = {name: path for job in jobs for name, path in job.variants.items()}
         orders.append(replace(jobs[0], variants=variants, keeps=False))
-    parts = [folder / f"orders-{place}" for place in range(processors)]
+    parts = [folder / f"orders-{place}" for place in range(min(processors, len(orders)))]
     for place, part in enumerate(parts):
         part.write_bytes(pickle.dumps(orders[place::processors]))
     return Side(["-c", LOOPS, LOOP, *map(str, parts)], root, folder / "loops.log")

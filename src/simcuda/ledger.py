@@ -199,12 +199,19 @@ class Ledger:
         if not self._open:
             return
         line = self._line(_WITHIN_ALLOCATION + 1)
-        self._count_at(line, {"allocations": 1})
+        # As ``_count_at`` does, which takes longer.
+        place = (*line, "allocations")
+        self._totals["allocations"] += 1
+        allowed = (reason, *place) if (reason := current_reason()) else None
         for note in _noted_sizes:
             note(nbytes, line)
         # The peaks of a block are found here, where usage may have risen.
         requested, allocated, host = self._usage()
         for m in self._open:
+            m.allocations += 1
+            m._sites[place] = m._sites.get(place, 0) + 1
+            if allowed:
+                m._allowed[allowed] = m._allowed.get(allowed, 0) + 1
             if nbytes > m.largest_allocation:
                 m.largest_allocation = nbytes
             m._see(requested, allocated, host)

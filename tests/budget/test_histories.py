@@ -84,7 +84,7 @@ def test_what_spends_nothing_is_not_refused(repository: Repository, git: Git, ru
     write(repository, render(Style()))
     commit(git, "first")
     done = []
-    for name, style in styles(seed, 50):
+    for name, style in styles(seed, 25):
         done.append(name)
         write(repository, render(style))
         commit(git, name)

@@ -2,13 +2,16 @@
 
 ``python -m tests.compatibility`` prints docs/compatibility.md; names such as ``peft`` or ``peft:lora`` run
 those alone. The exit code is 1 if a program fails that should run, or runs that should be refused: the second
-paragraph of its docstring says so. ``requirements.txt`` has the libraries.
+paragraph of its docstring says so. It is also 1 if operations are unknown that the page does not name, or a
+row is marked that was not, on the release of torch that the page is about. ``requirements.txt`` has the
+libraries.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import time
@@ -19,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/compatibility.md"
 PROGRAMS = Path(__file__).parent / "programs"
 ARCHITECTURES = PROGRAMS / "architectures.py"
 SECONDS = 300
@@ -126,6 +130,22 @@ def marked(data: dict[str, Any]) -> str:
     )
 
 
+def marks(page: str) -> dict[str, str]:
+    """What is marked in each program's row of a page."""
+    return {
+        f"{section.split()[0]}:{function}": cell.strip()
+        for section in page.split("\n## ")[1:]
+        for function, cell in re.findall(r"^\| .+? \| `(\w+)` \| .* \|([^|]*)\|$", section, re.MULTILINE)
+    }
+
+
+def is_worse(now: str, then: str | None) -> bool:
+    """Whether a row names unknown operations that it did not, or is marked and was not; a new row is not."""
+    if then is None:
+        return False
+    return bool(now and not then) or any(name not in then for name in re.findall("`.+?`", now))
+
+
 def release(library: str) -> str:
     """The installed version of a library, or that there is none."""
     try:
@@ -137,12 +157,16 @@ def release(library: str) -> str:
 def main(chosen: list[str]) -> int:
     """Print the page of the programs that are chosen, or of all."""
     rows, wrong = [], []
+    page = PAGE.read_text(encoding="utf-8")
+    if f"\n## torch {release('torch')}\n" not in page:
+        page = ""
+    before = marks(page)
     for each in programs():
         if chosen and not {each.library, each.name} & {*chosen}:
             continue
         data = probe(PROGRAMS / f"{each.library}.py", each.function)
         said = " ".join(" ".join(data["errors"]).split()).replace("|", "\\|")
-        if bool(said) != bool(each.refused):
+        if bool(said) != bool(each.refused) or (not said and is_worse(marked(data), before.get(each.name))):
             wrong.append(each.name)
         result = f"refused: {said} *({each.refused})*" if each.refused and said else said or "runs"
         cells = (
@@ -177,6 +201,7 @@ def main(chosen: list[str]) -> int:
                 result = failures[0] if failures else f"runs | {waits(data, point)}"
                 print(f"| {names[number]} | {result} |", flush=True)
             unknown.update(data.get("unknown", ()))
+        wrong += [f"architectures:{name}" for name in sorted(unknown) if page and name not in page]
         print(f"\nUnknown are {', '.join(sorted(unknown)) or 'no operations'}.")
     if wrong:
         print("not as expected:", *wrong, file=sys.stderr)

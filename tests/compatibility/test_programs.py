@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.compatibility import __main__ as command
 from tests.compatibility.__main__ import ARCHITECTURES, PROGRAMS, ROOT, architectures, programs
 
 PAGE = (ROOT / "docs/compatibility.md").read_text(encoding="utf-8")
@@ -42,6 +43,37 @@ def test_the_page_has_every_architecture() -> None:
     """Each once, in the order of their file."""
     rows = PAGE.split("## Architectures")[1]
     assert architectures() == re.findall(r"^\| (\w+) \|", rows, re.MULTILINE)[1:]
+
+
+@pytest.mark.parametrize(
+    ("torch", "unknown", "code"),
+    [
+        # It is marked on the page by this name alone.
+        ("2.13.0", ["c10d.allreduce_.default"], 0),
+        ("2.13.0", ["c10d.allreduce_.default", "aten.mine.default"], 1),
+        # The page says nothing about another release.
+        ("2.12.0", ["aten.mine.default"], 0),
+    ],
+)
+def test_a_row_that_is_worse_than_on_the_page_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], torch: str, unknown: Any, code: int
+) -> None:
+    """The command names it."""
+    none = {"values": [0]}
+    data = {"errors": [], "metrics": {"syncs": none, "drains": none}, "unknown": unknown, "approximate": []}
+    monkeypatch.setattr(command, "probe", lambda *_: data)
+    monkeypatch.setattr(command, "release", lambda _: torch)
+    assert code == command.main(["torch:collectives_gloo"])
+    assert ("torch:collectives_gloo" in capsys.readouterr().err) == bool(code)
+
+
+def test_a_row_without_marks_that_gets_some_is_worse() -> None:
+    """A new row is not, and neither is one with fewer."""
+    then = command.marks(PAGE)
+    assert {each.name for each in programs()} == then.keys()
+    assert command.is_worse("1 approximate", then["torch:streams"])
+    assert not command.is_worse("", then["torch:sparse_rows"])
+    assert not command.is_worse("unknown: `aten.mine.default`", then.get("torch:new"))
 
 
 def test_there_are_as_many_as_promised() -> None:

@@ -221,6 +221,7 @@ def test_a_template_ends_in_time(
     """Whatever it repeats: the error names its file and line, and the process is as it was."""
     monkeypatch.setattr(templates, "MOST_SECONDS", 1)
     monkeypatch.setattr(templates, "MOST_OUTPUT", 1 << 20)
+    monkeypatch.setattr(templates, "MOST_MEMORY", 1 << 28)
     before = signal.getsignal(signal.SIGPROF), resource.getrlimit(resource.RLIMIT_AS)
     (tmp_path / "odd.j2").write_text(template)
     start = time.process_time()

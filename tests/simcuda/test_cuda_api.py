@@ -11,6 +11,7 @@ import torch
 
 import simcuda
 from simcuda import SimulatedCuda
+from simcuda.torch_api.refusals import NotSimulatedError
 
 cuda: Any = torch.cuda  # torch has no annotations for much of it
 accelerator: Any = torch.accelerator
@@ -78,6 +79,50 @@ def test_devices_answer_for_themselves() -> None:
     assert (True, False) == (cuda.can_device_access_peer(0, 1), cuda.can_device_access_peer(0, 0))
     assert cuda.is_bf16_supported()
     assert profile.cuda_version == torch.version.cuda
+    # Each device has an identifier of its own; what nobody knows of it is refused, as ``hasattr`` sees.
+    numbers = {str(cuda.get_device_properties(number).uuid) for number in range(2)}
+    assert (2, 16) == (len(numbers), len(properties.uuid.bytes))
+    with pytest.raises(NotSimulatedError, match="clock_rate of a simulated CUDA device is not known"):
+        _ = properties.clock_rate
+    # Compute capability 9.0 has 228 KiB for each multiprocessor, of which a block takes 1 for the system.
+    shared = (properties.shared_memory_per_multiprocessor, properties.shared_memory_per_block_optin)
+    assert (properties.name, 228 * 1024, 227 * 1024) == (properties.gcnArchName, *shared)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_queries_answer_or_are_refused_in_words() -> None:
+    """As on a machine with CUDA: the cache of cuFFT, and pools of graphs, of which each is another one."""
+    plans: Any = torch.backends.cuda.cufft_plan_cache
+    plans[1].max_size = 7
+    plans.clear()
+    # 4,096 is what cuFFT's cache holds unless it is told.
+    assert (4096, 7) == (plans.max_size, plans[1].max_size)
+    refused: tuple[Callable[[], object], ...] = (lambda: plans.size, accelerator.get_device_capability)
+    for query in refused:
+        with pytest.raises(NotSimulatedError, match="does not run on a simulated CUDA device"):
+            query()
+    assert cuda.graph_pool_handle() != cuda.graph_pool_handle()
+    accelerator.reset_accumulated_memory_stats()
+    # What a build for the host has not got may be chosen.
+    backends: Any = torch.backends.cuda
+    chosen = backends.preferred_linalg_library("magma"), backends.preferred_blas_library("cublaslt")
+    assert chosen == (backends.preferred_linalg_library(), backends.preferred_blas_library())
+    assert ("Magma", "Cublaslt") == tuple(each.name for each in chosen)
+    assert cuda.has_magma
+    assert backends.is_flash_attention_available()
+
+
+@pytest.mark.usefixtures("gpu")
+def test_memory_of_a_device_is_shared_already_and_stays_in_its_process() -> None:
+    """As CUDA's is; another process would need the driver to open it."""
+    host: Any = torch.ones(1)
+    there: Any = torch.ones(1, device="cuda")
+    send: Any = torch.multiprocessing.reductions.reduce_tensor
+    assert (False, True) == (host.is_shared(), there.is_shared())
+    assert host.share_memory_().is_shared()
+    assert there is there.share_memory_()
+    with pytest.raises(NotSimulatedError, match=r"Sharing memory with another process .* copy the tensor"):
+        send(there)
 
 
 @pytest.mark.usefixtures("gpu")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -78,6 +79,16 @@ def test_what_a_mode_runs_for_its_value_runs_on_the_device(gpu: SimulatedCuda) -
     assert (1, 4, 1, 1, 2) == (cost.h2d, cost.h2d_bytes, cost.launches, cost.d2h, cost.syncs)
 
 
+@pytest.mark.usefixtures("gpu")
+def test_a_copied_mode_frees_no_storage_twice() -> None:
+    """As when a module with fake tensors is copied: PyTorch itself ends with a damaged heap."""
+    with FakeTensorMode() as mode:
+        constant = torch.tensor(2.0, device="cuda")
+    converters = (mode.fake_tensor_converter, copy.deepcopy(mode).fake_tensor_converter)
+    own, copied = ([*map(id, each.constant_storage_mapping)] for each in converters)
+    assert own == copied != [], constant
+
+
 def test_nothing_is_copied_out_of_a_meta_tensor(gpu: SimulatedCuda) -> None:
     """CUDA refuses it by these words, and says of modules what to do; storages stay without memory."""
     meta: Any = torch.ones(3, device="meta")
@@ -118,9 +129,13 @@ def test_a_dispatch_mode_sees_where_copies_go() -> None:
     assert (1, 1, 1) == (cost.h2d, cost.p2p, cost.d2h)
 
 
-@pytest.mark.usefixtures("gpu")
-def test_a_traced_function_names_the_devices() -> None:
-    """A trace is a mode too."""
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_a_traced_function_names_the_devices(gpu: SimulatedCuda, mode: str) -> None:
+    """A trace is a mode too; one of fake tensors costs nothing, and its graph computes."""
     trace: Any = make_fx
-    graph = trace(lambda x: (x.to("cuda") * 2).cpu())(torch.ones(3))
+    with gpu.measure() as cost:
+        graph = trace(lambda x: (x.to("cuda") * 2).cpu(), tracing_mode=mode)(torch.ones(3))
     assert ["cuda:0", "cpu"] == [str(n.kwargs["device"]) for n in graph.graph.nodes if "_to_copy" in n.name]
+    # One copy there, one product, one copy back.
+    assert (cost.h2d, cost.launches, cost.d2h) == ((1, 1, 1) if mode == "real" else (0, 0, 0))
+    assert [2.0] * 3 == graph(torch.ones(3)).tolist()

@@ -14,8 +14,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
-from itertools import combinations, combinations_with_replacement, product
+from functools import lru_cache, reduce
+from itertools import accumulate, combinations, combinations_with_replacement, product
 from math import ceil, gcd
 from typing import Any
 
@@ -45,6 +45,14 @@ CHUNKS = (
     *(512, 256),
     # Elements at which a reduction takes a workspace; a segment of the allocator in bytes.
     *(131072, 2097152),
+)
+PRIME = (1 << 61) - 1
+# Drawn once; four, because a sum has at most three terms.
+BASES = (
+    0x12E843B27E96BA87,
+    0x1377E6FF8E835961,
+    0x1E8337BECF4B4D1F,
+    0x14B176535213DCB1,
 )
 # In one verification many metrics and lines have the same values at the same points.
 _keep_laws = lru_cache(maxsize=256)
@@ -277,13 +285,14 @@ def _sum_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) 
         return (str(values[0]),) if len(values) > SPARE_POINTS else ()
     known = directions(points)
     columns = list(known)
+    rest = _divide_out(_shadow(values), map(_shadow, columns))
     found: list[Sum] = []
     for size, shortest in SHORTEST_SUM.items():
         # No longer sum can be shorter to describe than what was found.
         if found and min(law.length for law in found) <= shortest:
             break
         # A combination reaches the values where they depend on one another once those are divided out.
-        for hit in _dependent(_divide_out(values, columns), size):
+        for hit in _dependent(rest, size):
             for chosen in product(*(known[columns[i]] for i in hit)):
                 coefficients = _solve([term.column for term in chosen], values)
                 if coefficients and (law := Sum(chosen, coefficients)).is_plausible:
@@ -311,8 +320,9 @@ def directions(points: tuple[Point, ...]) -> dict[Column, list[Term]]:
     groups: dict[Column, list[Term]] = {}
     for term in _terms([dict(point) for point in points]):
         # The sweep says nothing about a term that is 0 at every point.
-        if key := _primitive(term.column):
-            group = groups.setdefault(key, [])
+        if divisor := gcd(*term.column):
+            divisor = divisor if next(filter(None, term.column)) > 0 else -divisor
+            group = groups.setdefault(tuple(value // divisor for value in term.column), [])
             if not group or group[0].length == term.length:
                 group.append(term)
     return groups
@@ -336,42 +346,49 @@ def _terms(points: Sequence[Sizes]) -> Iterator[Term]:
             yield Term(f"ceil({name}/{size})", 5, steps, (name,), is_step=True)
 
 
-def _primitive(column: Column) -> Column | None:
-    """The column divided by its greatest common divisor and leading sign; None for zeros only."""
-    divisor = gcd(*column)
-    if divisor == 0:
-        return None
-    divisor = divisor if next(value for value in column if value) > 0 else -divisor
-    return tuple(value // divisor for value in column)
+@lru_cache(maxsize=1024)
+def _shadow(column: Column) -> Column:
+    """What a column is, as the coefficients of a polynomial, at each of ``BASES``, modulo a prime.
+
+    Columns that depend on one another cast shadows that do, and up to four that do not cast such that do not,
+    but for a chance of one in ``PRIME``. Thousands are looked through so; what is found is solved exactly.
+    """
+    return tuple(reduce(lambda so_far, value: (so_far * base + value) % PRIME, column, 0) for base in BASES)
 
 
-def _dependent(columns: Sequence[Column | None], size: int, offset: int = 0) -> Iterator[tuple[int, ...]]:
-    """The index sets, from ``offset``, of ``size`` primitive columns that depend on one another."""
+def _dependent(shadows: Sequence[Column | None], size: int, offset: int = 0) -> Iterator[tuple[int, ...]]:
+    """The index sets, from ``offset``, of ``size`` shadows that depend on one another."""
     if size == 1:
-        yield from ((i,) for i, column in enumerate(columns, offset) if column is None)
+        yield from ((i,) for i, shadow in enumerate(shadows, offset) if shadow is None)
     elif size == 2:
-        parallel = defaultdict(list)
-        for i, column in enumerate(columns, offset):
-            if column:
-                parallel[column].append(i)
-        for group in parallel.values():
+        parallel: dict[Column, list[int]] = defaultdict(list)
+        kept = [(i, shadow, next(filter(None, shadow))) for i, shadow in enumerate(shadows, offset) if shadow]
+        # An inverse takes as long as ten products: that of the product of all yields those of each.
+        leadings = (leading for *_, leading in kept)
+        *before, whole = accumulate(leadings, lambda left, right: left * right % PRIME, initial=1)
+        inverse = pow(whole, -1, PRIME)
+        for (i, values, leading), others in zip(reversed(kept), reversed(before), strict=True):
+            scale, inverse = inverse * others % PRIME, inverse * leading % PRIME
+            parallel[tuple([value * scale % PRIME for value in values])].insert(0, i)
+        for group in sorted(parallel.values()):
             yield from combinations(group, 2)
     else:
-        for i, column in enumerate(columns):
-            if column:
-                rest = _dependent(_divide_out(column, columns[i + 1 :]), size - 1, offset + i + 1)
+        for i, shadow in enumerate(shadows):
+            if shadow:
+                rest = _dependent(_divide_out(shadow, shadows[i + 1 :]), size - 1, offset + i + 1)
                 yield from ((offset + i, *others) for others in rest)
 
 
-def _divide_out(direction: Column, columns: Iterable[Column | None]) -> list[Column | None]:
-    """What is left of each column, as a primitive one, without its part in a direction."""
+def _divide_out(direction: Column, shadows: Iterable[Column | None]) -> list[Column | None]:
+    """What is left of each shadow without its part in a direction, one number less; None for nothing."""
     pivot, leading = next((i, value) for i, value in enumerate(direction) if value)
-    return [
-        _primitive(tuple(leading * a - column[pivot] * b for a, b in zip(column, direction, strict=True)))
-        if column
-        else None
-        for column in columns
-    ]
+    inverse = pow(leading, -1, PRIME)
+    parts = [(i, value * inverse % PRIME) for i, value in enumerate(direction) if i != pivot]
+    left: list[Column | None] = []
+    for shadow in shadows:
+        rest = [(shadow[i] - shadow[pivot] * part) % PRIME for i, part in parts] if shadow else []
+        left.append(tuple(rest) if any(rest) else None)
+    return left
 
 
 def _solve(columns: Sequence[Column], target: Column) -> tuple[Fraction, ...] | None:

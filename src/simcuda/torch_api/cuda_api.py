@@ -10,8 +10,10 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import torch
 import torch.cuda
@@ -22,15 +24,24 @@ from simcuda.device.memory_stats import AllocatorStats
 from simcuda.profile import workspace_bytes
 from simcuda.torch_api import streams
 from simcuda.torch_api.patches import Patches
-from simcuda.torch_api.refusals import refuse
+from simcuda.torch_api.refusals import NotSimulatedError, refuse
 
 NCCL_VERSION = 2 << 32 | 29 << 16 | 7
 """As C++ packs 2.29.7, which torch 2.13.0+cu130 requires: programs look at it before they use NCCL."""
 
+SHARED_MEMORY = {(8, 0): 164 << 10, (9, 0): 228 << 10}
+"""Bytes of one multiprocessor by compute capability, of which each block takes 1 KiB for the system.
+
+Source: CUDA C++ Programming Guide, technical specifications per compute capability.
+"""
+CUFFT_PLANS = 4096
+"""How many plans of cuFFT are kept, by default. Source: ATen/native/cuda/CuFFTPlanCache.h."""
+UNKNOWN = ("clock_rate", "memory_clock_rate", "memory_bus_width")
+
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """What ``torch.cuda.get_device_properties`` returns."""
+    """What ``torch.cuda.get_device_properties`` returns. Source: torch/csrc/cuda/Module.cpp."""
 
     name: str
     major: int
@@ -39,12 +50,24 @@ class DeviceProperties:
     multi_processor_count: int
     max_threads_per_multi_processor: int
     L2_cache_size: int
+    shared_memory_per_multiprocessor: int
+    shared_memory_per_block_optin: int
+    uuid: UUID
     warp_size: int = 32
     is_integrated: int = 0
     is_multi_gpu_board: int = 0
     regs_per_multiprocessor: int = 65_536
     shared_memory_per_block: int = 49_152
-    gcnArchName: str = ""  # noqa: N815 - the name CUDA's properties have
+
+    @property
+    def gcnArchName(self) -> str:  # noqa: N802 - the name CUDA's properties have
+        """Of a build for CUDA, the name."""
+        return self.name
+
+    def __getattr__(self, name: str) -> Any:
+        if name in UNKNOWN:
+            raise NotSimulatedError(f"{name} of a simulated CUDA device is not known; ask a real GPU")
+        raise AttributeError(f"'_CudaDeviceProperties' object has no attribute {name!r}")
 
 
 class _Runtime:
@@ -77,14 +100,21 @@ class CudaApi:
         """Install the replacements."""
         machine, stream, event = self.machine, self._stream, self._event
         profile, process = machine.profile, os.getpid()
-        properties = DeviceProperties(
-            profile.gpu,
-            *profile.capability,
-            total_memory=machine.allocators[0].capacity,
-            multi_processor_count=profile.multiprocessors,
-            max_threads_per_multi_processor=profile.threads_per_multiprocessor,
-            L2_cache_size=profile.l2_cache_bytes,
-        )
+        shared = SHARED_MEMORY[profile.capability]
+        properties = [
+            DeviceProperties(
+                profile.gpu,
+                *profile.capability,
+                total_memory=machine.allocators[0].capacity,
+                multi_processor_count=profile.multiprocessors,
+                max_threads_per_multi_processor=profile.threads_per_multiprocessor,
+                L2_cache_size=profile.l2_cache_bytes,
+                shared_memory_per_multiprocessor=shared,
+                shared_memory_per_block_optin=shared - 1024,
+                uuid=UUID(int=number),
+            )
+            for number in range(1, len(machine.devices) + 1)
+        ]
         patches.set(torch.version, cuda=profile.cuda_version)
         patches.set(
             torch,
@@ -95,9 +125,10 @@ class CudaApi:
         patches.set(
             torch.cuda,
             _initialized=True,
+            has_magma=True,
             _cached_device_count=len(machine.devices),
             _is_in_bad_fork=lambda: os.getpid() != process,
-            _get_device_properties=lambda _index: properties,
+            _get_device_properties=properties.__getitem__,
             _exchange_device=self.exchange_device,
             _maybe_exchange_device=self.exchange_device,
             _cudart=_Runtime,
@@ -110,6 +141,23 @@ class CudaApi:
         patches.set(torch.cuda.streams, Stream=stream, Event=event)
         # The name that torch before 2.13 uses, bound when its module was loaded.
         patches.set(torch.cuda.graphs, _cuda_isCurrentStreamCapturing=lambda: False)
+        pools = count(1)
+        patches.set(torch.cuda.graphs, _graph_pool_handle=lambda: (0, next(pools)))
+        plans: dict[int, int] = {}
+        answers: dict[str, Callable[..., Any]] = {
+            "get_plan_cache_size": refuse("Counting plans of cuFFT", "ask for max_size alone"),
+            "get_plan_cache_max_size": lambda device: plans.get(device, CUFFT_PLANS),
+            "set_plan_cache_max_size": plans.__setitem__,
+            "clear_plan_cache": lambda _: None,
+        }
+        for name, answer in answers.items():
+            patches.redirect(getattr(torch, f"_cufft_{name}"), answer)
+        # What a build without CUDA refuses to choose is kept, and chooses nothing.
+        for kind in ("linalg", "blas"):
+            chosen = [getattr(torch._C, f"_get_{kind}_preferred_backend")()]
+            get, choose = partial(chosen.__getitem__, 0), partial(chosen.__setitem__, 0)
+            choice = {f"_get_{kind}_preferred_backend": get, f"_set_{kind}_preferred_backend": choose}
+            patches.set(torch._C, **choice)
         engine: Any = torch.autograd  # torch has no annotation for the name
         run_backward = partial(streams.run_backward, machine, engine._engine_run_backward)
         patches.set(engine, _engine_run_backward=run_backward)
@@ -162,6 +210,7 @@ class CudaApi:
             "_cuda_tunableop_is_enabled": lambda: False,
             "_nccl_version": lambda: NCCL_VERSION,
             "_nccl_version_suffix": lambda: b"",
+            "_is_flash_attention_available": lambda: True,
         }
         # ``torch.accelerator`` asks the same under its own names.
         accelerator: dict[str, Callable[..., Any]] = {
@@ -177,7 +226,11 @@ class CudaApi:
             "_accelerator_isAllocatorInitialized": lambda: True,
             "_accelerator_getDeviceStats": memory["_cuda_memoryStats"],
             "_accelerator_resetPeakStats": memory["_cuda_resetPeakMemoryStats"],
+            "_accelerator_resetAccumulatedStats": memory["_cuda_resetAccumulatedMemoryStats"],
             "_accelerator_getMemoryInfo": self.memory_info,
+            "_accelerator_getDeviceCapability": refuse(
+                "torch.accelerator.get_device_capability", "use torch.cuda.get_device_capability()"
+            ),
             "_accelerator_getStream": torch.cuda.current_stream,
             "_accelerator_setStream": torch.cuda.set_stream,
         }

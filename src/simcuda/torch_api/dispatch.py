@@ -177,7 +177,10 @@ class Dispatcher:
             if device != HOST and (lacking := HOST_LACKS_MEMORY.search(str(error))):
                 machine.refuse_more_than_all(device, int(lacking[1]))
             raise
-        outputs = all_tensors_in(result if isinstance(result, tuple) else (result,), {})
+        if isinstance(result, torch.Tensor):
+            outputs = [result]
+        else:
+            outputs = all_tensors_in(result if isinstance(result, tuple) else (result,), {})
         # What C++ code makes, or makes of such tensors, may be for any device; see ``Tag``.
         floating = device == HOST and (
             traits.takes_device and "pin_memory" not in kwargs

@@ -6,6 +6,7 @@ the streams of a device. Python code sees the device that it stands for. It take
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -17,6 +18,7 @@ import torch
 from torch.utils._mode_utils import no_dispatch
 
 from simcuda.cost.call import all_tensors_in
+from simcuda.device import dispatch_key
 from simcuda.device.dispatch_key import unwatched, watched
 from simcuda.torch_api.patches import Patches, as_method
 
@@ -32,6 +34,11 @@ def install(patches: Patches, module: ModuleType) -> None:
     # What a mode runs for its values, such as a constant, or an operation whose shapes nobody knows in
     # advance, runs on a GPU too.
     patches.set(module, no_dispatch=_for_values)
+    in_kernel = partial(_in_kernel, vars(module)["in_kernel_invocation_manager"])
+    for user in (module, sys.modules["torch._subclasses.fake_impls"]):
+        patches.set(user, in_kernel_invocation_manager=in_kernel)
+    # A copy of a mode copies its weak references, of which each would free the same storage.
+    patches.set(vars(module)["StorageWeakRef"], __deepcopy__=lambda reference, _: reference)
     converter: Any = vars(module)["FakeTensorConverter"]
     patches.set(converter, from_real_tensor=as_method(partial(_convert, converter.from_real_tensor)))
     patches.set(mode, dispatch=as_method(partial(_dispatch, unwatched(mode.dispatch))))
@@ -61,6 +68,15 @@ def _convert(original: Any, *args: Any, **kwargs: Any) -> Any:
 @contextmanager
 def _for_values() -> Iterator[None]:
     with no_dispatch(), nullcontext() if _converting.depth else watched():
+        yield
+
+
+@contextmanager
+def _in_kernel(original: Any, mode: Any) -> Iterator[None]:
+    with original(mode):
+        # Computing shapes is not watched, and cannot be below another mode, such as a trace. A guard of the
+        # original puts this back.
+        dispatch_key._exclude(dispatch_key._KEY, True)
         yield
 
 

@@ -290,7 +290,7 @@ def _tables_of(functions: set[int]) -> list[Table]:
         found = [
             value
             for value in list(names.values())
-            if type(value) in (dict, set) and any(id(each) in functions for each in list(value))
+            if type(value) in (dict, set) and not functions.isdisjoint(map(id, list(value)))
         ]
         if not found:
             _without_tables[key] = id(module), len(names)
@@ -311,10 +311,11 @@ def _rebind(others: dict[int, Any]) -> None:
         names = vars(module)
         if _without_any.get(key) == (id(module), len(names)):
             continue
-        bound = [(module, name, value) for name, value in list(names.items()) if id(value) in others]
-        if not bound:
+        # Hardly any module has one, and the first simulation looks through all.
+        if others.keys().isdisjoint(map(id, list(names.values()))):
             _without_any[key] = (id(module), len(names))
-        found += bound
+        else:
+            found += [(module, name, value) for name, value in list(names.items()) if id(value) in others]
     for module, name, value in found:
         setattr(module, name, others[id(value)])
 
