@@ -239,6 +239,10 @@ def test_rows_times_a_vector_are_left_to_the_library(gpu: SimulatedCuda) -> None
     # 3 floats.
     assert (1, 1, 12, 0, ()) == (cost.launches, cost.d2d, cost.d2d_bytes, cost.syncs, cost.unknown)
     assert [4.0, 0.0, 18.0] == total.tolist()
+    with gpu.measure() as cost:
+        torch.addmv(column, sparse, vector, beta=0)
+    # What counts nothing is not copied.
+    assert (1, 0, ()) == (cost.launches, cost.d2d, cost.unknown)
 
 
 def test_sparse_adam_waits_once_a_step(gpu: SimulatedCuda) -> None:
