@@ -177,13 +177,6 @@ def _sparse_product(call: OperationCall) -> OpCost:
     return replace(_sorted(indices, values) + copied + made, library=LibraryWork(1, THRUST))
 
 
-def _vector_product(call: OperationCall) -> OpCost:
-    """Rows times a vector, added to what was copied to the result."""
-    added, vector, result = call.argument("self"), call.argument("vec"), call.outputs[0]
-    copied = FREE if added is result or not call.argument("beta", 1) else copied_within(result, added)
-    return copied + contiguous(vector) + OpCost(library=CUSPARSE)
-
-
 def _is_sparse_product(call: OperationCall) -> bool:
     layouts = [call.argument(name).layout for name in call.names[:3]]
     return layouts[::2] == [torch.strided] * 2 and layouts[1] in (torch.sparse_coo, torch.sparse_csr)
@@ -321,7 +314,15 @@ TOPIC = (
     CostRule(
         id="rows-times-vector",
         ops=("aten.addmv", "aten.addmv_"),
-        counts=_vector_product,
+        counts=lambda call: (
+            (
+                FREE
+                if call.args[0] is call.outputs[0] or not call.argument("beta", 1)
+                else copied_within(call.outputs[0], call.args[0])
+            )
+            + contiguous(call.argument("vec"))
+            + OpCost(library=CUSPARSE)
+        ),
         source="ATen/native/sparse/cuda/SparseBlas.cpp, SparseBlasImpl.cpp: a copy unless in place or times "
         "0, then cusparseSpMV; nothing waits",
         example="torch.eye(3, device='cuda').to_sparse_csr() @ y",
