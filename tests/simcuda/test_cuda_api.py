@@ -102,6 +102,27 @@ def test_queries_answer_or_are_refused_in_words() -> None:
         with pytest.raises(NotSimulatedError, match="does not run on a simulated CUDA device"):
             query()
     assert cuda.graph_pool_handle() != cuda.graph_pool_handle()
+    accelerator.reset_accumulated_memory_stats()
+    # What a build for the host has not got may be chosen.
+    backends: Any = torch.backends.cuda
+    chosen = backends.preferred_linalg_library("magma"), backends.preferred_blas_library("cublaslt")
+    assert chosen == (backends.preferred_linalg_library(), backends.preferred_blas_library())
+    assert ("Magma", "Cublaslt") == tuple(each.name for each in chosen)
+    assert cuda.has_magma
+    assert backends.is_flash_attention_available()
+
+
+@pytest.mark.usefixtures("gpu")
+def test_memory_of_a_device_is_shared_already_and_stays_in_its_process() -> None:
+    """As CUDA's is; another process would need the driver to open it."""
+    host: Any = torch.ones(1)
+    there: Any = torch.ones(1, device="cuda")
+    send: Any = torch.multiprocessing.reductions.reduce_tensor
+    assert (False, True) == (host.is_shared(), there.is_shared())
+    assert host.share_memory_().is_shared()
+    assert there is there.share_memory_()
+    with pytest.raises(NotSimulatedError, match=r"Sharing memory with another process .* copy the tensor"):
+        send(there)
 
 
 @pytest.mark.usefixtures("gpu")

@@ -61,6 +61,38 @@ def test_undeclared_it_is_unknown_and_declared_it_counts(gpu: SimulatedCuda, odd
     assert ((), (f"{NAMESPACE}.odd, declared: {COST}",)) == (cost.unknown, cost.approximate)
 
 
+def test_an_overload_may_be_declared_apart(gpu: SimulatedCuda, odd: Any) -> None:
+    """It goes before what is declared for all overloads."""
+    simcuda.declare(f"{NAMESPACE}::odd", waits=2)
+    simcuda.declare(f"{NAMESPACE}::odd.default", waits=1)
+    x = torch.ones(3, device="cuda")
+    with gpu.measure() as cost:
+        odd(x)
+    assert (1, f"{NAMESPACE}.odd.default, declared: launches 1, waits 1") == (cost.syncs, *cost.approximate)
+
+
+def test_of_kernels_in_python_that_of_the_device_runs(gpu: SimulatedCuda) -> None:
+    """What is on the host has its own."""
+    assert gpu
+    x = torch.ones(3, device="cuda")
+    custom: Any = torch.library.custom_op
+    both = custom(f"{NAMESPACE}::both", mutates_args=(), device_types="cpu")(_clone)
+    both.register_kernel("cuda")(torch.Tensor.neg)
+    assert [[-1.0] * 3, [1.0] * 3] == [both(x).tolist(), both(x.cpu()).tolist()]
+
+
+def test_a_kernel_for_cuda_alone_does_not_run(gpu: SimulatedCuda) -> None:
+    """The error says what would."""
+    assert gpu
+    fragment: Any = torch.library.Library
+    library = fragment(NAMESPACE, "FRAGMENT")
+    library.define("alone(Tensor x) -> Tensor")
+    library.impl("alone", torch.Tensor.clone, "CUDA")
+    with pytest.raises(NotImplementedError, match=r"alone has a kernel for CUDA alone"):
+        getattr(torch.ops, NAMESPACE).alone(torch.ones(3, device="cuda"))
+    library._destroy()
+
+
 def test_a_name_may_be_declared_before_it_is_defined(gpu: SimulatedCuda) -> None:
     """Programs declare when they begin, and load the library later."""
     simcuda.declare(f"{NAMESPACE}::later", launches=0)

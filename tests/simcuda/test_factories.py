@@ -161,3 +161,15 @@ def test_a_file_is_memory_of_the_host_alone(tmp_path: Any) -> None:
     assert [0.0] * 4 == torch.from_file(str(tmp_path / "x"), size=4).tolist()
     with pytest.raises(NotImplementedError, match="'aten::from_file' with arguments from the 'CUDA' backend"):
         torch.from_file(str(tmp_path / "x"), size=4, device="cuda")
+
+
+@pytest.mark.usefixtures("gpu")
+def test_what_a_tensor_of_python_data_is_asked_to_be() -> None:
+    """Pinned, on the device of another one, or a copy."""
+    there = torch.ones(2, device="cuda:1")
+    assert torch.tensor([1.0], pin_memory=True).is_pinned()
+    assert not torch.tensor([1.0]).is_pinned()
+    assert there.device == there.new_tensor([1.0]).device
+    copied, same = torch.asarray(there, copy=True), torch.asarray(there)
+    there.add_(1)
+    assert ([1.0, 1.0], [2.0, 2.0]) == (copied.tolist(), same.tolist())

@@ -381,7 +381,7 @@ UNKNOWN = {
     "torch.rand(2049).cuda().mode()": "mode",
     "torch.linalg.eig(eye)": "linalg_eig",
     "torch.linalg.lu(torch.rand(2, 200, 200).cuda())": "linalg_lu",
-    "rows.to_sparse() * 2": "mul",
+    "torch.sparse.mm(rows.to_sparse(), rows.T.to_sparse())": "_sparse_sparse_matmul",
     "torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)": "quantize_per_tensor",
 }
 

@@ -59,7 +59,7 @@ def test_operations_on_sparse_tensors_are_unknown(gpu: SimulatedCuda) -> None:
     """Also those that are one kernel on dense ones; on the host, and asking for parts, costs nothing."""
     sparse = torch.eye(3, device="cuda").to_sparse()
     with gpu.measure() as cost:
-        sparse * 2
+        sparse * sparse
     assert ("aten.mul.Tensor",) == cost.unknown
     with gpu.measure() as cost:
         sparse.coalesce().values(), sparse.sparse_dim(), sparse.is_coalesced(), torch.eye(3).to_sparse() * 2

@@ -122,7 +122,7 @@ class Charges:
             tag = None
             for part in parts_of(tensor):
                 tag = self.place(part, device, pinned=pinned, floating=floating)
-            if tag is not None and tag.device != HOST:
+            if tag is not None:
                 self._machine.has_sparse = True
             return tag
         # A view, or the result of an operation in place, is on the device of its storage.

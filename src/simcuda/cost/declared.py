@@ -88,11 +88,11 @@ def declarations() -> frozenset[str]:
     return frozenset(f"{name}{MARK}{_text(cost)}" for name, cost in _declared.items())
 
 
-def python_kernel(packet: str) -> Callable[..., Any] | None:
-    """The Python code for CUDA, or for every device, of an operator named as ``mylib.scan``."""
+def python_kernel(packet: str, device: str = "cuda") -> Callable[..., Any] | None:
+    """The Python code for a kind of device, or for every one, of an operator named as ``mylib.scan``."""
     definition = OPDEFS.get(packet.replace(".", "::"))
     kernels = {} if definition is None else definition._backend_fns
-    kernel: Callable[..., Any] | None = kernels.get("cuda", kernels.get(None))
+    kernel: Callable[..., Any] | None = kernels.get(device, kernels.get(None))
     return kernel
 
 

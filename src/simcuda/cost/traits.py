@@ -190,5 +190,10 @@ def traits_of(operation: Any) -> OperationTraits:
         or is_foreign
         or packet in COPIES
         or joins_gradients,
-        shared={layout: key for layout, (key, names) in SHARED.items() if packet in names},
+        # One function for every layout is not registered for each.
+        shared={
+            layout: key if registered(operation.name(), key.name) else SHARED_CODE[0]
+            for layout, (key, names) in SHARED.items()
+            if packet in names
+        },
     )

@@ -125,6 +125,7 @@ class CudaApi:
         patches.set(
             torch.cuda,
             _initialized=True,
+            has_magma=True,
             _cached_device_count=len(machine.devices),
             _is_in_bad_fork=lambda: os.getpid() != process,
             _get_device_properties=properties.__getitem__,
@@ -151,6 +152,12 @@ class CudaApi:
         }
         for name, answer in answers.items():
             patches.redirect(getattr(torch, f"_cufft_{name}"), answer)
+        # What a build without CUDA refuses to choose is kept, and chooses nothing.
+        for kind in ("linalg", "blas"):
+            chosen = [getattr(torch._C, f"_get_{kind}_preferred_backend")()]
+            get, choose = partial(chosen.__getitem__, 0), partial(chosen.__setitem__, 0)
+            choice = {f"_get_{kind}_preferred_backend": get, f"_set_{kind}_preferred_backend": choose}
+            patches.set(torch._C, **choice)
         engine: Any = torch.autograd  # torch has no annotation for the name
         run_backward = partial(streams.run_backward, machine, engine._engine_run_backward)
         patches.set(engine, _engine_run_backward=run_backward)
@@ -203,6 +210,7 @@ class CudaApi:
             "_cuda_tunableop_is_enabled": lambda: False,
             "_nccl_version": lambda: NCCL_VERSION,
             "_nccl_version_suffix": lambda: b"",
+            "_is_flash_attention_available": lambda: True,
         }
         # ``torch.accelerator`` asks the same under its own names.
         accelerator: dict[str, Callable[..., Any]] = {
@@ -218,6 +226,7 @@ class CudaApi:
             "_accelerator_isAllocatorInitialized": lambda: True,
             "_accelerator_getDeviceStats": memory["_cuda_memoryStats"],
             "_accelerator_resetPeakStats": memory["_cuda_resetPeakMemoryStats"],
+            "_accelerator_resetAccumulatedStats": memory["_cuda_resetAccumulatedMemoryStats"],
             "_accelerator_getMemoryInfo": self.memory_info,
             "_accelerator_getDeviceCapability": refuse(
                 "torch.accelerator.get_device_capability", "use torch.cuda.get_device_capability()"

@@ -19,6 +19,7 @@ from simcuda.cost.call import OperationCall, all_tensors_in
 from simcuda.cost.charges import Charges
 from simcuda.cost.copies import charge_copy
 from simcuda.cost.declared import python_kernel
+from simcuda.cost.rules.layouts import OF_SPARSE_TENSORS
 from simcuda.cost.traits import OperationTraits, traits_of
 from simcuda.cost.widening import Widening, WideOperation
 from simcuda.device.dispatch_key import watched
@@ -70,14 +71,19 @@ class Dispatcher:
         traits = self._traits.get(id(func))
         if traits is None:
             traits = self._traits[id(func)] = traits_of(func)
-            if "nested" in traits.op:
+            if "nested" in traits.op or "sparse" in traits.op:
                 self._machine.has_sparse = True
         if traits.shared and self._machine.has_sparse and (key := _shared_code(traits, args)):
             with watched():
+                if traits.op.startswith("aten.add"):
+                    return _join(*args, **kwargs, in_place=traits.writes_first)
                 return func._op_dk(key, *args, **kwargs)
         if not traits.is_special:
             return self._run(traits, func, args, kwargs)
         if traits.composite is not None and not (args and getattr(args[0], "is_nested", False)):
+            if traits.op == "aten.result_type.Tensor":
+                # A number stands for a tensor here, which the operation does not take.
+                return torch.result_type(*args)
             with watched():
                 return func._op_dk(traits.composite, *args, **kwargs)
         if traits.is_view:
@@ -118,7 +124,9 @@ class Dispatcher:
 
     def _run_foreign(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         """Run an operation that is not ATen's own; where it is Python code, charge what it is made of."""
-        kernel = python_kernel(traits.op.rpartition(".")[0])
+        tags = [self._of(tensor) for tensor in all_tensors_in(args, kwargs)]
+        is_on_host = tags and all(tag is None or tag.device == HOST for tag in tags)
+        kernel = python_kernel(traits.op.rpartition(".")[0], "cpu" if is_on_host else "cuda")
         if kernel is not None:
             with watched():
                 return kernel(*args, **kwargs)
@@ -291,9 +299,31 @@ class Dispatcher:
         return result
 
 
+def _join(one: torch.Tensor, other: torch.Tensor, *, alpha: Any = 1, in_place: bool) -> torch.Tensor:
+    """The sum of two sparse tensors, which CUDA joins; the host would merge them, and nothing had to wait."""
+    # ATen/native/sparse/cuda/SparseCUDATensorMath.cu: add_out_sparse_cuda.
+    added = other._values() if alpha == 1 else other._values() * alpha
+    indices = torch.cat([one._indices(), other._indices()], 1)
+    values = torch.cat([one._values(), added])
+    made: torch.Tensor = torch.ops.aten._sparse_coo_tensor_with_dims_and_tensors(
+        one.sparse_dim(), one.dense_dim(), one.shape, indices, values, layout=one.layout, device=CPU
+    )
+    if made._nnz() > made.numel():
+        made = made.coalesce()
+    if in_place:
+        one.data = made
+        return one
+    return made
+
+
 def _shared_code(traits: OperationTraits, args: Sequence[Any]) -> Any:
     """The code that CUDA has too for the layout of an operation's tensors; None for dense ones."""
-    for tensor in all_tensors_in(args[:2], {}):
-        if tensor.is_nested or tensor.layout is not torch.strided:
-            return traits.shared.get(tensor.layout)
-    return None
+    special = [t for t in all_tensors_in(args[:2], {}) if t.is_nested or t.layout is not torch.strided]
+    expected = OF_SPARSE_TENSORS.get(traits.op.rpartition(".")[0], len(special))
+    if not special or len(special) != expected:
+        return None
+    key = traits.shared.get(special[0].layout)
+    is_sum = key is not None and traits.op.startswith("aten.add")
+    if is_sum and (len({(t.dtype, t.device) for t in special}) > 1 or not all(t._nnz() for t in special)):
+        return None
+    return key

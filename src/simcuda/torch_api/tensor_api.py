@@ -28,6 +28,7 @@ CPU = torch.device("cpu")
 _make_tensor, _make_storage, _make_device = map(native_new, (Tensor, UntypedStorage, torch.device))
 _resize: Callable[[UntypedStorage, int], UntypedStorage] = genuine(UntypedStorage.resize_)
 _storage_device: Callable[[UntypedStorage], torch.device] = vars(torch._C.StorageBase)["device"].__get__
+_is_shared: Callable[[UntypedStorage], bool] = genuine(UntypedStorage.is_shared)
 _write_file: Callable[..., None] = genuine(UntypedStorage._write_file)
 
 _address, _storage_address = genuine(_Base.data_ptr), genuine(UntypedStorage.data_ptr)
@@ -318,6 +319,8 @@ class StorageApi:
             device=property(self.device),
             is_cuda=property(lambda storage: self.index_of(storage) != HOST),
             data_ptr=lambda storage: _seen_at(self.index_of(storage), _storage_address(storage)),
+            # Memory of a device always is.
+            is_shared=lambda storage: self.index_of(storage) != HOST or _is_shared(storage),
             clone=lambda storage: self.copy(storage, self.index_of(storage)),
             resize_=lambda storage, nbytes: self.resize(storage, nbytes),  # noqa: PLW0108 - a bound method would not bind
             cpu=lambda storage: self.to(storage, "cpu"),

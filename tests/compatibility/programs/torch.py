@@ -103,6 +103,26 @@ def sparse_gradients():
     optimizer.step()
 
 
+def sparse_bags():
+    """EmbeddingBag with sparse gradients, Adagrad and SparseAdam."""
+    layer = nn.EmbeddingBag(8, 4, mode="sum", sparse=True).to("cuda")
+    words, starts = torch.tensor([1, 2, 1, 5], device="cuda"), torch.tensor([0, 2], device="cuda")
+    layer(words, starts).sum().backward()
+    torch.optim.Adagrad(layer.parameters()).step()
+    torch.optim.SparseAdam(layer.parameters()).step()
+
+
+def graph_network():
+    """A graph network by torch.sparse.mm, of coordinates and of rows."""
+    edges = torch.tensor([[0, 1, 2, 2], [1, 2, 0, 1]], device="cuda")
+    matrix = torch.sparse_coo_tensor(edges, torch.ones(4, device="cuda"), (3, 3)).coalesce()
+    degrees = torch.sparse.sum(matrix, 1).to_dense().clamp(min=1)
+    layer, x = nn.Linear(4, 4).to("cuda"), torch.rand(3, 4, device="cuda")
+    x = torch.relu(torch.sparse.mm(matrix * 0.5, layer(x)) / degrees[:, None])
+    torch.sparse.mm(matrix + matrix.t(), x).sum().backward()
+    (matrix.to_sparse_csr() @ x.detach()[:, 0]).sum().item()
+
+
 def graph_captured():
     """A CUDA graph.
 
@@ -190,6 +210,21 @@ def half_types():
     scaler.update()
     half = torch.rand(8, 8, device="cuda", dtype=torch.bfloat16)
     (half @ half).to(torch.float8_e4m3fn).float().mean().item()
+
+
+def gradient_scaler():
+    """A gradient scaler with unscale_ and clipping."""
+    model = nn.Linear(8, 1).to("cuda")
+    optimizer, scaler = torch.optim.AdamW(model.parameters()), torch.amp.GradScaler("cuda")
+    for _ in range(2):
+        with torch.autocast("cuda", torch.float16):
+            loss = model(torch.ones(2, 8, device="cuda")).square().sum()
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
 
 
 def optimizers_foreach():

@@ -163,6 +163,121 @@ def test_a_sparse_gradient_is_added_without_a_wait(gpu: SimulatedCuda) -> None:
     torch.testing.assert_close(expected, table.weight.detach().cpu())
 
 
+def twice() -> Any:
+    """A matrix of 3 rows and 4 columns whose first element is given in two parts, on the device."""
+    return _torch.sparse_coo_tensor([[0, 2, 0], [1, 3, 1]], [2.0, 3.0, 4.0], (3, 4)).cuda()
+
+
+def test_a_product_sorts_coordinates_that_are_not_coalesced(gpu: SimulatedCuda) -> None:
+    """The number of unique ones is read, each time, because the tensor stays as it is."""
+    sparse, dense = twice(), torch.arange(8.0).reshape(4, 2).cuda()
+    for _ in range(2):
+        with gpu.measure() as cost:
+            product = sparse @ dense
+        # Flattened by a product and a sum; 2 ranges, a sort, what is unique twice, and values; 3 for each
+        # of 2 dimensions. Then the 7 of coordinates in order.
+        assert 2 + 6 + 3 * 2 + 7 == cost.launches
+        assert (1, 1, 8, ()) == (cost.syncs, cost.d2h, cost.d2h_bytes, cost.unknown)
+        # Thrust may wait more often.
+        assert (1, None) == cost.ranges["syncs"]
+    assert torch.equal(sparse.cpu().to_dense() @ dense.cpu(), product.cpu())
+
+
+def test_a_sparse_tensor_times_a_number_is_its_values(gpu: SimulatedCuda) -> None:
+    """The indices, 2 x 2 of 8 bytes, are copied; in place only one kernel runs on a quotient."""
+    sparse = sparse_matrix()
+    for scale in ("sparse * 2", "2 * sparse", "sparse / 0.5"):
+        with gpu.measure() as cost:
+            made = eval(scale)  # noqa: S307 - one of these three
+        assert (1, 1, 32, 0, ()) == (cost.launches, cost.d2d, cost.d2d_bytes, cost.syncs, cost.unknown)
+        assert [4.0, 6.0] == made.values().tolist()
+    with gpu.measure() as cost:
+        sparse.div_(0.5)
+    assert (1, 0, 0, ()) == (cost.launches, cost.d2d, cost.syncs, cost.unknown)
+    assert [4.0, 6.0] == sparse.values().tolist()
+
+
+def test_sparse_tensors_are_added_by_joining_them(gpu: SimulatedCuda) -> None:
+    """Two kernels join indices and values, and a factor is one more; nothing is merged, so nothing waits."""
+    one, other = sparse_matrix(), sparse_matrix()
+    with gpu.measure() as cost:
+        total = one + other
+    assert (2, 0, ()) == (cost.launches, cost.syncs, cost.unknown)
+    assert (4, False) == (total._nnz(), total.is_coalesced())
+    with gpu.measure() as cost:
+        one.add_(other, alpha=2)
+    assert (3, 0, ()) == (cost.launches, cost.syncs, cost.unknown)
+    assert (4, False) == (one._nnz(), one.is_coalesced())
+    assert torch.equal(3 * other.to_dense(), one.to_dense())
+    # 8 + 8 elements would be more than the 12 of the whole matrix: they are merged, and their number is read.
+    for _ in range(2):
+        one = one + one
+        assert one._nnz() in (8, 2)
+    assert torch.equal(12 * other.to_dense(), one.to_dense())
+    # What the host adds is its own business.
+    assert torch.equal(2 * other.to_dense().cpu(), (other.cpu() + other.cpu()).to_dense())
+
+
+def test_a_transposed_matrix_is_a_copy(gpu: SimulatedCuda) -> None:
+    """Values and indices are copied, then the two rows of indices exchanged by way of a third, of zeros."""
+    sparse = sparse_matrix()
+    with gpu.measure() as cost:
+        turned = sparse.t()
+    assert (1, 2 + 3, 0, ()) == (cost.launches, cost.d2d, cost.syncs, cost.unknown)
+    assert torch.equal(sparse.to_dense().t(), turned.to_dense())
+
+
+def test_rows_times_a_vector_are_left_to_the_library(gpu: SimulatedCuda) -> None:
+    """Nothing is copied before, unless something is added."""
+    sparse, vector = sparse_matrix().to_sparse_csr(), torch.arange(4.0).cuda()
+    with gpu.measure() as cost:
+        column = sparse @ vector
+    assert (1, 0, 0, ()) == (cost.launches, cost.aten_launches, cost.syncs, cost.unknown)
+    assert [2.0, 0.0, 9.0] == column.tolist()
+    with gpu.measure() as cost:
+        total = torch.addmv(column, sparse, vector)
+    # 3 floats.
+    assert (1, 1, 12, 0, ()) == (cost.launches, cost.d2d, cost.d2d_bytes, cost.syncs, cost.unknown)
+    assert [4.0, 0.0, 18.0] == total.tolist()
+    with gpu.measure() as cost:
+        torch.addmv(column, sparse, vector, beta=0)
+    # What counts nothing is not copied.
+    assert (1, 0, ()) == (cost.launches, cost.d2d, cost.unknown)
+
+
+def test_sparse_adam_waits_once_a_step(gpu: SimulatedCuda) -> None:
+    """Where the gradient is coalesced; moments are looked up where it has values."""
+    kept = torch.rand(8, 4)
+    tables = []
+    for device in ("cuda", "cpu"):
+        table = torch.nn.Parameter(kept.to(device, copy=True))
+        optimizer: Any = torch.optim.SparseAdam([table])
+        for _ in range(2):
+            optimizer.zero_grad()
+            index = torch.tensor([[1, 1], [3, 4]], device=device)
+            loss: Any = torch.nn.functional.embedding(index, table, sparse=True).square().sum()
+            loss.backward()
+            with gpu.measure() as cost:
+                optimizer.step()
+            waits = int(device == "cuda")
+            assert (waits, waits, ()) == (cost.syncs, cost.d2h, cost.unknown)
+        tables.append(table.detach().cpu())
+    torch.testing.assert_close(*tables)
+
+
+def test_a_sparse_gradient_of_bags_waits_for_nothing(gpu: SimulatedCuda) -> None:
+    """It has a row for each index, also where there is a sparse tensor already."""
+    bags = torch.nn.EmbeddingBag(8, 4, sparse=True, device="cuda")
+    for _ in range(2):
+        bags.zero_grad()
+        out = bags(torch.tensor([1, 2, 1], device="cuda"), torch.tensor([0, 2], device="cuda")).sum()
+        with gpu.measure() as cost:
+            out.backward()
+        assert (0, ()) == (cost.syncs, cost.unknown)
+    assert bags.weight.grad is not None
+    assert (3, 4) == bags.weight.grad._values().shape
+
+
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 def test_a_transformer_in_eval_waits_for_nothing(gpu: SimulatedCuda, activation: str) -> None:
     """The fast path is made of attention, 2 sums, 2 norms and 2 products; no wait is in doubt."""

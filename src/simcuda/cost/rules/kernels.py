@@ -160,6 +160,7 @@ TOPIC = (
         counts=FREE,
         source="ATen/native/cuda/TensorFactories.cu: an allocation only",
         example="torch.empty(4, device='cuda')",
+        any_layout=True,
     ),
     CostRule(
         id="make-filled",

@@ -5,6 +5,7 @@ The sizes of a nested tensor lie on the host. Kernels that need them get a copy.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, prod
 
 import torch
@@ -19,8 +20,14 @@ INPUTS_AT_ONCE = 128
 NESTED_BY_A_KERNEL = (torch.float32, torch.float16)
 PADDED_BY_A_KERNEL = (*NESTED_BY_A_KERNEL, torch.float64)
 
-OF_EACH_LAYOUT = ("mm", "_to_dense", "_to_sparse", "_to_sparse_csr")
+OF_EACH_LAYOUT = ("mm", "mv", "_to_dense", "_to_sparse", "_to_sparse_csr")
 """What products and conversions of sparse tensors are made of; the operations within have rules."""
+OF_SPARSE_TENSORS = {
+    **dict.fromkeys(("aten.add", "aten.add_"), 2),
+    **dict.fromkeys(("aten.mul", "aten.mul_"), 1),
+}
+"""With how many sparse tensors CUDA has no code of its own: it adds one to a dense one by kernels, and
+multiplies two by a table of hashes."""
 
 # PyTorch's native_functions.yaml has one function for CPU and CUDA, and ATen/native/nested one of operations
 # on the buffer or on each part. What calls kernels itself, as layer_norm does, is not among them.
@@ -41,7 +48,17 @@ SHARED: dict[torch.layout, tuple[torch._C.DispatchKey, frozenset[str]]] = {
     ),
     torch.sparse_coo: (
         torch._C.DispatchKey.SparseCPU,
-        frozenset(f"aten.{name}" for name in ("clone", "mv", "sparse_mask", *OF_EACH_LAYOUT)),
+        # SparseTensorMath.cpp, SparseUnaryOps.cpp, TensorShape.cpp: operations on values, and on indices.
+        frozenset(
+            f"aten.{name}"
+            for name in (
+                *("clone", "sparse_mask", "t", "transpose", "cat", "sum", "_sparse_sum"),
+                *("div", "div_", "pow", "resize_as_"),
+                *("neg", "abs", "sqrt", "relu", "sin", "tanh", "sign"),
+                *(name.removeprefix("aten.") for name in OF_SPARSE_TENSORS),
+                *OF_EACH_LAYOUT,
+            )
+        ),
     ),
     torch.sparse_csr: (
         torch._C.DispatchKey.SparseCsrCPU,
@@ -155,7 +172,16 @@ def _sparse_product(call: OperationCall) -> OpCost:
     made += turned + turned + OpCost(temporaries=(result.nbytes,))
     if not call.argument("beta", 1):
         copied = OpCost(kernels_over(result))
-    return (FREE if sparse.is_coalesced() else _sorted(indices, values)) + copied + made
+    if sparse.is_coalesced():
+        return copied + made
+    return replace(_sorted(indices, values) + copied + made, library=LibraryWork(1, THRUST))
+
+
+def _vector_product(call: OperationCall) -> OpCost:
+    """Rows times a vector, added to what was copied to the result."""
+    added, vector, result = call.argument("self"), call.argument("vec"), call.outputs[0]
+    copied = FREE if added is result or not call.argument("beta", 1) else copied_within(result, added)
+    return copied + contiguous(vector) + OpCost(library=CUSPARSE)
 
 
 def _is_sparse_product(call: OperationCall) -> bool:
@@ -265,10 +291,11 @@ TOPIC = (
         id="sparse-of-parts",
         ops=(
             *("aten._sparse_coo_tensor_with_dims_and_tensors", "aten._sparse_coo_tensor_with_dims"),
-            "aten._coalesced_",
+            *("aten._coalesced_", "aten.detach"),
         ),
         counts=FREE,
-        source="ATen/native/sparse/SparseTensor.cpp: indices and values are taken as they are",
+        source="ATen/native/sparse/SparseTensor.cpp, ATen/SparseTensorImpl.h: indices and values are taken "
+        "as they are",
         example="torch.sparse_coo_tensor(index[None], y, (4,), check_invariants=False)",
         any_layout=True,
     ),
@@ -289,6 +316,26 @@ TOPIC = (
         "then cusparseSpMM; SparseBlas.cpp, SparseBlasImpl.cpp: of rows, cusparseSpMM; nothing waits",
         example=f"torch.sparse.mm({_SPARSE}.coalesce(), torch.ones(4, 2, device='cuda'))",
         when=_is_sparse_product,
+        any_layout=True,
+    ),
+    CostRule(
+        id="rows-times-vector",
+        ops=("aten.addmv", "aten.addmv_"),
+        counts=_vector_product,
+        source="ATen/native/sparse/cuda/SparseBlas.cpp, SparseBlasImpl.cpp: a copy unless in place or times "
+        "0, then cusparseSpMV; nothing waits",
+        example="torch.eye(3, device='cuda').to_sparse_csr() @ y",
+        when=lambda call: call.argument("mat").layout is torch.sparse_csr and call.argument("mat")._nnz() > 0,
+        any_layout=True,
+    ),
+    CostRule(
+        id="gradient-of-bags",
+        ops=("aten._embedding_bag_backward",),
+        counts=OpCost(1),
+        source="ATen/native/EmbeddingBag.cpp, cuda/EmbeddingBag.cu: the gradient's row of each index, sparse "
+        "or added up; lengths stay on the device",
+        example="torch.nn.EmbeddingBag(4, 2, sparse=True, device='cuda')(index, index[:1]).sum().backward()",
+        approximate=True,
         any_layout=True,
     ),
     CostRule(

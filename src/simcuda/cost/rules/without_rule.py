@@ -106,7 +106,7 @@ NEVER_WAITING: dict[str, tuple[str, ...]] = {
     ),
     "ATen/native/cuda/Embedding.cu, EmbeddingBag.cu: counts of what is unique stay on the device": (
         *("_embedding_bag", "_embedding_bag_forward_only"),
-        *("_embedding_bag_backward", "_embedding_bag_dense_backward"),
+        "_embedding_bag_dense_backward",
         "_embedding_bag_per_sample_weights_backward",
     ),
     "ATen/native: distances, transforms and indexing by kernels whose sizes the arguments decide": (
