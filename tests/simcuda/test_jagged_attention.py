@@ -163,3 +163,26 @@ def test_where_a_causal_mask_lies() -> None:
     assert [0.0, 0.5] == other[0][0, :, 0, 0].tolist()
     torch.testing.assert_close(flash[1].cpu(), torch.tensor([[3.0, 4.0]]).log())
     torch.testing.assert_close(other[1][0, :, :2].cpu(), torch.tensor([[1.0, 2.0]]).log())
+
+
+@pytest.mark.usefixtures("gpu")
+def test_gradients_with_dropout_are_slopes() -> None:
+    """Of queries and keys: with one seed, a step to both sides changes the sum by twice the gradient."""
+
+    def total(shift: float, part: int) -> tuple[Tensor, Tensor]:
+        packed = jagged(torch.float32)
+        heads = heads_of(packed, chunked=True)
+        heads[part] = heads[part] + shift
+        torch.manual_seed(0)
+        out = attend(heads[0], heads[1].sin(), heads[2], dropout_p=0.5).values().square().sum()
+        return out, packed
+
+    for part in (0, 1):
+        out, packed = total(0.0, part)
+        out.backward()  # type: ignore[no-untyped-call]
+        assert packed.grad is not None
+        gradient = packed.grad.values().chunk(3, -1)[part].sum().item()
+        step = 0.01
+        slope = (total(step, part)[0].item() - total(-step, part)[0].item()) / (2 * step)
+        # The step's square is 1e-4 of it, and so are roundings of a sum near 100 by it.
+        assert gradient == pytest.approx(slope, rel=0.01)
