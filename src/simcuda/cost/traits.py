@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from simcuda.cost.attention import ATTENTION
 from simcuda.cost.rules import CostRule, rules_for
 from simcuda.cost.rules.layouts import SHARED
 from simcuda.cost.rules.without_rule import HOST_ONLY, TAKEN_APART_NAMES, never_waits
@@ -186,6 +187,7 @@ def traits_of(operation: Any) -> OperationTraits:
         and packet not in HOST_RESULTS,
         is_special=composite is not None
         or packet in WIDENED
+        or op in ATTENTION
         or is_view
         or is_foreign
         or packet in COPIES

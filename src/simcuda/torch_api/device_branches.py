@@ -15,6 +15,7 @@ import torch.utils.dlpack
 from torch import Tensor
 
 from simcuda.cost.call import ANYTHING
+from simcuda.cost.rules.rule import HALVES
 from simcuda.device.dispatch_key import unwatched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
@@ -37,6 +38,11 @@ UNSEEN: tuple[tuple[Any, str], ...] = (
 
 QUANTILES = tuple(product((torch, torch.Tensor), ("quantile", "nanquantile")))
 """Functions that check on the CPU alone whether their probabilities lie between 0 and 1."""
+
+# ATen/native/transformers/cuda/sdp_utils.cpp.
+LARGEST_FLASH_HEAD = 256
+FUSED = ("_can_use_flash_attention", "_can_use_mem_efficient_attention")
+"""Questions about kernels of attention, to which a build for the host always says no."""
 
 
 class _Ranges:
@@ -66,6 +72,9 @@ class DeviceBranches:
         for owner in (torch, torch.utils.dlpack):
             patches.set(owner, from_dlpack=self.from_dlpack)
         patches.set(torch, ctc_loss=self.ctc_loss)
+        for name in FUSED:
+            can_use = partial(self._can_use, genuine(getattr(torch._C, name)), "flash" in name)
+            patches.set(torch._C, **{name: can_use})
         for owner, name in product((torch, torch.Tensor), EXTREMES):
             original = genuine(getattr(owner, name))
             patches.set(owner, **{name: as_method(partial(shared_evenly, original))})
@@ -181,6 +190,24 @@ class DeviceBranches:
                 return result.to(input.device)
             machine.adopt(made, given.device)
         return result
+
+    @staticmethod
+    def _can_use(original: Callable[..., bool], is_flash: bool, params: Any, *how: Any) -> bool:
+        """Whether CUDA has one of the ``FUSED`` kernels for jagged tensors; sdpa.py checks the rest."""
+        tensors = (params.query, params.key, params.value)
+        if not all(each.is_cuda and each.layout is torch.jagged for each in tensors):
+            return original(params, *how)
+        dtype, sizes = params.query.dtype, [each.shape[-1] for each in tensors]
+        if not all((each.dim(), each.dtype) == (4, dtype) for each in tensors):
+            return False
+        if is_flash:
+            fits = dtype in HALVES and len(set(sizes)) == 1 and sizes[0] <= LARGEST_FLASH_HEAD
+            return fits and torch._C._get_flash_sdp_enabled()
+        # Tensor cores load 128 bits at once.
+        fits = dtype in (*HALVES, torch.float32) and not any(
+            size * dtype.itemsize % 16 for size in sizes[::2]
+        )
+        return fits and torch._C._get_mem_efficient_sdp_enabled()
 
     def _made_on_host(self, tensor: Tensor, /, *_: Any, **__: Any) -> None:
         # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.

@@ -15,13 +15,14 @@ from typing import Any
 
 import torch
 
+from simcuda.cost.attention import ATTENTION, HostAttention
 from simcuda.cost.call import OperationCall, all_tensors_in
 from simcuda.cost.charges import Charges
 from simcuda.cost.copies import charge_copy
 from simcuda.cost.declared import python_kernel
 from simcuda.cost.rules.layouts import OF_SPARSE_TENSORS
 from simcuda.cost.traits import OperationTraits, traits_of
-from simcuda.cost.widening import Widening, WideOperation
+from simcuda.cost.widening import WideOperation
 from simcuda.device.dispatch_key import watched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST, is_sparse
@@ -92,8 +93,8 @@ class Dispatcher:
             if self._machine.has_sparse and isinstance(result, torch.Tensor) and is_sparse(result):
                 return self._run(traits, func, args, kwargs)
             return result
-        if traits.widening is not None:
-            return self._run(traits, self._widened(traits.widening, func, args), args, kwargs)
+        if traits.widening is not None or traits.op in ATTENTION:
+            return self._run(traits, self._as_on_cuda(traits, func, args), args, kwargs)
         if traits.is_foreign:
             return self._run_foreign(traits, func, args, kwargs)
         if traits.is_copy:
@@ -116,11 +117,14 @@ class Dispatcher:
         finally:
             self.destination.device = None
 
-    def _widened(self, widening: Widening, func: Any, args: Sequence[Any]) -> Any:
-        """The operation as CUDA runs it, where it computes in a wider type than the host."""
-        dtype = args[0].dtype
-        tag = self._of(args[0]) if dtype in widening.types else None
-        return func if tag is None or tag.device == HOST else WideOperation(func, widening)
+    def _as_on_cuda(self, traits: OperationTraits, func: Any, args: Sequence[Any]) -> Any:
+        """The operation as CUDA runs it, where the host has no kernel or computes in a narrower type."""
+        widening, tag = traits.widening, self._of(args[0])
+        if tag is None or tag.device == HOST:
+            return func
+        if widening is None:
+            return HostAttention(func)
+        return WideOperation(func, widening) if args[0].dtype in widening.types else func
 
     def _run_foreign(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         """Run an operation that is not ATen's own; where it is Python code, charge what it is made of."""

@@ -77,6 +77,8 @@ NEVER_WAITING: dict[str, tuple[str, ...]] = {
         *("_scaled_dot_product_flash_attention", "_scaled_dot_product_flash_attention_backward"),
         *("_scaled_dot_product_efficient_attention", "_scaled_dot_product_efficient_attention_backward"),
         *("_scaled_dot_product_cudnn_attention", "_scaled_dot_product_cudnn_attention_backward"),
+        *("_flash_attention_forward", "_flash_attention_backward"),
+        *("_efficient_attention_forward", "_efficient_attention_backward"),
         *("_scaled_dot_product_flash_attention_for_cpu", "_masked_softmax"),
         *("_scaled_dot_product_flash_attention_for_cpu_backward", "_masked_softmax_backward"),
         *("_native_multi_head_attention", "_transform_bias_rescale_qkv", "_fused_sdp_choice"),

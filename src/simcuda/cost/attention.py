@@ -1,0 +1,119 @@
+"""Attention over sequences of many lengths, by kernels that the host lacks, as jagged tensors use it.
+
+The values are computed sequence by sequence in single precision, in which CUDA's kernels add up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+ATTENTION = frozenset(
+    f"aten._{kind}_attention_{way}.default"
+    for kind in ("flash", "efficient")
+    for way in ("forward", "backward")
+)
+"""Operations that have a kernel for CUDA alone, and whose values are computed here."""
+
+# ATen/native/transformers/cuda/attention.cu: rows of ``logsumexp`` are aligned for the backward pass.
+_ALIGNED = 32
+_FROM_TOP_LEFT, _FROM_BOTTOM_RIGHT = 1, 2  # sdp::CustomMaskType; flash_attn/mask.h has the second alone
+
+
+class _Scores(NamedTuple):
+    """One sequence, with heads first; dropout multiplies the weight of each score by what is ``kept``."""
+
+    rows: slice
+    keys: slice
+    heads: Sequence[Tensor]
+    weights: Tensor
+    kept: Tensor | float
+    logsumexp: Tensor
+
+
+@dataclass(frozen=True)
+class HostAttention:
+    """Stands for one of ``ATTENTION`` in the dispatcher; what it does not have is that operation's own."""
+
+    operation: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.operation, name)
+
+    def __str__(self) -> str:
+        return str(self.operation)
+
+    def _op(self, *args: Any, **kwargs: Any) -> Any:
+        names = [argument.name for argument in self.operation._schema.arguments]
+        given: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
+        starts: list[Any] = [given.get(f"cum_seq_{side}", given.get(f"cu_seqlens_{side}")) for side in "qk"]
+        is_flash, dropout = "is_causal" in given, given["dropout_p"]
+        # Without sequences, with a bias, with fewer heads of keys or with a window, the host has nothing.
+        is_plain = starts[0] is not None and given.get("bias") is None and not set(kwargs) - {"scale"}
+        if not is_plain or given["query"].shape[-2] != given["key"].shape[-2]:
+            return self.operation._op(*args, **kwargs)
+        given["starts"] = [each.tolist() for each in starts]
+        if given.get("scale") is None:
+            given["scale"] = given["query"].shape[-1] ** -0.5
+        if is_flash:
+            given["custom_mask_type"] = _FROM_BOTTOM_RIGHT if given["is_causal"] else 0
+        # The other kernel has a batch of one around all sequences.
+        inputs = [given[name] if is_flash else given[name][0] for name in ("query", "key", "value")]
+        if "out" in given:
+            given["seed"] = int(given["rng_state"][0] if is_flash else given["philox_seed"])
+            gradients = _gradients(given, args[0] if is_flash else args[0][0], inputs)
+            return tuple(gradients) if is_flash else (*(each[None] for each in gradients), None)
+        given["seed"] = seed = int(torch.randint(2**62, ())) if dropout else 0
+        query, _, value = inputs
+        output, sums = torch.empty((*query.shape[:-1], value.shape[-1]), dtype=query.dtype), []
+        for one in _sequences(given, inputs):
+            output[one.rows] = ((one.weights * one.kept) @ one.heads[2]).transpose(0, 1)
+            sums.append(one.logsumexp)
+        if is_flash:
+            state, unused = torch.tensor([seed, 0], dtype=torch.uint64), torch.empty((), dtype=torch.uint64)
+            return output, torch.cat(sums, 1), state, unused, query.new_empty(0)
+        longest = given["max_seqlen_q"]
+        aligned = math.ceil(longest / _ALIGNED) * _ALIGNED if given.get("compute_log_sumexp") else 0
+        # Where nothing is asked for, nothing is left of each row.
+        logsumexp = torch.stack([torch.constant_pad_nd(s, (0, aligned - s.shape[1]), math.inf) for s in sums])
+        return output[None], logsumexp, torch.tensor(seed), torch.tensor(0), longest, given["max_seqlen_k"]
+
+
+def _sequences(how: Mapping[str, Any], inputs: Sequence[Tensor]) -> Iterator[_Scores]:
+    """Every sequence with what its scores come to, of tokens, heads and numbers."""
+    generator = torch.Generator().manual_seed(how["seed"])
+    for ends_q, ends_k in zip(*map(pairwise, how["starts"]), strict=True):
+        rows, keys = slice(*ends_q), slice(*ends_k)
+        parts = (inputs[0][rows], inputs[1][keys], inputs[2][keys])
+        heads = [part.transpose(0, 1).float() for part in parts]
+        scores = heads[0] @ heads[1].mT * how["scale"]
+        if mask := how["custom_mask_type"]:
+            more = 0 if mask == _FROM_TOP_LEFT else scores.shape[2] - scores.shape[1]
+            scores = scores.masked_fill(torch.ones_like(scores).tril(more) == 0, -math.inf)
+        kept: Tensor | float = 1.0
+        if dropout := how["dropout_p"]:
+            kept = (torch.rand(scores.shape, generator=generator) >= dropout) / (1 - dropout)
+        # A row that sees no key is 0.
+        weights = torch.ops.aten._safe_softmax(scores, -1)
+        yield _Scores(rows, keys, heads, weights, kept, scores.logsumexp(-1))
+
+
+def _gradients(how: Mapping[str, Any], gradient: Tensor, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """The gradients of query, key and value."""
+    results = [torch.zeros(each.shape) for each in inputs]
+    for one in _sequences(how, inputs):
+        query, key, value = one.heads
+        given = gradient[one.rows].transpose(0, 1).float()
+        of_weights = given @ value.mT * one.kept
+        of_scores = one.weights * (of_weights - (of_weights * one.weights).sum(-1, keepdim=True))
+        of_scores *= how["scale"]
+        results[0][one.rows] = (of_scores @ key).transpose(0, 1)
+        results[1][one.keys] = (of_scores.mT @ query).transpose(0, 1)
+        results[2][one.keys] = ((one.weights * one.kept).mT @ given).transpose(0, 1)
+    return [result.to(each.dtype) for result, each in zip(results, inputs, strict=True)]
