@@ -28,7 +28,6 @@ CODE = {
     "torch.export.export(layer, (x,))": "export outside simcuda.device()",
     "torch.cuda.CUDAGraph()": "run the captured code as it is",
     "torch.cuda.graph(None)": "run the captured code as it is",
-    "torch.cuda.graph_pool_handle()": "run the captured code as it is",
     "torch.cuda.make_graphed_callables(layer, (x,))": "run the captured code as it is",
     "torch.nn.DataParallel(layer)": "call the module itself, on one device",
     "torch.nn.parallel.replicate(layer, [0, 1])": "copy by Tensor.to",

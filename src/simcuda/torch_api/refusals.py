@@ -44,7 +44,6 @@ REFUSED: tuple[tuple[Any, str, str, str], ...] = (
     (torch.cuda.graphs.graph, "__init__", "torch.cuda.graph", EAGERLY),
     (torch.cuda, "make_graphed_callables", "torch.cuda.make_graphed_callables", EAGERLY),
     (torch.cuda.graphs, "make_graphed_callables", "torch.cuda.make_graphed_callables", EAGERLY),
-    (torch.cuda, "graph_pool_handle", "torch.cuda.graph_pool_handle", EAGERLY),
     (torch.nn.DataParallel, "__init__", "torch.nn.DataParallel", ALONE),
     (torch.cuda.ExternalStream, "__new__", "torch.cuda.ExternalStream", "make a torch.cuda.Stream"),
     (torch.UntypedStorage, "_share_cuda_", "Sharing memory with another process", COPIED),

@@ -122,7 +122,7 @@ NEVER_WAITING: dict[str, tuple[str, ...]] = {
     "ATen/native: questions about sizes, and assertions about the host's own numbers": (
         *("_assert_scalar", "_functional_assert_scalar", "sym_constrain_range", "_print"),
         *("sym_constrain_range_for_size", "_has_same_storage_numel", "_new_zeros_with_same_feature_meta"),
-        *("is_coalesced", "dense_dim", "sparse_dim", "_nnz", "_use_cudnn_ctc_loss"),
+        "_use_cudnn_ctc_loss",
     ),
     "ATen/native/TensorShape.cpp: a view, copied within the device": (
         *("alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy", "lift_fresh_copy"),
