@@ -30,12 +30,41 @@ assert device_interface.CudaInterface.Stream is before[0], "bound to a simulated
 print("fine")
 """
 
+HELPERS = """
+import sys
+import types
+import unittest
+import torch
+import simcuda
+
+# PyTorch's helpers want it, and only for texts that tests compare.
+sys.modules["expecttest"] = types.SimpleNamespace(TestCase=unittest.TestCase)
+with simcuda.device(2):
+    from torch.testing._internal.common_cuda import TEST_MULTIGPU
+    from torch.testing._internal.common_device_type import instantiate_device_type_tests
+    from torch.testing._internal.common_utils import TestCase
+
+    class TestOn(TestCase):
+        def test_it(self, device):
+            pass
+
+    instantiate_device_type_tests(TestOn, globals())
+print(TEST_MULTIGPU, sorted(name for name in globals() if name.startswith("TestOn")))
+"""
+
 
 @pytest.mark.slow
 def test_torch_imports_its_own_modules_outside_the_simulation() -> None:
     """``torch._dynamo`` is loaded only when torch wants it, and then sees nothing of the simulation."""
     run = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=False)
     assert ("fine\n", "") == (run.stdout, run.stderr)
+
+
+@pytest.mark.slow
+def test_torchs_helpers_for_tests_see_the_devices() -> None:
+    """They ask at import whether there is a GPU, and make a class of tests for each kind of device."""
+    run = subprocess.run([sys.executable, "-c", HELPERS], capture_output=True, text=True, check=False)
+    assert ("True ['TestOnCPU', 'TestOnCUDA']\n", "") == (run.stdout, run.stderr)
 
 
 BEFORE = """

@@ -121,6 +121,7 @@ OF_SCRIPTS: tuple[Any, ...] = (torch.ops.aten._tensor_to_list, torch.ops.onnx.Re
 """The operations that TorchScript has in place of kernels, and that read by themselves."""
 
 _TORCH = "torch."
+_TEST_HELPERS = "torch.testing._internal."
 
 
 class NotSimulatedError(AttributeError, RuntimeError):
@@ -277,8 +278,9 @@ class _OutsideLoader(Loader):
         if module.__spec__ is not None:
             module.__spec__.loader = self.loader
         module.__loader__ = self.loader
-        is_of_torch = module.__name__.startswith(_TORCH)
-        with self.patches.suspended() if is_of_torch else nullcontext():
+        # PyTorch's helpers for tests ask at import whether there is a GPU, as a test's own module does.
+        is_outside = module.__name__.startswith(_TORCH) and not module.__name__.startswith(_TEST_HELPERS)
+        with self.patches.suspended() if is_outside else nullcontext():
             self.loader.exec_module(module)
         for imported in self.imported:
             imported(module)
