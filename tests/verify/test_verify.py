@@ -475,7 +475,7 @@ def test_a_file_that_was_edited_between_two_processes_is_none_that_was_measured(
         TaskOutcome(accesses=(Access(f"{tmp_path}/edited.py", "read", (size, state[1])), same))
         for size in (1, 2)
     ]
-    values = {each.name: each.value for each in rests_on(used, todo, tmp_path, (), "3").repository}
+    values = {each.name: each.value for each in rests_on(used, todo, tmp_path, ()).repository}
     # The SHA-256 of "1".
     one = hashlib.sha256(b"1").hexdigest()
     assert (ABSENT, one) == (values["edited.py"], values["same.py"])

@@ -144,7 +144,6 @@ def application(names: Iterable[str], *, load: bool = True) -> Any:
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        result_callback=_exit_with,
         epilog=EXIT_CODES,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -155,10 +154,6 @@ def application(names: Iterable[str], *, load: bool = True) -> Any:
         code = getattr(import_module(f"{__package__}.{module}"), function) if load else lambda: None
         app.command(name, short_help=summary)(with_options(code))
     return typer.main.get_command(app)
-
-
-def _exit_with(code: ExitCode | None, **_: object) -> None:
-    raise typer.Exit(code or ExitCode.OK)
 
 
 def _show_version(wanted: bool) -> None:

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
@@ -208,8 +208,11 @@ class Writing:
 MEASURING, DRAFTING, WRITING = Measuring(), Drafting(), Writing()
 
 
-def with_options(command: Callable[..., object]) -> Callable[..., object]:
-    """A command with the options of each class of options that is a parameter of it, in its place."""
+def with_options(command: Callable[..., ExitCode | None]) -> Callable[..., NoReturn]:
+    """A command with the options of each class of options that is a parameter of it, in its place.
+
+    It exits with the code that the command returns; None is success.
+    """
     signature, keyword = inspect.signature(command, eval_str=True), inspect.Parameter.KEYWORD_ONLY
     groups: dict[str, type[Measuring | Drafting | Writing]] = {}
     parameters: list[inspect.Parameter] = []
@@ -221,10 +224,10 @@ def with_options(command: Callable[..., object]) -> Callable[..., object]:
         parameters += [each.replace(kind=keyword) for each in own]
 
     @wraps(command)
-    def run(**values: Any) -> object:
+    def run(**values: Any) -> NoReturn:
         for name, group in groups.items():
             values[name] = group(**{each.name: values.pop(each.name) for each in fields(group)})
-        return command(**values)
+        raise typer.Exit(command(**values) or ExitCode.OK)
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # typer reads it
     return run

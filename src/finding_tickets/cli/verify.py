@@ -194,9 +194,10 @@ def _choose(
 ) -> tuple[Register, list[Document], ExitCode]:
     """The register, and the documents of it that are meant and can be measured, each once."""
     # Where tickets are named, only these are read whole, and nothing that reads queries is loaded.
-    named = load_named(root, words)
-    register = named or load(root)
-    selected = None if named else _select(register, words, stale=stale, matrix=matrix)
+    if named := load_named(root, words):
+        return named, *measurable(named, named.documents)
+    register = load(root)
+    selected = _select(register, words, stale=stale, matrix=matrix)
     ids, code = selected or (words, ExitCode.OK)
     documents, found = find_each(register.find, ids)
     # A document that cannot be read may be one that a query means.
@@ -266,11 +267,11 @@ def _measure(
     together = executor.together(batches[0].settings) if len(batches) > 1 and names else nullcontext()
     with progress(names, executor.how_far) as shown, together:
         for batch in batches:
-
-            def on_start(document: Document, batch: Batch = batch) -> None:
-                shown.started(document.id.value + batch.suffix)
-
-            for verified in executor.verify(batch.documents, settings=batch.settings, on_start=on_start):
+            for verified in executor.verify(
+                batch.documents,
+                settings=batch.settings,
+                on_start=lambda document, suffix=batch.suffix: shown.started(document.id.value + suffix),
+            ):
                 verification = verified.verification
                 if verified.error:
                     say_error(verified.error)

@@ -51,7 +51,7 @@ from finding_tickets.model.verification import (
     Verification,
 )
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.staleness import own_python, own_torch
+from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import RestsOn, inputs, rests_on, write
 from finding_tickets.verify.judge import DECIDING, FIX, FOUND, MEASURED, answer_of, judge, unchecked
 from finding_tickets.verify.plan import AGAIN, EVERY, Plan, plan
@@ -499,7 +499,7 @@ class VerificationRun:
         if settings.amend and not amended:
             return Verified(document, shown)
         folders = {str(todo.root), str(todo.verifiers), self._isolation.folder, *todo.folders.values()}
-        rests = rests_on(outcomes, todo, todo.root, folders - {str(todo.root)}, own_python())
+        rests = rests_on(outcomes, todo, todo.root, folders - {str(todo.root)})
         said = {"unseen": rests.unseen, "clock": rests.clock}
         shown, kept = (each.model_copy(update=said) for each in (shown, kept))
         if todo.seed is not None:
@@ -509,7 +509,7 @@ class VerificationRun:
             # The verifier may come from another folder than the code, with what it reads there.
             is_apart = todo.verifier and todo.verifiers != todo.root
             others = folders - {str(todo.verifiers)}
-            beside = rests_on(outcomes, todo, todo.verifiers, others, own_python()) if is_apart else RestsOn()
+            beside = rests_on(outcomes, todo, todo.verifiers, others) if is_apart else RestsOn()
             return Verified(document, shown, rests=rests, beside=beside, **seen)
         evidence = Evidence(inputs=inputs(todo, document, kept, rests), verification=kept)
         return record(Verified(document, shown, evidence=evidence, rests=rests, **seen), settings)
