@@ -67,8 +67,8 @@ COMMANDS = {
     "budget tighten": Command(
         "budget:tighten", "budgets.md", "Lower budgets to what is spent; remove what is gone."
     ),
-    "check": Command("check:check", "ci.md", "Measure again what a branch changes, as a gate."),
-    "audit": Command("audit:audit", "audit.md", "Try fixes that cheat: does the verifier catch them?"),
+    "check": Command("gate:check", "ci.md", "Measure again what a branch changes, as a gate."),
+    "audit": Command("gate:audit", "audit.md", "Try fixes that cheat: does the verifier catch them?"),
     "bisect": Command("history:bisect", "bisect.md", "Find the commits that introduced and fixed a finding."),
     "history": Command("history:history", "history.md", "Show or measure how verdict and law changed."),
     "report": Command(

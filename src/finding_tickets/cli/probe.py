@@ -28,7 +28,7 @@ from finding_tickets.ground.git import commit_containing
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.register.config import read_config, repository_of
 from finding_tickets.report import probe as report
-from finding_tickets.verify import probing, recorded
+from finding_tickets.verify import probing
 
 REPLAYING = 600.0
 """Seconds that a trace may take where no time is given: replaying a large one takes long."""
@@ -172,11 +172,11 @@ def trace(
     if drafting.draft and len(files) > 1:
         raise UsageError("--draft is about a line of one trace", hint="name one of the files")
     item = report.probe_beside(beside) if beside else None
-    with Isolation(recorded.PRELOAD) as isolation:
+    with Isolation(probing.PRELOAD_FOR_TRACES) as isolation:
         place = repository_of(root)
         config = read_config(place)
         answers = list(
-            recorded.read_traces(
+            probing.read_traces(
                 files,
                 place.resolve(),
                 isolation,
@@ -201,7 +201,7 @@ def trace(
     return say_errors(each for each in answers if isinstance(each, BadDataError))
 
 
-def _draft_of_trace(traced: recorded.TracedRun, place: Path, drafting: Drafting) -> dict[str, Any]:
+def _draft_of_trace(traced: probing.TracedRun, place: Path, drafting: Drafting) -> dict[str, Any]:
     """Write the ticket about a site, and what was recorded beside it; its ID and its files."""
     # Templates take a while to load, and only a draft is made of them.
     from finding_tickets.cli.new import TicketWriter

@@ -29,8 +29,7 @@ from finding_tickets.report.text import (
     section_lines,
     single_line,
 )
-from finding_tickets.verify.probing import CallingLine, Probed, ProbedCost, ProbedSite
-from finding_tickets.verify.recorded import TracedRun
+from finding_tickets.verify.probing import CallingLine, Probed, ProbedCost, ProbedSite, TracedRun
 
 if TYPE_CHECKING:
     from finding_tickets.register.load import Register
