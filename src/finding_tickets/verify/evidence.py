@@ -187,14 +187,14 @@ def _keep_decided_times(now: Evidence, before: Evidence) -> Evidence:
     return before if new.model_copy(update=same) == old else now
 
 
-def read(ticket: str, root: Path, folder: str, revision: str | None = None) -> list[Evidence]:
-    """All evidence on a ticket in the work tree, or at a revision; that of real GPUs first.
+def read(ticket: str, root: Path, folder: str) -> list[Evidence]:
+    """All evidence on a ticket in the work tree; that of real GPUs first.
 
     Raises:
         BadDataError: A file is not what ``write`` writes.
     """
     recorded = []
-    for file in sorted((root / folder / evidence_folder(ticket, revision)).glob("*.json")):
+    for file in sorted((root / folder / evidence_folder(ticket, None)).glob("*.json")):
         try:
             recorded.append(load(file.read_bytes()))
         except (OSError, NoStatementError) as error:
