@@ -247,13 +247,15 @@ def _attributed(machine: Machine, run: Callable[..., Any], operation: Any, *how:
 
 
 def prepare_forks() -> None:
-    """Do once what each forked process would do to the tables of all operators, which they then share.
+    """Do once what the first simulation of each forked process would do, to operators too: they share it.
 
     Threads that such a process starts before a simulation take part in it, too.
     """
     follow_threads()
     if not torch._C._has_cuda:
-        _say_that_cuda_is_missing()
+        # Where there is CUDA, the end of a simulation starts it, and it does not survive a fork.
+        with device():
+            pass
 
 
 @cache
