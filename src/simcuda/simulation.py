@@ -237,7 +237,7 @@ def _opened(
         stack.callback(_active.clear)
         stack.callback(threads.let_go)
         # Last of all: what was made on the way here is not the user's.
-        stack.enter_context(dispatch_key.watched_by(dispatcher))
+        stack.enter_context(dispatch_key.watched_by(dispatcher, views=is_noting_operations()))
         yield simulated
 
 

@@ -18,7 +18,7 @@ import typer
 
 from finding_tickets.cli.output import Format, say, say_errors
 from finding_tickets.errors import BadDataError, ExitCode, TicketsError, UsageError
-from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level, Words, word_for
+from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level, Vocabulary, Words, word_for
 from finding_tickets.report.text import counted
 
 if TYPE_CHECKING:
@@ -183,16 +183,17 @@ class Drafting:
     batch: Annotated[int | None, typer.Option(min=0, help="Of the ticket, for its ID.")] = None
     agent: AgentWord = None
 
-    def content(self) -> dict[str, Any]:
-        """What the ticket is to say whatever was measured."""
-        stated = {"title": self.title, "severity": self.severity, "batch": self.batch, "agent": self.agent}
-        return {name: value for name, value in stated.items() if value is not None}
+    def content(self, vocabulary: Vocabulary) -> dict[str, Any]:
+        """What the ticket is to say whatever was measured; its severity may have any spelling."""
+        severities = self.severity and words_of("severity", [self.severity], vocabulary.severities)
+        given = {**vars(self), "draft": None, "severity": severities and severities[0]}
+        return {name: value for name, value in given.items() if value is not None}
 
     def check(self) -> None:
         """Raise ``UsageError`` for what no ticket will say."""
-        if self.draft is None and (given := self.content()):
-            names = ", ".join(f"--{name}" for name in given)
-            raise UsageError(f"{names}: for a ticket that --draft SITE writes")
+        given = [f"--{name}" for name, value in vars(self).items() if value is not None]
+        if self.draft is None and given:
+            raise UsageError(f"{', '.join(given)}: for a ticket that --draft SITE writes")
 
 
 @dataclass(frozen=True)

@@ -131,18 +131,19 @@ def _draft_of_probe(
     root = writer.register.root
     files = sorted(set(probed.files) - {wanted.verifier_path})
     revision = commit_containing(root, files)
-    finding = report.ProbedFinding(
-        probed=probed,
-        site=report.site_of(probed, drafting.draft or ""),
-        root=root,
-        templates=root / writer.register.config.templates,
+    drafted = report.draft_of_site(
+        probed,
+        report.site_of(probed, drafting.draft or ""),
+        writer.register,
+        drafting.content(writer.register.config.vocabulary),
         command=_command(wanted),
         run=shlex.join([wanted.path_of_target(probed.function), *wanted.arguments]),
         within=wanted.within_path or None,
         verifier=wanted.verifier_path,
         revision=revision,
     )
-    ticket_id, written = writer.draft(finding, drafting.content())
+    ticket_id, written = writer.add(*drafted)
+    say(f"created {ticket_id}: {', '.join(written)}")
     if revision:
         say(f"found is the code of commit {revision}: change the files of the work tree as you like")
     else:
@@ -209,9 +210,9 @@ def _draft_of_trace(traced: recorded.TracedRun, place: Path, drafting: Drafting)
         raise UsageError("cannot draft a ticket: the trace has no lines", hint="record it with_stack=True")
     row = report.row_of(traced.probed, drafting.draft or "")
     writer = TicketWriter(place.resolve())
-    root = writer.register.root
-    finding = report.TracedFinding(traced, row, root, root / writer.register.config.templates)
-    ticket_id, written = writer.draft(finding, drafting.content())
+    given = drafting.content(writer.register.config.vocabulary)
+    ticket_id, written = writer.add(*report.draft_of_row(traced, row, writer.register, given))
+    say(f"created {ticket_id}: {', '.join(written)}")
     say("a trace gives no verdict: say in the ticket what to run (docs/verifiers.md),")
     say("or draft it from a run: tickets probe TARGET --draft SITE")
     return {"id": ticket_id, "files": written}
