@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from operator import attrgetter, is_, itemgetter
+from operator import attrgetter, is_
 from pathlib import Path
 from types import (
     BuiltinFunctionType,
@@ -58,8 +58,8 @@ WRAPPING = (
 )
 
 
-# By the number of owners, the functions of all, each with its owner and its name there, and all their parts.
-_functions: dict[int, tuple[list[tuple[Any, Any, str]], list[list[Any]]]] = {}
+# By the number of owners: the functions of all, the owner and the name there of each, and their parts.
+_functions: dict[int, tuple[list[FunctionType], list[tuple[Any, str]], list[list[Any]]]] = {}
 
 
 @contextmanager
@@ -72,15 +72,17 @@ def unpatched(who: str = "") -> Iterator[None]:
     before = [(owner, vars(owner).copy()) for owner in _owners()]
     if len(before) not in _functions:
         # Once for all blocks, until more is imported.
-        found = [
-            (getattr(value, "__func__", value), owner, name)
-            for owner, names in before
-            for name, value in names.items()
-        ]
-        found = [each for each in found if type(each[0]) is FunctionType]
+        functions, places = [], []
+        for owner, names in before:
+            for name, value in names.items():
+                function = getattr(value, "__func__", value)
+                if type(function) is FunctionType:
+                    functions.append(function)
+                    places.append((owner, name))
         _functions.clear()
-        _functions[len(before)] = found, [_parts(found, part) for part in PARTS]
-    functions, held = _functions[len(before)]
+        held = [[*map(attrgetter(part), functions)] for part in PARTS]
+        _functions[len(before)] = functions, places, held
+    functions, places, held = _functions[len(before)]
     try:
         yield
     finally:
@@ -88,18 +90,14 @@ def unpatched(who: str = "") -> Iterator[None]:
         patched = [name for owner, names in before for name in _restored(owner, names)]
         for part, olds in zip(PARTS, held, strict=True):
             # All at once: nearly always each is what it was.
-            if all(map(is_, news := _parts(functions, part), olds)):
+            if all(map(is_, news := [*map(attrgetter(part), functions)], olds)):
                 continue
-            for (function, owner, name), old, new in zip(functions, olds, news, strict=True):
+            for function, (owner, name), old, new in zip(functions, places, olds, news, strict=True):
                 if old is not new and (part == PARTS[0] or old != new):
                     setattr(function, part, old)
                     patched.append(f"{_full_name(owner)}.{name}")
         if patched:
             raise CannotMeasureError(who + replaces(dict.fromkeys(patched)))
-
-
-def _parts(functions: list[tuple[Any, Any, str]], part: str) -> list[Any]:
-    return [*map(attrgetter(part), map(itemgetter(0), functions))]
 
 
 def replaces(names: Collection[str]) -> str:
