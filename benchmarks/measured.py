@@ -10,7 +10,6 @@ from benchmarks.generated import tickets, write_register
 from finding_tickets.documents.reading import read_document
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.model.vocabulary import Vocabulary
-from finding_tickets.register.staleness import own_python
 from finding_tickets.verify.evidence import inputs, read, rests_on, write
 from finding_tickets.verify.plan import plan
 
@@ -44,7 +43,7 @@ def record(root: Path, path: str) -> None:
         raise ValueError(f"{path} has nothing to measure")
     (recorded,) = read(PATTERN, OURS, EVIDENCE)
     done = Verification(**{**vars(recorded.verification), "ticket": document.id.value})
-    rests = rests_on((), planned, root, (), own_python())
+    rests = rests_on((), planned, root, ())
     write(Evidence(inputs=inputs(planned, document, done, rests), verification=done), root, EVIDENCE)
 
 

@@ -225,7 +225,7 @@ def git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Git:
 Server = Callable[..., Isolation]
 TEMPORARY = tempfile.gettempdir()
 # The commands that start a server.
-MEASURING = ("audit", "check", "fix", "history", "probe", "verify")
+MEASURING = ("fix", "gate", "history", "probe", "verify")
 
 
 class SharedIsolation(Isolation):

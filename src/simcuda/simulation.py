@@ -237,7 +237,7 @@ def _opened(
         stack.callback(_active.clear)
         stack.callback(threads.let_go)
         # Last of all: what was made on the way here is not the user's.
-        stack.enter_context(dispatch_key.watched_by(dispatcher))
+        stack.enter_context(dispatch_key.watched_by(dispatcher, views=is_noting_operations()))
         yield simulated
 
 
@@ -247,13 +247,15 @@ def _attributed(machine: Machine, run: Callable[..., Any], operation: Any, *how:
 
 
 def prepare_forks() -> None:
-    """Do once what each forked process would do to the tables of all operators, which they then share.
+    """Do once what the first simulation of each forked process would do, to operators too: they share it.
 
     Threads that such a process starts before a simulation take part in it, too.
     """
     follow_threads()
     if not torch._C._has_cuda:
-        _say_that_cuda_is_missing()
+        # Where there is CUDA, the end of a simulation starts it, and it does not survive a fork.
+        with device():
+            pass
 
 
 @cache
@@ -261,12 +263,12 @@ def _say_that_cuda_is_missing() -> Any:
     # A build without CUDA says so by a hook that the simulation has used up.
     library: Any = torch.library.Library
     kept = library("_", "IMPL")
-    kept.fallback(_fail_for_want_of_cuda, "CUDA")
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise AssertionError("Torch not compiled with CUDA enabled")
+
+    kept.fallback(fail, "CUDA")
     return kept
-
-
-def _fail_for_want_of_cuda(*_: Any, **__: Any) -> Any:
-    raise AssertionError("Torch not compiled with CUDA enabled")
 
 
 @contextmanager

@@ -52,7 +52,7 @@ def test_what_is_mended_is_told_and_fails_nothing(commits: dict[str, str], ticke
         "  verdict             .o!+  verified",
         "  found.syncs         .o--  tensors",
         "  fix.syncs           .o!+  1",
-        "  fix.same_result_as  .o--  equal at 6 of 6 points",
+        "  fix.same_result_as  .o--  equal at 4 of 4 points",
         f"  2026-01-03  {undone}  undo",
         "    REGRESSION  verdict    verified -> failed",
         "    REGRESSION  fix.syncs  1 -> tensors (not as claimed)",

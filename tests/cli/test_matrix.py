@@ -51,7 +51,7 @@ def test_every_cell_is_measured_and_compared(repository: Repository, tickets: Ti
     # In B-1 the claim that one read is enough is false with the other torch alone, where that is expected.
     assert ExitCode.GATE_FAILED == ran.code
     assert (
-        f"gate failed: B-1 (simulated h200-cuda13, torch {own_torch()}, 6 points): "
+        f"gate failed: B-1 (simulated h200-cuda13, torch {own_torch()}, 4 points): "
         "fix.syncs[1] holds, which is not expected of it\n"
     ) in ran.err
     expected = f"""
@@ -69,7 +69,7 @@ B-1 fix.syncs[0]: 1 (holds) in torch {own_torch()}; 2 (holds) in torch {OTHER}
 B-1 fix.syncs[1]: 1 (holds) in torch {own_torch()}; 2 (false) in torch {OTHER}
 """
     assert ran.out.endswith(expected)
-    assert 2 == ran.out.count(f", torch {OTHER}, 6 points\n")
+    assert 2 == ran.out.count(f", torch {OTHER}, 4 points\n")
     files = (file.relative_to(repository.root) for file in repository.root.glob("evidence/*/*"))
     assert [
         f"evidence/{ticket}/simulated-torch{torch}-h200-cuda13.json"

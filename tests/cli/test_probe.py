@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.report.probe import ProbedFinding, doubts, probe_lines, site_of
+from finding_tickets.register.config import Config
+from finding_tickets.register.load import Register
+from finding_tickets.report.probe import doubts, draft_of_site, probe_lines, site_of
 from finding_tickets.report.text import plainly
 from finding_tickets.verify.probing import CallingLine, Probed, ProbedCost, ProbedSite
 
@@ -370,7 +372,8 @@ def made_up(*sites: ProbedSite) -> Probed:
 
 def draft_of(probed: Probed, root: Path) -> tuple[Draft, Attached]:
     """The ticket about the first site."""
-    return ProbedFinding(probed, probed.sites[0], root, root, "tickets probe a:f", "a:f").ticket((), {})
+    register = Register(root, Config(), (), ())
+    return draft_of_site(probed, probed.sites[0], register, {}, command="tickets probe a:f", run="a:f")
 
 
 @pytest.mark.usefixtures("_code")

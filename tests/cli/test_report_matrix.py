@@ -14,7 +14,7 @@ from finding_tickets.errors import ExitCode
 from finding_tickets.measure.tasks import SIMULATED_DEVICE
 from finding_tickets.model.verification import ClaimResult, Evidence, Sample, VariantResult, Verification
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.staleness import own_python, own_torch
+from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import inputs, rests_on, write
 from finding_tickets.verify.plan import EVERY, plan
 
@@ -73,7 +73,7 @@ def record(
         claims=claims,
         revision=revision,
     )
-    given = inputs(planned, document, done, rests_on((), planned, planned.root, (), own_python()))
+    given = inputs(planned, document, done, rests_on((), planned, planned.root, ()))
     write(Evidence(inputs=given, verification=done), repository.root, "evidence")
 
 

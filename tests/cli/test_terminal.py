@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.terminal import CTRL_C, ROWS, Shown, no_key, show
-from tests.verify.conftest import CLAIMS, FOUND, add
+from tests.verify.conftest import CLAIMS, FOUND, MORE_POINTS, add
 
 from finding_tickets.cli.main import run
 from finding_tickets.errors import ExitCode
@@ -69,7 +69,7 @@ def section(lines: list[str], title: str) -> list[str]:
 @pytest.mark.slow
 def test_a_verification_is_shown_from_verdict_to_lines(repository: Repository) -> None:
     """Before and after, each claim with its mark, the points where one fails, lines with their source."""
-    add(repository, "A-1", claims=EXPECTED)
+    add(repository, "A-1", claims=EXPECTED, verifier=MORE_POINTS.format(ticket="A-1"))
     brief = tickets(repository, "verify", "A-1")
     assert ExitCode.OK == brief.code
     assert "A-1  ✗ failed: 1 of 3 claims about fix is false" == brief.lines[0]
@@ -116,8 +116,8 @@ def test_a_pager_takes_over_where_a_page_is_longer_than_the_terminal(repository:
 @pytest.mark.slow
 def test_progress_is_seen_and_gone(repository: Repository) -> None:
     """While it measures, one line has the tickets at work, how many are done and the time; none is left."""
-    add(repository, "A-1")
-    add(repository, "B-1")
+    for ticket in ("A-1", "B-1"):
+        add(repository, ticket, verifier=MORE_POINTS.format(ticket=ticket))
     shown = tickets(repository, "verify", "--all")
     told = [
         line
@@ -143,7 +143,7 @@ def test_a_surprise_is_said_in_words(repository: Repository) -> None:
     at = next(place for place, line in enumerate(shown.lines) if "✗ false" in line)
     said = " ".join(" ".join(shown.lines[at : at + 2]).split())
     assert said.startswith(
-        "✗ false fix.syncs: claimed 0; measured 1 at tensors=1, size=7 and at 5 more points"
+        "✗ false fix.syncs: claimed 0; measured 1 at tensors=1, size=7 and at 3 more points"
     )
     assert "(NOT AS EXPECTED)" in said
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Git, Repository
-from tests.verify.conftest import CLAIMS, FIX, FOUND, add, alive
+from tests.verify.conftest import CLAIMS, FIX, FOUND, MORE_POINTS, add, alive
 
 from finding_tickets.cli import verify
 from finding_tickets.cli.main import run
@@ -30,7 +30,7 @@ def tickets(repository: Repository, *arguments: str) -> int:
 
 def test_a_table_for_people(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """Verdict, laws before and after, claims with marks and the lines that wait; progress goes to stderr."""
-    add(repository, "A-1", claims=EXPECTED)
+    add(repository, "A-1", claims=EXPECTED, verifier=MORE_POINTS.format(ticket="A-1"))
     assert ExitCode.OK == tickets(repository, "a-1", "--verbose")
     printed = capsys.readouterr()
     lines = [" ".join(line.split()) for line in printed.out.split("\n")]
@@ -183,8 +183,8 @@ def test_of_several_tickets_those_that_need_somebody_are_shown(
     assert ExitCode.GATE_FAILED == tickets(repository, "--all")
     failed, missing, table = capsys.readouterr().out.split("\n\n")
     assert failed.startswith("B-1  failed: 1 of 2 claims about fix is false\n")
-    # One sync for each of the six points instead of none.
-    said = "fix.syncs: claimed 0; measured 1 at tensors=1, size=7 and at 5 more points (NOT AS EXPECTED)"
+    # One sync for each of the four points instead of none.
+    said = "fix.syncs: claimed 0; measured 1 at tensors=1, size=7 and at 3 more points (NOT AS EXPECTED)"
     assert said in failed
     assert "C-1  inconclusive: verifiers/c_1.py:1: RuntimeError: no" == missing.split("\n")[0]
     assert [

@@ -29,7 +29,7 @@ from finding_tickets.executors.ray import RayCluster
 from finding_tickets.ground import __version__
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.verify.verify import Executor, Local, Settings, Verified
+from finding_tickets.verify.verify import Settings, Verified, verify
 
 pytestmark = pytest.mark.slow
 
@@ -105,10 +105,13 @@ def settings_of(repository: Repository, **more: Any) -> Settings:
     return Settings(**{"evidence": "evidence", **known, **more})
 
 
-def run(how: Executor, repository: Repository, **more: Any) -> list[Verified]:
-    """Verify everything in the repository."""
+def run(where: RayCluster | Isolation, repository: Repository, **more: Any) -> list[Verified]:
+    """Verify everything in the repository, on a cluster or on this machine."""
+    documents, settings = repository.load().documents, settings_of(repository, **more)
     told: list[Document] = []
-    return list(how.verify(repository.load().documents, settings_of(repository, **more), told.append))
+    if isinstance(where, RayCluster):
+        return list(where.verify(documents, settings, told.append))
+    return list(verify(documents, where, settings, told.append))
 
 
 def verdicts(done: Sequence[Verified]) -> dict[str, Verdict]:
@@ -152,7 +155,7 @@ def test_every_verdict_is_that_of_this_machine(
     """Three machines find the same, each document once, and leave the same evidence."""
     for number in range(10):
         add(repository, number)
-    here = run(Local(isolation), repository, evidence="here")
+    here = run(isolation, repository, evidence="here")
     there = run(on(cluster), repository, evidence="there")
     assert {f"T-{number}": VERDICTS[number % 5] for number in range(10)} == verdicts(there)
     assert verdicts(here) == verdicts(there)
@@ -178,7 +181,7 @@ def test_what_ran_on_a_machine_that_dies_runs_on_another(
     there = run(on(cluster), repository, evidence="there", timeout=600.0)
     killer.join()
     # The note is there now: nothing sleeps on this machine.
-    here = run(Local(isolation), repository, evidence="here")
+    here = run(isolation, repository, evidence="here")
     assert 0 < recorded[0] < 11
     assert sorted(f"T-{number}" for number in range(12)) == sorted_ids(there)
     assert verdicts(here) == verdicts(there)
@@ -206,7 +209,7 @@ def test_what_wanted_all_of_a_machine_that_dies_takes_all_of_another(
     with at_most(90):
         there = run(on(cluster), repository, evidence="there", timeout=600.0)
     killer.join()
-    here = run(Local(isolation), repository, evidence="here")
+    here = run(isolation, repository, evidence="here")
     assert reason(here, "T-0") == reason(there, "T-0")
     assert verdicts(here) == verdicts(there)
     assert 1 == len(files(repository.root / "here"))
@@ -274,7 +277,7 @@ def test_a_revision_travels_as_its_commit(
     git("commit", "-m", "first")
     repository.write("fixes/t_0/found.py", RAISES)
     git("commit", "-am", "second")
-    here = run(Local(isolation), repository, evidence="here")
+    here = run(isolation, repository, evidence="here")
     there = run(on(cluster), repository, evidence="there")
     assert {"T-0": Verdict.VERIFIED} == verdicts(here) == verdicts(there)
     assert files(repository.root / "here") == files(repository.root / "there")

@@ -65,7 +65,7 @@ def test_what_a_run_leaves_replaced_is_named(isolation: Isolation) -> None:
 
 
 def test_a_worker_finds_the_tables_of_operators_prepared(isolation: Isolation) -> None:
-    """To enter them in each worker would take longer than most measurements.
+    """To enter them in each worker would take longer than most measurements; so would looking at all modules.
 
     That CUDA is missing is said only where PyTorch was built without it.
     """
@@ -75,6 +75,10 @@ from simcuda import simulation
 from simcuda.device.dispatch_key import register
 entered = [each.cache_info().currsize for each in (register, simulation._say_that_cuda_is_missing)]
 assert entered == [1, int(torch.version.cuda is None)], (entered, torch.__version__, torch._C._has_cuda)
+from finding_tickets.measure import state
+from simcuda.torch_api import patches
+assert state._functions
+assert bool(patches._outside) != torch._C._has_cuda
 """
     task = Task(target="builtins:exec", payload=code, root=Path(), timeout=60.0, memory=1 << 30)
     assert [None] == [outcome.reason for _, outcome in isolation.run({0: task})]

@@ -17,7 +17,7 @@ from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.files import FileProblem
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts
-from finding_tickets.register.staleness import own_python, own_torch
+from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import RestsOn, inputs, rests_on, write
 from finding_tickets.verify.plan import Plan, plan
 
@@ -187,7 +187,7 @@ def test_closing_as_fixed_counts_its_evidence(
 
 
 def _rests(planned: Plan) -> RestsOn:
-    return rests_on((), planned, planned.root, (), own_python())
+    return rests_on((), planned, planned.root, ())
 
 
 def _nothing() -> Verification:

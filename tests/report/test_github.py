@@ -9,7 +9,7 @@ from tests.report.conftest import ROWS, claim, report, row
 
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level, Verdict
-from finding_tickets.report.formats.github import MOST, annotation, summary, write_annotations
+from finding_tickets.report.formats.github import MOST, annotation, summary, write_report
 from finding_tickets.report.rows import ReportRow
 
 ROOM = 1024**2
@@ -22,7 +22,7 @@ def test_an_annotation_for_each_piece_of_open_work() -> None:
         row("T-2", "x", verdict=Verdict.VERIFIED, claims=[claim()]),
         row("T-3", "x"),
     ]
-    first, second = "".join(write_annotations(report(rows))).splitlines()
+    first, second = "".join(write_report(report(rows))).splitlines()
     assert "::error file=tickets/T-1.md,line=1,col=1,title=T-1 failed::x. x (mend the fix: " in first
     assert second.startswith("::notice file=tickets/T-3.md,line=1,col=1,title=T-3 unverified::x. It was not")
 
@@ -30,7 +30,7 @@ def test_an_annotation_for_each_piece_of_open_work() -> None:
 def test_no_more_annotations_than_are_shown() -> None:
     """GitHub drops what is beyond its limit for each level; how many those are is said in one."""
     failed = [row(f"F-{number}", verdict=Verdict.FAILED, claims=[]) for number in range(MOST + 3)]
-    lines = "".join(write_annotations(report([*failed, row("T-1")]))).splitlines()
+    lines = "".join(write_report(report([*failed, row("T-1")]))).splitlines()
     assert [MOST, 2] == [
         sum(line.startswith(f"::{level} ") for line in lines) + (level == "notice")
         for level in ("error", "notice")
@@ -65,7 +65,7 @@ def test_a_summary_fits() -> None:
 def test_any_text_stays_within_its_bounds(rows: list[ReportRow], room: int) -> None:
     """Every line of the output is a command, every line of a table has its cells, and the room is kept to."""
     made = report(rows)
-    assert all(line.startswith("::") for line in "".join(write_annotations(made)).split("\n")[:-1])
+    assert all(line.startswith("::") for line in "".join(write_report(made)).split("\n")[:-1])
     page = summary(made, room)
     assert len(page.encode(errors="backslashreplace")) <= room
     for line in page.split("\n"):

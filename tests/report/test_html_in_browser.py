@@ -27,7 +27,7 @@ from finding_tickets.model.verification import (
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
-from finding_tickets.report.formats.html import write_html
+from finding_tickets.report.formats.html import write_report
 from finding_tickets.report.rows import row_of
 from finding_tickets.report.status import StatusReport, status_of_rows
 
@@ -493,7 +493,7 @@ def test_a_hostile_ticket_does_nothing(repository: Repository, show: Show, tmp_p
     pages = {}
     for name, text in (("harmless", "x"), ("hostile", ATTACK), ("wide", WIDE)):
         file = tmp_path / f"{name}.html"
-        file.write_text("".join(write_html(report_of(repository, text))), encoding="utf-8")
+        file.write_text("".join(write_report(report_of(repository, text))), encoding="utf-8")
         page = pages[name] = show(file, "#A-1").page
         page.wait_for_selector("#A-1[open]")
         page.evaluate(OPEN_ALL)

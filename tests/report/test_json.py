@@ -14,7 +14,7 @@ from finding_tickets.documents.reading import read_document
 from finding_tickets.model.verification import ClaimResult
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import CurrentVerdict
-from finding_tickets.report.formats.json import Item, full_item, ticket_item, write_json
+from finding_tickets.report.formats.json import Item, full_item, ticket_item, write_report
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import Since, StatedChange, StatusReport, status_of_rows
 from finding_tickets.report.text import MeasuredDocument
@@ -31,7 +31,7 @@ STRICT = Draft202012Validator(
 
 def read(made: StatusReport) -> Any:
     """The report as JSON, which is valid."""
-    value = json.loads("".join(write_json(made)))
+    value = json.loads("".join(write_report(made)))
     STRICT.validate(value)
     return value
 
@@ -84,14 +84,14 @@ def test_no_documents() -> None:
 def test_any_text_is_valid(rows: list[ReportRow]) -> None:
     """Whatever documents say, the report is valid, in ASCII, with every document and each text as it is."""
     made = report(rows)
-    assert "".join(write_json(made)).isascii()
+    assert "".join(write_report(made)).isascii()
     assert [each.title for each in rows] == [item["title"] for item in read(made)["data"]]
 
 
 @given(ROWS)
 def test_the_same_report_is_the_same_text(rows: list[ReportRow]) -> None:
     """Nothing but the rows decides what is written."""
-    assert list(write_json(report(rows))) == list(write_json(report(rows)))
+    assert list(write_report(report(rows))) == list(write_report(report(rows)))
 
 
 TICKET = b"""\

@@ -7,13 +7,13 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from tests.report.conftest import ROWS, claim, report, row
 
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.report.formats.junit import write_junit
+from finding_tickets.report.formats.junit import write_report
 from finding_tickets.report.rows import ReportRow
 
 
 def suites(rows: list[ReportRow]) -> list[TestSuite]:
     """The suites that junitparser reads."""
-    return list(JUnitXml.fromstring("".join(write_junit(report(rows))).encode()))
+    return list(JUnitXml.fromstring("".join(write_report(report(rows))).encode()))
 
 
 def outcomes(suite: TestSuite) -> dict[str, list[str]]:

@@ -18,7 +18,7 @@ from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level, Verdict
 from finding_tickets.register.query import Facts
 from finding_tickets.report.formats import sarif
-from finding_tickets.report.formats.sarif import lint_log, write_sarif
+from finding_tickets.report.formats.sarif import lint_log, write_report
 from finding_tickets.report.rows import ReportRow, rows_of
 from finding_tickets.report.status import Profile, StatusReport, status_of_rows
 
@@ -98,7 +98,7 @@ GITHUB = Profile.GITHUB
 
 def read(made: StatusReport) -> dict[str, Any]:
     """The only run of a report."""
-    log = json.loads("".join(write_sarif(made)))
+    log = json.loads("".join(write_report(made)))
     if VALIDATOR:
         VALIDATOR.validate(log)
     (run,) = log["runs"]

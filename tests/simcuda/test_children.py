@@ -83,6 +83,7 @@ def multiply() -> None:
     x @ x
 
 
+@pytest.mark.slow
 def test_what_is_modelled_in_a_child_is_a_range_here() -> None:
     """The range is that of the same work in one process."""
     ranges = []
@@ -113,6 +114,7 @@ def test_what_a_child_tells_makes_no_count_smaller() -> None:
     assert (2, (2, None)) == (cost.syncs, cost.ranges["syncs"])
 
 
+@pytest.mark.slow
 def test_a_child_that_was_killed_is_named() -> None:
     """Nobody knows what it has counted: every metric can be more."""
     with simcuda.device() as gpu, gpu.measure() as cost:

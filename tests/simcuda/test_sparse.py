@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 import torch
 
+import simcuda
 from simcuda import SimulatedCuda
+from simcuda.device.dispatch_key import VIEWS
+from simcuda.ledger import noting_operations
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse", "ignore:The PyTorch API of nested")
 _torch: Any = torch  # whose annotations know one way to make sparse tensors of several
@@ -111,3 +116,52 @@ def test_a_nested_tensor_is_copied_as_one_buffer(gpu: SimulatedCuda) -> None:
     with gpu.measure() as cost:
         nested.cuda()
     assert (1, 72, 1, ()) == (cost.h2d, cost.h2d_bytes, cost.syncs, cost.unknown)
+
+
+VIEWED: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "alias": torch.ops.aten.alias,
+    "detach": torch.Tensor.detach,
+    "squeeze.dim": lambda sparse: sparse.squeeze(0),
+    "t": torch.Tensor.t,
+    "transpose.int": lambda sparse: sparse.transpose(0, 1),
+}
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr, torch.sparse_csc], ids=str)
+@pytest.mark.parametrize("name", VIEWED)
+def test_views_of_sparse_tensors_that_pass_by_cost_what_they_do_noted(
+    name: str, layout: torch.layout
+) -> None:
+    """Only where operations are noted, views are watched: counts do not depend on that."""
+    costs = []
+    for noted in (False, True):
+        with noting_operations(noted), simcuda.device() as gpu:
+            sparse, kept = torch.eye(2, 3, device="cuda").to_sparse(layout=layout), list[torch.Tensor]()
+            # Compressed ones cannot be squeezed.
+            with gpu.measure() as cost, suppress(RuntimeError):
+                kept.append(VIEWED[name](sparse))
+            assert all(tensor.is_cuda for tensor in kept)
+            counts = (cost.launches, cost.syncs, cost.allocations, cost.d2d_bytes, cost.peak_bytes)
+            costs.append((counts, cost.unknown, gpu.live_bytes()))
+    assert name in VIEWS
+    assert costs[0] == costs[1]
+
+
+def test_usual_views_enter_no_code_of_the_simulation(gpu: SimulatedCuda) -> None:
+    """They are a quarter of the operations of a training step; ``mul`` shows that others do enter it."""
+    x, entered = torch.ones(2, 3, device="cuda"), list[str]()
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and "simcuda" in frame.f_code.co_filename.split("/")[-3:-1]:
+            entered.append(frame.f_code.co_name)
+
+    def entries(run: Callable[[], object]) -> int:
+        entered.clear()
+        sys.setprofile(note)
+        run()
+        sys.setprofile(None)
+        return len(entered)
+
+    with gpu.measure():
+        assert [0, 0] == [entries(x.t), entries(x.detach)]
+        assert entries(lambda: x.mul(2)) > 0

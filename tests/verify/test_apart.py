@@ -237,7 +237,7 @@ def test_results_that_show_nothing_are_named(repository: Repository, isolation: 
         assert each.verification is not None
         assert Verdict.VERIFIED is each.verification.verdict
         said[name] = each.verification.claims[-1].measured
-    words = "equal at 6 of 6 points, which shows nothing: every result is "
+    words = "equal at 4 of 4 points, which shows nothing: every result is "
     assert {"A-1": f"{words}None", "A-2": f"{words}empty", "A-3": f"{words}NaN"} == said
 
 

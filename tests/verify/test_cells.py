@@ -19,7 +19,7 @@ from finding_tickets.register.config import MatrixConfig
 from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import current_verdict
 from finding_tickets.verify.matrix import Cell, cells, in_cells, labels
-from finding_tickets.verify.verify import Local, Settings, Verified, verify
+from finding_tickets.verify.verify import Settings, Verified, verify
 
 OTHER = "1.99.0"
 """A version that no torch has which this tool can use."""
@@ -38,11 +38,7 @@ def run(repository: Repository, *measured: Cell, **more: Any) -> list[Verified]:
     )
     documents = repository.load().documents
     with Isolation(at_once=False) as isolation:
-        return [
-            done
-            for each in measured
-            for done in Local(isolation).verify(documents, settings.within(each), lambda _: None)
-        ]
+        return [done for each in measured for done in verify(documents, isolation, settings.within(each))]
 
 
 def reasons(done: list[Verified]) -> list[tuple[Verdict, str]]:

@@ -220,7 +220,7 @@ def rests_on_files(root: Path, *files: Path) -> RestsOn:
     states = ((str(file), file.stat()) for file in files)
     accesses = (Access(path, "read", (state.st_size, state.st_mtime_ns)) for path, state in states)
     apart = cast("Plan", SimpleNamespace(root=root, files=()))
-    return rests_on([TaskOutcome(accesses=tuple(accesses))], apart, root, [], "3.11")
+    return rests_on([TaskOutcome(accesses=tuple(accesses))], apart, root, [])
 
 
 def test_a_file_that_cannot_be_read_again_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,7 +290,7 @@ def test_what_is_said_of_the_clock_is_the_same_on_every_machine(tmp_path: Path) 
     used = [root / "train.py", checkout / "train.py", *map(Path, ("/etc/inputrc", "/etc/locale.alias"))]
     outcome = TaskOutcome(accesses=tuple(Access(str(path), "read", (1, 1)) for path in used))
     apart = cast("Plan", SimpleNamespace(root=root, files=()))
-    rests = rests_on([outcome], apart, root, [str(checkout)], "3.11")
+    rests = rests_on([outcome], apart, root, [str(checkout)])
     assert (("train.py",), ()) == (rests.clock, rests.unseen)
 
 
@@ -311,7 +311,6 @@ def test_what_a_run_only_writes_is_no_input(tmp_path: Path) -> None:
         cast("Plan", SimpleNamespace(root=tmp_path, files=())),
         tmp_path,
         [],
-        "3.11",
     )
     names = {each.name for each in rests.repository if each.kind in {"file", "path", "names"}}
     assert {"train.py", "data.csv"} == names

@@ -272,11 +272,11 @@ def _keep(
 ) -> None:
     """Keep what was measured, unless it rests on what nobody can check later."""
     from finding_tickets.model.verification import Input
-    from finding_tickets.register.staleness import TORCH, own_python
+    from finding_tickets.register.staleness import TORCH
     from finding_tickets.verify.evidence import rests_on
 
     folders = {str(plan.root), isolation.folder, *plan.folders.values()} - {str(plan.root)}
-    rests = rests_on(outcomes, plan, plan.root, folders, own_python())
+    rests = rests_on(outcomes, plan, plan.root, folders)
     # pytest looks at every file beside the tests, and what is spent follows from no budget.
     files = (each for each in rests.repository if each.name != CONFIG_FILE)
     inputs = (Input(name=TORCH, kind="version", value=own_torch()), *rests.environment, *files)

@@ -67,8 +67,8 @@ COMMANDS = {
     "budget tighten": Command(
         "budget:tighten", "budgets.md", "Lower budgets to what is spent; remove what is gone."
     ),
-    "check": Command("check:check", "ci.md", "Measure again what a branch changes, as a gate."),
-    "audit": Command("audit:audit", "audit.md", "Try fixes that cheat: does the verifier catch them?"),
+    "check": Command("gate:check", "ci.md", "Measure again what a branch changes, as a gate."),
+    "audit": Command("gate:audit", "audit.md", "Try fixes that cheat: does the verifier catch them?"),
     "bisect": Command("history:bisect", "bisect.md", "Find the commits that introduced and fixed a finding."),
     "history": Command("history:history", "history.md", "Show or measure how verdict and law changed."),
     "report": Command(
@@ -144,7 +144,6 @@ def application(names: Iterable[str], *, load: bool = True) -> Any:
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        result_callback=_exit_with,
         epilog=EXIT_CODES,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -155,10 +154,6 @@ def application(names: Iterable[str], *, load: bool = True) -> Any:
         code = getattr(import_module(f"{__package__}.{module}"), function) if load else lambda: None
         app.command(name, short_help=summary)(with_options(code))
     return typer.main.get_command(app)
-
-
-def _exit_with(code: ExitCode | None, **_: object) -> None:
-    raise typer.Exit(code or ExitCode.OK)
 
 
 def _show_version(wanted: bool) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -32,9 +32,6 @@ from finding_tickets.register.config import Config, is_repository
 from finding_tickets.register.load import Register, load
 from finding_tickets.register.new import Draft, draft_of, free_ids, read_drafts
 from finding_tickets.report.templates import Attached, scaffold, ticket_files
-
-if TYPE_CHECKING:
-    from finding_tickets.report.probe import ProbedFinding, TracedFinding
 
 ATTEMPTS = 1000
 """IDs that are tried for a ticket: another process may take one at the same time."""
@@ -149,19 +146,6 @@ class TicketWriter:
         unread = (problem.file for problem in self.register.problems)
         self._used = [*paths_on_branches(self.register.root, folders), *unread]
         self._series: dict[tuple[int | None, str | None], Iterator[str]] = {}
-
-    def draft(self, finding: ProbedFinding | TracedFinding, given: dict[str, Any]) -> tuple[str, list[str]]:
-        """Write the ticket about a line of code, as ``add`` does, and say so.
-
-        ``given`` is what the ticket is to say whatever was measured; its severity may have any spelling.
-        """
-        words = self.register.config.vocabulary
-        if "severity" in given:
-            (severity,) = words_of("severity", [given["severity"]], words.severities)
-            given = given | {"severity": severity}
-        ticket_id, written = self.add(*finding.ticket(words.categories, given))
-        say(f"created {ticket_id}: {', '.join(written)}")
-        return ticket_id, written
 
     def add(
         self, draft: Draft, attached: Attached | None = None, *, dry_run: bool = False

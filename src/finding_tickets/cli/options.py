@@ -12,13 +12,13 @@ from datetime import date, datetime
 from enum import StrEnum
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
 from finding_tickets.cli.output import Format, say, say_errors
 from finding_tickets.errors import BadDataError, ExitCode, TicketsError, UsageError
-from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level, Words, word_for
+from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level, Vocabulary, Words, word_for
 from finding_tickets.report.text import counted
 
 if TYPE_CHECKING:
@@ -183,16 +183,17 @@ class Drafting:
     batch: Annotated[int | None, typer.Option(min=0, help="Of the ticket, for its ID.")] = None
     agent: AgentWord = None
 
-    def content(self) -> dict[str, Any]:
-        """What the ticket is to say whatever was measured."""
-        stated = {"title": self.title, "severity": self.severity, "batch": self.batch, "agent": self.agent}
-        return {name: value for name, value in stated.items() if value is not None}
+    def content(self, vocabulary: Vocabulary) -> dict[str, Any]:
+        """What the ticket is to say whatever was measured; its severity may have any spelling."""
+        severities = self.severity and words_of("severity", [self.severity], vocabulary.severities)
+        given = {**vars(self), "draft": None, "severity": severities and severities[0]}
+        return {name: value for name, value in given.items() if value is not None}
 
     def check(self) -> None:
         """Raise ``UsageError`` for what no ticket will say."""
-        if self.draft is None and (given := self.content()):
-            names = ", ".join(f"--{name}" for name in given)
-            raise UsageError(f"{names}: for a ticket that --draft SITE writes")
+        given = [f"--{name}" for name, value in vars(self).items() if value is not None]
+        if self.draft is None and given:
+            raise UsageError(f"{', '.join(given)}: for a ticket that --draft SITE writes")
 
 
 @dataclass(frozen=True)
@@ -207,8 +208,11 @@ class Writing:
 MEASURING, DRAFTING, WRITING = Measuring(), Drafting(), Writing()
 
 
-def with_options(command: Callable[..., object]) -> Callable[..., object]:
-    """A command with the options of each class of options that is a parameter of it, in its place."""
+def with_options(command: Callable[..., ExitCode | None]) -> Callable[..., NoReturn]:
+    """A command with the options of each class of options that is a parameter of it, in its place.
+
+    It exits with the code that the command returns; None is success.
+    """
     signature, keyword = inspect.signature(command, eval_str=True), inspect.Parameter.KEYWORD_ONLY
     groups: dict[str, type[Measuring | Drafting | Writing]] = {}
     parameters: list[inspect.Parameter] = []
@@ -220,10 +224,10 @@ def with_options(command: Callable[..., object]) -> Callable[..., object]:
         parameters += [each.replace(kind=keyword) for each in own]
 
     @wraps(command)
-    def run(**values: Any) -> object:
+    def run(**values: Any) -> NoReturn:
         for name, group in groups.items():
             values[name] = group(**{each.name: values.pop(each.name) for each in fields(group)})
-        return command(**values)
+        raise typer.Exit(command(**values) or ExitCode.OK)
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # typer reads it
     return run

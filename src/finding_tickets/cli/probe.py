@@ -28,7 +28,7 @@ from finding_tickets.ground.git import commit_containing
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.register.config import read_config, repository_of
 from finding_tickets.report import probe as report
-from finding_tickets.verify import probing, recorded
+from finding_tickets.verify import probing
 
 REPLAYING = 600.0
 """Seconds that a trace may take where no time is given: replaying a large one takes long."""
@@ -131,18 +131,19 @@ def _draft_of_probe(
     root = writer.register.root
     files = sorted(set(probed.files) - {wanted.verifier_path})
     revision = commit_containing(root, files)
-    finding = report.ProbedFinding(
-        probed=probed,
-        site=report.site_of(probed, drafting.draft or ""),
-        root=root,
-        templates=root / writer.register.config.templates,
+    drafted = report.draft_of_site(
+        probed,
+        report.site_of(probed, drafting.draft or ""),
+        writer.register,
+        drafting.content(writer.register.config.vocabulary),
         command=_command(wanted),
         run=shlex.join([wanted.path_of_target(probed.function), *wanted.arguments]),
         within=wanted.within_path or None,
         verifier=wanted.verifier_path,
         revision=revision,
     )
-    ticket_id, written = writer.draft(finding, drafting.content())
+    ticket_id, written = writer.add(*drafted)
+    say(f"created {ticket_id}: {', '.join(written)}")
     if revision:
         say(f"found is the code of commit {revision}: change the files of the work tree as you like")
     else:
@@ -171,11 +172,11 @@ def trace(
     if drafting.draft and len(files) > 1:
         raise UsageError("--draft is about a line of one trace", hint="name one of the files")
     item = report.probe_beside(beside) if beside else None
-    with Isolation(recorded.PRELOAD) as isolation:
+    with Isolation(probing.PRELOAD_FOR_TRACES) as isolation:
         place = repository_of(root)
         config = read_config(place)
         answers = list(
-            recorded.read_traces(
+            probing.read_traces(
                 files,
                 place.resolve(),
                 isolation,
@@ -200,7 +201,7 @@ def trace(
     return say_errors(each for each in answers if isinstance(each, BadDataError))
 
 
-def _draft_of_trace(traced: recorded.TracedRun, place: Path, drafting: Drafting) -> dict[str, Any]:
+def _draft_of_trace(traced: probing.TracedRun, place: Path, drafting: Drafting) -> dict[str, Any]:
     """Write the ticket about a site, and what was recorded beside it; its ID and its files."""
     # Templates take a while to load, and only a draft is made of them.
     from finding_tickets.cli.new import TicketWriter
@@ -209,9 +210,9 @@ def _draft_of_trace(traced: recorded.TracedRun, place: Path, drafting: Drafting)
         raise UsageError("cannot draft a ticket: the trace has no lines", hint="record it with_stack=True")
     row = report.row_of(traced.probed, drafting.draft or "")
     writer = TicketWriter(place.resolve())
-    root = writer.register.root
-    finding = report.TracedFinding(traced, row, root, root / writer.register.config.templates)
-    ticket_id, written = writer.draft(finding, drafting.content())
+    given = drafting.content(writer.register.config.vocabulary)
+    ticket_id, written = writer.add(*report.draft_of_row(traced, row, writer.register, given))
+    say(f"created {ticket_id}: {', '.join(written)}")
     say("a trace gives no verdict: say in the ticket what to run (docs/verifiers.md),")
     say("or draft it from a run: tickets probe TARGET --draft SITE")
     return {"id": ticket_id, "files": written}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -55,7 +56,8 @@ from finding_tickets.report.text import (
     summary_lines,
     verification_lines,
 )
-from finding_tickets.verify.verify import Executor, Local, Settings, Verified
+from finding_tickets.verify.verify import Settings, Verified
+from finding_tickets.verify.verify import verify as run
 
 if TYPE_CHECKING:
     from finding_tickets.register.config import MatrixConfig
@@ -75,6 +77,16 @@ class Batch:
     documents: Sequence[Document]
     settings: Settings
     suffix: str = ""
+
+
+class Executor(NamedTuple):
+    """Where documents are verified: this machine, or a cluster."""
+
+    verify: Callable[..., Iterator[Verified]]
+    together: Callable[
+        [Settings], AbstractContextManager[object]
+    ]  # calls of ``verify`` share a cluster in it
+    how_far: Callable[[], Iterable[str]]  # lines about the documents that are at work
 
 
 def verify(
@@ -113,14 +125,15 @@ def verify(
         raise UsageError("--address needs --executor ray")
     left_out: list[str] = []
     with ExitStack() as stack:
-        verifying: Executor
         if executor is ExecutorName.RAY:
             from finding_tickets.executors.ray import RayCluster
 
-            verifying = RayCluster(address=address, sandbox=how.sandbox, left_out=left_out, say=say)
+            cluster = RayCluster(address=address, sandbox=how.sandbox, left_out=left_out, say=say)
+            executing = Executor(cluster.verify, cluster.together, list[str])
         else:
             # Loading torch takes longer than reading the register: it starts first, unless none may be stale.
-            verifying = Local(stack.enter_context(Isolation(at_once=not stale, sandbox=how.sandbox)))
+            isolation = stack.enter_context(Isolation(at_once=not stale, sandbox=how.sandbox))
+            executing = Executor(partial(run, isolation=isolation), nullcontext, isolation.progress)
         register, documents, chosen = _choose(root, list(query or ()), stale=stale, matrix=matrix)
         settings = how.settings(
             register, overrides=overrides, resources=register.config.ray, seed=seed, operations=verbose
@@ -131,7 +144,7 @@ def verify(
             say("measured at other revisions than the tickets say: nothing is recorded")
         by_cell = _by_cell(documents, settings, register.config.matrix, stale=stale) if matrix else {}
         batches = list(by_cell.values()) if matrix else [Batch(documents, settings)]
-        packs, measured = _measure(documents, batches, verifying)
+        packs, measured = _measure(documents, batches, executing)
         made = None
         if matrix:
             from finding_tickets.report.matrix import matrix_of_documents
@@ -168,7 +181,7 @@ def verify_one(root: Path, ticket: str, how: Measuring, *, record: bool) -> Veri
             raise BadDataError(f"{ticket} cannot be measured", hint=f"tickets lint {ticket}")
         say(f"measuring {ticket}")
         settings = how.settings(register, record=record)
-        (done,) = Local(isolation).verify(sound, settings, lambda _: None)
+        (done,) = run(sound, isolation, settings)
     if done.error:
         raise done.error
     if done.verification:
@@ -181,9 +194,10 @@ def _choose(
 ) -> tuple[Register, list[Document], ExitCode]:
     """The register, and the documents of it that are meant and can be measured, each once."""
     # Where tickets are named, only these are read whole, and nothing that reads queries is loaded.
-    named = load_named(root, words)
-    register = named or load(root)
-    selected = None if named else _select(register, words, stale=stale, matrix=matrix)
+    if named := load_named(root, words):
+        return named, *measurable(named, named.documents)
+    register = load(root)
+    selected = _select(register, words, stale=stale, matrix=matrix)
     ids, code = selected or (words, ExitCode.OK)
     documents, found = find_each(register.find, ids)
     # A document that cannot be read may be one that a query means.
@@ -247,18 +261,17 @@ def _measure(
 ) -> tuple[list[bytes], ExitCode]:
     """Verify all documents and show the progress; their verifications, packed, are in the order of these."""
     names = [document.id.value + batch.suffix for batch in batches for document in batch.documents]
-    # One cluster serves all cells of a matrix.
-    together = executor.together(batches[0].settings) if len(batches) > 1 and names else nullcontext()
     packs: dict[str, list[bytes]] = {document.path: [] for document in documents}
     codes = []
-    how_far = executor.isolation.progress if isinstance(executor, Local) else list[str]
-    with progress(names, how_far) as shown, together:
+    # One cluster serves all cells of a matrix.
+    together = executor.together(batches[0].settings) if len(batches) > 1 and names else nullcontext()
+    with progress(names, executor.how_far) as shown, together:
         for batch in batches:
-
-            def on_start(document: Document, batch: Batch = batch) -> None:
-                shown.started(document.id.value + batch.suffix)
-
-            for verified in executor.verify(batch.documents, batch.settings, on_start):
+            for verified in executor.verify(
+                batch.documents,
+                settings=batch.settings,
+                on_start=lambda document, suffix=batch.suffix: shown.started(document.id.value + suffix),
+            ):
                 verification = verified.verification
                 if verified.error:
                     say_error(verified.error)

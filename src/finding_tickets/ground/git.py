@@ -193,12 +193,12 @@ def commit_containing(root: Path, files: Collection[str]) -> str | None:
     return commit if set(files) <= set(known) and not changed.strip() else None
 
 
-def changed_files(root: Path, commit: str, folders: Iterable[str] = ()) -> frozenset[str]:
-    """The files below ``folders`` that are others now than at a commit, or are gone or new in git."""
+def changed_files(root: Path, commit: str) -> frozenset[str]:
+    """The files below ``root`` that are others now than at a commit, or are gone or new in git."""
     options = ("--name-only", "-z", "--relative", "--no-renames")
     # This command refreshes the index without asking whether it may.
     quietly = ("-c", "diff.autoRefreshIndex=false")
-    listed = ask_bytes(root, *quietly, "diff", *options, commit, "--", *folders).split(b"\0")
+    listed = ask_bytes(root, *quietly, "diff", *options, commit, "--").split(b"\0")
     return frozenset(os.fsdecode(name) for name in listed if name)
 
 

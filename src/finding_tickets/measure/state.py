@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from operator import is_
+from operator import attrgetter, is_
 from pathlib import Path
 from types import (
     BuiltinFunctionType,
@@ -58,8 +58,8 @@ WRAPPING = (
 )
 
 
-# Of each owner its functions, by what they are, where, by what name, and what they do.
-_parts: list[list[tuple[Any, ...]]] = []
+# By the number of owners: the functions of all, the owner and the name there of each, and their parts.
+_functions: dict[int, tuple[list[FunctionType], list[tuple[Any, str]], list[list[Any]]]] = {}
 
 
 @contextmanager
@@ -69,28 +69,33 @@ def unpatched(who: str = "") -> Iterator[None]:
     Everything is put back first: replaced and deleted names, constants too, what was added to a class to hide
     what it inherits, and the code of functions. The message begins with ``who``.
     """
-    before = [(owner, dict(vars(owner))) for owner in _owners()]
-    if len(_parts) != len(before):
+    before = [(owner, vars(owner).copy()) for owner in _owners()]
+    if len(before) not in _functions:
         # Once for all blocks, until more is imported.
-        _parts.clear()
+        functions, places = [], []
         for owner, names in before:
-            found = []
             for name, value in names.items():
                 function = getattr(value, "__func__", value)
                 if type(function) is FunctionType:
-                    found.append((function, owner, name, *(getattr(function, part) for part in PARTS)))
-            _parts.append(found)
+                    functions.append(function)
+                    places.append((owner, name))
+        _functions.clear()
+        held = [[*map(attrgetter(part), functions)] for part in PARTS]
+        _functions[len(before)] = functions, places, held
+    functions, places, held = _functions[len(before)]
     try:
         yield
     finally:
         # Where the block raises, what it has replaced is the reason.
         patched = [name for owner, names in before for name in _restored(owner, names)]
-        for function, owner, name, *parts in chain.from_iterable(_parts):
-            now = [getattr(function, part) for part in PARTS[1:]]
-            if function.__code__ is not parts[0] or now != parts[1:]:
-                for part, old in zip(PARTS, parts, strict=True):
+        for part, olds in zip(PARTS, held, strict=True):
+            # All at once: nearly always each is what it was.
+            if all(map(is_, news := [*map(attrgetter(part), functions)], olds)):
+                continue
+            for function, (owner, name), old, new in zip(functions, places, olds, news, strict=True):
+                if old is not new and (part == PARTS[0] or old != new):
                     setattr(function, part, old)
-                patched.append(f"{_full_name(owner)}.{name}")
+                    patched.append(f"{_full_name(owner)}.{name}")
         if patched:
             raise CannotMeasureError(who + replaces(dict.fromkeys(patched)))
 
@@ -174,7 +179,8 @@ def _owners() -> list[Any]:
     """Our own loaded modules and the classes that they define, and those of torch."""
     owners: list[Any] = [*MODULES, *CLASSES]
     # Of thousands of modules few are ours; the server is the main program.
-    for name in [name for name in list(sys.modules) if name.startswith((*OURS, "__main__"))]:
+    ours = (*OURS, "__main__")
+    for name in [name for name in list(sys.modules) if name.startswith(ours)]:
         module = sys.modules[name]
         spec = getattr(module, "__spec__", None) if name == "__main__" else None
         if (spec.name if spec else name).partition(".")[0] in OURS:

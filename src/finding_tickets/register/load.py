@@ -74,18 +74,19 @@ def load(root: Path | str | None = None) -> Register:
 
 
 def load_named(root: Path | None, ids: Collection[str]) -> Register | None:
-    """The register with no other documents than those with these IDs; None unless each is the ID of one.
+    """The register with the documents that have these IDs, in this order; None unless each is that of one.
 
     The other documents are known from the index and not read, and the register has no problems of theirs.
     """
     problems: list[Problem] = []
     listing = list_rows(root, met=problems)
-    wanted = {name.strip().casefold() for name in ids}
-    rows = [row for row in listing.rows if row.id.casefold() in wanted]
-    if not wanted or wanted != {row.id.casefold() for row in rows}:
+    wanted = dict.fromkeys(name.strip().casefold() for name in ids)
+    rows = [(name, row) for row in listing.rows if (name := row.id.casefold()) in wanted]
+    # Of an ID that several documents have, the whole register knows where they are.
+    if not wanted or sorted(wanted) != sorted(name for name, _ in rows):
         return None
-    documents = []
-    for row in rows:
+    documents, by_id = [], dict(rows)
+    for row in map(by_id.__getitem__, wanted):
         try:
             data = (listing.root / row.path).read_bytes()
         except OSError:

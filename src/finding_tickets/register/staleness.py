@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 TOOL = "finding-tickets"
 TORCH = "torch"
 PYTHON = "Python"
+OWN_PYTHON = ".".join(map(str, sys.version_info[:3]))
+"""The version of the Python that the tool runs on."""
 REMEDIATION = "Remediation"
 OF_OLDER_VERSION = "it was recorded before data files and packages counted"
 UNREADABLE = "unreadable"
@@ -230,7 +232,7 @@ class Verdicts:
         # What is simulated depends on what is installed here; a GPU may be on another machine, with its own.
         if evidence.meter == "simulated" and not any_torch:
             python = before[PYTHON, "version"]
-            is_near = python.split(".")[:2] == own_python().split(".")[:2]
+            is_near = python.split(".")[:2] == OWN_PYTHON.split(".")[:2]
             changed += (
                 name for name in self._installed.changes(evidence.inputs) if not (name == PYTHON and is_near)
             )
@@ -354,7 +356,7 @@ class InstalledPackages:
         for name, kind, value in inputs:
             now: str | None = value
             if kind == "version" and name in {TORCH, PYTHON}:
-                now = own_python() if name == PYTHON else own_torch()
+                now = OWN_PYTHON if name == PYTHON else own_torch()
             elif kind == "package":
                 now = self.value(name, tuple(value.split("\n")[2:]))
             elif kind == "file" and name.startswith("/"):
@@ -562,11 +564,6 @@ def _read_recorded(file: File) -> RecordedEvidence:
 def rank(done: RecordedEvidence | Verification) -> tuple[bool, bool, bool]:
     """To sort by, what counts most first: what decides, then a real GPU's, then of the tool's own torch."""
     return done.verdict is Verdict.INCONCLUSIVE, done.meter != "cuda", done.torch != own_torch()
-
-
-def own_python() -> str:
-    """The version of the Python that the tool runs on."""
-    return ".".join(map(str, sys.version_info[:3]))
 
 
 @cache

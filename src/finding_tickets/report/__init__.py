@@ -10,15 +10,6 @@ if TYPE_CHECKING:
     from finding_tickets.report.status import StatusReport
     from finding_tickets.report.text import Styler
 
-WRITERS = {
-    "html": "write_html",
-    "json": "write_json",
-    "junit": "write_junit",
-    "sarif": "write_sarif",
-    "github": "write_annotations",
-}
-"""The functions that write a report, by the module of each; one is loaded for those who ask for it."""
-
 
 def write_report(report: StatusReport, output_format: str) -> Iterator[str]:
     """The text of a report piece by piece, as the pieces are asked for; the same report gives the same text.
@@ -35,8 +26,9 @@ def write_report(report: StatusReport, output_format: str) -> Iterator[str]:
         from finding_tickets.report.rows import write_csv
 
         return write_csv(report.status.rows)
-    module = import_module(f"{__name__}.formats.{output_format}")
-    writer: Callable[[StatusReport], Iterator[str]] = getattr(module, WRITERS[output_format])
+    # The other formats are modules, of which one is loaded for those who ask for it.
+    writer: Callable[[StatusReport], Iterator[str]]
+    writer = import_module(f"{__name__}.formats.{output_format}").write_report
     return writer(report)
 
 

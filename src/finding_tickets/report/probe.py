@@ -6,7 +6,7 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -29,10 +29,10 @@ from finding_tickets.report.text import (
     section_lines,
     single_line,
 )
-from finding_tickets.verify.probing import CallingLine, Probed, ProbedCost, ProbedSite
-from finding_tickets.verify.recorded import TracedRun
+from finding_tickets.verify.probing import CallingLine, Probed, ProbedCost, ProbedSite, TracedRun
 
 if TYPE_CHECKING:
+    from finding_tickets.register.load import Register
     from finding_tickets.register.new import Draft
     from finding_tickets.report.templates import Attached
 
@@ -309,9 +309,7 @@ def times_text(cost: ProbedCost) -> str:
     return "once" if least == 1 else f"{least} times"
 
 
-def _draft(
-    what: str, content: Mapping[str, Any], categories: Collection[str], given: dict[str, Any]
-) -> Draft:
+def _draft(what: str, content: Mapping[str, Any], register: Register, given: Mapping[str, Any]) -> Draft:
     """The ticket about something that a line does; what is ``given`` counts before the ``content``."""
     from finding_tickets.register.new import draft_of
 
@@ -319,89 +317,86 @@ def _draft(
     usual = {
         "severity": SEVERITY,
         "recommended_fix": "To be written: what to do instead, and what that costs.",
-        "categories": (category,) if category in categories else (),
+        "categories": (category,) if category in register.config.vocabulary.categories else (),
     }
     return draft_of({**usual, **content, **given}, "the draft")
 
 
-@dataclass(frozen=True)
-class ProbedFinding:
-    """A site of a probe that a ticket is to be written about.
+def draft_of_site(
+    probed: Probed,
+    site: ProbedSite,
+    register: Register,
+    given: Mapping[str, Any],
+    *,
+    command: str,
+    run: str,
+    within: str | None = None,
+    verifier: str | None = None,
+    revision: str | None = None,
+) -> tuple[Draft, Attached]:
+    """The ticket about a site of a probe, and how it is measured again.
 
-    ``templates`` is the folder of the register's own, ``command`` how it was probed and ``run`` how a ticket
-    says what is run, counted ``within`` a function if one is named. ``verifier`` is the file that was used,
-    if one was, and ``revision`` the one at which the code can be had as it was found; None for the work tree.
+    ``given`` is what the ticket is to say whatever the probe says. ``command`` is how it was probed, and
+    ``run`` how a ticket says what is run, counted ``within`` a function if one is named. ``verifier`` is the
+    file that was used, if one was, and ``revision`` the one at which the code can be had as it was found;
+    None for the work tree.
     """
+    from finding_tickets.register.new import Place
+    from finding_tickets.report.templates import Attached, render
 
-    probed: Probed
-    site: ProbedSite
-    root: Path
-    templates: Path
-    command: str
-    run: str
-    within: str | None = None
-    verifier: str | None = None
-    revision: str | None = None
-
-    def ticket(self, categories: Collection[str], given: dict[str, Any]) -> tuple[Draft, Attached]:
-        """The content of the ticket, and how it is measured again.
-
-        Args:
-            categories: Those of the register.
-            given: What the ticket is to say whatever the probe says.
-
-        Raises:
-            BadDataError: What is given does not make a ticket, or a template is wrong.
-        """
-        from finding_tickets.register.new import Place
-        from finding_tickets.report.templates import Attached, render
-
-        probed, site = self.probed, self.site
-        effect, *related = EFFECTS[site.what]
-        # Of a line in an installed package, the ticket is about the line that leads there.
-        here = site.called_from[0] if site.called_from else site
-        quote, around = code_around(self.root, here)
-        # Python calls the code of a comprehension after its form.
-        symbol = around if here.function.startswith("<") else here.function
-        subject = symbol or PurePosixPath(here.file).name
-        times = times_text(site.cost)
-        when = f"in each call of `{self.within}`" if self.within else f"in a run of `{probed.target}`"
-        module, _, function = probed.function.rpartition(":")
-        places: tuple[Place, ...] = ()
-        if (self.root / here.file).is_file():
-            places = (Place(file=here.file, lines=((here.line, here.line),), symbol=symbol),)
-        elif module.endswith(".py"):
-            # Nothing tells who called the package; the ticket is about the function that was probed.
-            places = (Place(file=module, symbol=function),)
-        claims = {}
-        for name in (name for name in related if name in probed.metrics):
-            # A metric without a law is claimed to stay in the range that was measured.
-            least, most = min(probed.metrics[name].values), max(probed.metrics[name].values)
-            claims[name] = probed.metrics[name].law or (f"{least}..{most}" if least < most else str(least))
-        names = [] if probed.points[0] == ONCE else list(probed.points[0])
-        context = fields_of(self, "probed", "site", "command", "run", "within", "revision") | {
-            "here": here,
-            "package": "" if here == site else _package_of(site.file),
-            "said": f"{effect}: {times}",
-            "quote": quote,
-            "names": names,
-            "metrics": list(claims),
-            "most": MOST_ROWS,
-            # All combinations of these are the points.
-            "sweep": {name: list(dict.fromkeys(at[name] for at in probed.points)) for name in names},
-            "used_verifier": self.verifier,
-            "function": probed.function,
-            "claims": claims,
-        }
-        content = {
-            "title": f"{subject} {effect} in {here.file}:{here.line}",
-            "summary": f"Line {here.line} of `{here.file}` {effect} {times} {when}.",
-            "description": render("probed.md.j2", context, self.templates).strip(),
-            "locations": places,
-            "checklist": (f"Line {here.line} {effect} less often", "The result is the same"),
-        }
-        draft = _draft(site.what, content, categories, given)
-        return draft, Attached(remediation="probed.yaml.j2", context=context)
+    root = register.root
+    effect, *related = EFFECTS[site.what]
+    # Of a line in an installed package, the ticket is about the line that leads there.
+    here = site.called_from[0] if site.called_from else site
+    quote, around = code_around(root, here)
+    # Python calls the code of a comprehension after its form.
+    symbol = around if here.function.startswith("<") else here.function
+    subject = symbol or PurePosixPath(here.file).name
+    times = times_text(site.cost)
+    when = f"in each call of `{within}`" if within else f"in a run of `{probed.target}`"
+    module, _, function = probed.function.rpartition(":")
+    places: tuple[Place, ...] = ()
+    if (root / here.file).is_file():
+        places = (Place(file=here.file, lines=((here.line, here.line),), symbol=symbol),)
+    elif module.endswith(".py"):
+        # Nothing tells who called the package; the ticket is about the function that was probed.
+        places = (Place(file=module, symbol=function),)
+    claims = {}
+    for name in (name for name in related if name in probed.metrics):
+        # A metric without a law is claimed to stay in the range that was measured.
+        least, most = min(probed.metrics[name].values), max(probed.metrics[name].values)
+        claims[name] = probed.metrics[name].law or (f"{least}..{most}" if least < most else str(least))
+    names = [] if probed.points[0] == ONCE else list(probed.points[0])
+    context = {
+        "probed": probed,
+        "site": site,
+        "command": command,
+        "run": run,
+        "within": within,
+        "revision": revision,
+        "here": here,
+        "package": "" if here == site else _package_of(site.file),
+        "said": f"{effect}: {times}",
+        "quote": quote,
+        "names": names,
+        "metrics": list(claims),
+        "most": MOST_ROWS,
+        # All combinations of these are the points.
+        "sweep": {name: list(dict.fromkeys(at[name] for at in probed.points)) for name in names},
+        "used_verifier": verifier,
+        "function": probed.function,
+        "claims": claims,
+    }
+    content = {
+        "title": f"{subject} {effect} in {here.file}:{here.line}",
+        "summary": f"Line {here.line} of `{here.file}` {effect} {times} {when}.",
+        "description": render("probed.md.j2", context, root / register.config.templates).strip(),
+        "locations": places,
+        "checklist": (f"Line {here.line} {effect} less often", "The result is the same"),
+    }
+    return _draft(site.what, content, register, given), Attached(
+        remediation="probed.yaml.j2", context=context
+    )
 
 
 def _package_of(file: str) -> str:
@@ -413,69 +408,58 @@ def _package_of(file: str) -> str:
     return f"{names[0]} {version(names[0])}" if names else ""
 
 
-@dataclass(frozen=True)
-class TracedFinding:
-    """A line of a trace that a ticket is to be written about; ``root`` and ``templates`` as for a probe."""
+def draft_of_row(
+    traced: TracedRun, row: ProbedRow, register: Register, given: Mapping[str, Any]
+) -> tuple[Draft, Attached]:
+    """The ticket about a line of a trace, and what was recorded; ``given`` as for a probe."""
+    from finding_tickets.model.verification import RecordedCount, Recording
+    from finding_tickets.register.new import Place
+    from finding_tickets.register.recordings import dump, name_of
+    from finding_tickets.report.templates import Attached, code, render
 
-    traced: TracedRun
-    row: ProbedRow
-    root: Path
-    templates: Path
-
-    def ticket(self, categories: Collection[str], given: dict[str, Any]) -> tuple[Draft, Attached]:
-        """The content of the ticket, and what was recorded; the arguments are those for a probe.
-
-        Raises:
-            BadDataError: What is given does not make a ticket, or a template is wrong.
-        """
-        from finding_tickets.model.verification import RecordedCount, Recording
-        from finding_tickets.register.new import Place
-        from finding_tickets.register.recordings import dump, name_of
-        from finding_tickets.report.templates import Attached, code, render
-
-        traced, site, root = self.traced, self.row.sites[0], self.root.resolve()
-        # A trace cuts the entries of sys.path off, and may name any file of the machine it was made on.
-        paths = ((root / folder / site.file).resolve() for folder in ("", "src"))
-        path = next((each for each in paths if each.is_file() and each.is_relative_to(root)), None)
-        own = path.relative_to(root).as_posix() if path and site.line else None
-        quote, around = code_around(root, replace(site, file=own)) if own else ("", None)
-        symbol = around if site.function.startswith("<") else site.function
-        file, lines = own or site.file, ((site.line, site.line),) if traced.has_lines else ()
-        where = f"{file}:{site.line}" if lines else file
-        shown = code(where)
-        if not site.line:
-            where = shown = "code without Python"
-        recording = Recording(
-            trace=Path(traced.probed.target).name,
-            sha256=traced.sha256,
-            device=traced.probed.device,
-            **fields_of(site, "file", "line", "function"),
-            has_lines=traced.has_lines,
-            counts=tuple(
-                RecordedCount(count=each.cost.values[0], **fields_of(each, "what", "nbytes", "waited"))
-                for each in self.row.sites
-            ),
-            totals={name: cost.values[0] for name, cost in traced.probed.metrics.items()},
-            source=own,
-            source_sha256=DiskFiles(root).digest(own) if own else None,
-        )
-        effect, times = EFFECTS[site.what][0], times_text(site.cost)
-        times += f", for {site.waited / 1000:.3g} ms," if site.waited else ""
-        subject = symbol or (PurePosixPath(file).name if site.line else "A library")
-        context = {"recording": recording, "said": f"{effect} {times}", "shown": shown, "quote": quote}
-        content = {
-            "title": f"{subject} {effect} in {where}",
-            "summary": f"{code(subject)} {effect} {times} in {shown}, as recorded on {recording.device}.",
-            "description": render("recorded.md.j2", context, self.templates).strip(),
-            "locations": (Place(file=own, lines=lines, symbol=symbol),) if own else (),
-            "checklist": (
-                "A Remediation names what to run, so that it can be verified",
-                f"{subject} {effect} less often",
-                "The result is the same",
-            ),
-        }
-        texts = {f"{{evidence}}/{name_of(recording)}": dump(recording).decode()}
-        return _draft(site.what, content, categories, given), Attached(texts=texts)
+    site, root = row.sites[0], register.root.resolve()
+    # A trace cuts the entries of sys.path off, and may name any file of the machine it was made on.
+    paths = ((root / folder / site.file).resolve() for folder in ("", "src"))
+    path = next((each for each in paths if each.is_file() and each.is_relative_to(root)), None)
+    own = path.relative_to(root).as_posix() if path and site.line else None
+    quote, around = code_around(root, replace(site, file=own)) if own else ("", None)
+    symbol = around if site.function.startswith("<") else site.function
+    file, lines = own or site.file, ((site.line, site.line),) if traced.has_lines else ()
+    where = f"{file}:{site.line}" if lines else file
+    shown = code(where)
+    if not site.line:
+        where = shown = "code without Python"
+    recording = Recording(
+        trace=Path(traced.probed.target).name,
+        sha256=traced.sha256,
+        device=traced.probed.device,
+        **fields_of(site, "file", "line", "function"),
+        has_lines=traced.has_lines,
+        counts=tuple(
+            RecordedCount(count=each.cost.values[0], **fields_of(each, "what", "nbytes", "waited"))
+            for each in row.sites
+        ),
+        totals={name: cost.values[0] for name, cost in traced.probed.metrics.items()},
+        source=own,
+        source_sha256=DiskFiles(root).digest(own) if own else None,
+    )
+    effect, times = EFFECTS[site.what][0], times_text(site.cost)
+    times += f", for {site.waited / 1000:.3g} ms," if site.waited else ""
+    subject = symbol or (PurePosixPath(file).name if site.line else "A library")
+    context = {"recording": recording, "said": f"{effect} {times}", "shown": shown, "quote": quote}
+    content = {
+        "title": f"{subject} {effect} in {where}",
+        "summary": f"{code(subject)} {effect} {times} in {shown}, as recorded on {recording.device}.",
+        "description": render("recorded.md.j2", context, root / register.config.templates).strip(),
+        "locations": (Place(file=own, lines=lines, symbol=symbol),) if own else (),
+        "checklist": (
+            "A Remediation names what to run, so that it can be verified",
+            f"{subject} {effect} less often",
+            "The result is the same",
+        ),
+    }
+    texts = {f"{{evidence}}/{name_of(recording)}": dump(recording).decode()}
+    return _draft(site.what, content, register, given), Attached(texts=texts)
 
 
 def code_around(root: Path, site: ProbedSite | CallingLine) -> tuple[str, str | None]:

@@ -35,6 +35,7 @@ from finding_tickets.register.staleness import (
     BUILT_IN,
     LARGEST_DIGEST,
     NO_STATEMENT,
+    OWN_PYTHON,
     PYTHON,
     REMEDIATION,
     SITE,
@@ -186,14 +187,14 @@ def _keep_decided_times(now: Evidence, before: Evidence) -> Evidence:
     return before if new.model_copy(update=same) == old else now
 
 
-def read(ticket: str, root: Path, folder: str, revision: str | None = None) -> list[Evidence]:
-    """All evidence on a ticket in the work tree, or at a revision; that of real GPUs first.
+def read(ticket: str, root: Path, folder: str) -> list[Evidence]:
+    """All evidence on a ticket in the work tree; that of real GPUs first.
 
     Raises:
         BadDataError: A file is not what ``write`` writes.
     """
     recorded = []
-    for file in sorted((root / folder / evidence_folder(ticket, revision)).glob("*.json")):
+    for file in sorted((root / folder / evidence_folder(ticket, None)).glob("*.json")):
         try:
             recorded.append(load(file.read_bytes()))
         except (OSError, NoStatementError) as error:
@@ -246,12 +247,11 @@ def inputs(planned: Plan, document: Document, done: Verification, rests: RestsOn
 
 
 def rests_on(
-    outcomes: Iterable[TaskOutcome], planned: Plan, root: Path, elsewhere: Collection[str], python: str
+    outcomes: Iterable[TaskOutcome], planned: Plan, root: Path, elsewhere: Collection[str]
 ) -> RestsOn:
     """What the runs of a plan rest on, in the repository at ``root`` and outside of it.
 
-    ``elsewhere`` are folders that are known otherwise, such as those of revisions. ``python`` is the version
-    that ran.
+    ``elsewhere`` are folders that are known otherwise, such as those of revisions.
     """
     used = _UsedFiles(root, elsewhere)
     is_watched = False
@@ -275,7 +275,7 @@ def rests_on(
             used.stems.add(stem_of(path))
             if (root / path).is_file():
                 used.files.setdefault(path)
-    return used.summary(python)
+    return used.summary()
 
 
 class _UsedFiles:
@@ -336,7 +336,7 @@ class _UsedFiles:
             # Of a file that was edited between two runs nobody can say which one was measured.
             self.files[name] = state if self.files.get(name, state) in {state, None} else (-1, 0)
 
-    def summary(self, python: str) -> RestsOn:
+    def summary(self) -> RestsOn:
         """The inputs, sorted, and what is to be said of the rest."""
         disk, everything = DiskFiles(self.root), DiskFiles(Path("/"))
         looked, folders, written = (self.inside[how] for how in ("looked", "listed", "written"))
@@ -402,7 +402,7 @@ class _UsedFiles:
         found.sort(key=lambda each: (each.name, each.kind))
         if len(found) > MOST_FILES:
             said.append(f"only {MOST_FILES} of {len(found)} inputs are known")
-        version = Input(name=PYTHON, kind="version", value=python)
+        version = Input(name=PYTHON, kind="version", value=OWN_PYTHON)
         clock = tuple(sorted(clocks)[:MOST_CLOCKS])
         return RestsOn(tuple(found[:MOST_FILES]), (version, *packages, *outside), tuple(said), clock)
 

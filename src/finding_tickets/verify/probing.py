@@ -1,12 +1,12 @@
-"""The caller's half of ``tickets probe``: check the request, send it to a worker, and type the answer.
+"""The caller's half of ``tickets probe`` and ``trace``: check the request, ask a worker, type its answer.
 
-The worker runs the other half, ``measure.probe``.
+The worker runs the other half, ``measure.probe`` or ``measure.recorded``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from finding_tickets.claims.laws import Range, range_text
-from finding_tickets.errors import UsageError
+from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.measure.processes.isolation import PRELOADED, Isolation, Task
 from finding_tickets.measure.tasks import PROBE, At, RunJob
 from finding_tickets.model.verification import OperationCost
@@ -23,6 +23,8 @@ from finding_tickets.model.vocabulary import MOST_POINTS
 from finding_tickets.verify.judge import answer_of
 
 PRELOAD = (*PRELOADED, "finding_tickets.measure.probe")
+PRELOAD_FOR_TRACES = (*PRELOADED, "finding_tickets.measure.recorded")
+TRACE_FUNCTION = "finding_tickets.measure.recorded:trace_payload"
 TARGET_FORMS = "a target is script.py, package.module, package.module:function or tests/test_x.py::test_y"
 TargetKind = Literal["function", "script", "module", "test", "trace"]
 
@@ -246,3 +248,57 @@ def _path_from_root(file: Path, root: Path) -> str:
     if not here.is_relative_to(root):
         raise UsageError(f"{file} is outside {root}", hint="name the repository with --root")
     return here.relative_to(root).as_posix()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TracedRun:
+    """What a trace tells of the run that it records."""
+
+    probed: Probed  # the lines and totals, as a probe of the run would tell
+    sha256: str  # of the file
+    has_stacks: bool  # whether Python's stacks were recorded, so that there are lines
+    has_lines: bool  # whether these are the lines that ran, not those where their functions begin
+    has_memory: bool  # whether allocations were recorded
+    calls: int  # ops that were outermost in ATen
+    distinct: int  # of these, in op or arguments
+    sums: tuple[str, ...]  # what was added up to see that no event is lost
+    left_out: tuple[str, ...]  # what was not attributed, and why
+    agreement: tuple[str, ...] = ()  # of the simulation, as ``simcuda.agree --trace`` prints it, if asked
+    compared: dict[str, Any] | None = None  # the same as the item of its JSON
+
+
+_TRACED = TypeAdapter(TracedRun)
+
+
+def read_traces(
+    files: Sequence[Path],
+    root: Path,
+    isolation: Isolation,
+    *,
+    only_lines: bool,
+    timeout: float,
+    memory: int,
+) -> Iterator[TracedRun | BadDataError]:
+    """What each trace tells, or why it cannot be used; the source of its lines may be below ``root``.
+
+    With ``only_lines`` nothing is compared with the simulation, which takes longer than to read.
+    """
+    tasks = {}
+    for file in files:
+        order = {
+            "file": str(file.resolve()),
+            "target": str(file),
+            "root": str(root),
+            "only_lines": only_lines,
+        }
+        limits: dict[str, Any] = {"timeout": timeout, "memory": memory}
+        tasks[str(file)] = Task(target=TRACE_FUNCTION, payload=order, root=root, **limits)
+    # Tasks are removed as they end.
+    names = list(tasks)
+    outcomes = dict(isolation.run(tasks))
+    for name in names:
+        value = outcomes[name].value
+        wrong = value.get("wrong") if isinstance(value, dict) else None
+        answer = answer_of(outcomes[name], _TRACED)
+        why = wrong or (answer if isinstance(answer, str) else "")
+        yield BadDataError(str(why), file=name) if isinstance(answer, str) else answer

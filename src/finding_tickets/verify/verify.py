@@ -9,10 +9,10 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -51,7 +51,7 @@ from finding_tickets.model.verification import (
     Verification,
 )
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.staleness import own_python, own_torch
+from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import RestsOn, inputs, rests_on, write
 from finding_tickets.verify.judge import DECIDING, FIX, FOUND, MEASURED, answer_of, judge, unchecked
 from finding_tickets.verify.plan import AGAIN, EVERY, Plan, plan
@@ -140,36 +140,6 @@ Planned = dict[str, tuple[Document, Plan]]
 OnStart = Callable[[Document], None]
 
 
-class Executor(Protocol):
-    """Verifies documents; one that cannot be measured ends inconclusive and leaves the others alone."""
-
-    def verify(
-        self, documents: Sequence[Document], settings: Settings, on_start: OnStart
-    ) -> Iterator[Verified]:
-        """Every document once, with its evidence recorded; ``on_start`` gets each document that begins."""
-
-    def together(self, settings: Settings) -> AbstractContextManager[object]:
-        """A block whose calls of ``verify`` share what all of them need; it is prepared once."""
-
-
-@dataclass(frozen=True)
-class Local:
-    """This machine: a process for each processor, and for real runs a GPU each."""
-
-    isolation: Isolation
-
-    def verify(
-        self, documents: Sequence[Document], settings: Settings, on_start: OnStart
-    ) -> Iterator[Verified]:
-        """Every document as soon as it is done."""
-        isolation = self.isolation.on(settings.cell.interpreter) if settings.cell else self.isolation
-        return verify(documents, isolation, settings, on_start)
-
-    def together(self, settings: Settings) -> AbstractContextManager[object]:  # noqa: ARG002 - the protocol's
-        """Nothing: the servers last as long as that of the tool's own Python."""
-        return nullcontext()
-
-
 def verify(
     documents: Iterable[Document],
     isolation: Isolation,
@@ -180,6 +150,8 @@ def verify(
 
     ``on_start`` is told of a document whenever a process begins to measure something of it.
     """
+    if settings.cell:
+        isolation = isolation.on(settings.cell.interpreter)
     planned: Planned = {}
     yield from plan_each(documents, settings, planned)
     if planned:
@@ -527,7 +499,7 @@ class VerificationRun:
         if settings.amend and not amended:
             return Verified(document, shown)
         folders = {str(todo.root), str(todo.verifiers), self._isolation.folder, *todo.folders.values()}
-        rests = rests_on(outcomes, todo, todo.root, folders - {str(todo.root)}, own_python())
+        rests = rests_on(outcomes, todo, todo.root, folders - {str(todo.root)})
         said = {"unseen": rests.unseen, "clock": rests.clock}
         shown, kept = (each.model_copy(update=said) for each in (shown, kept))
         if todo.seed is not None:
@@ -537,7 +509,7 @@ class VerificationRun:
             # The verifier may come from another folder than the code, with what it reads there.
             is_apart = todo.verifier and todo.verifiers != todo.root
             others = folders - {str(todo.verifiers)}
-            beside = rests_on(outcomes, todo, todo.verifiers, others, own_python()) if is_apart else RestsOn()
+            beside = rests_on(outcomes, todo, todo.verifiers, others) if is_apart else RestsOn()
             return Verified(document, shown, rests=rests, beside=beside, **seen)
         evidence = Evidence(inputs=inputs(todo, document, kept, rests), verification=kept)
         return record(Verified(document, shown, evidence=evidence, rests=rests, **seen), settings)

@@ -66,7 +66,8 @@ class HostAttention:
         # The other kernel has a batch of one around all sequences.
         inputs = [given[name] if is_flash else given[name][0] for name in ("query", "key", "value")]
         if "out" in given:
-            given["seed"] = int(given["rng_state"][0] if is_flash else given["philox_seed"])
+            # Not by ``int``, which would count as a read.
+            given["seed"] = given["rng_state"].tolist()[0] if is_flash else given["philox_seed"].tolist()
             gradients = _gradients(given, args[0] if is_flash else args[0][0], inputs)
             return tuple(gradients) if is_flash else (*(each[None] for each in gradients), None)
         given["seed"] = seed = int(torch.randint(2**62, ())) if dropout else 0

@@ -99,15 +99,19 @@ class Charges:
         for _ in range(cost.waits):
             machine.wait_for_stream(machine.current.streams[device])
 
-    def one_kernel(
-        self, traits: OperationTraits, inputs: Tensors, outputs: Tensors, tags: Tags, device: int
-    ) -> None:
-        """Charge a plain operation, as most are: a fast path of ``on_device``."""
-        written = self._placed(traits, inputs, outputs, tags, device)
-        kernels = _elementwise(outputs).launches
+    def one_kernel(self, result: torch.Tensor, reads: Sequence[int], device: int) -> None:
+        """Charge a plain operation on dense tensors of a device: a fast path of ``on_device``.
+
+        Args:
+            result: What it made, or wrote to.
+            reads: The serial numbers of its tensors.
+            device: Their device.
+        """
+        machine, storage = self._machine, result.untyped_storage()
+        written = machine.storages.tags.get(storage._cdata) or machine.place(storage, device)
+        kernels = 1 if 0 < result.nbytes < LARGEST_OFFSET else kernels_over(result)
         if kernels:
-            reads = [tag.serial for tag in tags if tag is not None and tag.device != HOST]
-            self._machine.run(device, kernels, reads, [tag.serial for tag in written if tag is not None])
+            machine.run(device, kernels, reads, (written.serial,))
 
     def place(
         self, tensor: torch.Tensor, device: int, *, pinned: bool = False, floating: bool = False

@@ -76,7 +76,8 @@ class OperationTraits:
         is_one_kernel: Whether it is one kernel if no rule applies.
         is_host_only: Whether it has no kernel for CUDA.
         may_be_refused: Whether to check for that, or for a lack of memory, before it runs on the host.
-        is_plain: Whether it is one kernel that makes its results or writes to its first argument, no more.
+        is_plain: Whether it is one kernel that makes one result of tensors, or writes to its first argument,
+            no more.
         is_special: Whether the dispatcher does more than run and charge it.
         shared: The code for sparse tensors, or, where it is strided, for nested ones, if CUDA has the same.
     """
@@ -179,19 +180,20 @@ def traits_of(operation: Any) -> OperationTraits:
         # The dispatcher takes a short way for these, which are most of what runs, while there is no tensor
         # of another layout.
         is_plain=is_one_kernel
+        and [str(result.type) for result in schema.returns] == ["Tensor"]
+        and not makes
+        and tag.nondeterministic_seeded not in operation.tags
         and all(rule.any_layout for rule in rules)
         and not is_foreign
         and written in ((), names[:1])
         and not has_out
-        and packet not in RESIZING
-        and packet not in HOST_RESULTS,
+        and packet not in RESIZING | HOST_RESULTS.keys() | HOST_ONLY,
         is_special=composite is not None
         or packet in WIDENED
         or op in ATTENTION
         or is_view
         or is_foreign
-        or packet in COPIES
-        or joins_gradients,
+        or packet in COPIES,
         # One function for every layout is not registered for each.
         shared={
             layout: key if registered(operation.name(), key.name) else SHARED_CODE[0]

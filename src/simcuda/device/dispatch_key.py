@@ -24,6 +24,14 @@ _KEY: Any = torch._C._parse_dispatch_key("Fake")
 _include: Any = torch._C._dispatch_tls_set_dispatch_key_included
 _exclude: Any = torch._C._dispatch_tls_set_dispatch_key_excluded
 
+VIEWS = (
+    *("alias", "as_strided", "detach", "expand", "slice.Tensor", "squeeze.dim"),
+    *("t", "transpose.int", "view", "_reshape_alias"),
+)
+"""The usual views, which may pass the key by: they are many, and charged nothing.
+
+Some others, such as ``select``, are operations of their own on sparse tensors.
+"""
 
 _watcher: Any = None
 
@@ -35,13 +43,17 @@ _users: set[int] = set()
 
 
 @contextmanager
-def watched_by(watcher: Any) -> Iterator[None]:
+def watched_by(watcher: Any, *, views: bool) -> Iterator[None]:
     """Let ``watcher`` run the operations of this thread, and of those that are ``watched``.
 
-    It has a method ``run``, which is given an operation, its positional and its named arguments.
+    It has a method ``run``, which is given an operation, its positional and its named arguments. ``views``
+    is whether it wants ``VIEWS`` too.
     """
     global _watcher, _sleeper  # noqa: PLW0603 - torch has one kernel for the key, for the whole process
     register()
+    passing: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]  # not annotated
+    for name in () if views else VIEWS:
+        passing.impl(name, torch.library.fallthrough_kernel, "Fake")
     _watcher = watcher
     try:
         with watched():
@@ -49,6 +61,7 @@ def watched_by(watcher: Any) -> Iterator[None]:
     finally:
         # Threads that are still watched continue without a watcher.
         _watcher = _sleeper = None
+        passing._destroy()
 
 
 @contextmanager

@@ -79,29 +79,30 @@ class Dispatcher:
                 if traits.op.startswith("aten.add"):
                     return _join(*args, **kwargs, in_place=traits.writes_first)
                 return func._op_dk(key, *args, **kwargs)
-        if not traits.is_special:
-            return self._run(traits, func, args, kwargs)
-        if traits.composite is not None and not (args and getattr(args[0], "is_nested", False)):
-            if traits.op == "aten.result_type.Tensor":
-                # A number stands for a tensor here, which the operation does not take.
-                return torch.result_type(*args)
-            with watched():
-                return func._op_dk(traits.composite, *args, **kwargs)
-        if traits.is_view:
-            result = func._op(*args, **kwargs)
-            # A sparse tensor that is transposed has parts of its own.
-            if self._machine.has_sparse and isinstance(result, torch.Tensor) and is_sparse(result):
-                return self._run(traits, func, args, kwargs)
-            return result
-        if traits.widening is not None or traits.op in ATTENTION:
-            return self._run(traits, self._as_on_cuda(traits, func, args), args, kwargs)
-        if traits.is_foreign:
-            return self._run_foreign(traits, func, args, kwargs)
-        if traits.is_copy:
-            return self._copy(traits, func, args, kwargs)
+        if traits.is_special:
+            if traits.composite is not None and not (args and getattr(args[0], "is_nested", False)):
+                if traits.op == "aten.result_type.Tensor":
+                    # A number stands for a tensor here, which the operation does not take.
+                    return torch.result_type(*args)
+                with watched():
+                    return func._op_dk(traits.composite, *args, **kwargs)
+            if traits.is_view:
+                result = func._op(*args, **kwargs)
+                # A sparse tensor that is transposed has parts of its own.
+                if self._machine.has_sparse and isinstance(result, torch.Tensor) and is_sparse(result):
+                    return self._run(traits, func, args, kwargs)
+                return result
+            if traits.widening is not None or traits.op in ATTENTION:
+                return self._run(traits, self._as_on_cuda(traits, func, args), args, kwargs)
+            if traits.is_foreign:
+                return self._run_foreign(traits, func, args, kwargs)
+            if traits.is_copy:
+                return self._copy(traits, func, args, kwargs)
         if traits.joins_gradients and joins_gradients(args, kwargs):
             traits, func = traits_of(_ADD_IN_PLACE), _ADD_IN_PLACE
-        return self._run(traits, func, args, kwargs)
+        # Most operations are plain.
+        result = None if kwargs or not traits.is_plain else self._run_plain(func, args)
+        return self._run(traits, func, args, kwargs) if result is None else result
 
     def copy(self, tensor: torch.Tensor, device: int, **how: Any) -> torch.Tensor:
         """A copy of ``tensor`` on a device or on ``HOST``; ``how`` are arguments of ``aten._to_copy``."""
@@ -142,6 +143,29 @@ class Dispatcher:
             )
         return self._run(traits, func, args, kwargs)
 
+    def _run_plain(self, func: Any, args: Sequence[Any]) -> Any:
+        """A fast path of ``_run`` for a plain operation on tensors of one device; None for any other."""
+        machine = self._machine
+        if machine.has_sparse or machine.has_side_streams or is_on:
+            return None
+        device, reads = HOST, list[int]()
+        for tensor in all_tensors_in(args, {}):
+            tag = self._of(tensor)
+            if tag is None or tag.device == HOST or (reads and tag.device != device):
+                return None
+            device = tag.device
+            reads.append(tag.serial)
+        if not reads:
+            return None
+        try:
+            result = func._op(*args)
+        except RuntimeError:
+            # It fails again on the way that knows what CUDA would say.
+            return None
+        self._last_device = device
+        self._charges.one_kernel(result, reads, device)
+        return result
+
     def _run(
         self,
         traits: OperationTraits,
@@ -158,7 +182,7 @@ class Dispatcher:
         if traits.value >= 0:
             args = self._bring_value(traits.value, args)
         inputs = all_tensors_in(args, kwargs)
-        tags = [self._of(tensor) for tensor in inputs]
+        tags = [*map(self._of, inputs)]
         if traits.is_foreach and not is_alone and len({HOST if t is None else t.device for t in tags}) > 1:
             return self._run_one_by_one(traits, func, args, kwargs)
         # With one tensor, as in most operations, devices cannot differ.
@@ -198,9 +222,6 @@ class Dispatcher:
         self._last_device = device
         if device != HOST and machine.has_side_streams and is_in_backward():
             machine.follow_forward(device, torch._C._current_graph_task_id())
-        if traits.is_plain and device != HOST and not machine.has_sparse:
-            self._charges.one_kernel(traits, inputs, outputs, tags, device)
-            return result
         call = OperationCall(
             traits.op,
             traits.names,

@@ -141,9 +141,20 @@ def _set_new(kind: type, before: int, now: int, named: Any) -> None:
 
 
 _OURS = ("torch", "simcuda")
-# Most modules have none of these names or tables, by their number of names when that was found out.
-_without_any: dict[str, tuple[int, int]] = {}
-_without_tables: dict[str, tuple[int, int]] = {}
+
+
+@dataclass(slots=True)
+class _Names:
+    """The names of a module outside torch; most have none of what is looked for, with so many names."""
+
+    names: dict[str, Any]
+    without_any: int = -1
+    without_tables: int = -1
+
+
+# All modules, when those outside torch were last told from the others.
+_modules: list[ModuleType] = []
+_outside: list[_Names] = []
 Table = dict[Any, Any] | set[Any]
 
 
@@ -281,11 +292,9 @@ def _tables_of(functions: set[int]) -> list[Table]:
     A class that takes part in ``__torch_function__`` looks up in such a table what it can do.
     """
     tables = []
-    for key, module in list(sys.modules.items()):
-        if not isinstance(module, ModuleType) or key.partition(".")[0] in _OURS:
-            continue
-        names = vars(module)
-        if _without_tables.get(key) == (id(module), len(names)):
+    for each in _names_outside():
+        names = each.names
+        if each.without_tables == len(names):
             continue
         found = [
             value
@@ -293,7 +302,7 @@ def _tables_of(functions: set[int]) -> list[Table]:
             if type(value) in (dict, set) and not functions.isdisjoint(map(id, list(value)))
         ]
         if not found:
-            _without_tables[key] = id(module), len(names)
+            each.without_tables = len(names)
         tables += found
     return tables
 
@@ -305,19 +314,29 @@ def _entries(table: Table) -> list[Any]:
 def _rebind(others: dict[int, Any]) -> None:
     """Bind every name of a module outside torch that has a value in ``others``, by id, to the other one."""
     found = []
-    for key, module in list(sys.modules.items()):
-        if not isinstance(module, ModuleType) or key.partition(".")[0] in _OURS:
-            continue
-        names = vars(module)
-        if _without_any.get(key) == (id(module), len(names)):
+    for each in _names_outside():
+        names = each.names
+        if each.without_any == len(names):
             continue
         # Hardly any module has one, and the first simulation looks through all.
         if others.keys().isdisjoint(map(id, list(names.values()))):
-            _without_any[key] = (id(module), len(names))
+            each.without_any = len(names)
         else:
-            found += [(module, name, value) for name, value in list(names.items()) if id(value) in others]
-    for module, name, value in found:
-        setattr(module, name, others[id(value)])
+            found += [(names, name, value) for name, value in list(names.items()) if id(value) in others]
+    for names, name, value in found:
+        names[name] = others[id(value)]
+
+
+def _names_outside() -> list[_Names]:
+    if (modules := list(sys.modules.values())) != _modules:
+        known = {id(each.names): each for each in _outside}
+        _outside[:] = [
+            known.get(id(vars(module))) or _Names(vars(module))
+            for key, module in list(sys.modules.items())
+            if isinstance(module, ModuleType) and key.partition(".")[0] not in _OURS
+        ]
+        _modules[:] = modules
+    return _outside
 
 
 def as_method(function: Callable[..., Any]) -> Callable[..., Any]:

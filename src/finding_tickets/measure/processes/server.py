@@ -178,7 +178,11 @@ class ForkServer:
         self._watched: dict[int, Watch] = {}
         # From before any code of a repository ran, and where none can reach it.
         self._guard = sys.modules.get(GUARD)
-        self._state: dict[str, int] = self._guard.state() if self._guard else {}
+        self._state: dict[str, int] = {}
+        if self._guard:
+            # What it looks up at first, it finds in each worker.
+            with self._guard.unpatched():
+                self._state = self._guard.state()
 
     def serve(self) -> None:
         """Serve until stdin ends."""

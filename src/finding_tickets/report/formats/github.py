@@ -38,7 +38,7 @@ def annotation(problem: Problem) -> str:
     return f"::{_COMMANDS[problem.level]} {place}::{said.translate(_IN_MESSAGE)}"
 
 
-def write_annotations(report: StatusReport) -> Iterator[str]:
+def write_report(report: StatusReport) -> Iterator[str]:
     """A workflow command for each piece of open work that GitHub shows, and one that counts the rest."""
     said: Counter[str] = Counter()
     for work in report.status.alerts:

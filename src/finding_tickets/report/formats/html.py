@@ -294,7 +294,7 @@ class ReportPage:
         return iter(lambda: list(islice(sections, LIMITS["pack"])), [])
 
 
-def write_html(report: StatusReport) -> Iterator[str]:
+def write_report(report: StatusReport) -> Iterator[str]:
     """The page, piece by piece.
 
     Raises:

@@ -28,7 +28,7 @@ _NOT_SHOWN: dict[str, Any] = {
 """Where the parts of a remediation stand, and what only some have."""
 
 
-def write_json(report: StatusReport) -> Iterator[str]:
+def write_report(report: StatusReport) -> Iterator[str]:
     """The envelope; each document on a line of its own, so that no more than one is in memory."""
     # The escapes of json keep the report in ASCII, and with them bytes of a path that are no text.
     head = json.dumps(_status_item(report.status))

@@ -16,7 +16,7 @@ NOT_CURRENT = {Verdict.STALE, Verdict.UNVERIFIED}
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_junit(report: StatusReport) -> Iterator[str]:
+def write_report(report: StatusReport) -> Iterator[str]:
     """The suites, in the order of the documents."""
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="{NAME}">\n'
     for row in report.status.rows:

@@ -101,7 +101,7 @@ def problem_log(problems: Iterable[Problem], rules: list[dict[str, Any]]) -> dic
     return log
 
 
-def write_sarif(report: StatusReport) -> Iterator[str]:
+def write_report(report: StatusReport) -> Iterator[str]:
     """A report as one run; the results of the profile ``github`` are the open work, the worst first."""
     shown: Sequence[ReportRow] = report.status.rows
     notes = []

@@ -62,8 +62,9 @@ SHARED: dict[torch.layout, tuple[torch._C.DispatchKey, frozenset[str]]] = {
     ),
     torch.sparse_csr: (
         torch._C.DispatchKey.SparseCsrCPU,
-        frozenset(f"aten.{name}" for name in OF_EACH_LAYOUT),
+        frozenset(f"aten.{name}" for name in (*OF_EACH_LAYOUT, "t", "transpose")),
     ),
+    torch.sparse_csc: (torch._C.DispatchKey.SparseCsrCPU, frozenset({"aten.t", "aten.transpose"})),
 }
 
 
