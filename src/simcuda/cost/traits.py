@@ -25,7 +25,7 @@ OWN_KERNELS = frozenset({"aten.silu_backward", "aten.mish_backward", "aten._fuse
 """Operations that could be made of others, but have a kernel in the dispatcher of a CUDA build."""
 HANDS_OUT = frozenset({"aten.lift", "aten.lift_fresh"})
 COPIES = frozenset({"aten._to_copy", "aten.copy_"})
-RESIZING = frozenset({"aten.resize_", "aten.resize_as_", "aten.set_"})
+RESIZING = frozenset({"aten.resize_", "aten.resize_as_", "aten.set_", "aten._fused_moving_avg_obs_fq_helper"})
 TAKE_HOST_TENSORS = frozenset({"aten._pack_padded_sequence", "aten._pack_padded_sequence_backward"})
 HOST_RESULTS = {
     "aten._pack_padded_sequence": 1,

@@ -14,6 +14,7 @@ from simcuda.cost.rules import (
     layouts,
     libraries,
     normalizing,
+    quantizing,
     reducing,
     sampling,
     sequences,
@@ -38,6 +39,7 @@ RULES: tuple[CostRule, ...] = (
     *sorting.TOPIC,
     *factorizing.TOPIC,
     *sequences.TOPIC,
+    *quantizing.TOPIC,
 )
 """Every rule for operations of PyTorch."""
 OF_LIBRARIES: tuple[CostRule, ...] = vision.TOPIC
