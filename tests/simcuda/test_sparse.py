@@ -165,3 +165,14 @@ def test_usual_views_enter_no_code_of_the_simulation(gpu: SimulatedCuda) -> None
     with gpu.measure():
         assert [0, 0] == [entries(x.t), entries(x.detach)]
         assert entries(lambda: x.mul(2)) > 0
+
+
+def test_a_number_comes_first_in_a_sum(gpu: SimulatedCuda) -> None:
+    """Scaled, as ``alpha`` asks: 1 + 2 x 3, by one kernel, with a sparse tensor about or without."""
+    x = torch.full((2,), 3.0, device="cuda")
+    for _ in range(2):
+        with gpu.measure() as cost:
+            result = torch.add(1.0, x, alpha=2)
+        assert [7.0, 7.0] == result.tolist()
+        assert (1, ()) == (cost.launches, cost.unknown)
+        x.to_sparse()

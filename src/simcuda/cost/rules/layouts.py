@@ -200,11 +200,9 @@ def _add_sparse(call: OperationCall) -> OpCost:
 
 def _is_added_to_dense(call: OperationCall) -> bool:
     first, second = call.args[:2]
-    return (
-        isinstance(second, torch.Tensor)
-        and (first.layout, second.layout) == (torch.strided, torch.sparse_coo)
-        and first.dtype == second.dtype
-    )
+    # Either may be a number.
+    layouts = [getattr(each, "layout", None) for each in (first, second)]
+    return layouts == [torch.strided, torch.sparse_coo] and first.dtype == second.dtype
 
 
 @unwatched
