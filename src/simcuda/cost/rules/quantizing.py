@@ -9,24 +9,18 @@ from simcuda.cost.copies import contiguous, copied_within
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.rules.reducing import reduce
 from simcuda.cost.rules.rule import CostRule
-from simcuda.profile import Profile
 
 SWITCH_BYTES = 8
 
 
 def _by_channel(call: OperationCall) -> OpCost:
-    """The mask, then the values."""
-    checked = _checked(call.argument("zero_point"), call.profile)
-    return checked + OpCost(2 * kernels_over(call.outputs[0]))
-
-
-def _checked(zero_point: torch.Tensor, profile: Profile) -> OpCost:
-    """The host reads the least and the largest zero point, but of floating ones, which may be anything."""
+    """The mask, then the values; before, the host reads the least and the largest of whole zero points."""
+    zero_point, quantized = call.argument("zero_point"), OpCost(2 * kernels_over(call.outputs[0]))
     if zero_point.is_floating_point():
-        return FREE
-    extremes, read = reduce("aminmax", zero_point, (0,), zero_point, profile), zero_point.itemsize
+        return quantized
+    extremes, read = reduce("aminmax", zero_point, (0,), zero_point, call.profile), zero_point.itemsize
     passing = (read, read, *extremes.workspaces)
-    return OpCost(extremes.launches, waits=2, copies=(("d2h", read),) * 2, passing=passing)
+    return OpCost(extremes.launches, waits=2, copies=(("d2h", read),) * 2, passing=passing) + quantized
 
 
 def _observed(call: OperationCall) -> OpCost:
