@@ -88,7 +88,10 @@ class Broken(Place):
 
     def recorded(self) -> set[str]:
         """The tickets that there is evidence on."""
-        return {name.partition("/")[0] for name in self.evidence()}
+        # The name of an unfinished file begins with a dot; a run that is killed then has recorded nothing.
+        return {
+            folder for folder, _, file in (name.partition("/") for name in self.evidence()) if file[0] != "."
+        }
 
     def restore(self, evidence: Files) -> None:
         """Have these files of evidence and no others."""
