@@ -90,7 +90,9 @@ class Broken(Place):
         """The tickets that there is evidence on."""
         # The name of an unfinished file begins with a dot; a run that is killed then has recorded nothing.
         return {
-            folder for folder, _, file in (name.partition("/") for name in self.evidence()) if file[0] != "."
+            folder
+            for folder, _, file in (name.partition("/") for name in self.evidence())
+            if not file.startswith(".")
         }
 
     def restore(self, evidence: Files) -> None:
