@@ -260,6 +260,21 @@ def test_a_package_without_record_is_known_by_its_files(
     assert ("library",) == InstalledPackages(tmp_path / "r").changes(given)
 
 
+@pytest.mark.parametrize(("code", "named"), [("import torch\n", []), ("import triton\n", ["triton"])])
+def test_triton_is_part_of_torch_unless_the_code_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, named: list[str]
+) -> None:
+    """Torch for CUDA imports it for itself: the evidence is that of torch for the CPU, which has none."""
+    site = tmp_path / "lib/site-packages"
+    write(site, "torch/utils/_triton.py", "import triton\n")
+    write(site, "triton/__init__.py")
+    write(tmp_path / "r", "train.py", code)
+    monkeypatch.syspath_prepend(site)
+    used = [tmp_path / "r/train.py", site / "torch/utils/_triton.py", site / "triton/__init__.py"]
+    rests = rests_on_files(tmp_path / "r", *used)
+    assert named == [each.name for each in rests.environment if each.kind == "package"]
+
+
 @pytest.mark.slow
 def test_evidence_of_older_versions_is_stale_with_the_reason(measured: Path, tmp_path: Path) -> None:
     """It names no Python, for it was recorded before that counted; no error."""

@@ -86,6 +86,8 @@ _SYSTEM = re.compile(
 )
 # They are known by their versions.
 _KNOWN = {TORCH, "torchgen", "functorch", TOOL}
+# Torch's wheels for CUDA pin and import it, those for the CPU do not have it: one torch, the same evidence.
+_BROUGHT_BY_TORCH = {"triton"}
 _CLOCK = {"time", "datetime", "date"}
 _READINGS = {
     "time",
@@ -340,7 +342,7 @@ class _UsedFiles:
         """The inputs, sorted, and what is to be said of the rest."""
         disk, everything = DiskFiles(self.root), DiskFiles(Path("/"))
         looked, folders, written = (self.inside[how] for how in ("looked", "listed", "written"))
-        tops, clocks = set[str](), set[str]()
+        tops, own, clocks = set[str](), set[str](), set[str]()
         places = {f"{self.root}/{path}": True for path in self.files} | dict.fromkeys(self.code, True)
         for (site, _), files in self.packages.items():
             for name, is_read in files.items():
@@ -354,9 +356,10 @@ class _UsedFiles:
             names, reads_clock = _says(text)
             tops |= set(names)
             if is_own:
+                own |= set(names)
                 self.stems |= {*names, *map("src/".__add__, names)}
                 clocks |= {self._name_in_repository(place)} if reads_clock else set()
-        packages = self._packages(tops)
+        packages = self._packages(tops, _KNOWN | (_BROUGHT_BY_TORCH - own))
         outside = [
             Input(name=path, kind="file", value=value)
             for path in sorted(self.outside)
@@ -444,8 +447,11 @@ class _UsedFiles:
         for folder, names in sorted(free.items()):
             yield Input(name=folder, kind="no modules", value=" ".join(names))
 
-    def _packages(self, tops: Collection[str]) -> list[Input]:
-        """The packages whose files ran, or that code names and that were loaded before, each once."""
+    def _packages(self, tops: Collection[str], known: Collection[str]) -> list[Input]:
+        """The packages whose files ran, or that code names and that were loaded before, each once.
+
+        Those in ``known`` are left out.
+        """
         found: dict[str, tuple[str, dict[str, str | None]]] = {}
         for (site, top), files in sorted(self.packages.items()):
             name, version = _distribution(site, top)
@@ -453,7 +459,7 @@ class _UsedFiles:
             is_named = top.partition(".")[0] in tops
             counted = [file for file, is_read in files.items() if is_read or is_named]
             # What is asked about all that is installed says nothing of it.
-            if counted and not _KNOWN.intersection([top, name, normal(name)]) and not top.endswith("-info"):
+            if counted and not {top, name, normal(name)}.intersection(known) and not top.endswith("-info"):
                 disk = DiskFiles(Path(site))
                 digests = found.setdefault(name, (version, {}))[1]
                 digests.update({each: disk.digest(each) for each in counted})
