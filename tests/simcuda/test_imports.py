@@ -64,7 +64,8 @@ def test_torch_imports_its_own_modules_outside_the_simulation() -> None:
 def test_torchs_helpers_for_tests_see_the_devices() -> None:
     """They ask at import whether there is a GPU, and make a class of tests for each kind of device."""
     run = subprocess.run([sys.executable, "-c", HELPERS], capture_output=True, text=True, check=False)
-    assert ("True ['TestOnCPU', 'TestOnCUDA']\n", "") == (run.stdout, run.stderr)
+    # A torch for CUDA warns of a machine that has the compiler and no driver.
+    assert ("True ['TestOnCPU', 'TestOnCUDA']\n", 0) == (run.stdout, run.returncode), run.stderr
 
 
 BEFORE = """
