@@ -367,6 +367,14 @@ def test_set_a_title(tickets: Tickets, repository: Repository, head: str, kept: 
     assert 2 == tickets("set", "A-1", "title=").code
 
 
+@pytest.fixture
+def temporary(tmp_path: Path) -> Path:
+    """Where copies go, outside of the repository of the test."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    return folder
+
+
 EDITS: dict[str, tuple[str, int, str]] = {
     # What the editor does, the exit code and a part of the message.
     "nothing": ("true", 0, "nothing to change: B1-PT-01"),
@@ -376,14 +384,18 @@ EDITS: dict[str, tuple[str, int, str]] = {
     "an error": ("sed -i s/syncs:/sinks:/", 4, "error [unknown-metric]"),
     "a word that set refuses": ("sed -i s/P2/P77/", 4, "[unknown-word]"),
     "a failure": ("false", 2, "the editor ended with 1"),
+    "a failure after an edit": ("sh -c 'echo mine >> $0; exit 3'", 2, "the editor ended with 3"),
     "no editor": ("no-such-editor", 2, "the editor 'no-such-editor' cannot be started"),
     "a quote": ("sed '", 2, "cannot be started: No closing quotation"),
 }
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_edit(tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """The editor gets a copy; what is refused is kept there, and the document stays as it is."""
+def test_edit(
+    tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch, temporary: Path, name: str
+) -> None:
+    """The editor gets a copy; only what is refused is kept there, and the document stays as it is."""
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
     editor, code, said = EDITS[name]
     block = "## Remediation\n\n```yaml\nclaims: {found: {syncs: 1}}\n```\n"
     file = repository.ticket("B1-PT-01", status="open", rows="| **Updated** | 2030-01-01 |\n", more=block)
@@ -398,14 +410,16 @@ def test_edit(tickets: Tickets, repository: Repository, monkeypatch: pytest.Monk
     else:
         assert before == file.read_text()
     kept = re.search(r"your text is in ([^)\n]+)", ran.err)
-    assert (code > 0 and "started" not in said) is (kept is not None)
-    assert kept is None or Path(kept[1]).is_file()
+    assert (code > 0 and name not in {"a failure", "no editor", "a quote"}) is (kept is not None)
+    assert ([Path(kept[1])] if kept else []) == list(temporary.rglob("*.md"))
+    assert kept or [] == list(temporary.iterdir())
 
 
 def test_an_edit_by_somebody_else_is_not_lost(
-    tickets: Tickets, first: Path, monkeypatch: pytest.MonkeyPatch
+    tickets: Tickets, first: Path, monkeypatch: pytest.MonkeyPatch, temporary: Path
 ) -> None:
     """What was written while the editor was open stays, and so does the copy."""
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
     script = first.parent.parent / "editor"
     script.write_text(f"#!/bin/sh\necho mine >> \"$1\"\necho theirs >> '{first}'\n")
     script.chmod(0o755)

@@ -96,12 +96,16 @@ def edit(ticket: Id, root: Root = HERE) -> ExitCode:
     copy = folder / Path(row.path).name
     copy.write_bytes(before)
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    kept = f"your text is in {copy}"
     try:
         ended = subprocess.run([*shlex.split(editor), str(copy)], check=False).returncode  # noqa: S603 - theirs
     except (OSError, ValueError) as error:
+        shutil.rmtree(folder)
         raise UsageError(f"the editor {editor!r} cannot be started: {error}", hint="set EDITOR") from None
+    kept = f"your text is in {copy}"
     if ended:
+        if copy.is_file() and copy.read_bytes() == before:
+            shutil.rmtree(folder)
+            kept = ""
         raise UsageError(f"the editor ended with {ended}, so that nothing was written", hint=kept)
 
     def errors_of(document: Document, data: bytes) -> list[Problem]:
