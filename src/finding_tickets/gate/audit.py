@@ -18,9 +18,8 @@ from finding_tickets.measure.tasks import Code, Job
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import ClaimResult, MeasuredTicket
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
-from finding_tickets.verify.judge import FIX, FOUND, MEASURED, answer_of, check
-from finding_tickets.verify.plan import Plan, plan
-from finding_tickets.verify.times import cannot_time, time_job, times_of
+from finding_tickets.verify.judge import FIX, FOUND, MEASURED, answer_of, check, times_of
+from finding_tickets.verify.plan import Plan, cannot_time, plan, time_job
 from finding_tickets.verify.verify import (
     AGREEMENTS,
     ALONE,

@@ -53,8 +53,17 @@ from finding_tickets.model.verification import (
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import RestsOn, inputs, rests_on, write
-from finding_tickets.verify.judge import DECIDING, FIX, FOUND, MEASURED, answer_of, judge, unchecked
-from finding_tickets.verify.plan import AGAIN, EVERY, Plan, plan
+from finding_tickets.verify.judge import (
+    DECIDING,
+    FIX,
+    FOUND,
+    MEASURED,
+    answer_of,
+    judge,
+    times_of,
+    unchecked,
+)
+from finding_tickets.verify.plan import AGAIN, EVERY, Plan, cannot_time, plan, time_job, timing_device
 
 if TYPE_CHECKING:
     from finding_tickets.verify.matrix import Cell
@@ -456,9 +465,6 @@ class VerificationRun:
         self, todo: Plan, measured: MeasuredTicket, slots: Mapping[str, Any], outcomes: list[TaskOutcome]
     ) -> Course[Times]:
         """The times that claims are about; raises ``BadDataError`` where one has no meaning on the sweep."""
-        # Few tickets claim times.
-        from finding_tickets.verify.times import cannot_time, time_job, times_of, timing_device
-
         device = timing_device(measured)
         if why := cannot_time(measured):
             return Times(device=device, why=why)
