@@ -346,12 +346,8 @@ def _stop_parent(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
     watcher = os.getppid()
     os.kill(watcher, signal.SIGSTOP)
     time.sleep(SECONDS_TO_STOP)
-    state = (
-        Path(f"/proc/{watcher}/stat")
-        .read_text(encoding="ascii", errors="replace")
-        .rpartition(")")[2]
-        .split()[0]
-    )
+    about = Path(f"/proc/{watcher}/stat").read_text(encoding="ascii", errors="replace")
+    state = about.rpartition(")")[2].split()[0]
     # Left as it is, nothing would ever end this audit.
     os.kill(watcher, signal.SIGCONT)
     if state != "T":

@@ -89,17 +89,12 @@ _KNOWN = {TORCH, "torchgen", "functorch", TOOL}
 # Torch's wheels for CUDA pin and import it, those for the CPU do not have it: one torch, the same evidence.
 _BROUGHT_BY_TORCH = {"triton"}
 _CLOCK = {"time", "datetime", "date"}
-_READINGS = {
-    "time",
-    "time_ns",
-    "monotonic",
-    "monotonic_ns",
-    "perf_counter",
-    "perf_counter_ns",
-    "now",
-    "utcnow",
-}
-_READINGS |= {"today", "localtime", "gmtime", "ctime", "strftime"}
+_READINGS = frozenset(
+    (
+        *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "now", "utcnow"),
+        *("today", "localtime", "gmtime", "ctime", "strftime"),
+    )
+)
 
 
 def dump(evidence: Evidence) -> bytes:
