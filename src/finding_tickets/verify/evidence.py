@@ -65,8 +65,6 @@ if TYPE_CHECKING:
     from finding_tickets.measure.processes.isolation import TaskOutcome
 
 MOST_FILES, MOST_CLOCKS, MOST_NAMED = 10_000, 100, 3
-CHANGED = "changed while it was measured"
-"""Stands for the content of a file that was another one before or after."""
 # What finds modules first asks for an extension module of one Python.
 _CANDIDATE = re.compile(r"(?:/__init__)?\.(?:cpython|pypy|cp)[^/.]*\.(?:so|pyd)$")
 _SUFFIX = re.compile(r"(?:/__init__)?(?:(?:\.(?:cpython|pypy|cp)[^/.]*|\.abi3)?\.(?:so|pyd)|\.py)$")
@@ -503,8 +501,3 @@ def _distribution(site: str, top: str) -> tuple[str, str]:
                 name, _, version = record.parent.name.removesuffix(".dist-info").partition("-")
                 return name, version
     return top, ""
-
-
-def digest(file: Path) -> str:
-    """What stands for the content of a file, or for nothing where there is none."""
-    return DiskFiles(file.parent).digest(file.name) or ABSENT
