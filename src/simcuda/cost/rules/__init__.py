@@ -4,7 +4,6 @@ from fnmatch import fnmatchcase
 
 from simcuda.cost.rules import (
     copying,
-    data_dependent,
     factorizing,
     foreach,
     host_reads,
@@ -13,8 +12,6 @@ from simcuda.cost.rules import (
     layers,
     layouts,
     libraries,
-    normalizing,
-    quantizing,
     reducing,
     sampling,
     sequences,
@@ -33,13 +30,10 @@ RULES: tuple[CostRule, ...] = (
     *foreach.TOPIC,
     *libraries.TOPIC,
     *indexing.TOPIC,
-    *data_dependent.TOPIC,
-    *normalizing.TOPIC,
     *sampling.TOPIC,
     *sorting.TOPIC,
     *factorizing.TOPIC,
     *sequences.TOPIC,
-    *quantizing.TOPIC,
 )
 """Every rule for operations of PyTorch."""
 OF_LIBRARIES: tuple[CostRule, ...] = vision.TOPIC

@@ -6,11 +6,10 @@ import torch
 
 from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.copies import contiguous, copied_within
-from simcuda.cost.launches import kernels_over
+from simcuda.cost.launches import LARGEST_OFFSET, kernels_over
 from simcuda.cost.rules.kernels import one_kernel
 from simcuda.cost.rules.rule import COUNT_BYTES, HALF_BYTES, INDEX_BYTES, CostRule
 from simcuda.cost.rules.sorting import sort
-from simcuda.cost.tensor_iterator import LARGEST_OFFSET
 
 MASKS = (torch.bool, torch.uint8)
 CHUNK_ELEMENTS = 2**30
