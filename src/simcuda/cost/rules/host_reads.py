@@ -42,6 +42,12 @@ def check_error_codes(codes: int, profile: Profile) -> OpCost:
     return converted + read_all(codes, profile)
 
 
+@CostRule(
+    id="equal",
+    ops=("aten.equal",),
+    source="ATen/native/cuda/Equal.cpp: eq, all, and one read, unless both are the same memory",
+    example="x.equal(x + 1)",
+)
 def _equal(call: OperationCall) -> OpCost:
     first, second = call.args[0], call.args[1]
     if first.shape != second.shape or not first.numel():
@@ -61,6 +67,13 @@ FEW_BINS = 100
 MANY_BINS = 1000
 
 
+@CostRule(
+    id="unique",
+    ops=("aten._unique2", "aten._unique"),
+    source="ATen/native/cuda/UniqueCub.cu: sorts, then reads how many there are",
+    example="index.unique()",
+    approximate=True,
+)
 def _unique(call: OperationCall) -> OpCost:
     tensor, values = call.args[0], call.outputs[0]
     if not tensor.numel():
@@ -86,6 +99,14 @@ def _unique(call: OperationCall) -> OpCost:
     return contiguous(tensor) + found
 
 
+@CostRule(
+    id="unique-consecutive",
+    ops=("aten.unique_consecutive",),
+    source="ATen/native/cuda/UniqueCub.cu: reads how many there are",
+    example="torch.unique_consecutive(index)",
+    when=lambda call: call.argument("dim") is None,
+    approximate=True,
+)
 def _unique_consecutive(call: OperationCall) -> OpCost:
     tensor, values = call.args[0], call.outputs[0]
     if not tensor.numel():
@@ -97,6 +118,13 @@ def _unique_consecutive(call: OperationCall) -> OpCost:
     return contiguous(tensor) + OpCost(5 if inverse else 2, 1, (("d2h", INDEX_BYTES),), temporaries)
 
 
+@CostRule(
+    id="repeat-interleave",
+    ops=("aten.repeat_interleave.Tensor",),
+    source="ATen/native/Repeat.h: unless the size is given, the sum and a check of the signs are read",
+    example="y.repeat_interleave(index)",
+    approximate=True,
+)
 def _repeats(call: OperationCall) -> OpCost:
     repeats = call.argument("repeats")
     if not repeats.numel():
@@ -110,6 +138,12 @@ def _repeats(call: OperationCall) -> OpCost:
     return written + OpCost(2, 2, reads, (repeats.numel(), 1))
 
 
+@CostRule(
+    id="nonzero-static",
+    ops=("aten.nonzero_static",),
+    source="ATen/native/cuda/Nonzero.cu: four kernels of its own, and one for several dimensions",
+    example="torch.nonzero_static(x, size=2)",
+)
 def _nonzero_static(call: OperationCall) -> OpCost:
     tensor, result = call.args[0], call.outputs[0]
     if not result.numel():
@@ -139,6 +173,13 @@ def _made(call: OperationCall) -> OpCost:
     return FREE if isinstance(element, torch.Tensor) else number_on_device(element)
 
 
+@CostRule(
+    id="is-one-of-few",
+    ops=("aten.isin",),
+    source="ATen/native/TensorCompare.cpp: every pair is compared, up to 10 candidates for an element",
+    example="torch.isin(x, value)",
+    when=_are_compared_at_once,
+)
 def _compare_with_all(call: OperationCall) -> OpCost:
     candidates, elements = call.argument("test_elements"), call.outputs[0].numel()
     if not isinstance(candidates, torch.Tensor) or not elements:
@@ -152,6 +193,13 @@ def _compare_with_all(call: OperationCall) -> OpCost:
     )
 
 
+@CostRule(
+    id="is-one-of-many",
+    ops=("aten.isin",),
+    source="ATen/native/TensorCompare.cpp: unique values of both, whose lengths are read; a sort",
+    example="torch.isin(x, torch.arange(100, device='cuda'))",
+    approximate=True,
+)
 def _compare_by_sorting(call: OperationCall) -> OpCost:
     candidates = call.argument("test_elements")
     elements = candidates.numel() + call.outputs[0].numel()
@@ -164,6 +212,20 @@ def _compare_by_sorting(call: OperationCall) -> OpCost:
     return OpCost(8 + 3, 2, (("d2h", INDEX_BYTES),) * 2) + compared
 
 
+@CostRule(
+    id="bincount",
+    ops=("aten.bincount",),
+    source="ATen/native/cuda/SummaryOps.cu: the largest value is read, and, but for bytes, the least",
+    example="index.bincount()",
+    approximate=True,
+)
+@CostRule(
+    id="histc",
+    ops=("aten.histc",),
+    source="ATen/native/cuda/SummaryOps.cu: without bounds, both are read",
+    example="x.histc(4)",
+    approximate=True,
+)
 def _count_values(call: OperationCall) -> OpCost:
     """``bincount``, and ``histc``, which reads the ends of its range unless they are given."""
     tensor, weights = call.args[0], call.argument("weights")
@@ -198,90 +260,16 @@ def _histogram(call: OperationCall) -> OpCost:
     return OpCost(3, workspaces=(blocks * result.nbytes,))
 
 
-TOPIC = (
-    CostRule(
-        id="read-one-value",
-        ops=("aten._local_scalar_dense",),
-        counts=lambda call: OpCost(waits=1, copies=(("d2h", call.args[0].element_size()),)),
-        source="ATen/native/cuda/CUDAScalar.cu: a copy into pinned memory, then a wait for the stream",
-        example="x[0].item()",
-    ),
-    CostRule(
-        id="equal",
-        ops=("aten.equal",),
-        counts=_equal,
-        source="ATen/native/cuda/Equal.cpp: eq, all, and one read, unless both are the same memory",
-        example="x.equal(x + 1)",
-    ),
-    CostRule(
-        id="check-linear-algebra",
-        ops=("aten._linalg_check_errors",),
-        counts=lambda call: check_error_codes(call.argument("info").numel(), call.profile),
-        source="ATen/native/BatchLinearAlgebra.cpp: any over the error codes, which the host reads",
-        example="torch.linalg.cholesky(torch.eye(2, device='cuda'))",
-    ),
-    CostRule(
-        id="is-one-of-few",
-        ops=("aten.isin",),
-        counts=_compare_with_all,
-        source="ATen/native/TensorCompare.cpp: every pair is compared, up to 10 candidates for an element",
-        example="torch.isin(x, value)",
-        when=_are_compared_at_once,
-    ),
-    CostRule(
-        id="is-one-of-many",
-        ops=("aten.isin",),
-        counts=_compare_by_sorting,
-        source="ATen/native/TensorCompare.cpp: unique values of both, whose lengths are read; a sort",
-        example="torch.isin(x, torch.arange(100, device='cuda'))",
-        approximate=True,
-    ),
-    CostRule(
-        id="unique",
-        ops=("aten._unique2", "aten._unique"),
-        counts=_unique,
-        source="ATen/native/cuda/UniqueCub.cu: sorts, then reads how many there are",
-        example="index.unique()",
-        approximate=True,
-    ),
-    CostRule(
-        id="unique-consecutive",
-        ops=("aten.unique_consecutive",),
-        counts=_unique_consecutive,
-        source="ATen/native/cuda/UniqueCub.cu: reads how many there are",
-        example="torch.unique_consecutive(index)",
-        when=lambda call: call.argument("dim") is None,
-        approximate=True,
-    ),
-    CostRule(
-        id="repeat-interleave",
-        ops=("aten.repeat_interleave.Tensor",),
-        counts=_repeats,
-        source="ATen/native/Repeat.h: unless the size is given, the sum and a check of the signs are read",
-        example="y.repeat_interleave(index)",
-        approximate=True,
-    ),
-    CostRule(
-        id="nonzero-static",
-        ops=("aten.nonzero_static",),
-        counts=_nonzero_static,
-        source="ATen/native/cuda/Nonzero.cu: four kernels of its own, and one for several dimensions",
-        example="torch.nonzero_static(x, size=2)",
-    ),
-    CostRule(
-        id="bincount",
-        ops=("aten.bincount",),
-        counts=_count_values,
-        source="ATen/native/cuda/SummaryOps.cu: the largest value is read, and, but for bytes, the least",
-        example="index.bincount()",
-        approximate=True,
-    ),
-    CostRule(
-        id="histc",
-        ops=("aten.histc",),
-        counts=_count_values,
-        source="ATen/native/cuda/SummaryOps.cu: without bounds, both are read",
-        example="x.histc(4)",
-        approximate=True,
-    ),
-)
+CostRule(
+    id="read-one-value",
+    ops=("aten._local_scalar_dense",),
+    source="ATen/native/cuda/CUDAScalar.cu: a copy into pinned memory, then a wait for the stream",
+    example="x[0].item()",
+)(lambda call: OpCost(waits=1, copies=(("d2h", call.args[0].element_size()),)))
+
+CostRule(
+    id="check-linear-algebra",
+    ops=("aten._linalg_check_errors",),
+    source="ATen/native/BatchLinearAlgebra.cpp: any over the error codes, which the host reads",
+    example="torch.linalg.cholesky(torch.eye(2, device='cuda'))",
+)(lambda call: check_error_codes(call.argument("info").numel(), call.profile))
