@@ -56,6 +56,10 @@ _Bounds = tuple[Fraction | float, Fraction | float]
 SHALLOW = "the clone is shallow: fetch more of its history, on GitHub with fetch-depth: 0"
 BUDGET = "budget:"
 """Before the name of a budget whose changes the command line accepts."""
+# GitHub takes the first of these.
+_OWNERS = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+_PIECES = {"**/": "(?:.*/)?", "/**": "/.*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+_PIECE = re.compile("|".join(map(re.escape, _PIECES)))
 _ACCEPTED = re.compile(r"^[-*#\s]*\*\*Accepted change:\*\*\s*(?P<names>[^:]+?)\s*:\s*(?P<why>\S.*)$")
 
 
@@ -138,10 +142,35 @@ class Base:
     """A commit at which a branch left its base, and the register there; none where there was none."""
 
     revision: Revision
-    root: Path
+    top: Path  # of the repository
+    root: Path  # in it
     register: Register | None
     # Where a command that is given no root finds the register, from the top of the repository, if elsewhere.
     moved_from: str | None = None
+
+    def owners_of(self, file: str) -> tuple[str, ...]:
+        """The owners of a file, as CODEOWNERS says there: the last pattern that fits counts."""
+        path = (self.root / file).relative_to(self.top).as_posix()
+        stated = next((place for name in _OWNERS if (place := self.top / name).is_file()), None)
+        found: tuple[str, ...] = ()
+        for line in stated.read_text("utf-8", errors="replace").splitlines() if stated else ():
+            pattern, *owners = line.partition("#")[0].split() or [""]
+            # A section of GitLab is no pattern.
+            if pattern and not pattern.startswith(("[", "^[")) and _owned_by(pattern).fullmatch(path):
+                found = tuple(owners)
+        return found
+
+
+def _owned_by(pattern: str) -> re.Pattern[str]:
+    """A pattern as git's ignore files have them; one that names a folder is for all that is below."""
+    is_anchored, text = "/" in pattern.removesuffix("/"), pattern.removeprefix("/")
+    body, position = "", 0
+    for match in _PIECE.finditer(text):
+        body += re.escape(text[position : match.start()]) + _PIECES[match[0]]
+        position = match.end()
+    body += re.escape(text[position:])
+    below = ".*" if text.endswith("/") else "" if text.endswith("/*") else "(?:/.*)?"
+    return re.compile(("" if is_anchored else "(?:.*/)?") + body + below)
 
 
 @dataclass(frozen=True)
@@ -191,7 +220,7 @@ def bases_of(root: Path, name: str, start: Path) -> tuple[Base, ...]:
         then = top / os.path.relpath(start, (root / "x").parents[depth])
         found = next((each for each in (then, *then.parents) if is_repository(each) or each == top), top)
         moved = found.relative_to(top).as_posix() if is_repository(found) and found != folder else None
-        made.append(Base(revision, folder, load(folder) if exists else None, moved))
+        made.append(Base(revision, top, folder, load(folder) if exists else None, moved))
     return tuple(made)
 
 

@@ -16,7 +16,7 @@ from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, shallow_commits
 from finding_tickets.ground.imports import places_of
 from finding_tickets.ground.objects import Snapshot
-from finding_tickets.history.evidence_log import SHALLOW
+from finding_tickets.history.ticket_log import SHALLOW
 from finding_tickets.history.walk import (
     CommitResult,
     CommitWalk,
