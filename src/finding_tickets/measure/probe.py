@@ -153,7 +153,7 @@ def run_payload(job: RunJob) -> dict[str, Any]:
     if root != work_tree:
         root = own_folder() / COPY
         # What is installed to be edited, or named in PYTHONPATH, is the copy's too.
-        sys.path[:] = [_moved(entry, work_tree, root) for entry in sys.path]
+        sys.path[:] = [_entry_in_copy(entry, work_tree, root) for entry in sys.path]
     os.chdir(root)
     try:
         largest: dict[Line, int] = {}
@@ -226,7 +226,7 @@ def _named_files(root: Path, job: RunJob) -> Iterator[str]:
             yield file.relative_to(root).as_posix()
 
 
-def _moved(entry: str, work_tree: Path, copy: Path) -> str:
+def _entry_in_copy(entry: str, work_tree: Path, copy: Path) -> str:
     """An entry of the path for modules, in a copy of the work tree where it is the work tree's own."""
     path = Path(entry)
     return str(copy / path.relative_to(work_tree)) if entry and belongs_to(work_tree, path) else entry

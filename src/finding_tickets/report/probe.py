@@ -495,7 +495,7 @@ class PlaceBeside:
     probed: str | None
 
 
-def probe_beside(path: Path) -> Mapping[str, Any]:
+def read_probe(path: Path) -> Mapping[str, Any]:
     """The item of a probe's JSON.
 
     Raises:
@@ -516,7 +516,7 @@ def probe_beside(path: Path) -> Mapping[str, Any]:
         raise BadDataError(f"not the JSON of a probe: {error}", file=str(path), hint=hint) from None
 
 
-def places_beside(traced: TracedRun, item: Mapping[str, Any]) -> list[PlaceBeside]:
+def compare_places(traced: TracedRun, item: Mapping[str, Any]) -> list[PlaceBeside]:
     """The places of a trace and of a probe, those that both have first.
 
     Files are the same if one path ends in the other: a trace cuts the entries of ``sys.path`` off.
