@@ -29,12 +29,7 @@ from finding_tickets.claims.check import ONCE, at_text, named_at
 from finding_tickets.claims.laws import Fit, Place, by_line, fit_metrics, fit_sites, join_ranges
 from finding_tickets.ground.git import FOREIGN_FOLDERS
 from finding_tickets.measure.calls import Callers, CallMeter, CallsRun, Line, statement_at
-from finding_tickets.measure.loading import (
-    import_from,
-    imported_files,
-    load_function,
-    load_workload,
-)
+from finding_tickets.measure.loading import import_from, imported_files, load_function, load_workload
 from finding_tickets.measure.meter import (
     AllowedPlace,
     Function,
@@ -205,10 +200,7 @@ def _own_lines(root: Path, largest: dict[Line, int], paths: Sequence[str]) -> It
             return False
         return not paths or any(path.is_relative_to(root / each) for each in paths)
 
-    with (
-        attributing_to(is_own),
-        noting_allocations(note),
-    ):
+    with attributing_to(is_own), noting_allocations(note):
         yield
 
 

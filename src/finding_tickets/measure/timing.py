@@ -117,13 +117,7 @@ def answer_questions(
 
 
 def compare_times(
-    timers: Mapping[str, Ask],
-    at: At,
-    pairs: Collection[Pair],
-    *,
-    doubt: float,
-    deadline: float,
-    clock: Clock,
+    timers: Mapping[str, Ask], at: At, pairs: Collection[Pair], *, doubt: float, deadline: float, clock: Clock
 ) -> dict[Pair, RatioInterval | str]:
     """How the times of each pair compare at a point, or why that is not known.
 

@@ -25,22 +25,8 @@ from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, differ
 from finding_tickets.register.index import Row
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
-from finding_tickets.report.rows import (
-    CONSENSUS,
-    REVIEW,
-    SEVERITIES,
-    SIDES,
-    UNPROVEN_RULE,
-    ReportRow,
-    row_of,
-)
-from finding_tickets.report.text import (
-    AFTER,
-    BEFORE,
-    MeasuredDocument,
-    counted,
-    measured_documents,
-)
+from finding_tickets.report.rows import CONSENSUS, REVIEW, SEVERITIES, SIDES, UNPROVEN_RULE, ReportRow, row_of
+from finding_tickets.report.text import AFTER, BEFORE, MeasuredDocument, counted, measured_documents
 
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Problem

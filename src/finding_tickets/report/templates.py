@@ -337,11 +337,7 @@ class Attached:
 
 EXAMPLE = Attached(
     remediation="example.yaml.j2",
-    files={
-        "{verifier}": "verifier.py.j2",
-        "{fixes}/found.py": "found.py.j2",
-        "{fixes}/fix.py": "fix.py.j2",
-    },
+    files={"{verifier}": "verifier.py.j2", "{fixes}/found.py": "found.py.j2", "{fixes}/fix.py": "fix.py.j2"},
     place=("{fixes}/found.py", "nan_flags()"),
     checklist=("One wait for the GPU instead of one per tensor, with the same result",),
 )

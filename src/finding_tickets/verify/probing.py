@@ -278,13 +278,7 @@ _TRACED = TypeAdapter(TracedRun)
 
 
 def read_traces(
-    files: Sequence[Path],
-    root: Path,
-    isolation: Isolation,
-    *,
-    only_lines: bool,
-    timeout: float,
-    memory: int,
+    files: Sequence[Path], root: Path, isolation: Isolation, *, only_lines: bool, timeout: float, memory: int
 ) -> Iterator[TracedRun | BadDataError]:
     """What each trace tells, or why it cannot be used; the source of its lines may be below ``root``.
 

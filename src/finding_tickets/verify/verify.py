@@ -583,11 +583,7 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
     if first is None:
         return "nothing was run"
     return MeasuredTicket(
-        meter=first.meter,
-        torch=first.torch,
-        device=first.device,
-        sweep=todo.sweep,
-        variants=variants,
+        meter=first.meter, torch=first.torch, device=first.device, sweep=todo.sweep, variants=variants
     )
 
 

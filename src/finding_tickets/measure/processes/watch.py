@@ -157,10 +157,7 @@ def install(channel: socket.socket) -> None:
         # Older kernels do not know the last flag: without it a signal interrupts a call that waits.
         for more in (WAIT_KILLABLE, 0):
             listener = libc.syscall(
-                SECCOMP_CALL[column],
-                SECCOMP_SET_MODE_FILTER,
-                SPEC_ALLOW | NEW_LISTENER | more,
-                program,
+                SECCOMP_CALL[column], SECCOMP_SET_MODE_FILTER, SPEC_ALLOW | NEW_LISTENER | more, program
             )
             if listener >= 0:
                 break
