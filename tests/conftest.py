@@ -303,6 +303,19 @@ def run_here(root: Path, *words: str, environment: Mapping[str, str] | None = No
     """
     written = (BytesIO(), BytesIO())
     out, err = (TextIOWrapper(stream, encoding="utf-8") for stream in written)
+    code = run_to(out, err, root, *words, environment=environment, stdin=stdin)
+    return Ended(code, *(stream.getvalue().decode() for stream in written))
+
+
+def run_to(
+    out: TextIOWrapper,
+    err: TextIOWrapper,
+    root: Path,
+    *words: str,
+    environment: Mapping[str, str] | None = None,
+    stdin: str = "",
+) -> int:
+    """The exit code of ``run_here``, whose output goes to these streams."""
     with pytest.MonkeyPatch.context() as patch:
         if environment is not None:
             for name in set(os.environ) - set(environment):
@@ -325,7 +338,7 @@ def run_here(root: Path, *words: str, environment: Mapping[str, str] | None = No
             gc.enable()
     for stream in (out, err):
         stream.flush()
-    return Ended(code, *(stream.getvalue().decode() for stream in written))
+    return code
 
 
 @pytest.fixture(scope="session", autouse=True)
