@@ -181,9 +181,9 @@ class Sum:
         return " + ".join(texts).replace("+ -", "- ")
 
 
-def fitted(runs: Sequence[CountedRun]) -> dict[str, Any]:
-    """What a ``VariantResult`` is made of: samples, and the laws that fit them."""
-    fits = fit_metrics(runs)
+def fitted(runs: Sequence[CountedRun], *, with_laws: bool = True) -> dict[str, Any]:
+    """What a ``VariantResult`` is made of: samples, and the laws that fit them unless those are left out."""
+    fits = fit_metrics(runs) if with_laws else {}
     by_lines = runs
     if any(len(place) > len(SITE) for run in runs for place in run.sites):
         by_lines = [replace(run, sites=by_line(run.sites)) for run in runs]
@@ -194,7 +194,8 @@ def fitted(runs: Sequence[CountedRun]) -> dict[str, Any]:
             {"at": run.at, "metrics": run.metrics, "error": run.error, "ranges": run.ranges} for run in runs
         ],
         "sites": [
-            dict(zip(SITE, place, strict=True)) | asdict(fit) for place, fit in fit_sites(by_lines).items()
+            dict(zip(SITE, place, strict=True)) | asdict(fit)
+            for place, fit in (fit_sites(by_lines).items() if with_laws else ())
         ],
         "unknown": sorted({name for run in runs for name in run.unknown}),
         "approximate": sorted({name for run in runs for name in run.approximate}),
