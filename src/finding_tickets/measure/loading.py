@@ -181,10 +181,12 @@ def _compile(loader: SourceFileLoader, fullname: str) -> CodeType | None:
 
 def _is_ours(place: str) -> bool:
     """Whether a file is a repository's; what is installed in an environment that is kept there is none."""
-    path = Path(os.path.abspath(place))  # noqa: PTH100 - links stay as they are named
-    hooks = [hook for hook in sys.path_hooks if isinstance(hook, SourceHook)]
-    roots = [hook.root for hook in hooks if path.is_relative_to(hook.root)]
-    # Hardly any place is below one.
+    whole = os.path.abspath(place)  # noqa: PTH100 - links stay as they are named
+    roots = [hook.root for hook in sys.path_hooks if isinstance(hook, SourceHook)]
+    # Hardly any place is below one, and a Path takes longer than to see that.
+    roots = [root for root in roots if whole.startswith(str(root))]
+    path = Path(whole) if roots else Path()
+    roots = [root for root in roots if path.is_relative_to(root)]
     if not roots or any(path.is_relative_to(package) for package in TOOL):
         return False
     environments = [Path(prefix) for prefix in (sys.prefix, sys.base_prefix) if path.is_relative_to(prefix)]
