@@ -51,7 +51,6 @@ LONGEST = (
     "tests/cli/test_check.py",
     "tests/report/test_html_in_browser.py",
     "tests/gate/test_audit.py",
-    "tests/test_ten_commits.py",
     "tests/cli/test_terminal.py",
     "tests/documents/test_fuzz.py",
     "tests/recordings/test_record.py",
