@@ -31,8 +31,8 @@ pytestmark = [
     ),
 ]
 
-KILLS = 20
-ROUNDS = 4
+KILLS = 12
+ROUNDS = 2
 SEED = 6
 SECONDS_TO_END = 5.0
 TICKETS = (sys.executable, "-m", "finding_tickets")
@@ -57,7 +57,7 @@ def build(point, device, generator):
     return ([torch.rand(point.size, generator=generator).to(device) for _ in range(point.tensors)],)
 
 
-sweep = [Point(tensors=n, size=s) for n, s in [(1, 7), (2, 64), (3, 4), (5, 9)]]
+sweep = [Point(tensors=n, size=s) for n, s in [(1, 7), (2, 64)]]
 workload = Workload(ticket="{ticket}", build=build, sweep=sweep)
 """
 # The first one has a variant at a revision, which is checked out into the cache.
@@ -159,8 +159,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Broken:
 @pytest.fixture(scope="module")
 def undisturbed(place: Broken) -> tuple[Files, float]:
     """The evidence of a run to which nothing happens, and how many seconds that takes."""
-    assert 0 == verified(place)
-    # The second time the interpreter finds all that it compiled in the first.
     began = time.monotonic()
     assert 0 == verified(place)
     return place.evidence(), time.monotonic() - began
