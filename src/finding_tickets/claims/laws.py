@@ -272,6 +272,9 @@ def identify(
     for point, value in zip(points, values, strict=True):
         if distinct.setdefault(tuple(point.items()), value) != value:
             return ()
+    # Not even a constant is determined by so few, whatever fits them.
+    if len(distinct) <= SPARE_POINTS:
+        return ()
     every = points if sweep is None else sweep
     flags = frozenset(name for name in points[0] if {point[name] for point in every} == {0, 1})
     given = (tuple(distinct), tuple(distinct.values()), flags)

@@ -184,8 +184,9 @@ def _is_ours(place: str) -> bool:
     whole = os.path.abspath(place)  # noqa: PTH100 - links stay as they are named
     roots = [hook.root for hook in sys.path_hooks if isinstance(hook, SourceHook)]
     # Hardly any place is below one, and a Path takes longer than to see that.
-    roots = [root for root in roots if whole.startswith(str(root))]
-    path = Path(whole) if roots else Path()
+    if not any(whole.startswith(str(root)) for root in roots):
+        return False
+    path = Path(whole)
     roots = [root for root in roots if path.is_relative_to(root)]
     if not roots or any(path.is_relative_to(package) for package in TOOL):
         return False
