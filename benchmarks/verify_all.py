@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.command import main
+from benchmarks.machine import QUICKEST
 from benchmarks.processes import empty_cache
 from benchmarks.result import Bound, Number, Result, Size
 
@@ -24,8 +25,6 @@ COPIED = ("src", "tickets", "fixes", "verifiers", "evidence")
 ROUNDS = {Size.FULL: 5, Size.QUICK: 3, Size.LEAST: 1}
 BOUND = Bound(6.0)
 COMPILING = "graph_breaks"
-QUICKEST = "B3-CR-05"
-"""The ticket that is measured soonest."""
 VERIFY = [sys.executable, "-m", "finding_tickets", "verify", "--meter", "simulated"]
 
 
