@@ -1,4 +1,4 @@
-"""Operations that CUDA computes, and of which it returns statistics, in a wider type than the host."""
+"""Operations that CUDA computes, or of which it returns results, in a wider type than the host."""
 
 from __future__ import annotations
 
@@ -74,3 +74,37 @@ class WideOperation:
             result if result is None or place is None or args[place] is None else result.to(args[place].dtype)
             for result, place in zip(made, how.results, strict=True)
         )
+
+
+INTO_A_TYPE = frozenset(
+    f"aten.{name}.dtype{out}" for name in ("mm", "bmm", "addmm", "baddbmm") for out in ("", "_out")
+)
+"""Products that are asked for in a type, for which CUDA alone has a kernel."""
+
+
+@dataclass(frozen=True)
+class ProductIntoType:
+    """Stands for one of ``INTO_A_TYPE`` in the dispatcher; what it does not have is that operation's own."""
+
+    operation: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.operation, name)
+
+    def __str__(self) -> str:
+        return str(self.operation)
+
+    def _op(self, *args: Any, **kwargs: Any) -> Any:
+        names = [argument.name for argument in self.operation._schema.arguments]
+        given = dict(zip(names, args, strict=False)) | kwargs
+        to, out = given.pop("out_dtype"), given.pop("out", None)
+        # What is added may have either type; cuBLAS has matrices of one.
+        place = names.index("out_dtype")
+        first, second = (given[name] for name in names[place - 2 : place])
+        if first.dtype != second.dtype:
+            raise RuntimeError("input dtypes must be the same")
+        if to not in (first.dtype, torch.float32 if first.dtype in HALVES else first.dtype):
+            raise RuntimeError("out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs")
+        wide = {name: each.to(to) if isinstance(each, torch.Tensor) else each for name, each in given.items()}
+        packet = self.operation.overloadpacket
+        return packet.default._op(**wide) if out is None else packet.out._op(**wide, out=out)

@@ -194,6 +194,7 @@ class CudaApi:
         }
         streams_and_runtime: dict[str, Callable[..., Any]] = {
             "_cuda_getCurrentStream": lambda device: self._describe(streams.current(machine, device)),
+            "_cuda_getCurrentRawStream": lambda device: torch.cuda.current_stream(device).cuda_stream,
             "_cuda_getDefaultStream": self._describe,
             "_cuda_setStream": self.set_stream,
             "_group_tensors_by_device_and_dtype": group_by_device_and_dtype,
