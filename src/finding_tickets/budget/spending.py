@@ -18,14 +18,9 @@ from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
 from finding_tickets.register.budgets import Budget
 from finding_tickets.register.config import CONFIG_FILE, Config
-from finding_tickets.register.staleness import (
-    DiskFiles,
-    InstalledPackages,
-    Recorded,
-    own_torch,
-    recorded_of,
-    repository_changes,
-)
+from finding_tickets.register.files import DiskFiles
+from finding_tickets.register.intoto import Recorded, recorded_of
+from finding_tickets.register.staleness import InstalledPackages, own_torch, repository_changes
 
 if TYPE_CHECKING:
     from finding_tickets.ground.checkouts import Revision

@@ -19,8 +19,9 @@ from finding_tickets.ground.files import safe_name
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.ground.imports import value_of
 from finding_tickets.register.config import is_repository
+from finding_tickets.register.intoto import recorded_of
 from finding_tickets.register.load import Register, load
-from finding_tickets.register.staleness import CurrentVerdict, recorded_of, repository_changes
+from finding_tickets.register.staleness import CurrentVerdict, repository_changes
 from finding_tickets.verify.evidence import current_verdict, read
 
 SHALLOW = "the clone is shallow: fetch more of its history, on GitHub with fetch-depth: 0"

@@ -31,8 +31,9 @@ from finding_tickets.ground.imports import answer
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import Evidence
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
+from finding_tickets.register.files import DiskFiles
 from finding_tickets.register.load import files_of
-from finding_tickets.register.staleness import REMEDIATION, CurrentVerdict, DiskFiles, stem_of
+from finding_tickets.register.staleness import REMEDIATION, CurrentVerdict, stem_of
 from finding_tickets.verify.judge import FIX
 from finding_tickets.verify.plan import places_of, verifier_of
 

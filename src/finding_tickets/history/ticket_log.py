@@ -13,7 +13,8 @@ from finding_tickets.ground.git import Commit, GitError, LogEntry, log, shallow_
 from finding_tickets.ground.objects import read_objects
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.staleness import NoStatementError, rank
+from finding_tickets.register.intoto import NoStatementError
+from finding_tickets.register.staleness import rank
 from finding_tickets.verify.evidence import load
 
 REMOVED = "removed"
