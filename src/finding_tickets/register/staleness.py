@@ -443,10 +443,6 @@ def own_torch() -> str:
         text = Path(spec.origin or "").with_name("version.py").read_text(encoding="utf-8")
         if stated := re.search(r"^__version__ = ['\"]([^'\"+]+)", text, re.MULTILINE):
             return stated[1]
-    from importlib import metadata
-
-    with suppress(metadata.PackageNotFoundError):
-        return metadata.version(TORCH).split("+")[0]
     return ""
 
 
