@@ -45,7 +45,7 @@ from finding_tickets.report.text import (
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Problem
     from finding_tickets.model.verification import ClaimResult
-    from finding_tickets.report.matrix import VerdictMatrix
+    from finding_tickets.verify.matrix import VerdictMatrix
 
 BORNE_OUT, NOT_BORNE_OUT, NO_SIDE, NOT_MEASURED, DID_NOT_REVIEW = STANDINGS = (
     "borne out",
