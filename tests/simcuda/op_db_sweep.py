@@ -350,13 +350,14 @@ def main() -> None:
     # A seed for devices that are not there is kept with the traceback of whoever set it.
     for device in (torch.xpu, torch.mtia):
         patch.object(device, "manual_seed_all", lambda _: None).start()
-    seed_all = torch.cuda.manual_seed_all
+    cuda: Any = torch.cuda
+    seed_all = cuda.manual_seed_all
 
     def seed_if_there(seed: int) -> None:
-        if torch.cuda.is_initialized():
+        if cuda.is_initialized():
             seed_all(seed)
 
-    patch.object(torch.cuda, "manual_seed_all", seed_if_there).start()
+    patch.object(cuda, "manual_seed_all", seed_if_there).start()
     outcomes = {name: asdict(outcome) for name, outcome in sweep(part, parts).items()}
     if sys.argv[1:]:
         json.dump(outcomes, sys.stdout)
