@@ -37,12 +37,12 @@ from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import Evidence
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
 from finding_tickets.register.config import is_repository
+from finding_tickets.register.files import DiskFiles
+from finding_tickets.register.intoto import recorded_of
 from finding_tickets.register.load import Register, files_of, load
 from finding_tickets.register.staleness import (
     REMEDIATION,
     CurrentVerdict,
-    DiskFiles,
-    recorded_of,
     repository_changes,
     stem_of,
 )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from finding_tickets.claims.check import ONCE
 from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.register.staleness import DiskFiles
+from finding_tickets.register.files import DiskFiles
 from finding_tickets.report.text import (
     INDENT,
     LEAST_CUT,
@@ -399,8 +399,8 @@ def draft_of_row(
 ) -> tuple[Draft, Attached]:
     """The ticket about a line of a trace, and what was recorded; ``given`` as for a probe."""
     from finding_tickets.model.verification import RecordedCount, Recording
+    from finding_tickets.register.intoto import dump_recording, recording_name
     from finding_tickets.register.new import Place
-    from finding_tickets.register.recordings import dump, name_of
     from finding_tickets.report.templates import Attached, code, render
 
     site, root = row.sites[0], register.root.resolve()
@@ -444,7 +444,7 @@ def draft_of_row(
             "The result is the same",
         ),
     }
-    texts = {f"{{evidence}}/{name_of(recording)}": dump(recording).decode()}
+    texts = {f"{{evidence}}/{recording_name(recording)}": dump_recording(recording).decode()}
     return _draft(site.what, content, register, given), Attached(texts=texts)
 
 
