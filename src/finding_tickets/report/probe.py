@@ -156,7 +156,8 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
     shown = rows if verbose else (heavy or rows)[:MOST_LINES]
     if not heavy:
         yield f"{INDENT}no line waits or copies"
-    ends = [each for row in shown for each in (row.sites[0], *row.sites[0].called_from[:1])]
+    heads = [row.sites[0] for row in shown]
+    ends = [*heads, *(site.called_from[0] for site in heads if site.called_from)]
     room = width - BESIDE - max((len(_place(each, width).text) for each in ends), default=0)
     is_apart = any(row.is_set_up for row in rows)
     for title, is_set_up in (("in loops", False), ("once, outside loops", True)):
