@@ -157,7 +157,7 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
     if not heavy:
         yield f"{INDENT}no line waits or copies"
     heads = [row.sites[0] for row in shown]
-    ends = [*heads, *(site.called_from[0] for site in heads if site.called_from)]
+    ends: list[ProbedSite | CallingLine] = [*heads, *(each for site in heads for each in site.called_from)]
     room = width - BESIDE - max((len(_place(each, width).text) for each in ends), default=0)
     is_apart = any(row.is_set_up for row in rows)
     for title, is_set_up in (("in loops", False), ("once, outside loops", True)):
