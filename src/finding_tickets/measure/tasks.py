@@ -19,6 +19,7 @@ from finding_tickets.ground.imports import places_of
 TARGET = "finding_tickets.measure.run:measure"
 PROBE = "finding_tickets.measure.probe:probe_payload"
 RUN = "finding_tickets.measure.probe:run_payload"
+TRACE = "finding_tickets.measure.recorded:trace_payload"
 TIMING = "finding_tickets.measure.timing:measure_times"
 CHEAT = "finding_tickets.measure.cheating:measure_payload"
 CHEAT_TIMING = "finding_tickets.measure.cheating:time_payload"
