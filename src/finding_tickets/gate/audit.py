@@ -262,8 +262,8 @@ class _Audit:
             trials[part] = measured = self._join(parts, outcomes)
             if self.plan.comparisons and isinstance(measured, MeasuredTicket):
                 given = folder / f"{results[part].name}-compared"
-                for name, each in parts.items():
-                    # What the others returned is compared with each cheat.
+                # What the others returned is compared with each cheat; what is only timed has left nothing.
+                for name, each in ((name, each) for name, each in parts.items() if self.jobs[name].keeps):
                     own = given / name_of_part(self.plan, name)
                     own.mkdir(parents=True)
                     for file in results[each].iterdir():
