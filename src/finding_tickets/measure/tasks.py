@@ -97,21 +97,21 @@ class ResultPair:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A variant of a ticket to measure; or several in turns, whose results are not compared.
+    """A variant of a ticket to measure.
 
-    ``root`` is absolute and ``verifier`` relative to it. The variants are imported from ``code``, which is
-    another folder for those at a revision. ``meter`` is one of ``METERS``. ``graph_breaks`` names the
-    variants whose graph breaks are counted. With ``keeps``, the results of the variant are written to the
-    worker's own folder. The ``seed`` takes the place of the workload's. With ``operations``, what each of
-    them costs is told.
+    ``root`` is absolute and ``verifier`` relative to it. The function is imported from ``code``, which is
+    another folder for one at a revision. ``meter`` is one of ``METERS``. With ``graph_breaks`` these are
+    counted. With ``keeps``, the results of the variant are written to the worker's own folder. The ``seed``
+    takes the place of the workload's. With ``operations``, what each of them costs is told.
     """
 
     root: str
     code: str
     verifier: str
-    variants: dict[str, FunctionPath]
+    variant: str
+    function: FunctionPath
     meter: str = "auto"
-    graph_breaks: tuple[str, ...] = ()
+    graph_breaks: bool = False
     keeps: bool = False
     seed: int | None = None
     operations: bool = False
