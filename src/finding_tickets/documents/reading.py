@@ -1,7 +1,7 @@
 """Read one file: from its bytes to a record and the problems on the way; nothing that it contains raises.
 
 Before a record is made, the file is checked for what shows that it is not as its author wanted it: an open
-merge or fence, rows that are none.
+merge or fence, rows that are none. A document may also have comments by which lint ignores a rule.
 """
 
 from __future__ import annotations
@@ -15,7 +15,18 @@ from typing import TypeAlias
 from finding_tickets.documents.finding import read_finding
 from finding_tickets.documents.metadata import kind_of
 from finding_tickets.documents.sections import DocumentPart, read_metadata, read_sections, title_of
-from finding_tickets.documents.source import DEEPEST, MOST_PIECES, TOO_DEEP, Block, Source, walk
+from finding_tickets.documents.source import (
+    DEEPEST,
+    LINE_END,
+    MOST_PIECES,
+    TOO_DEEP,
+    Block,
+    Source,
+    code_spans,
+    is_within,
+    parse,
+    walk,
+)
 from finding_tickets.model.ticket import ImplementationReview, Problem, Text, Ticket
 from finding_tickets.model.vocabulary import Level, Vocabulary
 
@@ -26,7 +37,9 @@ _MERGE = re.compile(
 )
 _FENCE = re.compile(rb"[ \t]*(?P<fence>`{3,}|~{3,})")
 _LINE_ENDS = {b"\r\n": "CRLF", b"\n": "LF", b"\r": "CR"}
-_LINE_END = re.compile(rb"\r\n|\n|\r")
+_LINT_IGNORE = b"lint-ignore"
+_SUPPRESSION = re.compile(rb"<!--[ \t\r\n]*lint-ignore\b(?P<text>(?:(?!<!--|-->)[\s\S])*)-->")
+_IGNORED = re.compile(r"\s+(?P<rules>[\w-]+(?:\s*,\s*[\w-]+)*)\s*(?::\s*(?P<reason>\S.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -129,7 +142,7 @@ def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
             message = "a mark of a merge that is not finished: what follows may be there twice"
             source.report("merge-conflict", mark.start(), message, level=Level.ERROR)
         within = bool(mark["ours"] or (within and mark["between"]))
-    ends = list(_LINE_END.finditer(source.data)) if b"\r" in source.data else []
+    ends = list(LINE_END.finditer(source.data)) if b"\r" in source.data else []
     counts = {end: sum(1 for each in ends if each[0] == end) for end in _LINE_ENDS}
     usual = max(counts, key=lambda end: counts[end])
     # The first line that ends otherwise than most is what an editor or a merge has brought in.
@@ -179,3 +192,39 @@ def _check_tables(source: Source, parts: Iterable[DocumentPart]) -> None:
                 message = "rows without a delimiter row, so Markdown makes no table of them"
                 hint = "below the header write |---|---|, with as many cells as the header"
                 source.report("table-delimiter", (source.line(block.start) + first, 1), message, hint)
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """A comment at ``[start, end)``: the rules it names, and why they are to be ignored, if it says so."""
+
+    start: int
+    end: int
+    rules: tuple[str, ...]
+    reason: str
+
+
+def suppressions(data: bytes) -> tuple[Suppression, ...]:
+    """The comments ``<!-- lint-ignore RULE, RULE: reason -->`` of a document, those in code left out."""
+    if _LINT_IGNORE not in data:
+        return ()
+    code: list[tuple[int, int]] = []
+    for block in walk(parse(data)):
+        if block.kind == "CodeBlock":
+            code.append((block.start, block.end))
+        elif block.first < block.last:
+            code += code_spans(data, block.first, block.last)
+    code.sort()
+    found = []
+    for match in _SUPPRESSION.finditer(data):
+        if not is_within(match.start(), code):
+            text = _IGNORED.fullmatch(match["text"].decode(errors="replace").rstrip())
+            names = re.split(r"\s*,\s*", text["rules"]) if text else []
+            found.append(Suppression(*match.span(), tuple(names), (text["reason"] or "") if text else ""))
+    return tuple(found)
+
+
+def ignored_rules(data: bytes) -> tuple[str, ...]:
+    """The rules that the comments of a document name with a reason: without one, others cannot judge it."""
+    names = (name for each in suppressions(data) if each.reason for name in each.rules)
+    return tuple(dict.fromkeys(names))

@@ -184,19 +184,26 @@ class DocumentPart:
         return [self.source.whole(block) for block in self.blocks if block.kind == "Paragraph"]
 
     @property
+    def with_heading(self) -> tuple[Block, ...]:
+        """The heading, if there is one, and the blocks."""
+        return (self.heading, *self.blocks) if self.heading else self.blocks
+
+    @property
     def headlines(self) -> list[Excerpt]:
         """The text of the heading and of every heading within the part."""
-        headings = [block for block in (self.heading, *self.blocks) if block and block.level]
-        return [self.source.words(block) for block in headings]
+        return [self.source.words(block) for block in self.with_heading if block.level]
+
+    @cached_property
+    def pieces(self) -> tuple[DocumentPart, ...]:
+        """What stands below the heading, cut at the headings of the highest level within."""
+        start = self.heading.end if self.heading else self.start
+        level = min((block.level for block in self.blocks if block.level), default=0)
+        return tuple(_cut(self.source, self.blocks, start, self.end, level))
 
     @cached_property
     def parts(self) -> tuple[DocumentPart, ...]:
         """The parts within the part, which begin at its headings of the highest level."""
-        levels = [block.level for block in self.blocks if block.level]
-        if not levels:
-            return ()
-        within = _cut(self.source, self.blocks, self.start, self.end, min(levels))
-        return tuple(part for part in within if part.heading)
+        return tuple(piece for piece in self.pieces if piece.heading)
 
     def record(self) -> Values:
         """The fields of a ``Section``, with every byte that belongs to it."""

@@ -1,4 +1,4 @@
-"""The bytes of one file: excerpts, blocks of Markdown, tables, and the problems met in reading them.
+"""The bytes of one file: excerpts, blocks of Markdown, tables, problems met in reading them, and splices.
 
 Markdown is a tree of blocks, each with the bytes it covers. Front matter is what stands between a line of
 ``---`` at the very beginning of a file and the next such line (or ``...``). Of a table nothing is dropped
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, islice
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import pyromark
@@ -40,6 +41,7 @@ _FRONT_MATTER = re.compile(
 )
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+LINE_END = re.compile(rb"\r\n|\r|\n")
 DEEPEST = 100
 """So many blocks may stand one within another: more than people write, few enough to be walked in any way."""
 MOST_PIECES = 500_000
@@ -98,6 +100,13 @@ def code_spans(data: bytes, start: int, end: int) -> list[tuple[int, int]]:
             spans.append((runs[index][1], runs[closing[index]][0]))
         index = max(index, closing[index]) + 1
     return spans
+
+
+def is_within(offset: int, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether one of ``spans``, which are sorted and lie apart, holds the offset."""
+    # A hostile file may have a hundred thousand of both.
+    at = bisect_right(spans, offset, key=itemgetter(0)) - 1
+    return at >= 0 and offset < spans[at][1]
 
 
 def code_span(value: str) -> str:
@@ -395,3 +404,66 @@ class MarkdownTable:
             if len(outside) + 1 == len(cells):
                 cells = list(zip([start, *(pipe + 1 for pipe in outside)], [*outside, row.end], strict=True))
         return [self.source.text(*cell) for cell in cells]
+
+
+# Edits: the bytes that are replaced, and the lines around them, whose ends may be of all three kinds.
+
+
+@dataclass(frozen=True)
+class Splice:
+    """The bytes ``[start, end)`` of a file are to become ``new``; where both are equal, it is inserted."""
+
+    start: int
+    end: int
+    new: bytes
+
+
+Splices = Sequence[Splice]
+
+
+def spliced(data: bytes, splices: Splices) -> bytes:
+    """``data`` after all of ``splices``, whose offsets all count in ``data``, in any order.
+
+    What is inserted at one place stands in the order of ``splices``.
+
+    Raises:
+        ValueError: Two of them overlap, or one reaches beyond the data.
+    """
+    pieces, at = [], 0
+    for splice in sorted(splices, key=lambda each: (each.start, each.end)):
+        if not at <= splice.start <= splice.end <= len(data):
+            raise ValueError(f"{splice} overlaps another edit or the end of {len(data)} bytes")
+        pieces += [data[at : splice.start], splice.new]
+        at = splice.end
+    return b"".join([*pieces, data[at:]])
+
+
+class LineOfFile(NamedTuple):
+    """The line ``[start, end)`` of a file; with its line end, if it has one, it is ``[start, after)``."""
+
+    start: int
+    end: int
+    after: int
+
+
+def line_at(data: bytes, offset: int) -> LineOfFile:
+    """The line that the byte at ``offset`` is on."""
+    start = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
+    match = LINE_END.search(data, offset)
+    return LineOfFile(start, *match.span()) if match else LineOfFile(start, len(data), len(data))
+
+
+def line_end(data: bytes, offset: int) -> bytes:
+    """The line end that a line added at ``offset`` is to have: that of the line there or before it."""
+    line = line_at(data, offset)
+    if line.after == line.end and line.start:
+        line = line_at(data, line.start - (2 if data[: line.start].endswith(b"\r\n") else 1))
+    return data[line.end : line.after] or b"\n"
+
+
+def lines_below(data: bytes, line: LineOfFile, *texts: bytes) -> Splice:
+    """Add lines below a line."""
+    end = line_end(data, line.start)
+    added = end.join(texts)
+    # The last line of a file may have no end yet; then the last one that is added gets none.
+    return Splice(line.after, line.after, end + added if line.after == line.end else added + end)

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from finding_tickets.documents.edit.splices import spliced
 from finding_tickets.documents.reading import Document, read_document
-from finding_tickets.documents.source import Source
+from finding_tickets.documents.source import Source, spliced
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import FileEdit, rewrite
 from finding_tickets.lint.engine import Breach, any_rule, breaches, examine

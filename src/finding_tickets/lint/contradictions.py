@@ -23,7 +23,7 @@ def contradictions_in(
     document: Document, data: bytes, vocabulary: Vocabulary
 ) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
     """Where a document of these bytes contradicts itself, and the rules that it has lint ignore."""
-    from finding_tickets.documents.suppression import ignored_rules
+    from finding_tickets.documents.reading import ignored_rules
     from finding_tickets.register.config import Config
 
     config = Config(vocabulary=vocabulary)

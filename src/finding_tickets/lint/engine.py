@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 
-from finding_tickets.documents.edit.splices import Splice
-from finding_tickets.documents.reading import Document
-from finding_tickets.documents.source import Source
-from finding_tickets.documents.suppression import Suppression, suppressions
+from finding_tickets.documents.reading import Document, Suppression, suppressions
+from finding_tickets.documents.source import Source, Splice
 from finding_tickets.errors import BadDataError, ExitCode
 from finding_tickets.lint.rules import RULES, Context, Remark, Rule
 from finding_tickets.lint.rules.reported import FORM, UNUSED

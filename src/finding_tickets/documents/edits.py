@@ -9,11 +9,22 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from finding_tickets.documents.edit.splices import Splice, Splices, line_at, line_end, lines_below
 from finding_tickets.documents.finding import KIND_COLUMNS, NOTE_COLUMNS, RELATIONSHIPS
 from finding_tickets.documents.reading import Page
 from finding_tickets.documents.sections import DocumentPart, SectionKind
-from finding_tickets.documents.source import BYTE_ORDER_MARK, Block, MarkdownTable, TableRow, code_span, plain
+from finding_tickets.documents.source import (
+    BYTE_ORDER_MARK,
+    Block,
+    MarkdownTable,
+    Splice,
+    Splices,
+    TableRow,
+    code_span,
+    line_at,
+    line_end,
+    lines_below,
+    plain,
+)
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import ChecklistItem, Relation, Text
 from finding_tickets.model.vocabulary import Relationship, squeeze, word_for
