@@ -16,7 +16,6 @@ from finding_tickets.documents.sections import CROSS_REVIEW_TITLE, DocumentPart,
 from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Source, Values
 from finding_tickets.model.vocabulary import Opinion, Vocabulary, Words, squeeze, word_for
 
-_IN_BRACKETS = re.compile(r"\(([^()]+)\)")
 _BEFORE_NAME = re.compile(r"[\W\d_]*(?:(?:reviews? )?(?:by|from)\s+)?", re.IGNORECASE)
 _TO_LAST_WORD = re.compile(r"(?:.*[^\W_])?", re.DOTALL)
 _DATE_AT_END = re.compile(r"\d{4}-\d\d-\d\d")
@@ -109,8 +108,6 @@ def _reviewer_in_heading(headline: Excerpt) -> Excerpt:
     if title := CROSS_REVIEW_TITLE.search(raw):
         behind = _without_end(raw[title.end() :]).strip()
         start, end = (title.end(), end) if behind else (0, title.start())
-        if brackets := _IN_BRACKETS.search(raw, start, end):
-            start, end = brackets.span(1)
     verdict = _opinion_span(raw, headline.source.vocabulary.opinions, start, end)
     end = verdict[0] if verdict else end
     before = _BEFORE_NAME.match(raw[start:end])
@@ -370,25 +367,26 @@ def read_reviews(sections: Iterable[DocumentPart]) -> list[Values]:
 class ReviewSheet:
     """A review while it is being read.
 
-    ``running`` says whether text that follows continues the last of the ``words``, and ``evaluation`` which
-    of them is labelled as the evaluation; without a label, the first is. An ``aside`` is what a label
-    announced as one reviewer's, to be put to the rest of that review.
+    ``running`` says whether text that follows continues the last of the ``words``, and ``labelled`` is the
+    one under a label for the evaluation; without it, the first is the evaluation. An ``aside`` is what a
+    label announced as one reviewer's, to be put to the rest of that review.
     """
 
     words: list[Excerpt] = field(default_factory=list)
     facts: dict[str, Excerpt] = field(default_factory=dict)
     running: bool = False
-    evaluation: int | None = None
+    labelled: Excerpt | None = None
     aside: bool = False
 
     def write(self, token: ReviewToken) -> None:
         """Add to the evaluation, or a remark: what continues a text stays one with it."""
-        text, labelled = token.text, token.kind == "evaluation"
+        text, is_evaluation = token.text, token.kind == "evaluation" and self.labelled is None
         # Two paragraphs in a row are one text; a cell or a label begins another.
         if self.running and self.words and token.kind == "prose":
-            text = text.source.text(self.words.pop().start, text.end)
-        if labelled and self.evaluation is None:
-            self.evaluation = len(self.words)
+            last = self.words.pop()
+            text, is_evaluation = text.source.text(last.start, text.end), last is self.labelled
+        if is_evaluation:
+            self.labelled = text
         self.words.append(text)
         self.running = token.kind != "cell"
 
@@ -429,8 +427,6 @@ class ReviewsOfPart:
                 sheets[0].facts["verdict"] = part.headline.piece(*found)
         if len(sheets) == 1:
             sheets[0].words[:0] = self.lead.words
-            if sheets[0].evaluation is not None:
-                sheets[0].evaluation += len(self.lead.words)
         # Evaluations below a table of verdicts belong to the review of the one they name.
         for word, aside in self.labelled:
             mine = [sheet for sheet in sheets if self._reviewer(sheet)[1] == word]
@@ -513,14 +509,13 @@ class ReviewsOfPart:
         # What stands behind the opinion is a condition, or the reason where none is given elsewhere.
         behind = verdict.raw[stated[1] :].lstrip(_MARKS_OF_CONDITION) if stated else ""
         rest = verdict.piece(len(verdict.raw) - len(behind)) if any(map(str.isalnum, behind)) else None
-        at = sheet.evaluation or 0
-        evaluation = sheet.words[at] if sheet.words else rest
+        evaluation = sheet.labelled or (sheet.words[0] if sheet.words else rest)
         return whole.record(
             reviewer=reviewer.record(value=word or reviewer.plain) if reviewer else None,
             verdict=verdict.record(value=verdict.plain),
             opinion=Opinion(opinion) if opinion else None,
             condition=_WHOLLY_IN_BRACKETS.sub(r"\1", rest.plain.strip(_MARKS_OF_CONDITION)) if rest else "",
             evaluation=evaluation.record() if evaluation else None,
-            remarks=[text.record() for text in sheet.words[:at] + sheet.words[at + 1 :] if text.raw],
+            remarks=[text.record() for text in sheet.words if text.raw and text is not evaluation],
             date=date.record(value=date.plain) if date else None,
         )

@@ -7,6 +7,7 @@ merge or fence, rows that are none. A document may also have comments by which l
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -115,20 +116,14 @@ def read_page(
 
 def _is_text(source: Source) -> bool:
     """Whether the bytes are text; reports the line on which they are not."""
-    nul = source.data.find(b"\0")
-    if not source.data.strip():
+    data, before = source.data, len(source.problems)
+    if not data.strip():
         source.report("empty-file", 0, "the file is empty", level=Level.ERROR)
-    elif nul >= 0:
-        source.report("binary-file", nul, "a NUL byte: this is not a text file", level=Level.ERROR)
+    elif b"\0" in data:
+        source.report("binary-file", data.index(0), "a NUL byte: this is not a text file", level=Level.ERROR)
     else:
-        try:
-            source.data.decode()
-        except UnicodeDecodeError as error:
-            message = f"byte 0x{source.data[error.start]:02x} is not UTF-8"
-            source.report("invalid-utf8", error.start, message, "save the file as UTF-8", Level.ERROR)
-        else:
-            return True
-    return False
+        source.decode("invalid-utf8")
+    return len(source.problems) == before
 
 
 def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
@@ -143,14 +138,13 @@ def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
             source.report("merge-conflict", mark.start(), message, level=Level.ERROR)
         within = bool(mark["ours"] or (within and mark["between"]))
     ends = list(LINE_END.finditer(source.data)) if b"\r" in source.data else []
-    counts = {end: sum(1 for each in ends if each[0] == end) for end in _LINE_ENDS}
-    usual = max(counts, key=lambda end: counts[end])
+    counts = Counter(each[0] for each in ends)
+    usual = max(_LINE_ENDS, key=lambda end: counts[end])
     # The first line that ends otherwise than most is what an editor or a merge has brought in.
-    first = next((each.start() for each in ends if each[0] != usual), None)
-    if first is not None:
+    if first := next((each for each in ends if each[0] != usual), None):
         stated = ", ".join(f"{counts[end]} in {name}" for end, name in _LINE_ENDS.items() if counts[end])
         message = f"the file mixes line ends: of {len(ends)} lines {stated}"
-        source.report("line-ends", first, message)
+        source.report("line-ends", first.start(), message)
     for part in parts:
         for block in part.by_kind[TOO_DEEP]:
             message = f"nested more than {DEEPEST} deep, or behind {MOST_PIECES} pieces: this is not read"

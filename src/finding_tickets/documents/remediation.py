@@ -206,13 +206,8 @@ def yaml_blocks(part: DocumentPart) -> list[Block]:
 
 def read_sidecar(data: bytes, path: str) -> tuple[Remediation, tuple[Problem, ...]]:
     """What a file of YAML says in place of a Remediation section, and what is wrong in it."""
-    source, text = Source(path, data, Vocabulary()), ""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        message = f"byte 0x{data[error.start]:02x} is not UTF-8"
-        source.report("remediation-yaml", error.start, message, "save the file as UTF-8", Level.ERROR)
-    root = YamlText(source, text, 1).root()
+    source = Source(path, data, Vocabulary())
+    root = YamlText(source, source.decode("remediation-yaml").removeprefix("\ufeff"), 1).root()
     # An empty file beside a ticket is an accident; without an error nobody would notice it.
     if root is None and not source.problems:
         source.report("remediation-yaml", 0, "the file says nothing", level=Level.ERROR)

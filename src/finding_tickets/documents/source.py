@@ -58,15 +58,12 @@ def plain(raw: str) -> str:
     # Most texts have neither code nor escapes, and some have one code span: the general way takes longer.
     if not ticks and "\\" not in raw:
         return " ".join(raw.replace("**", "").split())
-    if not ticks:
-        pieces = [_without_marks(raw)]
-    elif ticks == _ONE_SPAN and "``" not in raw:
+    if ticks == _ONE_SPAN and "``" not in raw:
         before, code, after = raw.split("`")
         # A backslash takes the backtick behind it along, though it does not keep it from opening the span.
         pieces = [_without_marks(before + "`"), code, _without_marks(after)]
     else:
-        data, at = raw.encode(), 0
-        pieces = []
+        data, at, pieces = raw.encode(), 0, list[str]()
         for start, end in code_spans(data, 0, len(data)):
             pieces += [_without_marks(data[at:start].decode()), data[start:end].decode()]
             at = end
@@ -178,6 +175,15 @@ class Source:
         self.line_starts.extend(accumulate(map(len, lines), initial=0))
         if lines and not lines[-1].endswith((b"\n", b"\r")):
             self.line_starts.pop()
+
+    def decode(self, rule: str) -> str:
+        """All of the text; where it is not UTF-8, none, and the first byte that is not is reported."""
+        try:
+            return self.data.decode()
+        except UnicodeDecodeError as error:
+            message = f"byte 0x{self.data[error.start]:02x} is not UTF-8"
+            self.report(rule, error.start, message, "save the file as UTF-8", Level.ERROR)
+            return ""
 
     def line(self, offset: int) -> int:
         """The line, from 1, that the byte at ``offset`` is on."""

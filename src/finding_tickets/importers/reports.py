@@ -66,7 +66,6 @@ _FILLER = re.compile(
 # These head other sections as well.
 _WEAK = re.compile(r"(?:note|info|information|normal|small|important|average|suggestion)s?", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*(?P<lead>[^*\n]+)\*\*")
-_MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
 _SENTENCE = re.compile(r"(?<=[\w`)\]\"'])[.;:]\s|\s[\u2013\u2014-]\s|\n\s*\n")
 _TITLE_COLUMNS = (
     "title", "finding", "issue", "bug", "problem", "vulnerability", "name", "summary", "description",
@@ -387,9 +386,8 @@ class _Report:
 
     def _item(self, block: Block, here: _Section) -> Iterator[_Piece]:
         """The finding that an item of a list is, or a paragraph that begins with a severity."""
-        raw, vocabulary = self.source.raw(block.start, block.end), self.vocabulary
-        marker = _MARKER.match(raw) if block.kind == "Item" else None
-        first, _, rest = raw[marker.end() if marker else 0 :].partition("\n")
+        vocabulary, start = self.vocabulary, self.source.words(block).start
+        first, _, rest = self.source.raw(start, block.end).partition("\n")
         text = f"{first}\n{textwrap.dedent(rest)}".strip()
         opening = _SIGNS.sub("", text, count=1)
         bold = _BOLD.match(opening)

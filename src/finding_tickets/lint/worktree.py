@@ -55,10 +55,8 @@ class WorkTree:
 
     def exists(self, path: str) -> bool:
         """Whether a file or folder of the repository has this path."""
-        try:
-            return self.inside(path) and (self.root / path).exists()
-        except (OSError, ValueError):
-            return False
+        # Unlike Path.exists, this raises nothing for a path that no file can have.
+        return self.inside(path) and os.path.exists(self.root / path)  # noqa: PTH110
 
     def at_home(self, path: str) -> str | None:
         """The path from the root of a file that an absolute path names on somebody's machine.
