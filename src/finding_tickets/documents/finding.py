@@ -352,7 +352,9 @@ def _checked(sections: Sequence[DocumentPart]) -> Iterator[DocumentPart]:
     for part in sections:
         if part.kind in _CHECKED or (len(sections) == 1 and part.heading and part.heading.level == 1):
             yield part
-        elif part.kind is not SectionKind.CROSS_REVIEW and any(True for _ in read_checklist(part)):
+        elif part.kind is not SectionKind.CROSS_REVIEW and any(
+            item.checked is not None for item in part.by_kind["Item"]
+        ):
             yield from _checked(part.parts)
 
 

@@ -54,11 +54,10 @@ Values: TypeAlias = dict[str, Any]
 
 def plain(raw: str) -> str:
     """``raw`` on one line, without bold marks, backticks and escapes: ``**Agent**`` is ``Agent``."""
-    ticks = raw.count("`")
     # Most texts have neither code nor escapes, and some have one code span: the general way takes longer.
-    if not ticks and "\\" not in raw:
+    if "`" not in raw and "\\" not in raw:
         return " ".join(raw.replace("**", "").split())
-    if ticks == _ONE_SPAN and "``" not in raw:
+    if raw.count("`") == _ONE_SPAN and "``" not in raw:
         before, code, after = raw.split("`")
         # A backslash takes the backtick behind it along, though it does not keep it from opening the span.
         pieces = [_without_marks(before + "`"), code, _without_marks(after)]
@@ -205,9 +204,8 @@ class Source:
     def text(self, start: int, end: int) -> Excerpt:
         """The text of ``[start, end)``; of white space alone, its empty end."""
         piece = self.data[start:end]
-        begun = piece.lstrip()
-        written = begun.rstrip()
-        first = start + len(piece) - len(begun)
+        written = piece.strip()
+        first = start + len(piece) - len(piece.lstrip()) if len(written) < len(piece) else start
         return Excerpt(self, first, first + len(written), written.decode())
 
     def whole(self, block: Block) -> Excerpt:
@@ -317,13 +315,13 @@ def parse(data: bytes) -> list[Block]:
                 outer.append(current)
                 current = block
                 continue
+        elif what == "Text":
+            if current.kind == "CodeBlock":
+                current.code += detail
         elif what == "End":
             if (detail if detail.__class__ is str else next(iter(detail))) in _BLOCKS:
                 current = outer.pop()
                 continue
-        elif what == "Text":
-            if current.kind == "CodeBlock":
-                current.code += detail
         elif what == "Rule":
             start, end = span["start"], span["end"]
             current.children.append(Block(what, start, end, end, end))

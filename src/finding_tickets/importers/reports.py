@@ -284,10 +284,10 @@ class _Section:
         self.part, self.above, self.head = part, above, _title_of(heading, vocabulary)
         self.level = part.heading.level if part.heading else 0
         self.group = severity_heading(heading, vocabulary)
-        self.severity = self.group or (above.severity if above else None)
+        self.severity: Severity | None = self.group or (above.severity if above else None)
         # Whether it, or what it stands in, is called findings, or something that is no finding.
-        self.finds = bool(_FINDINGS.search(heading) or (above and above.finds))
-        self.aside = self.level > 1 and bool(_ASIDE.search(heading) or (above and above.aside))
+        self.finds: bool = bool(_FINDINGS.search(heading) or (above and above.finds))
+        self.aside: bool = self.level > 1 and bool(_ASIDE.search(heading) or (above and above.aside))
         self.text = _Passage(part.source, part.pieces)
 
     @cached_property
