@@ -72,12 +72,15 @@ class JobReport:
     timed_on: str = "cuda"
     compares: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, *, with_laws: bool = True) -> dict[str, Any]:
         """What a ``MeasuredTicket`` is made of: samples, and the laws that fit them."""
         rest = {name: value for name, value in vars(self).items() if name != "runs"}
         # Laws are fitted in the worker, because several workers run at once.
         variants = {
-            name: {**fitted(runs), "operations": operation_costs(runs[-1]) if runs else ()}
+            name: {
+                **fitted(runs, with_laws=with_laws),
+                "operations": operation_costs(runs[-1]) if runs else (),
+            }
             for name, runs in self.runs.items()
         }
         return {**rest, "torch": torch_version(), "variants": variants}
@@ -107,7 +110,9 @@ def measure(job: Job, replace_functions: Replace | None = None) -> dict[str, Any
             check_declared(runs, allowed)
     say_progress(f"{workload.ticket}: fitting laws")
     is_drawn = job.seed not in {None, stated.seed}
-    return {**report.to_json(), "fixed_inputs": is_drawn and has_fixed_inputs(stated, workload, meter)}
+    # Nobody is shown the laws of a cheat.
+    measured_ticket = report.to_json(with_laws=replace_functions is None)
+    return {**measured_ticket, "fixed_inputs": is_drawn and has_fixed_inputs(stated, workload, meter)}
 
 
 def run(
