@@ -1,7 +1,7 @@
-"""Cross-reviews: the tokens that the blocks of a section hold, and the reviews that the tokens make up.
+"""Cross-reviews: the blocks of a section become tokens, and the tokens become reviews.
 
 Each reviewer writes in another form: a heading, a table by rows or columns, labels, an item, a sentence. All
-forms become the same tokens, and a token that the current review has already begins the next review.
+forms become the same tokens. A fact that the current review has already begins the next review.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ ReviewRow = dict[str, Excerpt]
 
 
 class ReviewToken(NamedTuple):
-    """A piece of a review. ``begin`` starts another one; behind ``end`` no text belongs to the one before.
+    """A piece of a review; ``begin`` starts a review, and text after ``end`` belongs to none.
 
     ``about`` is the register's word for the reviewer whom a label names.
     """
@@ -87,9 +87,9 @@ class ReviewToken(NamedTuple):
 
 
 def reviewer_word(name: str, vocabulary: Vocabulary) -> str | None:
-    """The word for a reviewer: ``DRL Specialist`` is ``drl``; None for one whom the vocabulary does not know.
+    """The register's word for the first reviewer in ``name``, if any: ``drl`` for ``DRL Specialist``.
 
-    Of several that are named, the first. A spelling of two letters must be a word of its own.
+    A spelling of two letters must be a word of its own.
     """
     whole = squeeze(name)
     within = [each for each in vocabulary.known_agents.spellings if each[0] in whole]
@@ -344,9 +344,9 @@ def _reason(text: Excerpt, first: int) -> Excerpt:
 
 
 def read_reviews(sections: Iterable[DocumentPart]) -> list[Values]:
-    """The reviews in all cross-reviews: sections, or without any of them parts within other sections.
+    """The reviews in all sections of cross-reviews; without such a section, in such parts of other sections.
 
-    What sums reviews up or answers them holds none, unless it is all there is.
+    Summaries of reviews and answers to them are skipped, unless there is nothing else.
     """
     found = [part for part in sections if part.kind is SectionKind.CROSS_REVIEW]
     found = [part for part in found if not _ABOUT_REVIEWS.search(part.name)] or found
@@ -367,9 +367,8 @@ def read_reviews(sections: Iterable[DocumentPart]) -> list[Values]:
 class ReviewSheet:
     """A review while it is being read.
 
-    ``running`` says whether text that follows continues the last of the ``words``, and ``labelled`` is the
-    one under a label for the evaluation; without it, the first is the evaluation. An ``aside`` is what a
-    label announced as one reviewer's, to be put to the rest of that review.
+    While it is ``running``, text continues the last of the ``words``. The evaluation is the ``labelled`` one
+    or else the first. An ``aside`` is text under a label with a reviewer's name: it joins that one's review.
     """
 
     words: list[Excerpt] = field(default_factory=list)
@@ -395,7 +394,7 @@ class ReviewSheet:
 class ReviewsOfPart:
     """The reviews of a part and of the parts within it.
 
-    ``names`` are the reviewers in the headings above it, the innermost first, and then in its own as well.
+    ``names`` are the reviewers in its heading and in those above, the innermost first.
     """
 
     part: DocumentPart

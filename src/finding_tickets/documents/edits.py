@@ -1,6 +1,6 @@
-"""Ways to make an edit, in the form that the document has: rows, sections, boxes, related findings.
+"""Ways to edit a document in its own form: rows, sections, boxes, related findings.
 
-What yields several ways yields the most likely one first: whether one reads back is for the caller to try.
+Of several ways the most likely comes first. The caller takes the first that reads back as wanted.
 """
 
 from __future__ import annotations

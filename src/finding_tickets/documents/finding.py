@@ -308,10 +308,7 @@ def _leading(vocabulary: Vocabulary, words: str) -> tuple[list[str], str] | None
 
 
 def _run(vocabulary: Vocabulary, words: str, start: int) -> tuple[list[str], int]:
-    """A run of IDs from ``start`` on, with ranges of them spelled out, and where it ends.
-
-    ``B1-PT-01, B1-PT-02``, ``B1-PT-01 to B1-PT-05`` and ``B1-PT-01/02``.
-    """
+    """The IDs of ``B1-PT-01, B1-PT-02``, ``B1-PT-01 to B1-PT-05`` or ``B1-PT-01/02``, and where they end."""
     first = vocabulary.an_id.match(words, start)
     found, end = ([first[0].upper()], first.end()) if first else ([], start)
     # A comma is tried first: a dash may belong to the next ID, or to the remark.

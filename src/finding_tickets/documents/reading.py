@@ -1,7 +1,6 @@
-"""Read one file: from its bytes to a record and the problems on the way; nothing that it contains raises.
+"""Read one file: its bytes become a record and a list of problems. No content makes the reader raise.
 
-Before a record is made, the file is checked for what shows that it is not as its author wanted it: an open
-merge or fence, rows that are none. A document may also have comments by which lint ignores a rule.
+First it looks for damage: an unfinished merge, code without an end, rows that are none in Markdown.
 """
 
 from __future__ import annotations
@@ -62,9 +61,9 @@ class Page:
         return walk(block for part in self.parts for block in part.blocks)
 
     def enclosing(self, value: Text, kinds: Sequence[str], label: str = "") -> Block | None:
-        """The innermost block of these kinds that a value stands in, or that ends where it would begin.
+        """The innermost block of these kinds around a value. An empty value may stand where the block ends.
 
-        Where a row ends without a cell for its value, the next one begins: the ``label`` tells them apart.
+        The next row may begin at that place as well: the ``label`` tells the two apart.
         """
         at, named = value.span.start, label.encode()
         found = [block for block in self.blocks if block.kind in kinds and block.start <= at <= block.end]
@@ -85,10 +84,9 @@ def read_document(
 def read_page(
     data: bytes, path: str, vocabulary: Vocabulary | None = None
 ) -> tuple[Page | None, tuple[Problem, ...]]:
-    """The document in ``data`` with its parts, and what could not be understood of it.
+    """The document in ``data`` with its parts, and the problems, in which ``path`` names the file.
 
-    ``path`` names the file in the problems. There is no document where ``data`` is not text or is neither a
-    finding ticket nor a review; a problem then says why.
+    Where ``data`` is no text, or neither a ticket nor a review, there is no document, and a problem says why.
     """
     source = Source(path, data, vocabulary or Vocabulary())
     page: Page | None = None
@@ -122,14 +120,14 @@ def _is_text(source: Source) -> bool:
     elif b"\0" in data:
         source.report("binary-file", data.index(0), "a NUL byte: this is not a text file", level=Level.ERROR)
     else:
-        source.decode("invalid-utf8")
+        source.utf8_text("invalid-utf8")
     return len(source.problems) == before
 
 
 def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
-    """Report marks of a merge, mixed line ends, what is too deep, and code and comments without an end."""
-    # Most files have no mark of a merge, and looking for one at the start of each line takes as long as
-    # parsing. A line of equal signs is one within a conflict only.
+    """Report conflict marks, mixed line ends, deep nesting, and code and comments that do not end."""
+    # The search at the start of each line takes as long as parsing, and few files have conflict marks. A line
+    # of equal signs is one only within a conflict.
     within = False
     marked = any(mark in source.data for mark in (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>"))
     for mark in _MERGE.finditer(source.data) if marked else ():
@@ -140,7 +138,7 @@ def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
     ends = list(LINE_END.finditer(source.data)) if b"\r" in source.data else []
     counts = Counter(each[0] for each in ends)
     usual = max(_LINE_ENDS, key=lambda end: counts[end])
-    # The first line that ends otherwise than most is what an editor or a merge has brought in.
+    # The first line with another end shows what an editor or a merge has brought in.
     if first := next((each for each in ends if each[0] != usual), None):
         stated = ", ".join(f"{counts[end]} in {name}" for end, name in _LINE_ENDS.items() if counts[end])
         message = f"the file mixes line ends: of {len(ends)} lines {stated}"
@@ -166,7 +164,7 @@ def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
 
 
 def _check_tables(source: Source, parts: Iterable[DocumentPart]) -> None:
-    """Report the rows that do not mean in Markdown what they seem to mean."""
+    """Report rows that Markdown reads in another way than people do."""
     for part in parts:
         for row in (row for block in part.by_kind["Table"] for row in source.table(block).body):
             if row.text:
@@ -177,7 +175,7 @@ def _check_tables(source: Source, parts: Iterable[DocumentPart]) -> None:
                 hint = r"a pipe ends a cell even inside backticks; write it as \|"
                 source.report("table-cells", row.block.children[-1].end, message, hint)
         for block in part.by_kind["Paragraph"]:
-            # Two lines that look like rows, in what Markdown takes for text.
+            # Two lines in a paragraph that look like rows.
             text = source.data[block.start : block.end]
             lines = [line.strip() for line in text.splitlines()] if b"|" in text else []
             rows = [len(line) > 1 and line.startswith(b"|") and line.endswith(b"|") for line in lines]
@@ -190,7 +188,7 @@ def _check_tables(source: Source, parts: Iterable[DocumentPart]) -> None:
 
 @dataclass(frozen=True)
 class Suppression:
-    """A comment at ``[start, end)``: the rules it names, and why they are to be ignored, if it says so."""
+    """A comment at ``[start, end)`` that makes lint ignore rules, and its reason, empty where it has none."""
 
     start: int
     end: int
@@ -199,7 +197,7 @@ class Suppression:
 
 
 def suppressions(data: bytes) -> tuple[Suppression, ...]:
-    """The comments ``<!-- lint-ignore RULE, RULE: reason -->`` of a document, those in code left out."""
+    """The comments ``<!-- lint-ignore RULE, RULE: reason -->`` of a document, except in code."""
     if _LINT_IGNORE not in data:
         return ()
     code: list[tuple[int, int]] = []
@@ -219,6 +217,6 @@ def suppressions(data: bytes) -> tuple[Suppression, ...]:
 
 
 def ignored_rules(data: bytes) -> tuple[str, ...]:
-    """The rules that the comments of a document name with a reason: without one, others cannot judge it."""
+    """The rules that the comments of a document ignore. A comment without a reason ignores nothing."""
     names = (name for each in suppressions(data) if each.reason for name in each.rules)
     return tuple(dict.fromkeys(names))

@@ -101,10 +101,7 @@ class YamlText:
 
 
 class YamlNode:
-    """A node of a YAML text; ``kind`` is ``mapping``, ``sequence`` or ``scalar``.
-
-    What is asked of a node and is not there is reported and left out.
-    """
+    """A node of a YAML text: a ``mapping``, ``sequence`` or ``scalar``. It reports what it does not have."""
 
     def __init__(self, origin: YamlText, node: Node) -> None:
         self.origin = origin
@@ -207,7 +204,7 @@ def yaml_blocks(part: DocumentPart) -> list[Block]:
 def read_sidecar(data: bytes, path: str) -> tuple[Remediation, tuple[Problem, ...]]:
     """What a file of YAML says in place of a Remediation section, and what is wrong in it."""
     source = Source(path, data, Vocabulary())
-    root = YamlText(source, source.decode("remediation-yaml").removeprefix("\ufeff"), 1).root()
+    root = YamlText(source, source.utf8_text("remediation-yaml").removeprefix("\ufeff"), 1).root()
     # An empty file beside a ticket is an accident; without an error nobody would notice it.
     if root is None and not source.problems:
         source.report("remediation-yaml", 0, "the file says nothing", level=Level.ERROR)

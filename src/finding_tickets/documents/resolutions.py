@@ -91,8 +91,8 @@ _MARK = r"[`*\"'\s]*"
 def read_resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | None) -> Values:
     """When it was closed, the outcome, and the resolution: the first section with an outcome, else the first.
 
-    The outcome is that of the metadata, else of the newest correction, of the resolution, of a proposal that
-    is marked as done, or of the status.
+    The outcome is stated by the metadata, else by the last correction, the resolution, a proposal marked as
+    done, the status, or a date under Fixed.
     """
     words = metadata.source.vocabulary.outcomes
     resolutions = [(part, _stated_outcome(part)) for part in of_kind[SectionKind.RESOLUTION]]

@@ -29,9 +29,9 @@ _ON_RESOLUTION = r"(?:notes?|details?|summary|status|statement|decision|analysis
 
 
 class SectionKind(Enum):
-    """What a section is for; the value is a pattern of its titles, in lower case and without punctuation.
+    """What a section is for. The value is a pattern of its titles, in lower case without punctuation.
 
-    The first that matches counts, but for that of cross-reviews, which is matched with a title as it is.
+    The first match counts. Only the pattern of cross-reviews is matched with the title as written.
     """
 
     METADATA = r"(?:(?:ticket|review|bug|finding|issue) )?(?:metadata|information)"
@@ -114,10 +114,9 @@ def kind_of_title(title: str) -> SectionKind | None:
 
 @dataclass(eq=False)
 class DocumentPart:
-    """A heading with everything up to the next heading of its level or above.
+    """A heading, None before the first one, and the ``blocks`` up to the next of its level or above.
 
-    ``heading`` is None for what precedes the first heading. ``blocks`` leaves the heading out. What is read
-    of a part is read once, however many extractors ask for it.
+    Everything is read once, however many extractors ask for it.
     """
 
     source: Source
@@ -232,7 +231,7 @@ def parts_by_kind(parts: Iterable[DocumentPart]) -> PartsByKind:
 def read_sections(source: Source) -> tuple[DocumentPart, ...]:
     """The document cut at its headings of level 1 and 2 (or of the highest level below the title).
 
-    Together the parts cover every byte exactly once.
+    The parts cover every byte exactly once.
     """
     blocks = parse(source.data)
     headings = [block for block in blocks if block.level]

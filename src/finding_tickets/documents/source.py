@@ -1,8 +1,7 @@
-"""The bytes of one file: excerpts, blocks of Markdown, tables, problems met in reading them, and splices.
+"""The bytes of one file: blocks of Markdown, tables, excerpts, problems, and splices that change them.
 
-Markdown is a tree of blocks, each with the bytes it covers. Front matter is what stands between a line of
-``---`` at the very beginning of a file and the next such line (or ``...``). Of a table nothing is dropped
-that the Markdown parser would drop.
+Markdown is a tree of blocks, each with the bytes it covers. Front matter stands between a line of ``---`` at
+the very beginning of a file and the next such line (or ``...``). Tables keep the cells that Markdown drops.
 """
 
 from __future__ import annotations
@@ -175,7 +174,7 @@ class Source:
         if lines and not lines[-1].endswith((b"\n", b"\r")):
             self.line_starts.pop()
 
-    def decode(self, rule: str) -> str:
+    def utf8_text(self, rule: str) -> str:
         """All of the text; where it is not UTF-8, none, and the first byte that is not is reported."""
         try:
             return self.data.decode()
@@ -353,8 +352,8 @@ def walk(blocks: Iterable[Block], *, rows: bool = True) -> Iterator[Block]:
 class TableRow(NamedTuple):
     """A row whose content ends at ``end``, before the last pipe.
 
-    It is ``overfull`` where it has more cells than the header, and ``text`` where it is a line that Markdown
-    has only taken for a row: no pipe is before it, though one is before the header.
+    An ``overfull`` row has more cells than the header. A row of ``text`` is a line below the table that
+    Markdown takes for a row: the header begins with a pipe, and the line does not.
     """
 
     block: Block
@@ -393,9 +392,8 @@ class MarkdownTable:
     def cells(self, row: TableRow) -> list[Excerpt]:
         """The cells of a row, as many as the header has.
 
-        For Markdown a pipe ends a cell even inside backticks, and cells beyond the header's are dropped. Here
-        pipes inside backticks do not count in a row that has the right number of cells without them; in any
-        other, what is left over stays part of the last cell.
+        In Markdown a pipe ends a cell even inside backticks, and surplus cells are dropped. Here such pipes
+        do not count if the number of cells is right without them; else the last cell takes the surplus.
         """
         cells = [(cell.start, cell.end) for cell in row.block.children]
         cells[-1] = (cells[-1][0], max(cells[-1][1], row.end))
@@ -410,7 +408,7 @@ class MarkdownTable:
         return [self.source.text(*cell) for cell in cells]
 
 
-# Edits: the bytes that are replaced, and the lines around them, whose ends may be of all three kinds.
+# Splices, and the lines around them, which may end in any of three ways.
 
 
 @dataclass(frozen=True)
@@ -426,9 +424,7 @@ Splices = Sequence[Splice]
 
 
 def spliced(data: bytes, splices: Splices) -> bytes:
-    """``data`` after all of ``splices``, whose offsets all count in ``data``, in any order.
-
-    What is inserted at one place stands in the order of ``splices``.
+    """``data`` after all of ``splices``, which may come in any order; insertions at one place keep theirs.
 
     Raises:
         ValueError: Two of them overlap, or one reaches beyond the data.

@@ -263,16 +263,13 @@ class _Passage:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A finding: ``block`` is that of its heading, or what it is an item or a row of.
+    """A finding: a section, an item of a list or a row of a table."""
 
-    ``severity`` is stated around it: in its heading, or by a heading above.
-    """
-
-    block: Block
+    block: Block  # its heading, the item or paragraph, or the table
     start: int
     head: _Title
     text: _Passage
-    severity: Severity | None
+    severity: Severity | None  # by its heading, or a heading above
     beside: _Passage | None = None  # what the row of a table says of the same finding
 
 

@@ -33,11 +33,10 @@ class FixedFile:
 def fix(
     register: Register, documents: Collection[Document] | None, is_wanted: Callable[[str], bool] = any_rule
 ) -> tuple[FixedFile, ...]:
-    """Fix the breaches of wanted rules that take no judgement, in the files of a register or some documents.
+    """Fix what takes no judgement, by wanted rules, in the files of a register or of some documents.
 
-    An edit is made only where the file, read again, no longer has the breach, has the same ID (if it stated
-    one), and has no new error; every other byte stays as it is. If one file cannot be written, or somebody
-    changes it meanwhile, the others are still fixed.
+    Each edit is kept only if the file, read again, has lost the breach, has the same ID (if it stated one)
+    and no new error. A file that cannot be written, or that somebody changes meanwhile, stops no other.
     """
     context = Context(register)
     found = breaches(register, documents, is_wanted)

@@ -1,6 +1,6 @@
-"""What single rules say of one document, as reports ask: above all, where it contradicts itself.
+"""Single rules applied to one document, for reports: above all, where it contradicts itself.
 
-What parses and checks is imported only when a document has to be read, which an index often spares.
+Lint is imported only when a document has to be read, which an index often spares.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The rules whose breaches are reported in reading, and how some of them are fixed.
+"""The rules whose breaches the reader reports, which every command shows, and how some of them are fixed.
 
-Every command says what the reader reports, not only lint. What is wrong with comments that have lint ignore
-something, lint itself reports.
+Those about ``lint-ignore`` comments are reported by lint itself.
 """
 
 from __future__ import annotations
