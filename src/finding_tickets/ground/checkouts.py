@@ -14,7 +14,7 @@ FOLDER = "checkouts"
 SUBMODULE = "160000"
 _NAMESPACES = ("refs/tags", "refs/heads", "refs/remotes")
 _KEEP = 64
-"""Checkouts that are kept when nobody uses any, those used last."""
+"""Unused checkouts that are kept, those used last."""
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ class ResultStore:
 
 
 def at_commit(inputs: Iterable[Input], snapshot: Snapshot) -> tuple[Recorded, ...]:
-    """Inputs of a repository as they are at a commit; those that it has are told by git's objects."""
+    """Inputs of a repository as they are at a commit, files by their git objects."""
     given = ((each.name, each.kind, each.value) for each in inputs)
     return tuple((name, kind, value_of(kind, name, value, snapshot)) for name, kind, value in given)
 
@@ -272,8 +272,8 @@ class CommitWalk:
                 root=str(self.settings.root),
                 limits="" if isinstance(result, Verification) and result.variants else self._limits,
             )
-            # What nobody can check later says nothing of another day. Nor does git know a file that was
-            # imported through a link out of the repository.
+            # A result that rests on what cannot be checked later counts for this run only. A file that was
+            # imported through a link out of the repository is not in git: nothing is kept.
             known = all(each.kind != "file" or snapshot.file(each.name) for each in rests.repository)
             if known and not rests.unseen:
                 self.store.add(stored)

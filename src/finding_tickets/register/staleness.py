@@ -92,7 +92,7 @@ class CurrentVerdict:
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """What the measurement may rest on and nobody can check."""
+        """What the measurement may depend on and cannot be checked."""
         return self.evidence.unseen if self.evidence else ()
 
     @cached_property
