@@ -52,7 +52,7 @@ def write_output(pieces: Iterable[str], output: Path | None, is_protected: Calla
         mask = os.umask(0)
         os.umask(mask)
         mode = stat.S_IFREG | 0o666 & ~mask
-        # Checked before the text is made, which may take long. A link that leads back to itself is an error here.
+        # Checked before the text is made. A link that leads back to itself is an error here.
         with suppress(FileNotFoundError):
             mode = output.stat().st_mode
         if stat.S_ISDIR(mode):
