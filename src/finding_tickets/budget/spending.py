@@ -22,7 +22,7 @@ from finding_tickets.register.intoto import Recorded, recorded_of
 from finding_tickets.register.staleness import InstalledPackages, own_torch, repository_changes
 
 if TYPE_CHECKING:
-    from finding_tickets.ground.checkouts import Revision
+    from finding_tickets.ground.commits import Revision
     from finding_tickets.measure.processes.isolation import Isolation, TaskOutcome
     from finding_tickets.model.verification import MeasuredRun
     from finding_tickets.verify.plan import Plan

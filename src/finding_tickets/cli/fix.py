@@ -11,7 +11,7 @@ from finding_tickets.cli.verify import code_of, measurable
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
 from finding_tickets.errors import ExitCode, GateError, RevisionError, UsageError
-from finding_tickets.ground.checkouts import Checkouts, named_commits
+from finding_tickets.ground.commits import Checkouts, named_commits
 from finding_tickets.ground.files import FileChange, fixes_folder, rewrite
 from finding_tickets.ground.git import GitError
 from finding_tickets.measure.processes.isolation import Isolation

@@ -25,10 +25,9 @@ from pydantic import TypeAdapter, ValidationError
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.ground.cache import read_entry, release_folders, write_entry
-from finding_tickets.ground.checkouts import Checkouts, Revision
+from finding_tickets.ground.commits import Checkouts, Objects, Revision, Snapshot
 from finding_tickets.ground.git import CommitNode, LogEntry, ask
 from finding_tickets.ground.imports import ABSENT, value_of
-from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Record
 from finding_tickets.model.verification import Input, Verification

@@ -192,7 +192,7 @@ class Verdicts:
     def resolve(self, revisions: Iterable[str]) -> None:
         """Ask git once for the commits of all these revisions, for which it is asked one by one otherwise."""
         if unknown := [name for name in revisions if name not in self._commits]:
-            from finding_tickets.ground.checkouts import resolve_commits
+            from finding_tickets.ground.commits import resolve_commits
 
             found = resolve_commits(self._root, unknown)
             self._commits |= {name: found.get(name) for name in unknown}
