@@ -11,14 +11,12 @@ from functools import partial
 from itertools import chain
 from typing import Any, Concatenate, ParamSpec
 
-from finding_tickets.documents.edit.changes import RelationLink, relate, row_of, set_row, spellings, tick
-from finding_tickets.documents.edit.remediation import Entries, add_entries
-from finding_tickets.documents.edit.splices import Splice, Splices, spliced
+from finding_tickets.documents.edits import RelationLink, relate, row_of, set_row, spellings, tick
 from finding_tickets.documents.metadata import ROWS
 from finding_tickets.documents.reading import Document, Page, read_page
-from finding_tickets.documents.remediation import YamlText, read_sidecar, yaml_blocks
+from finding_tickets.documents.remediation import Entries, YamlText, add_entries, read_sidecar, yaml_blocks
 from finding_tickets.documents.sections import SectionKind
-from finding_tickets.documents.source import Source, plain
+from finding_tickets.documents.source import Source, Splice, Splices, plain, spliced
 from finding_tickets.errors import BadDataError, TicketsError, UsageError
 from finding_tickets.ground.files import FileEdit
 from finding_tickets.model.ticket import Problem, Record, Remediation, Span, Text, Ticket

@@ -8,11 +8,10 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
-from finding_tickets.documents.edit.changes import EARLIER, add_below, add_section, mark_earlier, row_of
-from finding_tickets.documents.edit.splices import Splices
+from finding_tickets.documents.edits import EARLIER, add_below, add_section, mark_earlier, row_of
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.sections import DocumentPart, SectionKind
-from finding_tickets.documents.source import plain
+from finding_tickets.documents.source import Splices, plain
 from finding_tickets.errors import GateError, UsageError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Outcome, Verdict
