@@ -2,9 +2,9 @@
 
 from simcuda.assertions import assert_at_most, assert_no_syncs
 from simcuda.cost.declared import declare
+from simcuda.ledger import allowed
 from simcuda.measurement import METRICS, Gpu, Measurement, Site
 from simcuda.profile import PROFILES, Profile
-from simcuda.regions import allowed
 from simcuda.simulation import SimulatedCuda, device
 
 __all__ = [

@@ -18,9 +18,15 @@ from simcuda.recording.comparison import (
     RecordingAgreement,
     compare,
 )
-from simcuda.recording.devices import SIMULATED
-from simcuda.recording.file import NotARecordingError, Recording, read
-from simcuda.recording.recorder import CannotRecordError, record, say_on_stderr
+from simcuda.recording.recorder import (
+    CannotRecordError,
+    NotARecordingError,
+    Recording,
+    read_recording,
+    record,
+    say_on_stderr,
+)
+from simcuda.recording.worker import SIMULATED
 from simcuda.traces import report
 from simcuda.traces.agreement import agreement_with
 from simcuda.traces.events import NotATraceError
@@ -74,7 +80,9 @@ def main() -> int:
         parser.error("--save needs --trace FILE...")
     only, cases = tuple(options.only), tuple(options.cases)
     try:
-        found = agreement(read(options.recording), only, cases, options.tolerance, say=say_on_stderr)
+        found = agreement(
+            read_recording(options.recording), only, cases, options.tolerance, say=say_on_stderr
+        )
     except (NotARecordingError, CannotRecordError, OSError) as error:
         say_on_stderr(f"error: {error}")
         return 2

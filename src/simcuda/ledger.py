@@ -1,4 +1,4 @@
-"""The running counts of a simulation, attributed to source lines."""
+"""The running counts of a simulation by source line, and the regions that set some of them apart."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
 from simcuda.measurement import Measurement, Place, Usage
-from simcuda.regions import current_reason, listed
 
+if TYPE_CHECKING:
+    from contextlib import _GeneratorContextManager
+
+T = TypeVar("T")
 Slack = Mapping[str, tuple[float, float]]
 
 COUNTED = (
@@ -350,3 +355,63 @@ def is_user_code(file: str) -> bool:
     # Packages below the standard library, as those of a virtual environment, are user code.
     installed = "/site-packages/" in resolved or "/dist-packages/" in resolved
     return installed or not resolved.startswith(_STANDARD_LIBRARY)
+
+
+# Each thread and each task has its own.
+_reason: ContextVar[str] = ContextVar("simcuda_allowed", default="")
+_listeners: list[Callable[[str], None]] = []
+
+current_reason = _reason.get
+"""Why this thread may wait now: the reason of the innermost region; empty outside of all."""
+
+
+def allowed(reason: str) -> _GeneratorContextManager[None]:
+    """Set apart what this thread makes the host wait for, copy and allocate in the block; also a decorator.
+
+    Limits do not count it: those of ``assert_at_most``, of ``gpu_budget`` and of ``tickets budget``. They
+    name the reason instead. Of nested regions the innermost counts. Peaks and launches are not set apart.
+
+    Raises:
+        TypeError: The reason is no text.
+        ValueError: It is empty.
+    """
+    if not isinstance(reason, str):
+        raise TypeError(f'say why: simcuda.allowed("logged every 100 steps"), not {reason!r}')
+    if not reason.strip():
+        raise ValueError("allowed() needs a reason")
+    return _region(" ".join(reason.split()))
+
+
+@contextmanager
+def _region(reason: str) -> Iterator[None]:
+    token = _reason.set(reason)
+    _tell(reason)
+    try:
+        yield
+    finally:
+        _reason.reset(token)
+        _tell(_reason.get())
+
+
+def _tell(reason: str) -> None:
+    for listener in _listeners:
+        listener(reason)
+
+
+@contextmanager
+def following_regions(listener: Callable[[str], None]) -> Iterator[None]:
+    """Tell ``listener`` the reason when a thread enters or leaves a region, and that of one around it."""
+    if reason := current_reason():
+        listener(reason)
+    with listed(_listeners, listener):
+        yield
+
+
+@contextmanager
+def listed(listeners: list[T], listener: T) -> Iterator[None]:
+    """Keep a listener in a list during the block."""
+    listeners.append(listener)
+    try:
+        yield
+    finally:
+        listeners.remove(listener)

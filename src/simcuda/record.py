@@ -13,10 +13,9 @@ from pathlib import Path
 
 from simcuda.profile import DEFAULT_PROFILE, PROFILES
 from simcuda.real import CannotCountError
-from simcuda.recording import file
-from simcuda.recording.devices import REAL, SIMULATED
-from simcuda.recording.recorder import CASE_SECONDS, CannotRecordError, record, say_on_stderr
+from simcuda.recording.recorder import CASE_SECONDS, CannotRecordError, record, say_on_stderr, write_recording
 from simcuda.recording.selection import Selection
+from simcuda.recording.worker import REAL, SIMULATED
 
 SAMPLES = 5
 """Of 27 on average: all of them would take the real device more than a few minutes."""
@@ -85,7 +84,7 @@ def main() -> int:
         return 2
     path = options.output
     # What is done is worth keeping, also after the time is up or an interrupt.
-    file.write(recording, path)
+    write_recording(recording, path)
     kinds = ("counts", "error", "not_run", "lost")
     ended = Counter(next(kind for kind in kinds if kind in case) for case in recording.cases.values())
     maker = (

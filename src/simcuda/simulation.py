@@ -11,17 +11,17 @@ from typing import Any
 
 import torch.utils._device
 
-from simcuda.children import Children
 from simcuda.device import dispatch_key
 from simcuda.device.machine import Machine
 from simcuda.ledger import is_noting_operations
 from simcuda.measurement import Measurement
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
-from simcuda.torch_api import refusals, scripts
+from simcuda.torch_api import refusals
 from simcuda.torch_api.autocast import Autocast
-from simcuda.torch_api.compiling import COMPILING, Compiler, Compiling
+from simcuda.torch_api.compiling import COMPILING, Compiler, Compiling, watch_scripts
 from simcuda.torch_api.concurrency import (
     IDLE_SECONDS,
+    Children,
     Threads,
     busy_seconds,
     follow_threads,
@@ -216,7 +216,7 @@ def _opened(
         DeviceBranches(machine).install(patches)
         refusals.install(patches)
         refusals.doubt_ways_past(machine, patches)
-        scripts.install(machine, patches)
+        watch_scripts(machine, patches)
         compiler = Compiler(machine, patches, compile)
         compiler.install()
         threads.install(patches)

@@ -6,8 +6,7 @@ import pytest
 from tests.founding.conftest import ROOT
 from tests.gate.test_audit import PREVENTED, REFUSED
 
-from finding_tickets.gate.audit import Fate, audit
-from finding_tickets.measure.cheats import CHEATS
+from finding_tickets.gate.audit import CHEATS, Fate, audit
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.register.load import load
 from finding_tickets.verify.verify import Settings

@@ -21,8 +21,8 @@ LEFT = {
     ),
     "from simcuda.ledger import Ledger; Ledger.count.__defaults__ = (0,)": "simcuda.ledger.Ledger.count",
     "from simcuda.ledger import Ledger; Ledger.usage_rose = print": "simcuda.ledger.Ledger.usage_rose",
-    "from simcuda.cost.rules import host_reads; object.__setattr__(host_reads.TOPIC[0], 'counts', print)": (
-        "simcuda.cost.rules.host_reads.TOPIC"
+    "from simcuda.cost.rules import RULES; object.__setattr__(RULES[0], 'counts', print)": (
+        "simcuda.cost.rules.RULES"
     ),
     "from simcuda import profile; profile.PROFILES['h200-cuda13'] = profile.PROFILES['a100-cuda12']": (
         "simcuda.profile.PROFILES"

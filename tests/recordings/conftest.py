@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from simcuda.profile import DEFAULT_PROFILE, PROFILES
-from simcuda.recording.file import Recording
-from simcuda.recording.recorder import record
+from simcuda.recording.recorder import Recording, record
 from simcuda.recording.selection import Selection
 
 RULES = Selection(samples=1, only=("rule/*",))

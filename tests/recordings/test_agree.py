@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from simcuda import agree
-from simcuda.recording import file
 from simcuda.recording.comparison import NotCompared, RecordingAgreement, compare
-from simcuda.recording.file import Recording
+from simcuda.recording.recorder import Recording, write_recording
 
 pytestmark = pytest.mark.slow
 
@@ -198,7 +197,7 @@ def run(
     recording: Recording, simulated: Recording, folder: Path, monkeypatch: pytest.MonkeyPatch, *options: str
 ) -> int:
     """The exit code of the command for a recording, where the simulation makes another of it."""
-    file.write(recording, folder / "recording.json.gz")
+    write_recording(recording, folder / "recording.json.gz")
     monkeypatch.setattr("sys.argv", ["agree", str(folder / "recording.json.gz"), *options])
     monkeypatch.setattr(agree, "record", lambda *_, **__: simulated)
     return agree.main()

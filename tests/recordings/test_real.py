@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from simcuda.agree import agreement, to_lines
-from simcuda.recording import file
-from simcuda.recording.file import Recording
+from simcuda.recording.recorder import Recording, read_recording
 
-RECORDINGS = [file.read(path) for path in sorted(Path(__file__).parent.glob("*.json.gz"))]
+RECORDINGS = [read_recording(path) for path in sorted(Path(__file__).parent.glob("*.json.gz"))]
 REAL = [recording for recording in RECORDINGS if recording.environment["made_by"] == "real"]
 
 ENOUGH = ("rule/*", "workload/*", "optimizer/*", "op/index*", "op/masked*/0*", "op/nn_functional_*/0*")

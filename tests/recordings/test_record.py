@@ -19,13 +19,27 @@ from simcuda import Gpu, Measurement
 from simcuda import record as command
 from simcuda.cost.rules import RULES
 from simcuda.real import CannotCountError, device
-from simcuda.recording import file, operators, optimizers, recorder
+from simcuda.recording import operators, recorder
 from simcuda.recording.case import MEASURED, WARM_UP, Case, Work, seed_all
-from simcuda.recording.devices import RealDevices, SimulatedDevices, profile_from
-from simcuda.recording.file import NotARecordingError, Recording
-from simcuda.recording.recorder import _messages, record, run_suite
+from simcuda.recording.recorder import (
+    NotARecordingError,
+    Recording,
+    _messages,
+    read_recording,
+    record,
+    run_suite,
+    write_recording,
+)
 from simcuda.recording.selection import Selection
-from simcuda.recording.worker import TRIES, SuiteOrder, outcome, run_group
+from simcuda.recording.worker import (
+    TRIES,
+    RealDevices,
+    SimulatedDevices,
+    SuiteOrder,
+    outcome,
+    profile_from,
+    run_group,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -47,8 +61,8 @@ def test_a_case_holds_what_its_measurement_counts(small: Recording) -> None:
 @pytest.mark.slow
 def test_the_same_recording_is_the_same_file(small: Recording, again: Recording, tmp_path: Path) -> None:
     """Two recordings of the same cases have the same bytes."""
-    file.write(small, tmp_path / "one.json.gz")
-    file.write(again, tmp_path / "other.json.gz")
+    write_recording(small, tmp_path / "one.json.gz")
+    write_recording(again, tmp_path / "other.json.gz")
     written = (tmp_path / "one.json.gz").read_bytes()
     assert written == (tmp_path / "other.json.gz").read_bytes()
     # These bytes of a compressed file are the time at which it was made.
@@ -58,8 +72,8 @@ def test_the_same_recording_is_the_same_file(small: Recording, again: Recording,
 @pytest.mark.parametrize("name", ["x.json", "x.json.gz"])
 def test_a_recording_is_read_back(small: Recording, tmp_path: Path, name: str) -> None:
     """What is written is what is read."""
-    file.write(small, tmp_path / name)
-    assert small == file.read(tmp_path / name)
+    write_recording(small, tmp_path / name)
+    assert small == read_recording(tmp_path / name)
 
 
 def test_a_header_says_who_made_it(small: Recording) -> None:
@@ -76,7 +90,7 @@ def test_another_file_is_no_recording(tmp_path: Path, content: str) -> None:
     """A file without the header of a recording is refused."""
     (tmp_path / "x.json").write_text(content)
     with pytest.raises(NotARecordingError, match="not a recording"):
-        file.read(tmp_path / "x.json")
+        read_recording(tmp_path / "x.json")
 
 
 @pytest.mark.slow
@@ -412,7 +426,7 @@ def test_an_operator_runs_forward_and_backward(profile: Profile) -> None:
 
 def test_every_optimizer_is_a_case() -> None:
     """Each class of torch.optim steps by default, and in each way that its constructor has a word for."""
-    ids = {case.id for case in optimizers.cases()}
+    ids = {case.id for case in operators.optimizer_cases()}
     kinds = [
         kind
         for kind in vars(torch.optim).values()

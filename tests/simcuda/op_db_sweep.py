@@ -30,7 +30,7 @@ from simcuda.device import dispatch_key
 from simcuda.recording import operators
 from simcuda.torch_api import dispatch
 from simcuda.torch_api.dispatch import Dispatcher
-from simcuda.torch_api.gradients import joins_gradients
+from simcuda.torch_api.operands import joins_gradients
 
 MOST_SAMPLES = 10
 BACKWARD = "backward of sample "

@@ -17,8 +17,8 @@ import torch
 import torch.multiprocessing
 
 import simcuda
-from simcuda.children import MEMORY
 from simcuda.ledger import COUNTED
+from simcuda.torch_api.concurrency import MEMORY
 
 SPAWNING = multiprocessing.get_context("spawn")
 

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 import simcuda
 from simcuda import Measurement
-from simcuda.torch_api import dispatch, gradients
+from simcuda.torch_api import dispatch, operands
 from simcuda.torch_api.dispatch import Dispatcher
 from simcuda.traces.kineto import read
 
@@ -106,7 +106,7 @@ def by_operation(block: list[Measurement], counts: dict[str, Counter[str]]) -> I
 
     It is to begin before a device does, which may put a lock around what the dispatcher runs.
     """
-    run, joins = Dispatcher.run, gradients.joins_gradients
+    run, joins = Dispatcher.run, operands.joins_gradients
     seen: list[str] = []
 
     def spy(self: Any, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-from simcuda.cost.tensor_iterator import fits_32_bits, parts
+from simcuda.cost.launches import fits_32_bits, parts
 
 
 def test_an_iteration_fits_up_to_the_largest_offset() -> None:

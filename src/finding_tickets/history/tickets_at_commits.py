@@ -20,7 +20,7 @@ from finding_tickets.ground.checkouts import Checkouts, resolve_commits
 from finding_tickets.ground.files import fixes_folder, safe_name, verifier_path
 from finding_tickets.ground.git import CommitNode, GitError, commits_since, shallow_commits
 from finding_tickets.ground.objects import Objects, Snapshot
-from finding_tickets.history.evidence_log import SHALLOW
+from finding_tickets.history.ticket_log import SHALLOW
 from finding_tickets.history.walk import (
     CommitWalk,
     Course,

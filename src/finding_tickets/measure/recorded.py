@@ -10,8 +10,7 @@ from typing import Any
 
 from finding_tickets.claims.check import ONCE
 from simcuda.measurement import HEAVIEST_FIRST
-from simcuda.real.counting import LIBRARY
-from simcuda.real.trace import IncompleteTraceError
+from simcuda.real.trace import LIBRARY, IncompleteTraceError
 from simcuda.traces import report
 from simcuda.traces.agreement import agreement_with
 from simcuda.traces.call import RecordedSite, Trace

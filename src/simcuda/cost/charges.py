@@ -10,8 +10,7 @@ import torch
 
 from simcuda.cost.call import ANYTHING, ONE_KERNEL, OpCost, OperationCall, tensors_in
 from simcuda.cost.declared import declared_cost
-from simcuda.cost.launches import kernels_over
-from simcuda.cost.tensor_iterator import LARGEST_OFFSET
+from simcuda.cost.launches import LARGEST_OFFSET, kernels_over
 from simcuda.cost.traits import OperationTraits
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST, NO_STORAGE, Tag, is_sparse, parts_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 
-from simcuda.cost.tensor_iterator import Dimension, Shape, iterate, parts
+from simcuda.cost.launches import Dimension, Shape, iterate, parts
 from simcuda.profile import Profile
 
 THREADS = 512

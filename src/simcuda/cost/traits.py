@@ -9,11 +9,10 @@ from typing import Any
 
 import torch
 
-from simcuda.cost.attention import ATTENTION
 from simcuda.cost.rules import CostRule, rules_for
 from simcuda.cost.rules.layouts import SHARED
 from simcuda.cost.rules.without_rule import HOST_ONLY, TAKEN_APART_NAMES, never_waits
-from simcuda.cost.widening import WIDENED, Widening
+from simcuda.cost.stand_ins import ATTENTION, WIDENED, Widening
 
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 SHARED_CODE = (

@@ -237,8 +237,7 @@ class Machine:
         Raises:
             torch.OutOfMemoryError: With CUDA's message.
         """
-        in_backward = torch._C._current_graph_task_id() != -1
-        key = (0 if in_backward else threading.get_ident(), self.current.streams[device])
+        key = (0 if is_in_backward() else threading.get_ident(), self.current.streams[device])
         if key not in self._cublas:
             self._cublas[key] = device, self.malloc(device, workspace_bytes(self.profile))
 
@@ -410,6 +409,11 @@ class Machine:
         if tag.pinned:
             self._unpin(tag.nbytes)
             self.ordering.forget(tag.serial)
+
+
+def is_in_backward() -> bool:
+    """Whether the autograd engine is at work."""
+    return torch._C._current_graph_task_id() != -1
 
 
 def _in_units(nbytes: int) -> str:

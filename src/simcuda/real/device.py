@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 import functools
+import heapq
 import json
 import tempfile
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.autograd.profiler import profile
 
+from simcuda.ledger import NOWHERE
 from simcuda.measurement import METRICS, Measurement
 from simcuda.profile import MIB, Profile
-from simcuda.real import memory
 from simcuda.real.availability import profile_of, why_not
-from simcuda.real.counting import count
-from simcuda.real.marks import BEGIN, END, Marks, mark
-from simcuda.real.memory import ALLOCATED, REQUESTED, TraceEntry, statistics
-from simcuda.real.trace import IncompleteTraceError, ProfilerTrace
+from simcuda.real.marks import BEGIN, END, Marks, Place, mark
+from simcuda.real.trace import IncompleteTraceError, ProfilerTrace, count
+
+REQUESTED = "requested_bytes.all"
+ALLOCATED = "allocated_bytes.all"
+"""How the names of statistics begin; they end in ``.current`` or ``.peak``."""
+
+TraceEntry = Mapping[str, Any]
+"""One entry of the ``device_traces`` of ``torch.cuda.memory._snapshot``."""
+
+
+@dataclass(frozen=True)
+class Allocations:
+    """The requests to the allocators of all devices.
+
+    Attributes:
+        sizes: Requested bytes of every allocation.
+        peak: Most requested bytes in use above those at the beginning, all devices together.
+        sites: How often each place allocated.
+    """
+
+    sizes: tuple[int, ...]
+    peak: int
+    sites: Counter[Place]
+
 
 NEVER_COUNTED = ("drains", "hazards", "host_peak_bytes")
 """A real device tells neither what streams hold, nor the order of accesses, nor what the host allocates."""
@@ -113,7 +136,7 @@ def real_device(count: int = 1, *, capacity: int | None = None) -> Iterator[Real
     if (there := torch.cuda.device_count()) < count:
         raise CannotCountError(f"{count} devices are needed, and this machine has {there}")
     _warm_up()
-    with memory.limited(count, capacity):
+    with limited_memory(count, capacity):
         yield RealCuda()
 
 
@@ -148,7 +171,7 @@ def _fill(measurement: RealMeasurement, seen: _Observation) -> None:
         raise CannotCountError(str(error)) from None
     for metric, amount in counted.totals.items():
         setattr(measurement, metric, amount)
-    made = memory.replay(seen.entries, seen.marks.allocations)
+    made = replay_allocations(seen.entries, seen.marks.allocations)
     measurement.allocations = len(made.sizes)
     measurement.largest_allocation = max(made.sizes, default=0)
     measurement._sites.update((place, times) for place, times in counted.sites.items())
@@ -258,3 +281,59 @@ def _usage() -> tuple[int, int, int]:
         sum(each[f"{kind}.current"] for each in devices) for kind in (REQUESTED, ALLOCATED)
     )
     return requested, allocated, 0
+
+
+def statistics() -> list[Counter[str]]:
+    """The statistics of every device's allocator, by PyTorch's names; what it leaves out is 0."""
+    return [Counter(torch.cuda.memory_stats(device)) for device in range(torch.cuda.device_count())]
+
+
+@contextmanager
+def limited_memory(count: int, capacity: int | None) -> Iterator[None]:
+    """Let the allocators of the first ``count`` devices take ``capacity`` bytes beyond what stays in use."""
+    if capacity is None:
+        yield
+        return
+    # Memory that cuBLAS keeps or that is cached would be missing, but is free on a fresh device.
+    torch._C._cuda_clearCublasWorkspaces()
+    torch.cuda.empty_cache()
+    try:
+        for device in range(count):
+            limit = capacity + torch.cuda.memory_reserved(device)
+            total = torch.cuda.get_device_properties(device).total_memory
+            # PyTorch takes a fraction and rounds down: half a byte more keeps it from missing one.
+            torch.cuda.set_per_process_memory_fraction(min(1.0, (limit + 0.5) / total), device)
+        yield
+    finally:
+        for device in range(count):
+            torch.cuda.set_per_process_memory_fraction(1.0, device)
+
+
+def replay_allocations(
+    devices: Sequence[Iterable[TraceEntry]], announced: Iterable[tuple[int, Place]]
+) -> Allocations:
+    """Replay what the allocators traced: counts of allocations, and the lines of code behind them.
+
+    The entries of several devices are ordered by their time, in microseconds.
+
+    Args:
+        devices: The entries of each device.
+        announced: Address and place of every allocation that PyTorch reported.
+    """
+    # An address is handed out again and again: the places of one are in the order of its allocations.
+    places: dict[int, deque[Place]] = {}
+    for address, place in announced:
+        places.setdefault(address, deque()).append(place)
+    sizes: list[int] = []
+    sites: Counter[Place] = Counter()
+    used = peak = 0
+    for entry in heapq.merge(*devices, key=itemgetter("time_us")):
+        if entry["action"] == "alloc":
+            sizes.append(entry["size"])
+            told = places.get(entry["addr"])
+            sites[told.popleft() if told else NOWHERE] += 1
+            used += entry["size"]
+            peak = max(peak, used)
+        elif entry["action"] == "free_completed":
+            used -= entry["size"]
+    return Allocations(tuple(sizes), peak, sites)

@@ -20,13 +20,13 @@ import torch
 import torch.cuda._gpu_trace as gpu_trace
 
 from simcuda import ledger
-from simcuda.ledger import NOWHERE
-from simcuda.real.trace import MARK
-from simcuda.regions import following_regions
+from simcuda.ledger import NOWHERE, following_regions
 
 Place = tuple[str, int, str]
 """File, line and function."""
 
+MARK = "simcuda "
+"""The prefix of our own marks in the trace."""
 BEGIN = "begin"
 END = "end"
 LINE = "line"

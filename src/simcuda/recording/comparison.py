@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simcuda.recording.file import Recording
+from simcuda.recording.recorder import Recording
 from simcuda.recording.selection import GROUP_NAMES
 from simcuda.recording.worker import COUNTS
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simcuda.cost.rules import RULES, CostRule, example_names, run_example
-from simcuda.recording import operators, optimizers, verifiers, workloads
+from simcuda.recording import operators, verifiers, workloads
 from simcuda.recording.case import Case, Groups, Work, digest, seed_all
 
 WILDCARD = re.compile(r"[*?[]")
@@ -79,7 +79,7 @@ class Selection:
             case "rules":
                 groups = {"rule": lambda: map(_case_of, RULES)}
             case "optimizers":
-                groups = {"optimizer": optimizers.cases}
+                groups = {"optimizer": operators.optimizer_cases}
             case "workloads":
                 groups = {"workload": lambda: workloads.CASES}
             case _:

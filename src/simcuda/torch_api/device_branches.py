@@ -20,10 +20,10 @@ from simcuda.device.dispatch_key import unwatched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.fake_tensors import is_fake
-from simcuda.torch_api.gradients import EXTREMES, shared_evenly
 from simcuda.torch_api.patches import Patches, as_method, genuine
 
 CUDNN_VERSION = 91_300
+EXTREMES = ("max", "min", "median", "nanmedian")
 MEAN = 1
 
 FOREACH_BY_TENSOR = ("_foreach_mul", "_foreach_mul_", "_foreach_div", "_foreach_div_")
@@ -77,7 +77,7 @@ class DeviceBranches:
             patches.set(torch._C, **{name: can_use})
         for owner, name in product((torch, torch.Tensor), EXTREMES):
             original = genuine(getattr(owner, name))
-            patches.set(owner, **{name: as_method(partial(shared_evenly, original))})
+            patches.set(owner, **{name: as_method(partial(_share_evenly, original))})
         for owner, name in QUANTILES:
             patches.set(owner, **{name: as_method(partial(self._quantile, genuine(getattr(owner, name))))})
         for name in FOREACH_BY_TENSOR:
@@ -228,3 +228,41 @@ def _split_by_host(original: Callable[..., Any], *args: Any, **named: Any) -> An
         message = "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on"
         raise RuntimeError(f"{message} {given.device}")
     return original(*args, **named)
+
+
+class _Extreme(torch.autograd.Function):
+    """One element of a tensor, whose gradient is shared by all elements equal to it.
+
+    By ``evenly_distribute_backward`` in torch/csrc/autograd/FunctionsManual.cpp: on CUDA nothing is read.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, original: Callable[[Tensor], Tensor]) -> Tensor:
+        value = original(tensor)
+        ctx.save_for_backward(tensor, value)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        tensor, value = ctx.saved_tensors
+        both_nan = tensor.isnan().logical_and_(value.isnan())
+        mask = (tensor == value).logical_or_(both_nan)
+        return mask * (gradients[0] / mask.sum()), None
+
+
+def _share_evenly(original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """One of ``EXTREMES``, with the gradient that it has on CUDA."""
+    if (
+        len(args) == 1
+        and not kwargs
+        and isinstance(args[0], Tensor)
+        and args[0].requires_grad
+        and torch.is_grad_enabled()
+        and args[0].is_cuda
+        # Under vmap and its kin, and in forward mode, the formula is CUDA's already, or none is taken.
+        and not torch._C._functorch.is_functorch_wrapped_tensor(args[0])
+        and torch.autograd.forward_ad._current_level < 0
+    ):
+        extreme_with_gradient: Any = _Extreme.apply
+        return extreme_with_gradient(args[0], original)
+    return original(*args, **kwargs)

@@ -10,32 +10,31 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from simcuda.cost.attention import ATTENTION, HostAttention
 from simcuda.cost.call import OperationCall, all_tensors_in
 from simcuda.cost.charges import Charges
 from simcuda.cost.copies import charge_copy
 from simcuda.cost.declared import python_kernel
 from simcuda.cost.rules.layouts import OF_SPARSE_TENSORS
+from simcuda.cost.stand_ins import ATTENTION, HostAttention, WideOperation
 from simcuda.cost.traits import OperationTraits, traits_of
-from simcuda.cost.widening import WideOperation
 from simcuda.device.dispatch_key import watched
-from simcuda.device.machine import Machine
+from simcuda.device.machine import Machine, is_in_backward
 from simcuda.device.storages import HOST, is_sparse
 from simcuda.torch_api.fake_tensors import is_fake
-from simcuda.torch_api.gradients import is_in_backward, joins_gradients
-from simcuda.torch_api.operand_devices import common_device
-from simcuda.torch_api.shapes_only import execute, is_on
+from simcuda.torch_api.operands import common_device, joins_gradients
 
 CPU = torch.device("cpu")
 HOST_LACKS_MEMORY = re.compile(r"DefaultCPUAllocator: .*you tried to allocate (\d+) bytes")
 _TO_COPY = torch.ops.aten._to_copy.default._op
 _ADD_IN_PLACE = torch.ops.aten.add_.Tensor
 Arguments = Mapping[str, Any]
+executing: list[Callable[[Any, Sequence[Any], Arguments], Any]] = []
+"""What runs an operation in place of torch, the innermost last, as for a replay that needs shapes alone."""
 
 
 class _Destination(threading.local):
@@ -146,7 +145,7 @@ class Dispatcher:
     def _run_plain(self, func: Any, args: Sequence[Any]) -> Any:
         """A fast path of ``_run`` for a plain operation on tensors of one device; None for any other."""
         machine = self._machine
-        if machine.has_sparse or machine.has_side_streams or is_on:
+        if machine.has_sparse or machine.has_side_streams or executing:
             return None
         device, reads = HOST, list[int]()
         for tensor in all_tensors_in(args, {}):
@@ -199,7 +198,7 @@ class Dispatcher:
             if traits.draws:
                 result = machine.generators.draw(func._op, args, kwargs, device)
             else:
-                result = execute(func, args, kwargs) if is_on else func._op(*args, **kwargs)
+                result = executing[-1](func, args, kwargs) if executing else func._op(*args, **kwargs)
         except RuntimeError as error:
             # Where the host lacks memory and the device has not as much either, it is the device that fails.
             if device != HOST and (lacking := HOST_LACKS_MEMORY.search(str(error))):
@@ -310,7 +309,7 @@ class Dispatcher:
         if target is not None and target.type not in ("cpu", "cuda"):
             return func._op(*args, **kwargs)
         non_blocking = bool(kwargs.get("non_blocking", args[2] if len(args) > 2 else False))
-        result = execute(func, args, kwargs) if is_on else func._op(*args, **kwargs)
+        result = executing[-1](func, args, kwargs) if executing else func._op(*args, **kwargs)
         if makes_its_target:
             tag = self._of(source)
             here = HOST if tag is None else tag.device

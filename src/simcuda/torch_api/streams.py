@@ -14,9 +14,8 @@ from typing import Any
 import torch
 
 from simcuda.device.dispatch_key import stay_awake
-from simcuda.device.machine import Machine
+from simcuda.device.machine import Machine, is_in_backward
 from simcuda.device.ordering import StreamMark
-from simcuda.torch_api.gradients import is_in_backward
 from simcuda.torch_api.refusals import refuse
 
 CUDA_DEVICE_TYPE = 1

@@ -15,17 +15,21 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from simcuda.real.counting import (
+from simcuda.real.trace import (
     COPIES,
     LAUNCHES,
     LIBRARY,
     MAY_BLOCK,
     PAGEABLE,
+    RUNTIME,
     WAITS,
     WITHIN_HOST,
+    CudaCall,
+    CudaRecords,
+    IncompleteTraceError,
     kind_and_bytes,
+    thread_of,
 )
-from simcuda.real.trace import RUNTIME, CudaCall, CudaRecords, IncompleteTraceError, thread_of
 from simcuda.traces.call import (
     DTYPES,
     Argument,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simcuda.real.memory import replay
+from simcuda.real.device import replay_allocations
 
 STEP = ("train.py", 10, "step")
 LOG = ("train.py", 20, "log")
@@ -34,7 +34,7 @@ def freed(address: int, size: int, time: int) -> list[dict[str, Any]]:
 
 def test_nothing_was_allocated() -> None:
     """Devices without entries have no sizes and no peak."""
-    counted = replay([[], []], [])
+    counted = replay_allocations([[], []], [])
     assert ((), 0, {}) == (counted.sizes, counted.peak, counted.sites)
 
 
@@ -48,7 +48,7 @@ def test_requests_are_counted_with_their_sizes() -> None:
         failed,
         entry("snapshot", 0, 0, 5),
     ]
-    assert (400, 4) == replay([trace], []).sizes
+    assert (400, 4) == replay_allocations([trace], []).sizes
 
 
 def test_the_peak_is_above_the_beginning() -> None:
@@ -61,16 +61,16 @@ def test_the_peak_is_above_the_beginning() -> None:
         entry("alloc", 512, 400, 4),
         *freed(0, 400, 5),
     ]
-    assert 500 == replay([trace], []).peak
-    assert 800 == replay([[event for event in trace if event is not completed]], []).peak
+    assert 500 == replay_allocations([trace], []).peak
+    assert 800 == replay_allocations([[event for event in trace if event is not completed]], []).peak
 
 
 def test_the_peak_of_several_devices_is_that_of_their_sum() -> None:
     """The first device gives its 100 back before the second takes 50: together they hold 100 at most."""
     first = [entry("alloc", 0, 100, 1), *freed(0, 100, 2)]
     second = [entry("alloc", 0, 50, 3)]
-    assert 100 == replay([first, second], []).peak
-    assert 150 == replay([first, [entry("alloc", 0, 50, 1)]], []).peak
+    assert 100 == replay_allocations([first, second], []).peak
+    assert 150 == replay_allocations([first, [entry("alloc", 0, 50, 1)]], []).peak
 
 
 def test_places_come_from_what_was_announced_at_the_same_address() -> None:
@@ -83,4 +83,4 @@ def test_places_come_from_what_was_announced_at_the_same_address() -> None:
         entry("alloc", 1024, 8, 5),
     ]
     announced = [(SEGMENT, STEP), (SEGMENT, LOG), (SEGMENT + 512, LOG)]
-    assert {STEP: 1, LOG: 2, ("<unknown>", 0, "<unknown>"): 1} == replay([trace], announced).sites
+    assert {STEP: 1, LOG: 2, ("<unknown>", 0, "<unknown>"): 1} == replay_allocations([trace], announced).sites

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.simcuda.real.events import PLACES, Event, block, kernel, mark, memcpy, operation, runtime
 
-from simcuda.real.counting import TraceCounts
-from simcuda.real.counting import count as count_trace
-from simcuda.real.trace import IncompleteTraceError, ProfilerTrace
+from simcuda.real.trace import IncompleteTraceError, ProfilerTrace, TraceCounts
+from simcuda.real.trace import count as count_trace
 
 STEP, LOG, _ = PLACES
 FROM_PAGEABLE = "Memcpy HtoD (Pageable -> Device)"

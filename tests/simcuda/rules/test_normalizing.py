@@ -6,7 +6,7 @@ from torch.nn import functional
 
 import simcuda
 from simcuda import SimulatedCuda
-from simcuda.torch_api.shapes_only import shapes_only
+from simcuda.traces.replay import shapes_only
 
 
 def test_a_softmax_is_one_kernel_on_contiguous_memory(gpu: SimulatedCuda) -> None:

@@ -15,13 +15,12 @@ from tests.simcuda.real.events import kernel, memcpy, operation, runtime
 
 import simcuda
 from simcuda import agree
-from simcuda.torch_api.shapes_only import LARGE, shapes_only
 from simcuda.traces import report
 from simcuda.traces.agreement import LEAST, Finding, TraceAgreement, agreement_with, nearest_profile, same
 from simcuda.traces.arguments import ways_to_call
 from simcuda.traces.call import Argument, RecordedCall, RecordedCopy, RecordedCost, RecordedTensor, Trace
 from simcuda.traces.kineto import read
-from simcuda.traces.replay import replay, warm_up
+from simcuda.traces.replay import LARGE, replay, shapes_only, warm_up
 from simcuda.truth import RECORDED
 
 OWN = "void at::native::vectorized_elementwise_kernel<4>(int)"

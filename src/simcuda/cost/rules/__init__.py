@@ -1,10 +1,9 @@
-"""What operations cost on CUDA, one module a topic."""
+"""What operations cost on CUDA, one module a topic; importing the modules makes the rules."""
 
 from fnmatch import fnmatchcase
 
 from simcuda.cost.rules import (
     copying,
-    data_dependent,
     factorizing,
     foreach,
     host_reads,
@@ -13,36 +12,25 @@ from simcuda.cost.rules import (
     layers,
     layouts,
     libraries,
-    normalizing,
-    quantizing,
     reducing,
     sampling,
     sequences,
     sorting,
     vision,
 )
+from simcuda.cost.rules import rule as _rule
 from simcuda.cost.rules.rule import CostRule, example_names, run_example
 
-RULES: tuple[CostRule, ...] = (
-    *host_reads.TOPIC,
-    *layouts.TOPIC,
-    *kernels.TOPIC,
-    *layers.TOPIC,
-    *reducing.TOPIC,
-    *copying.TOPIC,
-    *foreach.TOPIC,
-    *libraries.TOPIC,
-    *indexing.TOPIC,
-    *data_dependent.TOPIC,
-    *normalizing.TOPIC,
-    *sampling.TOPIC,
-    *sorting.TOPIC,
-    *factorizing.TOPIC,
-    *sequences.TOPIC,
-    *quantizing.TOPIC,
+TOPICS = (
+    *(copying, factorizing, foreach, host_reads, indexing, kernels, layers, layouts, libraries),
+    *(reducing, sampling, sequences, sorting, vision),
 )
+
+# Those of one operation in the order of their modules; one that is for all calls comes after the others.
+_EVERY = sorted(_rule.RULES, key=lambda rule: rule.when is None)
+RULES = tuple(rule for rule in _EVERY if rule.ops[0].startswith("aten."))
 """Every rule for operations of PyTorch."""
-OF_LIBRARIES: tuple[CostRule, ...] = vision.TOPIC
+OF_LIBRARIES = tuple(rule for rule in _EVERY if rule not in RULES)
 """Rules for operators of other libraries, whose examples need these."""
 
 
@@ -50,9 +38,9 @@ def rules_for(op: str) -> tuple[CostRule, ...]:
     """The rules for an operation with overload, those that name it most closely first."""
     packet = op.rpartition(".")[0]
     # Exact names beat stars, and a name with its overload beats one without.
-    named = [rule for name in (op, packet) for rule in (*RULES, *OF_LIBRARIES) if name in rule.ops]
+    named = [rule for name in (op, packet) for rule in _EVERY if name in rule.ops]
     starred = [rule for rule in RULES if any("*" in each and fnmatchcase(op, each) for each in rule.ops)]
     return (*named, *(rule for rule in starred if rule not in named))
 
 
-__all__ = ["OF_LIBRARIES", "RULES", "CostRule", "example_names", "rules_for", "run_example"]
+__all__ = ["OF_LIBRARIES", "RULES", "TOPICS", "CostRule", "example_names", "rules_for", "run_example"]

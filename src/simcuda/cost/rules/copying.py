@@ -40,6 +40,12 @@ def _part(call: OperationCall) -> torch.Tensor:
     return part
 
 
+@CostRule(
+    id="pad-with-constant",
+    ops=("aten.constant_pad_nd",),
+    source="ATen/native/PadNd.cpp: a fill, then a copy into a part: bytes if rows are added at an end",
+    example="torch.nn.functional.pad(x, (1, 1))",
+)
 def _pad(call: OperationCall) -> OpCost:
     """A fill, and a copy of what is kept into its place; where nothing is added, that copy alone."""
     source, result, widths = call.args[0], call.outputs[0], list(call.argument("pad"))
@@ -53,6 +59,12 @@ def _pad(call: OperationCall) -> OpCost:
     return OpCost(filled) + copied_within(place, source)
 
 
+@CostRule(
+    id="fill-with-tensor",
+    ops=("aten.fill_.Tensor", "aten.fill.Tensor"),
+    source="ATen/native/Fill.cpp: a device value is copied on the device, a host value is an argument",
+    example="x.fill_(value)",
+)
 def _fill_from_tensor(call: OperationCall) -> OpCost:
     tensor, value = call.inputs[:2]
     # A single element of the same type needs no kernel.
@@ -61,6 +73,12 @@ def _fill_from_tensor(call: OperationCall) -> OpCost:
     return OpCost(kernels_over(tensor))
 
 
+@CostRule(
+    id="concatenate",
+    ops=("aten.cat", "aten.stack"),
+    source="ATen/native/cuda/Shape.cu: a kernel for each 128 inputs; only the result is allocated",
+    example="torch.cat([x, x])",
+)
 def _concatenate(call: OperationCall) -> OpCost:
     result = call.outputs[0]
     # ``stack`` arrives here whole: it concatenates views, which cost nothing.
@@ -78,75 +96,51 @@ def _concatenate(call: OperationCall) -> OpCost:
     return OpCost(kernels, copies=tuple(("d2d", inputs[place].nbytes) for place in as_bytes))
 
 
-TOPIC = (
-    CostRule(
-        id="clone",
-        ops=("aten.clone", "aten.contiguous"),
-        counts=lambda call: copied_within(call.outputs[0], call.inputs[0]),
-        source="ATen/native/cuda/Copy.cu: bytes where both are dense alike, else one kernel",
-        example="x.clone()",
-    ),
-    CostRule(
-        id="fill-with-tensor",
-        ops=("aten.fill_.Tensor", "aten.fill.Tensor"),
-        counts=_fill_from_tensor,
-        source="ATen/native/Fill.cpp: a device value is copied on the device, a host value is an argument",
-        example="x.fill_(value)",
-    ),
-    CostRule(
-        id="look-otherwise",
-        ops=tuple(f"aten.{name}" for name in (*IN_PLACE, *OTHERWISE_UNSEEN)),
-        counts=FREE,
-        source="ATen/native/TensorShape.cpp: only sizes and strides change",
-        example="x.unsqueeze_(0)",
-    ),
-    CostRule(
-        id="gradient-of-view",
-        ops=tuple(f"aten.{name}_backward" for name in VIEWS if name != "as_strided"),
-        counts=lambda call: OpCost(kernels_over(call.outputs[0])) + copied_within(_part(call), call.args[0]),
-        source="ATen/native/TensorShape.cpp: zeros, then a copy into the viewed part",
-        example="torch.ops.aten.select_backward(y[0], [3], 0, 1)",
-    ),
-    CostRule(
-        id="write-into-view",
-        ops=tuple(f"aten.{name}_scatter" for name in VIEWS),
-        counts=lambda call: (
-            copied_within(call.outputs[0], call.args[0]) + copied_within(_part(call), call.args[1])
-        ),
-        source="ATen/native/TensorShape.cpp: a clone, then a copy into the viewed part",
-        example="x.slice_scatter(y, 0, 0, 3)",
-    ),
-    CostRule(
-        id="rearrange",
-        ops=tuple(f"aten.{name}" for name in REARRANGED),
-        counts=one_kernel,
-        source="ATen/native/PixelShuffle.cpp: a permuted view, made contiguous by one kernel",
-        example="torch.pixel_shuffle(torch.rand(1, 4, 2, 2, device='cuda'), 2)",
-    ),
-    CostRule(
-        id="pad-with-constant",
-        ops=("aten.constant_pad_nd",),
-        counts=_pad,
-        source="ATen/native/PadNd.cpp: a fill, then a copy into a part: bytes if rows are added at an end",
-        example="torch.nn.functional.pad(x, (1, 1))",
-    ),
-    CostRule(
-        id="repeat",
-        ops=("aten.repeat",),
-        # Once is a copy of bytes, if it lies dense.
-        counts=lambda call: (
-            copied_within(call.outputs[0], call.args[0])
-            if call.args[0].numel() == call.outputs[0].numel()
-            else one_kernel(call)
-        ),
-        source="ATen/native/TensorShape.cpp: one copy from a broadcast view",
-        example="x.repeat(2)",
-    ),
-    CostRule(
-        id="concatenate",
-        ops=("aten.cat", "aten.stack"),
-        counts=_concatenate,
-        source="ATen/native/cuda/Shape.cu: a kernel for each 128 inputs; only the result is allocated",
-        example="torch.cat([x, x])",
-    ),
+CostRule(
+    id="clone",
+    ops=("aten.clone", "aten.contiguous"),
+    source="ATen/native/cuda/Copy.cu: bytes where both are dense alike, else one kernel",
+    example="x.clone()",
+)(lambda call: copied_within(call.outputs[0], call.inputs[0]))
+
+CostRule(
+    id="look-otherwise",
+    ops=tuple(f"aten.{name}" for name in (*IN_PLACE, *OTHERWISE_UNSEEN)),
+    source="ATen/native/TensorShape.cpp: only sizes and strides change",
+    example="x.unsqueeze_(0)",
+)(FREE)
+
+CostRule(
+    id="gradient-of-view",
+    ops=tuple(f"aten.{name}_backward" for name in VIEWS if name != "as_strided"),
+    source="ATen/native/TensorShape.cpp: zeros, then a copy into the viewed part",
+    example="torch.ops.aten.select_backward(y[0], [3], 0, 1)",
+)(lambda call: OpCost(kernels_over(call.outputs[0])) + copied_within(_part(call), call.args[0]))
+
+CostRule(
+    id="write-into-view",
+    ops=tuple(f"aten.{name}_scatter" for name in VIEWS),
+    source="ATen/native/TensorShape.cpp: a clone, then a copy into the viewed part",
+    example="x.slice_scatter(y, 0, 0, 3)",
+)(lambda call: copied_within(call.outputs[0], call.args[0]) + copied_within(_part(call), call.args[1]))
+
+CostRule(
+    id="rearrange",
+    ops=tuple(f"aten.{name}" for name in REARRANGED),
+    source="ATen/native/PixelShuffle.cpp: a permuted view, made contiguous by one kernel",
+    example="torch.pixel_shuffle(torch.rand(1, 4, 2, 2, device='cuda'), 2)",
+)(one_kernel)
+
+# Once is a copy of bytes, if it lies dense.
+CostRule(
+    id="repeat",
+    ops=("aten.repeat",),
+    source="ATen/native/TensorShape.cpp: one copy from a broadcast view",
+    example="x.repeat(2)",
+)(
+    lambda call: (
+        copied_within(call.outputs[0], call.args[0])
+        if call.args[0].numel() == call.outputs[0].numel()
+        else one_kernel(call)
+    )
 )

@@ -42,12 +42,44 @@ def _avoids_magma(call: OperationCall) -> bool:
     return bool(rows == columns and (count == 1 or rows <= SMALL_MATRIX or few))
 
 
+@CostRule(
+    id="factorize-unchecked",
+    ops=tuple(f"aten.{name}" for name in UNCHECKED),
+    source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp: cuSOLVER or cuBLAS, whatever the batch; "
+    "error codes stay on the device, unless check_errors is set",
+    example="torch.linalg.cholesky_ex(torch.eye(2, device='cuda'))",
+    approximate=True,
+)
+@CostRule(
+    id="factorize-by-lu",
+    ops=tuple(f"aten.{name}" for name in BY_LU),
+    source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp, lu_factor: cuSOLVER or cuBLAS for square "
+    "matrices, single, up to 16 rows, or up to 16 of up to 128 rows; MAGMA, which waits, for others",
+    example="torch.linalg.inv_ex(torch.eye(2, device='cuda'))",
+    when=_avoids_magma,
+    approximate=True,
+)
+@CostRule(
+    id="factorize-indefinite",
+    ops=("aten.linalg_ldl_factor_ex",),
+    source="ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp: cuSOLVER, except for hermitian matrices",
+    example="torch.linalg.ldl_factor_ex(torch.eye(2, device='cuda'))",
+    when=lambda call: not call.argument("hermitian", default=False),
+    approximate=True,
+)
 def _factorized(call: OperationCall) -> OpCost:
     if call.argument("check_errors", default=False):
         return _checked(call)
     return OpCost(1 if any(tensor.numel() for tensor in call.inputs) else 0)
 
 
+@CostRule(
+    id="factorize-checked",
+    ops=("aten._linalg_eigh", "aten.cholesky", "aten.cholesky_inverse", "aten.linalg_lstsq"),
+    source="ATen/native/BatchLinearAlgebra.cpp: the host reads any over the error codes",
+    example="torch.linalg.eigh(torch.eye(2, device='cuda'))",
+    approximate=True,
+)
 def _checked(call: OperationCall) -> OpCost:
     matrix = call.inputs[0]
     if not matrix.numel():
@@ -56,6 +88,14 @@ def _checked(call: OperationCall) -> OpCost:
     return OpCost(1, temporaries=(CODE_BYTES * codes,)) + check_error_codes(codes, call.profile)
 
 
+@CostRule(
+    id="singular-values",
+    ops=("aten._linalg_svd",),
+    source="ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp: convergence is read, then error codes",
+    example="torch.linalg.svd(torch.eye(2, device='cuda'))",
+    when=lambda call: call.argument("driver") is None,
+    approximate=True,
+)
 def _singular_values(call: OperationCall) -> OpCost:
     matrix = call.inputs[0]
     if not matrix.numel():
@@ -66,6 +106,14 @@ def _singular_values(call: OperationCall) -> OpCost:
     return replace(checked, waits=2, copies=(convergence, *checked.copies))
 
 
+@CostRule(
+    id="matrix-exponential",
+    ops=("aten.linalg_matrix_exp",),
+    source="ATen/native/LinearAlgebra.cpp, mexp_impl and compute_T18_scale_square: norms and the sizes "
+    "of groups are copied to the host",
+    example="torch.linalg.matrix_exp(torch.eye(2, device='cuda'))",
+    approximate=True,
+)
 def _exponential(call: OperationCall) -> OpCost:
     """Norms choose the degree of a polynomial for each matrix, on the host for a single one.
 
@@ -89,66 +137,9 @@ def _exponential(call: OperationCall) -> OpCost:
     return OpCost(1, waits=len(copies), copies=copies, temporaries=(matrix.nbytes,))
 
 
-TOPIC = (
-    CostRule(
-        id="factorize-unchecked",
-        ops=tuple(f"aten.{name}" for name in UNCHECKED),
-        counts=_factorized,
-        source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp: cuSOLVER or cuBLAS, whatever the batch; "
-        "error codes stay on the device, unless check_errors is set",
-        example="torch.linalg.cholesky_ex(torch.eye(2, device='cuda'))",
-        approximate=True,
-    ),
-    CostRule(
-        id="factorize-by-lu",
-        ops=tuple(f"aten.{name}" for name in BY_LU),
-        counts=_factorized,
-        source="ATen/native/cuda/linalg/BatchLinearAlgebra.cpp, lu_factor: cuSOLVER or cuBLAS for square "
-        "matrices, single, up to 16 rows, or up to 16 of up to 128 rows; MAGMA, which waits, for others",
-        example="torch.linalg.inv_ex(torch.eye(2, device='cuda'))",
-        when=_avoids_magma,
-        approximate=True,
-    ),
-    CostRule(
-        id="factorize-indefinite",
-        ops=("aten.linalg_ldl_factor_ex",),
-        counts=_factorized,
-        source="ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp: cuSOLVER, except for hermitian matrices",
-        example="torch.linalg.ldl_factor_ex(torch.eye(2, device='cuda'))",
-        when=lambda call: not call.argument("hermitian", default=False),
-        approximate=True,
-    ),
-    CostRule(
-        id="factorize-checked",
-        ops=("aten._linalg_eigh", "aten.cholesky", "aten.cholesky_inverse", "aten.linalg_lstsq"),
-        counts=_checked,
-        source="ATen/native/BatchLinearAlgebra.cpp: the host reads any over the error codes",
-        example="torch.linalg.eigh(torch.eye(2, device='cuda'))",
-        approximate=True,
-    ),
-    CostRule(
-        id="singular-values",
-        ops=("aten._linalg_svd",),
-        counts=_singular_values,
-        source="ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp: convergence is read, then error codes",
-        example="torch.linalg.svd(torch.eye(2, device='cuda'))",
-        when=lambda call: call.argument("driver") is None,
-        approximate=True,
-    ),
-    CostRule(
-        id="matrix-exponential",
-        ops=("aten.linalg_matrix_exp",),
-        counts=_exponential,
-        source="ATen/native/LinearAlgebra.cpp, mexp_impl and compute_T18_scale_square: norms and the sizes "
-        "of groups are copied to the host",
-        example="torch.linalg.matrix_exp(torch.eye(2, device='cuda'))",
-        approximate=True,
-    ),
-    CostRule(
-        id="cross-product",
-        ops=("aten.linalg_cross",),
-        counts=lambda call: OpCost(1 if call.outputs[0].numel() else 0),
-        source="ATen/native/cuda/CrossKernel.cu: one kernel",
-        example="torch.linalg.cross(torch.ones(3, device='cuda'), torch.ones(3, device='cuda'))",
-    ),
-)
+CostRule(
+    id="cross-product",
+    ops=("aten.linalg_cross",),
+    source="ATen/native/cuda/CrossKernel.cu: one kernel",
+    example="torch.linalg.cross(torch.ones(3, device='cuda'), torch.ones(3, device='cuda'))",
+)(lambda call: OpCost(1 if call.outputs[0].numel() else 0))

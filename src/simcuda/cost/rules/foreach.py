@@ -35,6 +35,19 @@ def _walks_side_by_side(lists: list[list[torch.Tensor]]) -> bool:
     return True
 
 
+@CostRule(
+    id="foreach",
+    ops=tuple(f"aten._{name}*" for name in ("foreach_", "fused_adam", "fused_sgd", "fused_adagrad")),
+    source="ATen/native/cuda/MultiTensorApply.cuh: chunks of 65536 elements; tensor by tensor where "
+    "types or strides differ, and where the results have another type",
+    example="torch._foreach_add_([x, x], 1.0)",
+)
+@CostRule(
+    id="unscale",
+    ops=("aten._amp_foreach_non_finite_check_and_unscale_",),
+    source="ATen/native/cuda/AmpKernels.cu: one walk over dense gradients of one type",
+    example="torch._amp_foreach_non_finite_check_and_unscale_([x, x], value, value)",
+)
 def _multi_tensor(call: OperationCall) -> OpCost:
     lists, results = _lists(call), call.outputs
     if not lists:
@@ -50,6 +63,12 @@ def _multi_tensor(call: OperationCall) -> OpCost:
     return OpCost(multi_tensor(elements, call.profile.multi_tensor, depth=depth, scalars=scalars))
 
 
+@CostRule(
+    id="foreach-copy",
+    ops=("aten._foreach_copy_",),
+    source="ATen/native/cuda/ForeachBinaryOpList.cu: one walk over both lists; copy_ where they differ",
+    example="torch._foreach_copy_([x, x], [x, x])",
+)
 def _copy(call: OperationCall) -> OpCost:
     """Side by side where the lists are laid out alike, even of two types; else one copy for each tensor."""
     to, source = call.args[:2]
@@ -60,6 +79,12 @@ def _copy(call: OperationCall) -> OpCost:
     return sum((copied_within(a, b.expand_as(a)) for a, b in zip(to, source, strict=True)), FREE)
 
 
+@CostRule(
+    id="foreach-norm",
+    ops=("aten._foreach_norm",),
+    source="ATen/native/cuda/ForeachReduceOp.cu: a buffer of partial norms, cleared, filled and added up",
+    example="torch._foreach_norm([x, x])",
+)
 def _norm(call: OperationCall) -> OpCost:
     tensors, results = _lists(call)[0], call.outputs
     fast = not call.is_alone and _walks_side_by_side([tensors]) and tensors[0].is_floating_point()
@@ -77,36 +102,3 @@ def _norm(call: OperationCall) -> OpCost:
     # Empty tensors get a zero of their own, and drop the result made for them.
     spare = (results[0].element_size(),) * work.spare_results
     return OpCost(work.launches, temporaries=(work.workspace_bytes,), workspaces=spare)
-
-
-TOPIC = (
-    CostRule(
-        id="foreach-norm",
-        ops=("aten._foreach_norm",),
-        counts=_norm,
-        source="ATen/native/cuda/ForeachReduceOp.cu: a buffer of partial norms, cleared, filled and added up",
-        example="torch._foreach_norm([x, x])",
-    ),
-    CostRule(
-        id="foreach-copy",
-        ops=("aten._foreach_copy_",),
-        counts=_copy,
-        source="ATen/native/cuda/ForeachBinaryOpList.cu: one walk over both lists; copy_ where they differ",
-        example="torch._foreach_copy_([x, x], [x, x])",
-    ),
-    CostRule(
-        id="foreach",
-        ops=tuple(f"aten._{name}*" for name in ("foreach_", "fused_adam", "fused_sgd", "fused_adagrad")),
-        counts=_multi_tensor,
-        source="ATen/native/cuda/MultiTensorApply.cuh: chunks of 65536 elements; tensor by tensor where "
-        "types or strides differ, and where the results have another type",
-        example="torch._foreach_add_([x, x], 1.0)",
-    ),
-    CostRule(
-        id="unscale",
-        ops=("aten._amp_foreach_non_finite_check_and_unscale_",),
-        counts=_multi_tensor,
-        source="ATen/native/cuda/AmpKernels.cu: one walk over dense gradients of one type",
-        example="torch._amp_foreach_non_finite_check_and_unscale_([x, x], value, value)",
-    ),
-)

@@ -1,11 +1,20 @@
-"""What the host reads: single values, and answers about whole tensors, such as whether two are equal."""
+"""What the host reads: values, answers about whole tensors, and the sizes of results that depend on values.
+
+Sorting and searching are done by CUB. The waits and the memory that grows with the input are exact; of CUB's
+kernels only the fewest are counted, and its temporaries of lower order are left out. Some results were longer
+before they were cut to size: their storage shows by how much.
+"""
 
 from __future__ import annotations
 
+import torch
+
 from simcuda.cost.call import FREE, OpCost, OperationCall
+from simcuda.cost.copies import contiguous
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import arithmetic, reduce_all
-from simcuda.cost.rules.rule import CostRule
+from simcuda.cost.rules.kernels import number_on_device
+from simcuda.cost.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
 from simcuda.profile import Profile
 
 TRUTH_BYTES = 1
@@ -33,6 +42,12 @@ def check_error_codes(codes: int, profile: Profile) -> OpCost:
     return converted + read_all(codes, profile)
 
 
+@CostRule(
+    id="equal",
+    ops=("aten.equal",),
+    source="ATen/native/cuda/Equal.cpp: eq, all, and one read, unless both are the same memory",
+    example="x.equal(x + 1)",
+)
 def _equal(call: OperationCall) -> OpCost:
     first, second = call.args[0], call.args[1]
     if first.shape != second.shape or not first.numel():
@@ -44,26 +59,217 @@ def _equal(call: OperationCall) -> OpCost:
     return comparison + read_all(first.numel(), call.profile)
 
 
-TOPIC = (
-    CostRule(
-        id="read-one-value",
-        ops=("aten._local_scalar_dense",),
-        counts=lambda call: OpCost(waits=1, copies=(("d2h", call.args[0].element_size()),)),
-        source="ATen/native/cuda/CUDAScalar.cu: a copy into pinned memory, then a wait for the stream",
-        example="x[0].item()",
-    ),
-    CostRule(
-        id="equal",
-        ops=("aten.equal",),
-        counts=_equal,
-        source="ATen/native/cuda/Equal.cpp: eq, all, and one read, unless both are the same memory",
-        example="x.equal(x + 1)",
-    ),
-    CostRule(
-        id="check-linear-algebra",
-        ops=("aten._linalg_check_errors",),
-        counts=lambda call: check_error_codes(call.argument("info").numel(), call.profile),
-        source="ATen/native/BatchLinearAlgebra.cpp: any over the error codes, which the host reads",
-        example="torch.linalg.cholesky(torch.eye(2, device='cuda'))",
-    ),
+STATIC_TILE = 512 * 16
+FEW_CANDIDATES = 10.0
+GROWTH_OF_FEW = 0.145
+THREADS = 512
+FEW_BINS = 100
+MANY_BINS = 1000
+
+
+@CostRule(
+    id="unique",
+    ops=("aten._unique2", "aten._unique"),
+    source="ATen/native/cuda/UniqueCub.cu: sorts, then reads how many there are",
+    example="index.unique()",
+    approximate=True,
 )
+def _unique(call: OperationCall) -> OpCost:
+    tensor, values = call.args[0], call.outputs[0]
+    if not tensor.numel():
+        return FREE
+    inverse = 1 if call.argument("return_inverse", default=False) else 0
+    if tensor.dtype == torch.bool:
+        # Those that are true are counted; one kernel writes what there is, and how often.
+        counted = OpCost(2 + inverse, 1, (("d2h", COUNT_BYTES),), (COUNT_BYTES, 2 * INDEX_BYTES))
+        return contiguous(tensor) + counted
+    # At the peak, besides the sorted copy: the values have space for all elements. With the
+    # inverse the peak is while pairs are sorted: beside both copies of values and positions, the radix sort
+    # takes as much again.
+    size, positions = tensor.nbytes, INDEX_BYTES * tensor.numel()
+    kept = values.untyped_storage().nbytes()
+    buffers: tuple[int, ...] = (size, size - kept)
+    if inverse:
+        buffers = (size, size + positions, positions - kept)
+    # Sorted; the first of each; and for the inverse positions, neighbours compared, running sums, a scatter.
+    kernels = 1 + 2 + 5 * inverse
+    found = OpCost(kernels, 1, (("d2h", INDEX_BYTES),), (INDEX_BYTES, *buffers))
+    if call.argument("return_counts", default=False):
+        found += OpCost(temporaries=(positions - call.outputs[-1].untyped_storage().nbytes(),))
+    return contiguous(tensor) + found
+
+
+@CostRule(
+    id="unique-consecutive",
+    ops=("aten.unique_consecutive",),
+    source="ATen/native/cuda/UniqueCub.cu: reads how many there are",
+    example="torch.unique_consecutive(index)",
+    when=lambda call: call.argument("dim") is None,
+    approximate=True,
+)
+def _unique_consecutive(call: OperationCall) -> OpCost:
+    tensor, values = call.args[0], call.outputs[0]
+    if not tensor.numel():
+        return FREE
+    inverse = call.argument("return_inverse", default=False)
+    # The first of each; for the inverse, neighbours compared into 32-bit integers, then running sums.
+    compared = (4 * tensor.numel(),) if inverse else ()
+    temporaries = (INDEX_BYTES, tensor.nbytes - values.untyped_storage().nbytes(), *compared)
+    return contiguous(tensor) + OpCost(5 if inverse else 2, 1, (("d2h", INDEX_BYTES),), temporaries)
+
+
+@CostRule(
+    id="repeat-interleave",
+    ops=("aten.repeat_interleave.Tensor",),
+    source="ATen/native/Repeat.h: unless the size is given, the sum and a check of the signs are read",
+    example="y.repeat_interleave(index)",
+    approximate=True,
+)
+def _repeats(call: OperationCall) -> OpCost:
+    repeats = call.argument("repeats")
+    if not repeats.numel():
+        return FREE
+    # Running sums by CUB, which first runs a kernel to prepare; then the positions are written.
+    written = OpCost(2 + kernels_over(call.outputs[0]), temporaries=(INDEX_BYTES * repeats.numel(),))
+    if call.argument("output_size") is not None:
+        return written
+    # Whether all counts are at least 0: compared, all, read, after the total.
+    reads = (("d2h", INDEX_BYTES), ("d2h", 1))
+    return written + OpCost(2, 2, reads, (repeats.numel(), 1))
+
+
+@CostRule(
+    id="nonzero-static",
+    ops=("aten.nonzero_static",),
+    source="ATen/native/cuda/Nonzero.cu: four kernels of its own, and one for several dimensions",
+    example="torch.nonzero_static(x, size=2)",
+)
+def _nonzero_static(call: OperationCall) -> OpCost:
+    tensor, result = call.args[0], call.outputs[0]
+    if not result.numel():
+        return FREE
+    # Sums of blocks, sums of those, the indices, what fills the rest, and the indices of several dimensions.
+    kernels = 4 + (1 if tensor.dim() > 1 else 0)
+    # As many blocks as the device holds at once each walk several tiles.
+    resident = call.profile.multiprocessors * (2 if tensor.element_size() == 1 else 1)
+    tiles = -(-tensor.numel() // STATIC_TILE)
+    rounds = max(1, -(-tiles // resident))
+    blocks = -(-tensor.numel() // (STATIC_TILE * rounds))
+    return contiguous(tensor) + OpCost(kernels, workspaces=(blocks * COUNT_BYTES, blocks * INDEX_BYTES))
+
+
+def _are_compared_at_once(call: OperationCall) -> bool:
+    """Few candidates are compared with every element; more are sorted with them."""
+    # The bound grows slowly with the elements, as in ``isin`` of ATen.
+    candidates, elements = call.argument("test_elements"), call.outputs[0].numel()
+    if not isinstance(candidates, torch.Tensor) or not elements:
+        return True
+    return bool(candidates.numel() < int(FEW_CANDIDATES * elements**GROWTH_OF_FEW))
+
+
+def _made(call: OperationCall) -> OpCost:
+    """The tensor on the device that is made of an element that is a number."""
+    element = call.args[0]
+    return FREE if isinstance(element, torch.Tensor) else number_on_device(element)
+
+
+@CostRule(
+    id="is-one-of-few",
+    ops=("aten.isin",),
+    source="ATen/native/TensorCompare.cpp: every pair is compared, up to 10 candidates for an element",
+    example="torch.isin(x, value)",
+    when=_are_compared_at_once,
+)
+def _compare_with_all(call: OperationCall) -> OpCost:
+    candidates, elements = call.argument("test_elements"), call.outputs[0].numel()
+    if not isinstance(candidates, torch.Tensor) or not elements:
+        return OpCost(1 if elements else 0)
+    # Nothing is an element of nothing: the result is filled.
+    if not candidates.numel():
+        return _made(call) + OpCost(1)
+    # Filled, compared, reduced; the answers are copied into the result.
+    return _made(call) + OpCost(
+        3, copies=(("d2d", elements),), workspaces=(elements * candidates.numel(), elements)
+    )
+
+
+@CostRule(
+    id="is-one-of-many",
+    ops=("aten.isin",),
+    source="ATen/native/TensorCompare.cpp: unique values of both, whose lengths are read; a sort",
+    example="torch.isin(x, torch.arange(100, device='cuda'))",
+    approximate=True,
+)
+def _compare_by_sorting(call: OperationCall) -> OpCost:
+    candidates = call.argument("test_elements")
+    elements = candidates.numel() + call.outputs[0].numel()
+    size = elements * candidates.element_size()
+    # Joined, sorted, neighbours compared, put back in place.
+    compared = _made(call) + OpCost(5, temporaries=(size, size, elements * INDEX_BYTES))
+    if call.argument("assume_unique", default=False):
+        return compared
+    # Before that both are made unique, with the inverse of one, and the host reads how many are left.
+    return OpCost(8 + 3, 2, (("d2h", INDEX_BYTES),) * 2) + compared
+
+
+@CostRule(
+    id="bincount",
+    ops=("aten.bincount",),
+    source="ATen/native/cuda/SummaryOps.cu: the largest value is read, and, but for bytes, the least",
+    example="index.bincount()",
+    approximate=True,
+)
+@CostRule(
+    id="histc",
+    ops=("aten.histc",),
+    source="ATen/native/cuda/SummaryOps.cu: without bounds, both are read",
+    example="x.histc(4)",
+    approximate=True,
+)
+def _count_values(call: OperationCall) -> OpCost:
+    """``bincount``, and ``histc``, which reads the ends of its range unless they are given."""
+    tensor, weights = call.args[0], call.argument("weights")
+    if call.op.startswith("aten.histc."):
+        ends = 2 if tensor.numel() and call.argument("min", 0) == call.argument("max", 0) else 0
+        return (_read_ends(call, ends) if ends else FREE) + _histogram(call)
+    if not tensor.numel():
+        return OpCost(1 if call.outputs[0].numel() else 0)
+    is_converted = weights is not None and weights.dtype not in (torch.float32, torch.float64)
+    widened = OpCost(1, temporaries=(8 * weights.numel(),)) if is_converted else FREE
+    # Bytes are never negative, so only their largest is read.
+    return _read_ends(call, 1 if tensor.dtype == torch.uint8 else 2) + widened + _histogram(call)
+
+
+def _read_ends(call: OperationCall, ends: int) -> OpCost:
+    tensor = call.args[0]
+    size = tensor.element_size()
+    # Each end is found by its own reduction, and read.
+    work = reduce_all(tensor.numel(), arithmetic("extremum", size), call.profile)
+    reads = (("d2h", size),) * ends
+    return OpCost(ends * work.launches, ends, reads, passing=(size, *work.workspaces) * ends)
+
+
+def _histogram(call: OperationCall) -> OpCost:
+    """Kernels and the histograms of each block, where there are too many bins to keep them on chip."""
+    tensor, result = call.args[0], call.outputs[0]
+    if not tensor.numel():
+        return OpCost(1)
+    if not FEW_BINS <= result.numel() < MANY_BINS:
+        return OpCost(2)
+    blocks = -(-tensor.numel() // THREADS)
+    return OpCost(3, workspaces=(blocks * result.nbytes,))
+
+
+CostRule(
+    id="read-one-value",
+    ops=("aten._local_scalar_dense",),
+    source="ATen/native/cuda/CUDAScalar.cu: a copy into pinned memory, then a wait for the stream",
+    example="x[0].item()",
+)(lambda call: OpCost(waits=1, copies=(("d2h", call.args[0].element_size()),)))
+
+CostRule(
+    id="check-linear-algebra",
+    ops=("aten._linalg_check_errors",),
+    source="ATen/native/BatchLinearAlgebra.cpp: any over the error codes, which the host reads",
+    example="torch.linalg.cholesky(torch.eye(2, device='cuda'))",
+)(lambda call: check_error_codes(call.argument("info").numel(), call.profile))

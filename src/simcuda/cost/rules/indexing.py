@@ -6,16 +6,21 @@ import torch
 
 from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.copies import contiguous, copied_within
-from simcuda.cost.launches import kernels_over
+from simcuda.cost.launches import LARGEST_OFFSET, kernels_over
 from simcuda.cost.rules.kernels import one_kernel
 from simcuda.cost.rules.rule import COUNT_BYTES, HALF_BYTES, INDEX_BYTES, CostRule
 from simcuda.cost.rules.sorting import sort
-from simcuda.cost.tensor_iterator import LARGEST_OFFSET
 
 MASKS = (torch.bool, torch.uint8)
 CHUNK_ELEMENTS = 2**30
 FEW_INDICES = 3072
 INDICES_OF_A_PART = 10
+
+
+WRITES = ("aten.index_put_", "aten.index_put", "aten._index_put_impl_", "aten._unsafe_index_put")
+
+
+_INTO_COPIES = ("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_reduce")
 
 
 def _indices(call: OperationCall) -> list[torch.Tensor]:
@@ -93,6 +98,16 @@ def _writes_one_value_by_mask(call: OperationCall) -> bool:
     )
 
 
+CostRule(
+    id="write-one-value-by-mask",
+    ops=WRITES,
+    when=_writes_one_value_by_mask,
+    source="ATen/native/TensorAdvancedIndexing.cpp: one host value under one mask is a masked_fill",
+    example="x[x > 0] = 1.0",
+    takes_host_tensors=True,
+)(lambda call: OpCost(kernels_over(call.args[0])))
+
+
 def _write(call: OperationCall) -> OpCost:
     value = call.argument("values")
     resolved = _resolve(call)
@@ -102,6 +117,15 @@ def _write(call: OperationCall) -> OpCost:
     return resolved + _copied(call) + OpCost(int(value.numel() > 0))
 
 
+@CostRule(
+    id="accumulate-by-index",
+    ops=WRITES,
+    when=lambda call: bool(call.argument("accumulate", default=False)),
+    source="ATen/native/cuda/Indexing.cu: indices are sorted by CUB, then one kernel adds",
+    example="x.index_put_((index,), x[index], accumulate=True)",
+    approximate=True,
+    takes_host_tensors=True,
+)
 def _accumulate(call: OperationCall) -> OpCost:
     """Indices become places, which are sorted with where they came from; one kernel adds up what meets.
 
@@ -117,6 +141,63 @@ def _accumulate(call: OperationCall) -> OpCost:
     return _write(call) + OpCost(checks + places + 3, temporaries=(elements * INDEX_BYTES,) * 6)
 
 
+CostRule(
+    id="write-by-mask",
+    ops=WRITES,
+    when=_is_by_mask,
+    source="ATen/native/IndexingUtils.h: masks become indices by nonzero, whose count the host reads",
+    example="x[x > 0] = value",
+    approximate=True,
+    takes_host_tensors=True,
+)(_write)
+
+
+CostRule(
+    id="write-by-index",
+    ops=WRITES,
+    source="ATen/native/IndexingUtils.h: host indices and a host value are copied, each with a wait",
+    example="x[index] = y",
+    takes_host_tensors=True,
+)(lambda call: _write(call) + _alike(call))
+
+
+CostRule(
+    id="read-by-mask",
+    ops=("aten.index", "aten._unsafe_index"),
+    when=_is_by_mask,
+    source="ATen/native/IndexingUtils.h, as for writing",
+    example="x[x > 0]",
+    approximate=True,
+    takes_host_tensors=True,
+)(lambda call: _resolve(call) + one_kernel(call))
+
+
+CostRule(
+    id="read-by-index",
+    ops=("aten.index", "aten._unsafe_index"),
+    source="ATen/native/IndexingUtils.h, as for writing; TensorAdvancedIndexing.cpp: indices of "
+    "different strides become contiguous, those of 32 bits int64",
+    example="x[index]",
+    takes_host_tensors=True,
+)(lambda call: _resolve(call) + _alike(call) + one_kernel(call))
+
+
+@CostRule(
+    id="gradient-of-embedding-few",
+    ops=("aten.embedding_dense_backward",),
+    source="ATen/native/cuda/Embedding.cu: up to 3072 indices, zeros and one kernel",
+    example="torch.ops.aten.embedding_dense_backward(torch.ones(3, 2).cuda(), index, 4, -1, False)",
+    when=lambda call: (
+        bool(call.args[1].numel() <= FEW_INDICES) and not call.argument("scale_grad_by_freq", default=False)
+    ),
+)
+@CostRule(
+    id="gradient-of-embedding",
+    ops=("aten.embedding_dense_backward",),
+    source="ATen/native/cuda/EmbeddingBackwardKernel.cu: a sort by CUB, then sums of parts of 10 indices",
+    example="torch.ops.aten.embedding_dense_backward(torch.ones(3, 2).cuda(), index, 4, -1, True)",
+    approximate=True,
+)
 def _embedding_backward(call: OperationCall) -> OpCost:
     """Few indices add up in place; many are sorted, and each run of equal ones is added up in parts."""
     gradient, indices, result = call.args[0], call.args[1], call.outputs[0]
@@ -151,6 +232,13 @@ def _flattened(indices: torch.Tensor) -> OpCost:
     return FREE if is_view else OpCost(kernels_over(indices), temporaries=(indices.nbytes,))
 
 
+@CostRule(
+    id="gradient-of-masked-scatter",
+    ops=("aten.masked_scatter_backward",),
+    source="ATen/native/TensorAdvancedIndexing.cpp: masked_select, then zeros for what is missing",
+    example="torch.ops.aten.masked_scatter_backward(x, x > 0, [8])",
+    approximate=True,
+)
 def _gather_selected(call: OperationCall) -> OpCost:
     """The gradient of the source of ``masked_scatter``: what was selected, and zeros for what was not."""
     result, mask = call.outputs[0], _broadcast_mask(call)
@@ -170,6 +258,13 @@ def _broadcast_mask(call: OperationCall) -> torch.Tensor:
     return mask.expand(shape)
 
 
+@CostRule(
+    id="shorten-rows",
+    ops=("aten.embedding_renorm_",),
+    source="ATen/native/cuda/Embedding.cu: the number of unique indices stays on the device",
+    example="torch.embedding_renorm_(torch.ones(3, 2, device='cuda'), index, 1.0, 2.0)",
+    approximate=True,
+)
 def _shorten(call: OperationCall) -> OpCost:
     """The indices are sorted, and each row that is named is scaled once."""
     indices = call.argument("indices")
@@ -182,6 +277,12 @@ def _shorten(call: OperationCall) -> OpCost:
     return OpCost(ordered.launches + 3, copies=ordered.copies, temporaries=temporaries)
 
 
+@CostRule(
+    id="fill-selected",
+    ops=("aten.masked_fill_", "aten.masked_fill", "aten.index_fill_", "aten.index_fill"),
+    source="ATen/native/cuda/Indexing.cu: a device value is read by the host first",
+    example="x.masked_fill_(x > 0, value)",
+)
 def _fill_selected(call: OperationCall) -> OpCost:
     result, value, index = call.outputs[0], call.argument("value"), call.argument("index")
     read = FREE
@@ -198,152 +299,47 @@ def _copied(call: OperationCall) -> OpCost:
     return FREE if result is tensor else copied_within(result, tensor)
 
 
-WRITES = ("aten.index_put_", "aten.index_put", "aten._index_put_impl_", "aten._unsafe_index_put")
-_INTO_COPIES = ("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_reduce")
+CostRule(
+    id="nonzero",
+    ops=("aten.nonzero", "aten.argwhere"),
+    source="ATen/native/cuda/Nonzero.cu: CUB counts, the host reads the count, CUB selects",
+    example="(x > 0).nonzero()",
+    approximate=True,
+)(lambda call: find_true(call.args[0], len(call.outputs[0]), into_result=True))
 
+CostRule(
+    id="masked-select",
+    ops=("aten.masked_select",),
+    source="ATen/native/cuda/IndexKernel.cpp: index with the mask",
+    example="x.masked_select(x > 0)",
+    approximate=True,
+)(lambda call: find_true(_broadcast_mask(call), call.outputs[0].numel()) + one_kernel(call))
 
-TOPIC = (
-    CostRule(
-        id="write-one-value-by-mask",
-        ops=WRITES,
-        when=_writes_one_value_by_mask,
-        counts=lambda call: OpCost(kernels_over(call.args[0])),
-        source="ATen/native/TensorAdvancedIndexing.cpp: one host value under one mask is a masked_fill",
-        example="x[x > 0] = 1.0",
-        takes_host_tensors=True,
-    ),
-    CostRule(
-        id="accumulate-by-index",
-        ops=WRITES,
-        when=lambda call: bool(call.argument("accumulate", default=False)),
-        counts=_accumulate,
-        source="ATen/native/cuda/Indexing.cu: indices are sorted by CUB, then one kernel adds",
-        example="x.index_put_((index,), x[index], accumulate=True)",
-        approximate=True,
-        takes_host_tensors=True,
-    ),
-    CostRule(
-        id="write-by-mask",
-        ops=WRITES,
-        when=_is_by_mask,
-        counts=_write,
-        source="ATen/native/IndexingUtils.h: masks become indices by nonzero, whose count the host reads",
-        example="x[x > 0] = value",
-        approximate=True,
-        takes_host_tensors=True,
-    ),
-    CostRule(
-        id="write-by-index",
-        ops=WRITES,
-        counts=lambda call: _write(call) + _alike(call),
-        source="ATen/native/IndexingUtils.h: host indices and a host value are copied, each with a wait",
-        example="x[index] = y",
-        takes_host_tensors=True,
-    ),
-    CostRule(
-        id="read-by-mask",
-        ops=("aten.index", "aten._unsafe_index"),
-        when=_is_by_mask,
-        counts=lambda call: _resolve(call) + one_kernel(call),
-        source="ATen/native/IndexingUtils.h, as for writing",
-        example="x[x > 0]",
-        approximate=True,
-        takes_host_tensors=True,
-    ),
-    CostRule(
-        id="read-by-index",
-        ops=("aten.index", "aten._unsafe_index"),
-        counts=lambda call: _resolve(call) + _alike(call) + one_kernel(call),
-        source="ATen/native/IndexingUtils.h, as for writing; TensorAdvancedIndexing.cpp: indices of "
-        "different strides become contiguous, those of 32 bits int64",
-        example="x[index]",
-        takes_host_tensors=True,
-    ),
-    CostRule(
-        id="nonzero",
-        ops=("aten.nonzero", "aten.argwhere"),
-        counts=lambda call: find_true(call.args[0], len(call.outputs[0]), into_result=True),
-        source="ATen/native/cuda/Nonzero.cu: CUB counts, the host reads the count, CUB selects",
-        example="(x > 0).nonzero()",
-        approximate=True,
-    ),
-    CostRule(
-        id="masked-select",
-        ops=("aten.masked_select",),
-        counts=lambda call: find_true(_broadcast_mask(call), call.outputs[0].numel()) + one_kernel(call),
-        source="ATen/native/cuda/IndexKernel.cpp: index with the mask",
-        example="x.masked_select(x > 0)",
-        approximate=True,
-    ),
-    CostRule(
-        id="gradient-of-masked-scatter",
-        ops=("aten.masked_scatter_backward",),
-        counts=_gather_selected,
-        source="ATen/native/TensorAdvancedIndexing.cpp: masked_select, then zeros for what is missing",
-        example="torch.ops.aten.masked_scatter_backward(x, x > 0, [8])",
-        approximate=True,
-    ),
-    CostRule(
-        id="shorten-rows",
-        ops=("aten.embedding_renorm_",),
-        counts=_shorten,
-        source="ATen/native/cuda/Embedding.cu: the number of unique indices stays on the device",
-        example="torch.embedding_renorm_(torch.ones(3, 2, device='cuda'), index, 1.0, 2.0)",
-        approximate=True,
-    ),
-    CostRule(
-        id="gradient-of-embedding-few",
-        ops=("aten.embedding_dense_backward",),
-        counts=_embedding_backward,
-        source="ATen/native/cuda/Embedding.cu: up to 3072 indices, zeros and one kernel",
-        example="torch.ops.aten.embedding_dense_backward(torch.ones(3, 2).cuda(), index, 4, -1, False)",
-        when=lambda call: (
-            bool(call.args[1].numel() <= FEW_INDICES)
-            and not call.argument("scale_grad_by_freq", default=False)
-        ),
-    ),
-    CostRule(
-        id="gradient-of-embedding",
-        ops=("aten.embedding_dense_backward",),
-        counts=_embedding_backward,
-        source="ATen/native/cuda/EmbeddingBackwardKernel.cu: a sort by CUB, then sums of parts of 10 indices",
-        example="torch.ops.aten.embedding_dense_backward(torch.ones(3, 2).cuda(), index, 4, -1, True)",
-        approximate=True,
-    ),
-    CostRule(
-        id="fill-selected",
-        ops=("aten.masked_fill_", "aten.masked_fill", "aten.index_fill_", "aten.index_fill"),
-        counts=_fill_selected,
-        source="ATen/native/cuda/Indexing.cu: a device value is read by the host first",
-        example="x.masked_fill_(x > 0, value)",
-    ),
-    CostRule(
-        id="read-along-dimension",
-        ops=("aten.gather", "aten.index_select", "aten.take"),
-        counts=one_kernel,
-        source="ATen/native/cuda/ScatterGatherKernel.cu, Indexing.cu: one kernel",
-        example="x.index_select(0, index)",
-    ),
-    CostRule(
-        id="embedding",
-        ops=("aten.embedding",),
-        counts=lambda call: _flattened(call.args[1]) + one_kernel(call),
-        source="ATen/native/Embedding.cpp: index_select by indices.reshape(-1), which copies what has gaps",
-        example="torch.nn.functional.embedding(index, torch.rand(3, 2, device='cuda'))",
-    ),
-    CostRule(
-        id="write-along-dimension",
-        ops=tuple(f"aten.{name}{end}" for name in _INTO_COPIES for end in ("", "_")),
-        counts=lambda call: _copied(call) + OpCost(int(call.argument("index").numel() > 0)),
-        source="ATen/native/TensorAdvancedIndexing.cpp: a copy where not in place, then one kernel",
-        example="x.index_add_(0, index, y)",
-    ),
-    CostRule(
-        id="put",
-        ops=("aten.masked_scatter_", "aten.masked_scatter"),
-        counts=lambda call: OpCost(3, workspaces=(call.args[0].numel() * INDEX_BYTES,)),
-        source="ATen/native/cuda/IndexKernel.cpp: a prefix sum of the mask, then one kernel",
-        example="x.masked_scatter_(x > 0, x)",
-        approximate=True,
-    ),
-)
+CostRule(
+    id="read-along-dimension",
+    ops=("aten.gather", "aten.index_select", "aten.take"),
+    source="ATen/native/cuda/ScatterGatherKernel.cu, Indexing.cu: one kernel",
+    example="x.index_select(0, index)",
+)(one_kernel)
+
+CostRule(
+    id="embedding",
+    ops=("aten.embedding",),
+    source="ATen/native/Embedding.cpp: index_select by indices.reshape(-1), which copies what has gaps",
+    example="torch.nn.functional.embedding(index, torch.rand(3, 2, device='cuda'))",
+)(lambda call: _flattened(call.args[1]) + one_kernel(call))
+
+CostRule(
+    id="write-along-dimension",
+    ops=tuple(f"aten.{name}{end}" for name in _INTO_COPIES for end in ("", "_")),
+    source="ATen/native/TensorAdvancedIndexing.cpp: a copy where not in place, then one kernel",
+    example="x.index_add_(0, index, y)",
+)(lambda call: _copied(call) + OpCost(int(call.argument("index").numel() > 0)))
+
+CostRule(
+    id="put",
+    ops=("aten.masked_scatter_", "aten.masked_scatter"),
+    source="ATen/native/cuda/IndexKernel.cpp: a prefix sum of the mask, then one kernel",
+    example="x.masked_scatter_(x > 0, x)",
+    approximate=True,
+)(lambda call: OpCost(3, workspaces=(call.args[0].numel() * INDEX_BYTES,)))

@@ -61,12 +61,24 @@ def one_kernel(call: OperationCall) -> OpCost:
     return OpCost(max(map(kernels_over, call.outputs), default=0))
 
 
+@CostRule(
+    id="gradient-of-binary-cross-entropy",
+    ops=("aten.binary_cross_entropy_backward",),
+    source="ATen/native/cuda/Loss.cu: one kernel; grad_input.mul_(weight); for a mean grad_input.div_",
+    example="torch.ops.aten.binary_cross_entropy_backward(value, x, x)",
+)
 def _loss_backward(call: OperationCall) -> OpCost:
     """The gradient, then its product with the weights, then its division by how many there are."""
     follows = int(call.argument("weight") is not None) + int(call.argument("reduction", 1) == MEAN)
     return OpCost(kernels_over(call.outputs[0]) * (1 + follows))
 
 
+@CostRule(
+    id="roll",
+    ops=("aten.roll",),
+    source="ATen/native/cuda/TensorTransformations.cu: self.contiguous(), then a kernel a dimension",
+    example="x.view(2, 4).roll((1, 1), (0, 1))",
+)
 def _roll(call: OperationCall) -> OpCost:
     """A kernel for each dimension; what is rolled along one is kept until all are done."""
     tensor, result = call.args[0], call.outputs[0]
@@ -75,6 +87,12 @@ def _roll(call: OperationCall) -> OpCost:
     return contiguous(tensor) + between + OpCost(times * kernels_over(result))
 
 
+@CostRule(
+    id="range-between-tensors",
+    ops=("aten.linspace.*Tensor*", "aten.logspace.*Tensor*"),
+    source="ATen/native/RangeFactories.cpp: each end that is a tensor is read",
+    example="torch.linspace(value, value, 4, device='cuda')",
+)
 def _range_between_tensors(call: OperationCall) -> OpCost:
     # A host tensor is a number already.
     ends = [end for end in call.args[:2] if isinstance(end, torch.Tensor) and not call.is_on_host(end)]
@@ -82,6 +100,13 @@ def _range_between_tensors(call: OperationCall) -> OpCost:
     return OpCost(waits=len(ends), copies=reads) + one_kernel(call)
 
 
+@CostRule(
+    id="isinf",
+    ops=("aten.isinf",),
+    source="ATen/native/TensorCompare.cpp: abs, then eq; a fill for integers",
+    example="torch.isinf(x)",
+    when=lambda call: not call.inputs[0].is_complex(),
+)
 def _isinf(call: OperationCall) -> OpCost:
     (tensor,) = call.inputs
     if not tensor.is_floating_point():
@@ -90,6 +115,18 @@ def _isinf(call: OperationCall) -> OpCost:
     return OpCost(2 * kernels_over(tensor), temporaries=(tensor.nbytes,))
 
 
+@CostRule(
+    id="elementwise-loss",
+    ops=("aten.mse_loss", "aten.smooth_l1_loss", "aten.huber_loss"),
+    source="ATen/native/Loss.cpp: the elements' losses in a temporary, then a reduction",
+    example="torch.nn.functional.mse_loss(x, x + 1)",
+)
+@CostRule(
+    id="binary-cross-entropy",
+    ops=("aten.binary_cross_entropy",),
+    source="ATen/native/cuda/Loss.cu: the losses, their reduction, and a copy of it over the losses",
+    example="torch.nn.functional.binary_cross_entropy(x, x)",
+)
 def _loss(call: OperationCall) -> OpCost:
     """The losses of the elements, weighted if they have weights, and their reduction if they are reduced."""
     tensor = call.args[0]
@@ -120,6 +157,13 @@ def _converted(tensor: torch.Tensor, dtype: torch.dtype) -> OpCost:
     return OpCost(kernels_over(tensor), temporaries=(tensor.numel() * dtype.itemsize,))
 
 
+@CostRule(
+    id="where",
+    ops=("aten.where",),
+    source="ATen/native/TensorCompare.cpp: scalar_tensor of a number on the device, seen on its own; "
+    "host tensors and other types are converted; one kernel",
+    example="torch.where(x > 0, x, 0.0)",
+)
 def _where(call: OperationCall) -> OpCost:
     """What is chosen from is converted to the result's type, and a host tensor is copied to the device."""
     result = call.outputs[0]
@@ -133,6 +177,13 @@ def _where(call: OperationCall) -> OpCost:
     return cost
 
 
+@CostRule(
+    id="search-by-order",
+    ops=("aten.searchsorted", "aten.bucketize"),
+    source="ATen/native/cuda/Bucketization.cu, BucketizationUtils.h: a number becomes a tensor on the "
+    "device, contiguous memory of one type, one kernel; given positions are checked, by two reads",
+    example="torch.searchsorted(y, x, sorter=index)",
+)
 def _search(call: OperationCall) -> OpCost:
     """A number is made a tensor; what is searched, and for what, becomes contiguous and of one type."""
     values, sorter = call.argument("self"), call.argument("sorter")
@@ -153,125 +204,63 @@ def _search(call: OperationCall) -> OpCost:
     return checks + cost + contiguous(sorter)
 
 
-TOPIC = (
-    CostRule(
-        id="make-unfilled",
-        ops=tuple(f"aten.{name}" for name in (*UNFILLED, "resize_", "set_")),
-        counts=FREE,
-        source="ATen/native/cuda/TensorFactories.cu: an allocation only",
-        example="torch.empty(4, device='cuda')",
-        any_layout=True,
+CostRule(
+    id="make-unfilled",
+    ops=tuple(f"aten.{name}" for name in (*UNFILLED, "resize_", "set_")),
+    source="ATen/native/cuda/TensorFactories.cu: an allocation only",
+    example="torch.empty(4, device='cuda')",
+    any_layout=True,
+)(FREE)
+
+CostRule(
+    id="make-filled",
+    ops=tuple(f"aten.{name}" for name in FILLED),
+    source="ATen/native/TensorFactories.cpp: empty, then one kernel that fills",
+    example="torch.zeros(4, device='cuda')",
+)(one_kernel)
+
+CostRule(
+    id="power-of-number",
+    ops=("aten.pow.Scalar", "aten.pow.Scalar_out"),
+    source="ATen/native/Pow.cpp: wrapped_scalar_tensor on the device, then one kernel; a fill for 1",
+    example="2 ** x",
+)(lambda call: one_kernel(call) + (FREE if call.args[0] == 1 else number_on_device(call.args[0])))
+
+CostRule(
+    id="assertion",
+    ops=("aten._assert_async",),
+    source="ATen/native/cuda/TensorCompare.cu: the check runs on the device",
+    example="torch._assert_async(value > -1)",
+)(ONE_KERNEL)
+
+CostRule(
+    id="grid-sample-by-cudnn",
+    ops=("aten.grid_sampler_2d",),
+    source="ATen/native/GridSampler.cpp: cuDNN samples up to 1024 channels, if aligned, bilinear and "
+    "padded with zeros",
+    example="torch.nn.functional.grid_sample(x.view(1, 1, 2, 4), torch.zeros(1, 2, 2, 2).cuda(), "
+    "align_corners=True)",
+    when=lambda call: (
+        tuple(call.args[2:5]) == (0, 0, True) and call.args[0].shape[1] <= MOST_CHANNELS_OF_CUDNN
     ),
-    CostRule(
-        id="make-filled",
-        ops=tuple(f"aten.{name}" for name in FILLED),
-        counts=one_kernel,
-        source="ATen/native/TensorFactories.cpp: empty, then one kernel that fills",
-        example="torch.zeros(4, device='cuda')",
-    ),
-    CostRule(
-        id="range-between-tensors",
-        ops=("aten.linspace.*Tensor*", "aten.logspace.*Tensor*"),
-        counts=_range_between_tensors,
-        source="ATen/native/RangeFactories.cpp: each end that is a tensor is read",
-        example="torch.linspace(value, value, 4, device='cuda')",
-    ),
-    CostRule(
-        id="isinf",
-        ops=("aten.isinf",),
-        counts=_isinf,
-        source="ATen/native/TensorCompare.cpp: abs, then eq; a fill for integers",
-        example="torch.isinf(x)",
-        when=lambda call: not call.inputs[0].is_complex(),
-    ),
-    CostRule(
-        id="where",
-        ops=("aten.where",),
-        counts=_where,
-        source="ATen/native/TensorCompare.cpp: scalar_tensor of a number on the device, seen on its own; "
-        "host tensors and other types are converted; one kernel",
-        example="torch.where(x > 0, x, 0.0)",
-    ),
-    CostRule(
-        id="power-of-number",
-        ops=("aten.pow.Scalar", "aten.pow.Scalar_out"),
-        counts=lambda call: (
-            one_kernel(call) + (FREE if call.args[0] == 1 else number_on_device(call.args[0]))
-        ),
-        source="ATen/native/Pow.cpp: wrapped_scalar_tensor on the device, then one kernel; a fill for 1",
-        example="2 ** x",
-    ),
-    CostRule(
-        id="search-by-order",
-        ops=("aten.searchsorted", "aten.bucketize"),
-        counts=_search,
-        source="ATen/native/cuda/Bucketization.cu, BucketizationUtils.h: a number becomes a tensor on the "
-        "device, contiguous memory of one type, one kernel; given positions are checked, by two reads",
-        example="torch.searchsorted(y, x, sorter=index)",
-    ),
-    CostRule(
-        id="assertion",
-        ops=("aten._assert_async",),
-        counts=ONE_KERNEL,
-        source="ATen/native/cuda/TensorCompare.cu: the check runs on the device",
-        example="torch._assert_async(value > -1)",
-    ),
-    CostRule(
-        id="grid-sample-by-cudnn",
-        ops=("aten.grid_sampler_2d",),
-        counts=one_kernel,
-        source="ATen/native/GridSampler.cpp: cuDNN samples up to 1024 channels, if aligned, bilinear and "
-        "padded with zeros",
-        example="torch.nn.functional.grid_sample(x.view(1, 1, 2, 4), torch.zeros(1, 2, 2, 2).cuda(), "
-        "align_corners=True)",
-        when=lambda call: (
-            tuple(call.args[2:5]) == (0, 0, True) and call.args[0].shape[1] <= MOST_CHANNELS_OF_CUDNN
-        ),
-        approximate=True,
-    ),
-    CostRule(
-        id="one-kernel",
-        ops=tuple(f"aten.{name}" for name in ONE),
-        counts=one_kernel,
-        source="ATen/native/cuda: one kernel; only the results are allocated",
-        example="torch.tril(x[:4].view(2, 2))",
-    ),
-    CostRule(
-        id="roll",
-        ops=("aten.roll",),
-        counts=_roll,
-        source="ATen/native/cuda/TensorTransformations.cu: self.contiguous(), then a kernel a dimension",
-        example="x.view(2, 4).roll((1, 1), (0, 1))",
-    ),
-    CostRule(
-        id="gradient-of-binary-cross-entropy",
-        ops=("aten.binary_cross_entropy_backward",),
-        counts=_loss_backward,
-        source="ATen/native/cuda/Loss.cu: one kernel; grad_input.mul_(weight); for a mean grad_input.div_",
-        example="torch.ops.aten.binary_cross_entropy_backward(value, x, x)",
-    ),
-    CostRule(
-        id="fill-then-kernel",
-        ops=tuple(f"aten.{name}" for name in FILLED_FIRST),
-        counts=lambda call: (
-            OpCost(2 if call.outputs[0].numel() else 0)
-            + (contiguous(call.args[0]) if "_pad" in call.op else FREE)
-        ),
-        source="ATen/native: a fill, then one kernel on a part; the gradients of padding are contiguous",
-        example="torch.eye(3, device='cuda')",
-    ),
-    CostRule(
-        id="elementwise-loss",
-        ops=("aten.mse_loss", "aten.smooth_l1_loss", "aten.huber_loss"),
-        counts=_loss,
-        source="ATen/native/Loss.cpp: the elements' losses in a temporary, then a reduction",
-        example="torch.nn.functional.mse_loss(x, x + 1)",
-    ),
-    CostRule(
-        id="binary-cross-entropy",
-        ops=("aten.binary_cross_entropy",),
-        counts=_loss,
-        source="ATen/native/cuda/Loss.cu: the losses, their reduction, and a copy of it over the losses",
-        example="torch.nn.functional.binary_cross_entropy(x, x)",
-    ),
+    approximate=True,
+)(one_kernel)
+
+CostRule(
+    id="one-kernel",
+    ops=tuple(f"aten.{name}" for name in ONE),
+    source="ATen/native/cuda: one kernel; only the results are allocated",
+    example="torch.tril(x[:4].view(2, 2))",
+)(one_kernel)
+
+CostRule(
+    id="fill-then-kernel",
+    ops=tuple(f"aten.{name}" for name in FILLED_FIRST),
+    source="ATen/native: a fill, then one kernel on a part; the gradients of padding are contiguous",
+    example="torch.eye(3, device='cuda')",
+)(
+    lambda call: (
+        OpCost(2 if call.outputs[0].numel() else 0)
+        + (contiguous(call.args[0]) if "_pad" in call.op else FREE)
+    )
 )

@@ -68,11 +68,29 @@ SHARED: dict[torch.layout, tuple[torch._C.DispatchKey, frozenset[str]]] = {
 }
 
 
+_NESTED = "torch.nested.as_nested_tensor([torch.ones(2, 3).cuda(), torch.ones(4, 3).cuda()])"
+
+
+_SPARSE = "torch.sparse_coo_tensor(index.expand(2, 3), y, (4, 4), check_invariants=False)"
+
+
+_MASK = "torch.tensor([[True, False], [True, True]], device='cuda')"
+
+
 @unwatched
 def _sizes(nested: torch.Tensor) -> torch.Tensor:
     return nested._nested_tensor_size()
 
 
+@CostRule(
+    id="pad-nested",
+    ops=("aten.to_padded_tensor",),
+    source="ATen/native/nested/cuda/NestedTensorTransformerFunctions.cpp: sizes and offsets are copied, "
+    "as int32, which blocks; one kernel",
+    example=f"torch.nested.to_padded_tensor({_NESTED}, 0.0)",
+    when=lambda call: 2 <= call.args[0].dim() <= 4 and call.args[0].dtype in PADDED_BY_A_KERNEL,
+    any_layout=True,
+)
 def _pad(call: OperationCall) -> OpCost:
     nested, result = call.args[0], call.outputs[0]
     sizes = _sizes(nested)
@@ -107,6 +125,16 @@ def _lengths(mask: torch.Tensor) -> OpCost:
 _COMPARED = OpCost(2, 1, (("d2h", 1),), (1,))
 
 
+@CostRule(
+    id="nested-of-mask",
+    ops=("aten._nested_tensor_from_mask",),
+    source="ATen/native/nested/NestedTensorMath.cpp: lengths of the mask, compared by equal if that is "
+    "asked, and copied to the host; then _nested_from_padded",
+    example=f"torch._nested_tensor_from_mask(torch.ones(2, 2, 3).cuda(), {_MASK})",
+    when=lambda call: call.args[0].dtype in NESTED_BY_A_KERNEL,
+    approximate=True,
+    any_layout=True,
+)
 def _of_mask(call: OperationCall) -> OpCost:
     padded, mask = call.args[:2]
     checked = _COMPARED if call.argument("mask_check", default=True) else FREE
@@ -116,6 +144,14 @@ def _of_mask(call: OperationCall) -> OpCost:
     return _lengths(mask) + checked + brought + _without_padding(padded, call.outputs[0])
 
 
+@CostRule(
+    id="nested-of-list",
+    ops=("aten._nested_tensor_from_tensor_list",),
+    source="ATen/native/nested/NestedTensorUtils.h: cat of the flat parts; those of the host are copied",
+    example=_NESTED,
+    any_layout=True,
+    takes_host_tensors=True,
+)
 def _of_list(call: OperationCall) -> OpCost:
     if any(map(call.is_on_host, call.inputs)):
         nbytes = sum(each.nbytes for each in call.inputs)
@@ -123,6 +159,14 @@ def _of_list(call: OperationCall) -> OpCost:
     return sum(map(contiguous, call.inputs), FREE) + OpCost(-(-len(call.inputs) // INPUTS_AT_ONCE))
 
 
+@CostRule(
+    id="coalesce",
+    ops=("aten._coalesce",),
+    source="ATen/native/sparse/cuda/SparseCUDATensor.cu: indices sorted by Thrust, the number of unique "
+    "ones read, values added up; of fewer than 2 a copy",
+    example="torch.sparse_coo_tensor(index[None], y, (4,), check_invariants=True).coalesce()",
+    any_layout=True,
+)
 def _coalesce(call: OperationCall) -> OpCost:
     sparse, result = call.args[0], call.outputs[0]
     indices, values = _parts(sparse)
@@ -154,6 +198,20 @@ THRUST = ANYTHING | dict.fromkeys(("syncs", "stream_syncs", "drains", "d2h", "d2
 CUSPARSE = LibraryWork(1, {"launches": (0, inf), **dict.fromkeys(MEMORY, (0, inf))})
 
 
+def _is_sparse_product(call: OperationCall) -> bool:
+    layouts = [call.argument(name).layout for name in call.names[:3]]
+    return layouts[::2] == [torch.strided] * 2 and layouts[1] in (torch.sparse_coo, torch.sparse_csr)
+
+
+@CostRule(
+    id="product-of-sparse",
+    ops=("aten.addmm", "aten.addmm_"),
+    source="ATen/native/sparse/cuda/SparseCUDATensorMath.cu: of coordinates, rows and columns as int32, "
+    "then cusparseSpMM; SparseBlas.cpp, SparseBlasImpl.cpp: of rows, cusparseSpMM; nothing waits",
+    example=f"torch.sparse.mm({_SPARSE}.coalesce(), torch.ones(4, 2, device='cuda'))",
+    when=_is_sparse_product,
+    any_layout=True,
+)
 def _sparse_product(call: OperationCall) -> OpCost:
     """A sparse matrix times a dense one, added to what was copied to, or cleared in, the result."""
     added, sparse, dense = (call.argument(name) for name in call.names[:3])
@@ -178,11 +236,22 @@ def _sparse_product(call: OperationCall) -> OpCost:
     return replace(_sorted(indices, values) + copied + made, library=LibraryWork(1, THRUST))
 
 
-def _is_sparse_product(call: OperationCall) -> bool:
-    layouts = [call.argument(name).layout for name in call.names[:3]]
-    return layouts[::2] == [torch.strided] * 2 and layouts[1] in (torch.sparse_coo, torch.sparse_csr)
+def _is_added_to_dense(call: OperationCall) -> bool:
+    first, second = call.args[:2]
+    # Either may be a number.
+    layouts = [getattr(each, "layout", None) for each in (first, second)]
+    return layouts == [torch.strided, torch.sparse_coo] and first.dtype == second.dtype
 
 
+@CostRule(
+    id="sparse-added-to-dense",
+    ops=("aten.add.Tensor", "aten.add_.Tensor"),
+    source="ATen/native/sparse/cuda/SparseCUDATensorMath.cu: one kernel if coalesced, else index_add_ at "
+    "the flattened indices",
+    example=f"{_SPARSE}.coalesce().to_dense()",
+    when=_is_added_to_dense,
+    any_layout=True,
+)
 def _add_sparse(call: OperationCall) -> OpCost:
     """A sparse tensor added to a dense one, in place or to a copy."""
     dense, sparse = call.args[:2]
@@ -198,170 +267,97 @@ def _add_sparse(call: OperationCall) -> OpCost:
     return copied + flattened + OpCost(1, library=LibraryWork(0, {**ANYTHING, "allocations": (0, inf)}))
 
 
-def _is_added_to_dense(call: OperationCall) -> bool:
-    first, second = call.args[:2]
-    # Either may be a number.
-    layouts = [getattr(each, "layout", None) for each in (first, second)]
-    return layouts == [torch.strided, torch.sparse_coo] and first.dtype == second.dtype
-
-
 @unwatched
 def _parts(sparse: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     with torch.no_grad():
         return sparse._indices(), sparse._values()
 
 
-_NESTED = "torch.nested.as_nested_tensor([torch.ones(2, 3).cuda(), torch.ones(4, 3).cuda()])"
-_SPARSE = "torch.sparse_coo_tensor(index.expand(2, 3), y, (4, 4), check_invariants=False)"
-_MASK = "torch.tensor([[True, False], [True, True]], device='cuda')"
+CostRule(
+    id="sizes-of-nested",
+    ops=(
+        "aten._nested_tensor_size",
+        "aten._nested_tensor_strides",
+        "aten._nested_tensor_storage_offsets",
+    ),
+    source="ATen/NestedTensorImpl.h: sizes, strides and offsets are tensors of the host",
+    example="torch.nested.as_nested_tensor([y, y])._nested_tensor_size()",
+    any_layout=True,
+)(FREE)
 
-TOPIC = (
-    CostRule(
-        id="sizes-of-nested",
-        ops=(
-            "aten._nested_tensor_size",
-            "aten._nested_tensor_strides",
-            "aten._nested_tensor_storage_offsets",
-        ),
-        counts=FREE,
-        source="ATen/NestedTensorImpl.h: sizes, strides and offsets are tensors of the host",
-        example="torch.nested.as_nested_tensor([y, y])._nested_tensor_size()",
-        any_layout=True,
+CostRule(
+    id="nested-of-padded",
+    ops=("aten._nested_from_padded",),
+    source="ATen/native/nested/cuda/NestedTensorTransformerFunctions.cpp: sizes and offsets are copied "
+    "without blocking; one kernel",
+    example="torch._nested_from_padded(torch.ones(2, 4, 3).cuda(), torch.tensor([[2, 3], [4, 3]]))",
+    when=lambda call: call.args[0].dtype in (torch.float32, torch.float16) and call.args[0].dim() in (3, 4),
+    any_layout=True,
+    takes_host_tensors=True,
+)(lambda call: _without_padding(call.args[0], call.outputs[0]))
+
+CostRule(
+    id="is-mask-of-nested",
+    ops=("aten._nested_tensor_from_mask_left_aligned",),
+    source="ATen/native/nested/NestedTensorMath.cpp: lengths of the mask, compared by equal",
+    example=f"torch._nested_tensor_from_mask_left_aligned(torch.ones(2, 2, 3).cuda(), {_MASK})",
+    approximate=True,
+)(lambda call: _lengths(call.args[1]) + _COMPARED)
+
+CostRule(
+    id="sparse-of-parts",
+    ops=(
+        *("aten._sparse_coo_tensor_with_dims_and_tensors", "aten._sparse_coo_tensor_with_dims"),
+        *("aten._coalesced_", "aten.detach", "aten.is_coalesced"),
+        *("aten._nnz", "aten.sparse_dim", "aten.dense_dim"),
     ),
-    CostRule(
-        id="nested-of-list",
-        ops=("aten._nested_tensor_from_tensor_list",),
-        counts=_of_list,
-        source="ATen/native/nested/NestedTensorUtils.h: cat of the flat parts; those of the host are copied",
-        example=_NESTED,
-        any_layout=True,
-        takes_host_tensors=True,
-    ),
-    CostRule(
-        id="pad-nested",
-        ops=("aten.to_padded_tensor",),
-        counts=_pad,
-        source="ATen/native/nested/cuda/NestedTensorTransformerFunctions.cpp: sizes and offsets are copied, "
-        "as int32, which blocks; one kernel",
-        example=f"torch.nested.to_padded_tensor({_NESTED}, 0.0)",
-        when=lambda call: 2 <= call.args[0].dim() <= 4 and call.args[0].dtype in PADDED_BY_A_KERNEL,
-        any_layout=True,
-    ),
-    CostRule(
-        id="nested-of-padded",
-        ops=("aten._nested_from_padded",),
-        counts=lambda call: _without_padding(call.args[0], call.outputs[0]),
-        source="ATen/native/nested/cuda/NestedTensorTransformerFunctions.cpp: sizes and offsets are copied "
-        "without blocking; one kernel",
-        example="torch._nested_from_padded(torch.ones(2, 4, 3).cuda(), torch.tensor([[2, 3], [4, 3]]))",
-        when=lambda call: (
-            call.args[0].dtype in (torch.float32, torch.float16) and call.args[0].dim() in (3, 4)
-        ),
-        any_layout=True,
-        takes_host_tensors=True,
-    ),
-    CostRule(
-        id="nested-of-mask",
-        ops=("aten._nested_tensor_from_mask",),
-        counts=_of_mask,
-        source="ATen/native/nested/NestedTensorMath.cpp: lengths of the mask, compared by equal if that is "
-        "asked, and copied to the host; then _nested_from_padded",
-        example=f"torch._nested_tensor_from_mask(torch.ones(2, 2, 3).cuda(), {_MASK})",
-        when=lambda call: call.args[0].dtype in NESTED_BY_A_KERNEL,
-        approximate=True,
-        any_layout=True,
-    ),
-    CostRule(
-        id="is-mask-of-nested",
-        ops=("aten._nested_tensor_from_mask_left_aligned",),
-        counts=lambda call: _lengths(call.args[1]) + _COMPARED,
-        source="ATen/native/nested/NestedTensorMath.cpp: lengths of the mask, compared by equal",
-        example=f"torch._nested_tensor_from_mask_left_aligned(torch.ones(2, 2, 3).cuda(), {_MASK})",
-        approximate=True,
-    ),
-    CostRule(
-        id="sparse-of-parts",
-        ops=(
-            *("aten._sparse_coo_tensor_with_dims_and_tensors", "aten._sparse_coo_tensor_with_dims"),
-            *("aten._coalesced_", "aten.detach", "aten.is_coalesced"),
-            *("aten._nnz", "aten.sparse_dim", "aten.dense_dim"),
-        ),
-        counts=FREE,
-        source="ATen/native/sparse/SparseTensor.cpp, ATen/SparseTensorImpl.h: indices and values are taken "
-        "as they are, and what is known of them lies on the host",
-        example="torch.sparse_coo_tensor(index[None], y, (4,), check_invariants=False)",
-        any_layout=True,
-    ),
-    CostRule(
-        id="coalesce",
-        ops=("aten._coalesce",),
-        counts=_coalesce,
-        source="ATen/native/sparse/cuda/SparseCUDATensor.cu: indices sorted by Thrust, the number of unique "
-        "ones read, values added up; of fewer than 2 a copy",
-        example="torch.sparse_coo_tensor(index[None], y, (4,), check_invariants=True).coalesce()",
-        any_layout=True,
-    ),
-    CostRule(
-        id="product-of-sparse",
-        ops=("aten.addmm", "aten.addmm_"),
-        counts=_sparse_product,
-        source="ATen/native/sparse/cuda/SparseCUDATensorMath.cu: of coordinates, rows and columns as int32, "
-        "then cusparseSpMM; SparseBlas.cpp, SparseBlasImpl.cpp: of rows, cusparseSpMM; nothing waits",
-        example=f"torch.sparse.mm({_SPARSE}.coalesce(), torch.ones(4, 2, device='cuda'))",
-        when=_is_sparse_product,
-        any_layout=True,
-    ),
-    CostRule(
-        id="rows-times-vector",
-        ops=("aten.addmv", "aten.addmv_"),
-        counts=lambda call: (
-            (
-                FREE
-                if call.args[0] is call.outputs[0] or not call.argument("beta", 1)
-                else copied_within(call.outputs[0], call.args[0])
-            )
-            + contiguous(call.argument("vec"))
-            + OpCost(library=CUSPARSE)
-        ),
-        source="ATen/native/sparse/cuda/SparseBlas.cpp, SparseBlasImpl.cpp: a copy unless in place or times "
-        "0, then cusparseSpMV; nothing waits",
-        example="torch.eye(3, device='cuda').to_sparse_csr() @ y",
-        when=lambda call: call.argument("mat").layout is torch.sparse_csr and call.argument("mat")._nnz() > 0,
-        any_layout=True,
-    ),
-    CostRule(
-        id="gradient-of-bags",
-        ops=("aten._embedding_bag_backward",),
-        counts=OpCost(1),
-        source="ATen/native/EmbeddingBag.cpp, cuda/EmbeddingBag.cu: the gradient's row of each index, sparse "
-        "or added up; lengths stay on the device",
-        example="torch.nn.EmbeddingBag(4, 2, sparse=True, device='cuda')(index, index[:1]).sum().backward()",
-        approximate=True,
-        any_layout=True,
-    ),
-    CostRule(
-        id="sparse-added-to-dense",
-        ops=("aten.add.Tensor", "aten.add_.Tensor"),
-        counts=_add_sparse,
-        source="ATen/native/sparse/cuda/SparseCUDATensorMath.cu: one kernel if coalesced, else index_add_ at "
-        "the flattened indices",
-        example=f"{_SPARSE}.coalesce().to_dense()",
-        when=_is_added_to_dense,
-        any_layout=True,
-    ),
-    CostRule(
-        id="where-rows-begin",
-        ops=("aten._convert_indices_from_coo_to_csr",),
-        counts=OpCost(1),
-        source="ATen/native/sparse/cuda/SparseCsrTensorMath.cu: one kernel, or a fill where nothing is",
-        example="torch._convert_indices_from_coo_to_csr(index.sort().values, 3)",
-    ),
-    CostRule(
-        id="rows-of-elements",
-        ops=("aten._convert_indices_from_csr_to_coo",),
-        counts=lambda call: OpCost(1) + copied_within(call.outputs[0][1], call.args[1]),
-        source="ATen/native/sparse/cuda/SparseCsrTensorMath.cu: a copy of the columns, and one kernel",
-        example="torch._convert_indices_from_csr_to_coo(index.sort().values, index[:2])",
-        when=lambda call: call.args[0].dim() == 1,
-    ),
+    source="ATen/native/sparse/SparseTensor.cpp, ATen/SparseTensorImpl.h: indices and values are taken "
+    "as they are, and what is known of them lies on the host",
+    example="torch.sparse_coo_tensor(index[None], y, (4,), check_invariants=False)",
+    any_layout=True,
+)(FREE)
+
+CostRule(
+    id="rows-times-vector",
+    ops=("aten.addmv", "aten.addmv_"),
+    source="ATen/native/sparse/cuda/SparseBlas.cpp, SparseBlasImpl.cpp: a copy unless in place or times "
+    "0, then cusparseSpMV; nothing waits",
+    example="torch.eye(3, device='cuda').to_sparse_csr() @ y",
+    when=lambda call: call.argument("mat").layout is torch.sparse_csr and call.argument("mat")._nnz() > 0,
+    any_layout=True,
+)(
+    lambda call: (
+        (
+            FREE
+            if call.args[0] is call.outputs[0] or not call.argument("beta", 1)
+            else copied_within(call.outputs[0], call.args[0])
+        )
+        + contiguous(call.argument("vec"))
+        + OpCost(library=CUSPARSE)
+    )
 )
+
+CostRule(
+    id="gradient-of-bags",
+    ops=("aten._embedding_bag_backward",),
+    source="ATen/native/EmbeddingBag.cpp, cuda/EmbeddingBag.cu: the gradient's row of each index, sparse "
+    "or added up; lengths stay on the device",
+    example="torch.nn.EmbeddingBag(4, 2, sparse=True, device='cuda')(index, index[:1]).sum().backward()",
+    approximate=True,
+    any_layout=True,
+)(OpCost(1))
+
+CostRule(
+    id="where-rows-begin",
+    ops=("aten._convert_indices_from_coo_to_csr",),
+    source="ATen/native/sparse/cuda/SparseCsrTensorMath.cu: one kernel, or a fill where nothing is",
+    example="torch._convert_indices_from_coo_to_csr(index.sort().values, 3)",
+)(OpCost(1))
+
+CostRule(
+    id="rows-of-elements",
+    ops=("aten._convert_indices_from_csr_to_coo",),
+    source="ATen/native/sparse/cuda/SparseCsrTensorMath.cu: a copy of the columns, and one kernel",
+    example="torch._convert_indices_from_csr_to_coo(index.sort().values, index[:2])",
+    when=lambda call: call.args[0].dim() == 1,
+)(lambda call: OpCost(1) + copied_within(call.outputs[0][1], call.args[1]))

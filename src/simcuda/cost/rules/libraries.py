@@ -61,6 +61,15 @@ def _operand(tensor: torch.Tensor) -> OpCost:
     return FREE if fits else contiguous(tensor)
 
 
+@CostRule(
+    id="matrix-product",
+    ops=tuple(f"aten.{name}" for name in PRODUCTS),
+    source="ATen/native/cuda/Blas.cpp: cuBLAS leaves its scalars and results on the device; recorded on "
+    "V100, A100, H100 and B300: 1 to 3 kernels; ATen/cuda/CublasHandlePool.cpp: a workspace for each "
+    "handle and stream, kept for ever",
+    example="torch.mm(x.view(2, 4), x.view(4, 2))",
+    approximate=True,
+)
 def _product(call: OperationCall) -> OpCost:
     """A product, perhaps added to another tensor, which is copied into the result first."""
     result, is_sum = call.outputs[0], "beta" in call.names
@@ -88,6 +97,14 @@ def _product(call: OperationCall) -> OpCost:
     return cost + copied_within(result, added)
 
 
+@CostRule(
+    id="convolution",
+    ops=tuple(f"aten.{name}" for name in CONVOLUTIONS),
+    source="ATen/native/Convolution.cpp: cuDNN, then output.add_(reshape_bias(bias)); recorded on V100: "
+    "1 to 5 kernels of cuDNN; the size of its workspace is unknown",
+    example="torch.conv2d(x.view(1, 2, 2, 2), torch.rand(3, 2, 1, 1, device='cuda'), y)",
+    approximate=True,
+)
 def _convolution(call: OperationCall) -> OpCost:
     """The bias is added by ATen, but within the kernel for single channels; one by groups may be ATen's."""
     result, weight, groups = call.outputs[0], call.args[1], call.argument("groups", 1)
@@ -102,6 +119,15 @@ def _convolution(call: OperationCall) -> OpCost:
     return _cudnn(*CONVOLUTION, by_groups=groups > 1) + OpCost(kernels_over(result) if added else 0)
 
 
+@CostRule(
+    id="gradient-of-convolution",
+    ops=("aten.convolution_backward",),
+    source="ATen/native/Convolution.cpp: cuDNN, then grad_output.sum for the bias; recorded on V100: 1 "
+    "to 4 kernels of cuDNN for input and weight each",
+    example="torch.conv1d(x.view(1, 2, 4), torch.rand(3, 2, 1, device='cuda'), y.requires_grad_()).sum()"
+    ".backward()",
+    approximate=True,
+)
 def _convolution_gradients(call: OperationCall) -> OpCost:
     """The gradients of the input and of the weight; that of the bias is a sum by ATen."""
     gradient, (*wanted, of_bias) = call.args[0], call.argument("output_mask")
@@ -114,6 +140,16 @@ def _convolution_gradients(call: OperationCall) -> OpCost:
     return cost + reduce("sum", gradient, others, call.outputs[-1], call.profile)
 
 
+@CostRule(
+    id="grouped-product",
+    ops=("aten._grouped_mm",),
+    source="ATen/native/cuda/GroupedBlas.cpp: on compute capability 9 and 10, GroupMM.cu for bfloat16, "
+    "one kernel for the arguments and one of CUTLASS; ATen/native/GroupedMMUtils.h: else offs.cpu(), and "
+    "a product for each group",
+    example="torch._grouped_mm(*(torch.ones(size, dtype=torch.bfloat16, device='cuda') for size in "
+    "((16, 8), (2, 8, 8))), offs=torch.tensor([8, 16], dtype=torch.int32, device='cuda'))",
+    approximate=True,
+)
 def _grouped_product(call: OperationCall) -> OpCost:
     """A product for each group: one kernel of CUTLASS on bfloat16, else the host reads where groups end."""
     first, second, offsets = call.args[0], call.args[1], call.argument("offs")
@@ -132,47 +168,3 @@ def _grouped_product(call: OperationCall) -> OpCost:
     filled = len(sizes) - products if first.dim() == second.dim() == 2 else 0
     read = OpCost(filled, 1, (("d2h", offsets.nbytes),))
     return read + _cublas(products) if products else read
-
-
-TOPIC = (
-    CostRule(
-        id="grouped-product",
-        ops=("aten._grouped_mm",),
-        counts=_grouped_product,
-        source="ATen/native/cuda/GroupedBlas.cpp: on compute capability 9 and 10, GroupMM.cu for bfloat16, "
-        "one kernel for the arguments and one of CUTLASS; ATen/native/GroupedMMUtils.h: else offs.cpu(), and "
-        "a product for each group",
-        example="torch._grouped_mm(*(torch.ones(size, dtype=torch.bfloat16, device='cuda') for size in "
-        "((16, 8), (2, 8, 8))), offs=torch.tensor([8, 16], dtype=torch.int32, device='cuda'))",
-        approximate=True,
-    ),
-    CostRule(
-        id="matrix-product",
-        ops=tuple(f"aten.{name}" for name in PRODUCTS),
-        counts=_product,
-        source="ATen/native/cuda/Blas.cpp: cuBLAS leaves its scalars and results on the device; recorded on "
-        "V100, A100, H100 and B300: 1 to 3 kernels; ATen/cuda/CublasHandlePool.cpp: a workspace for each "
-        "handle and stream, kept for ever",
-        example="torch.mm(x.view(2, 4), x.view(4, 2))",
-        approximate=True,
-    ),
-    CostRule(
-        id="convolution",
-        ops=tuple(f"aten.{name}" for name in CONVOLUTIONS),
-        counts=_convolution,
-        source="ATen/native/Convolution.cpp: cuDNN, then output.add_(reshape_bias(bias)); recorded on V100: "
-        "1 to 5 kernels of cuDNN; the size of its workspace is unknown",
-        example="torch.conv2d(x.view(1, 2, 2, 2), torch.rand(3, 2, 1, 1, device='cuda'), y)",
-        approximate=True,
-    ),
-    CostRule(
-        id="gradient-of-convolution",
-        ops=("aten.convolution_backward",),
-        counts=_convolution_gradients,
-        source="ATen/native/Convolution.cpp: cuDNN, then grad_output.sum for the bias; recorded on V100: 1 "
-        "to 4 kernels of cuDNN for input and weight each",
-        example="torch.conv1d(x.view(1, 2, 4), torch.rand(3, 2, 1, device='cuda'), y.requires_grad_()).sum()"
-        ".backward()",
-        approximate=True,
-    ),
-)

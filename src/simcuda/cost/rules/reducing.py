@@ -73,6 +73,14 @@ def _cost(
     return OpCost(elementwise(elements, read.itemsize), workspaces=(elements * read.itemsize,)) + cost
 
 
+@CostRule(
+    id="reduce",
+    ops=(*FAMILY_OF, *WHOLE, *ALONG),
+    source="ATen/native/cuda/Reduce.cuh: one kernel; a workspace where blocks share a result. "
+    "ReduceOps.cpp: sums and norms convert their input first where the result has another type, "
+    "except half to single; any and all copy a single value; argmax and argmin of all flatten",
+    example="x.sum()",
+)
 def _reduce(call: OperationCall) -> OpCost:
     tensor, result = call.args[0], call.outputs[0]
     if call.op in WHOLE:
@@ -91,6 +99,12 @@ def _reduce(call: OperationCall) -> OpCost:
     return contiguous(tensor) + cost if family == "argument" and call.argument("dim") is None else cost
 
 
+@CostRule(
+    id="count-nonzero",
+    ops=("aten.count_nonzero",),
+    source="ATen/native/TensorAdvancedIndexing.cpp: ne, then a sum of truth values",
+    example="torch.count_nonzero(x)",
+)
 def _count_nonzero(call: OperationCall) -> OpCost:
     """Truth values, which are widened to be added up."""
     tensor, result = call.args[0], call.outputs[0]
@@ -100,6 +114,12 @@ def _count_nonzero(call: OperationCall) -> OpCost:
     return OpCost(kernels_over(tensor), temporaries=(truths.numel(),)) + total
 
 
+@CostRule(
+    id="logsumexp",
+    ops=("aten.logsumexp",),
+    source="ATen/native/ReduceOps.cpp: amax; abs, eq, masked_fill; sub, exp, sum; log, add",
+    example="x.logsumexp(0)",
+)
 def _logsumexp(call: OperationCall) -> OpCost:
     """The maxima, of which infinite ones become 0; the exponentials of what exceeds them, and their sum."""
     tensor, result = call.args[0], call.outputs[0]
@@ -123,30 +143,3 @@ def _dimensions(call: OperationCall, tensor: torch.Tensor) -> tuple[int, ...]:
         return tuple(range(tensor.dim()))
     dims = [dim] if isinstance(dim, int) else dim
     return tuple(d % tensor.dim() for d in dims) if tensor.dim() else ()
-
-
-TOPIC = (
-    CostRule(
-        id="reduce",
-        ops=(*FAMILY_OF, *WHOLE, *ALONG),
-        counts=_reduce,
-        source="ATen/native/cuda/Reduce.cuh: one kernel; a workspace where blocks share a result. "
-        "ReduceOps.cpp: sums and norms convert their input first where the result has another type, "
-        "except half to single; any and all copy a single value; argmax and argmin of all flatten",
-        example="x.sum()",
-    ),
-    CostRule(
-        id="count-nonzero",
-        ops=("aten.count_nonzero",),
-        counts=_count_nonzero,
-        source="ATen/native/TensorAdvancedIndexing.cpp: ne, then a sum of truth values",
-        example="torch.count_nonzero(x)",
-    ),
-    CostRule(
-        id="logsumexp",
-        ops=("aten.logsumexp",),
-        counts=_logsumexp,
-        source="ATen/native/ReduceOps.cpp: amax; abs, eq, masked_fill; sub, exp, sum; log, add",
-        example="x.logsumexp(0)",
-    ),
-)

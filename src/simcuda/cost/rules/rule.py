@@ -1,14 +1,17 @@
-"""Rules as data: what an operation costs on CUDA, where that is known from, and an example that shows it."""
+"""Rules: what an operation costs on CUDA, where that is known from, and an example that shows it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import torch
 
-from simcuda.cost.call import OpCost, OperationCall
+from simcuda.cost.call import FREE, OpCost, OperationCall
+
+Counts = OpCost | Callable[[OperationCall], OpCost]
+C = TypeVar("C", bound=Counts)
 
 HALVES = (torch.float16, torch.bfloat16)
 # What kernels of several topics keep beside the data: positions are int64, counters int32.
@@ -17,34 +20,43 @@ INDEX_BYTES, COUNT_BYTES, HALF_BYTES = 8, 4, 2
 
 @dataclass(frozen=True)
 class CostRule:
-    """The cost of some operations.
+    """The cost of some operations: decorates the function that finds it, or is called with the cost itself.
 
     Attributes:
         id: Name of the rule, unique.
         ops: Operations it is for: ``aten.add`` for every overload, ``aten.add.Tensor`` for one, and a star
             for any end of a name.
-        counts: The cost, or how to find it once the operation has run.
         source: Where this is known from.
         example: Code whose last line is the operation; ``example_names`` has the names it may use.
         when: Whether it applies to a call, by default to all; the first rule that does is taken.
         approximate: Whether a library chooses kernels or workspaces, so that the cost is a model.
         takes_host_tensors: Whether its tensors may be spread over host and device.
         any_layout: Whether it is for sparse and nested tensors too.
+        counts: The cost, or how to find it once the operation has run.
     """
 
     id: str
     ops: tuple[str, ...]
-    counts: OpCost | Callable[[OperationCall], OpCost]
     source: str
     example: str
     when: Callable[[OperationCall], bool] | None = None
     approximate: bool = False
     takes_host_tensors: bool = False
     any_layout: bool = False
+    counts: Counts = FREE
+
+    def __call__(self, counts: C) -> C:
+        """Add the rule to all."""
+        RULES.append(replace(self, counts=counts))
+        return counts
 
     def cost(self, call: OperationCall) -> OpCost:
         """The cost of one call."""
         return self.counts if isinstance(self.counts, OpCost) else self.counts(call)
+
+
+RULES: list[CostRule] = []
+"""Every rule, once the modules of this folder are imported."""
 
 
 def example_names() -> dict[str, Any]:

@@ -13,6 +13,12 @@ from simcuda.cost.rules.reducing import reduce
 from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
 
 
+@CostRule(
+    id="normal-with-tensors",
+    ops=("aten.normal.Tensor_Tensor*", "aten.normal.float_Tensor*", "aten.normal.Tensor_float*"),
+    source="ATen/native/DistributionTemplates.h: the least deviation is read at each check",
+    example="torch.normal(0.0, x.abs())",
+)
 def _normal(call: OperationCall) -> OpCost:
     result, mean, deviations = call.outputs[0], call.argument("mean"), call.argument("std")
     if not isinstance(deviations, torch.Tensor):
@@ -38,6 +44,12 @@ def _normal(call: OperationCall) -> OpCost:
     )
 
 
+@CostRule(
+    id="draw-shares",
+    ops=("aten._sample_dirichlet",),
+    source="ATen/native/cuda/Distributions.cpp: launch_gamma_kernel, ret.sum, launch_dirichlet_kernel",
+    example="torch._sample_dirichlet(x)",
+)
 def _shares(call: OperationCall) -> OpCost:
     """Drawn, added up along the last dimension, and divided by that."""
     result = call.outputs[0]
@@ -48,6 +60,13 @@ def _shares(call: OperationCall) -> OpCost:
     )
 
 
+@CostRule(
+    id="permutation",
+    ops=("aten.randperm",),
+    source="ATen/native/cuda/Randperm.cu: sorts random keys by CUB, without a wait",
+    example="torch.randperm(8, device='cuda')",
+    approximate=True,
+)
 def _permutation(call: OperationCall) -> OpCost:
     """Random keys, long enough that few are alike, are sorted with the numbers; those alike are shuffled."""
     length = call.outputs[0].numel()
@@ -60,6 +79,13 @@ def _permutation(call: OperationCall) -> OpCost:
     return OpCost(launches=4, workspaces=(key * length, key * length, INDEX_BYTES * length, pairs))
 
 
+@CostRule(
+    id="weighted-sample",
+    ops=("aten.multinomial",),
+    source="ATen/native/Distributions.cpp: _assert_async checks the weights (pytorch#134818)",
+    example="torch.multinomial(torch.ones(3, device='cuda'), 1)",
+    approximate=True,
+)
 def _weighted(call: OperationCall) -> OpCost:
     """Weights are checked by two assertions on the device, then divided by random numbers and ranked.
 
@@ -84,37 +110,3 @@ def _weighted(call: OperationCall) -> OpCost:
         passing=(size, size, 1, 1, 1),
         workspaces=(weights.nbytes, *values),
     )
-
-
-TOPIC = (
-    CostRule(
-        id="weighted-sample",
-        ops=("aten.multinomial",),
-        counts=_weighted,
-        source="ATen/native/Distributions.cpp: _assert_async checks the weights (pytorch#134818)",
-        example="torch.multinomial(torch.ones(3, device='cuda'), 1)",
-        approximate=True,
-    ),
-    CostRule(
-        id="normal-with-tensors",
-        ops=("aten.normal.Tensor_Tensor*", "aten.normal.float_Tensor*", "aten.normal.Tensor_float*"),
-        counts=_normal,
-        source="ATen/native/DistributionTemplates.h: the least deviation is read at each check",
-        example="torch.normal(0.0, x.abs())",
-    ),
-    CostRule(
-        id="draw-shares",
-        ops=("aten._sample_dirichlet",),
-        counts=_shares,
-        source="ATen/native/cuda/Distributions.cpp: launch_gamma_kernel, ret.sum, launch_dirichlet_kernel",
-        example="torch._sample_dirichlet(x)",
-    ),
-    CostRule(
-        id="permutation",
-        ops=("aten.randperm",),
-        counts=_permutation,
-        source="ATen/native/cuda/Randperm.cu: sorts random keys by CUB, without a wait",
-        example="torch.randperm(8, device='cuda')",
-        approximate=True,
-    ),
-)

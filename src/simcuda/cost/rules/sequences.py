@@ -24,6 +24,14 @@ def _lengths(call: OperationCall) -> OpCost:
     return OpCost(waits=len(copies), copies=copies, temporaries=(size,) * 3)
 
 
+@CostRule(
+    id="reduce-segments",
+    ops=("aten.segment_reduce",),
+    source="ATen/native/SegmentReduce.cpp: min and sum of the lengths are read; zeros, cat, cumsum and "
+    "one kernel",
+    example="torch.segment_reduce(x, 'sum', lengths=torch.tensor([3, 5]).cuda())",
+    approximate=True,
+)
 def _reduce_segments(call: OperationCall) -> OpCost:
     """The least length and whether the lengths add up are read, unless they are trusted."""
     lengths = call.argument("lengths")
@@ -42,6 +50,14 @@ def _reduce_segments(call: OperationCall) -> OpCost:
     )
 
 
+@CostRule(
+    id="pack-sequences",
+    ops=("aten._pack_padded_sequence",),
+    source="ATen/native/PackedSequence.cpp: lengths must be on the host; a copy for each run of steps",
+    example="torch.nn.utils.rnn.pack_padded_sequence(torch.ones(3, 2, 4).cuda(), [3, 1])",
+    approximate=True,
+    takes_host_tensors=True,
+)
 def _pack(call: OperationCall) -> OpCost:
     """The sequences, one after another, by a kernel at least; the sizes of the steps stay on the host.
 
@@ -57,42 +73,21 @@ def _pack(call: OperationCall) -> OpCost:
     return OpCost(1)
 
 
-TOPIC = (
-    CostRule(
-        id="pack-sequences",
-        ops=("aten._pack_padded_sequence",),
-        counts=_pack,
-        source="ATen/native/PackedSequence.cpp: lengths must be on the host; a copy for each run of steps",
-        example="torch.nn.utils.rnn.pack_padded_sequence(torch.ones(3, 2, 4).cuda(), [3, 1])",
-        approximate=True,
-        takes_host_tensors=True,
-    ),
-    CostRule(
-        id="align-sequences",
-        ops=("aten._ctc_loss",),
-        counts=lambda call: _lengths(call) + ONE_KERNEL,
-        source="ATen/native/cuda/LossCTC.cu: two at::tensor and one cuda() of host lists, then one kernel",
-        example="torch.ops.aten._ctc_loss(torch.rand(5, 1, 3, device='cuda'), index[None, 1:], [5], [2])",
-        takes_host_tensors=True,
-    ),
-    CostRule(
-        id="gradient-of-alignment",
-        ops=("aten._ctc_loss_backward",),
-        # Filled twice, walked backward, then the probabilities of all labels; beside the likelihoods forward.
-        counts=lambda call: _lengths(call) + OpCost(4, workspaces=(call.argument("log_alpha").nbytes,)),
-        source="ATen/native/cuda/LossCTC.cu: the lists are copied again",
-        example="torch.nn.functional.ctc_loss(torch.rand(5, 1, 3, device='cuda').requires_grad_(), "
-        "index[None, 1:], [5], [2]).backward()",
-        approximate=True,
-        takes_host_tensors=True,
-    ),
-    CostRule(
-        id="reduce-segments",
-        ops=("aten.segment_reduce",),
-        counts=_reduce_segments,
-        source="ATen/native/SegmentReduce.cpp: min and sum of the lengths are read; zeros, cat, cumsum and "
-        "one kernel",
-        example="torch.segment_reduce(x, 'sum', lengths=torch.tensor([3, 5]).cuda())",
-        approximate=True,
-    ),
-)
+CostRule(
+    id="align-sequences",
+    ops=("aten._ctc_loss",),
+    source="ATen/native/cuda/LossCTC.cu: two at::tensor and one cuda() of host lists, then one kernel",
+    example="torch.ops.aten._ctc_loss(torch.rand(5, 1, 3, device='cuda'), index[None, 1:], [5], [2])",
+    takes_host_tensors=True,
+)(lambda call: _lengths(call) + ONE_KERNEL)
+
+# Filled twice, walked backward, then the probabilities of all labels; beside the likelihoods forward.
+CostRule(
+    id="gradient-of-alignment",
+    ops=("aten._ctc_loss_backward",),
+    source="ATen/native/cuda/LossCTC.cu: the lists are copied again",
+    example="torch.nn.functional.ctc_loss(torch.rand(5, 1, 3, device='cuda').requires_grad_(), "
+    "index[None, 1:], [5], [2]).backward()",
+    approximate=True,
+    takes_host_tensors=True,
+)(lambda call: _lengths(call) + OpCost(4, workspaces=(call.argument("log_alpha").nbytes,)))

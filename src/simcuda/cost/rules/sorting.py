@@ -60,11 +60,32 @@ def _radix_sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
     return OpCost(3, workspaces=(tensor.nbytes, elements * pair)) + work
 
 
+@CostRule(
+    id="sort-short",
+    ops=("aten.sort", "aten.argsort"),
+    source="ATen/native/cuda/Sort.cpp: up to 4096 along the dimension, indices, a copy, a sort in place",
+    example="torch.ones(3, device='cuda').sort()",
+    when=lambda call: _is_short(call, LONGEST_SMALL_SORT),
+)
+@CostRule(
+    id="sort-long",
+    ops=("aten.sort", "aten.argsort"),
+    source="ATen/native/cuda/SortStable.cu: radix sort of pairs, which needs room for all of them again",
+    example="torch.ones(5000, device='cuda').sort()",
+    approximate=True,
+)
 def _sort(call: OperationCall) -> OpCost:
     tensor = call.args[0]
     return sort(tensor, call.outputs[0], call.argument("dim", -1) % max(tensor.dim(), 1))
 
 
+@CostRule(
+    id="median-of-all",
+    ops=("aten.median.default", "aten.nanmedian.default"),
+    source="ATen/native/cuda/Sorting.cpp: sorts everything",
+    example="torch.ones(3, device='cuda').median()",
+    approximate=True,
+)
 def _median(call: OperationCall) -> OpCost:
     """Of all elements: a sort, then its middle element, or NaN if the last one is NaN."""
     tensor = call.args[0]
@@ -83,12 +104,32 @@ def _median(call: OperationCall) -> OpCost:
     )
 
 
+@CostRule(
+    id="rank-along-dimension",
+    ops=("aten.median.dim", "aten.nanmedian.dim", "aten.kthvalue"),
+    source="ATen/native/cuda/Sorting.cpp: one kernel that selects by digits, on contiguous memory",
+    example="torch.ones(3, device='cuda').kthvalue(2)",
+)
+@CostRule(
+    id="running-extremum",
+    ops=("aten.cummax", "aten.cummin", "aten._cummax_helper", "aten._cummin_helper"),
+    source="ATen/native/cuda/ScanUtils.cuh: one kernel on contiguous memory",
+    example="torch.ones(3, device='cuda').cummax(0)",
+)
 def _one_kernel_on_dense(call: OperationCall) -> OpCost:
     tensor = call.args[0]
     dense = () if tensor.is_contiguous() else (tensor.nbytes,)
     return OpCost(len(dense) + int(tensor.numel() > 0), temporaries=dense)
 
 
+@CostRule(
+    id="most-frequent",
+    ops=("aten.mode",),
+    source="ATen/native/cuda/TensorModeKernel.cpp: one kernel for up to 2048 values; more are sorted and "
+    "searched by Thrust, which waits after each step",
+    example="x.mode()",
+    when=lambda call: _is_short(call, LONGEST_FUSED_MODE),
+)
 def _mode(call: OperationCall) -> OpCost:
     """One kernel on memory in which the dimension is innermost; of single values a copy, and indices of 0."""
     tensor = call.args[0]
@@ -103,6 +144,13 @@ def _mode(call: OperationCall) -> OpCost:
     return OpCost(1 + len(dense), workspaces=dense)
 
 
+@CostRule(
+    id="topk",
+    ops=("aten.topk",),
+    source="ATen/native/cuda/TensorTopK.cpp: selects, at least one kernel; Sort.cpp: sorts more than one",
+    example="torch.ones(3, device='cuda').topk(2)",
+    approximate=True,
+)
 def _topk(call: OperationCall) -> OpCost:
     tensor, values = call.args[0], call.outputs[0]
     if not values.numel():
@@ -121,6 +169,25 @@ def _topk(call: OperationCall) -> OpCost:
     return OpCost(work.launches + 2, copies=copies, workspaces=workspaces)
 
 
+def _is_one_row(call: OperationCall) -> bool:
+    tensor = call.args[0]
+    return bool(tensor.dim() and tensor.numel() == tensor.shape[call.argument("dim")])
+
+
+@CostRule(
+    id="running-sum-of-one-row",
+    ops=("aten.cumsum", "aten.cumprod", "aten.logcumsumexp"),
+    source="ATen/native/cuda/ScanUtils.cuh: CUB's scan, which prepares by a kernel of its own",
+    example="torch.ones(3, device='cuda').cumsum(0)",
+    when=_is_one_row,
+    approximate=True,
+)
+@CostRule(
+    id="running-sum",
+    ops=("aten.cumsum", "aten.cumprod", "aten.logcumsumexp"),
+    source="ATen/native/cuda/ScanUtils.cuh: one kernel on contiguous memory of the result's type",
+    example="torch.ones(3, 4, device='cuda').cumsum(0)",
+)
 def _running(call: OperationCall) -> OpCost:
     tensor, result = call.args[0], call.outputs[0]
     if not tensor.dim():
@@ -133,87 +200,7 @@ def _running(call: OperationCall) -> OpCost:
     return OpCost(len(dense) + (2 if _is_one_row(call) else 1), temporaries=dense)
 
 
-def _is_one_row(call: OperationCall) -> bool:
-    tensor = call.args[0]
-    return bool(tensor.dim() and tensor.numel() == tensor.shape[call.argument("dim")])
-
-
 def _is_short(call: OperationCall, most: int) -> bool:
     """Whether the dimension of an operation is no longer than ``most``."""
     tensor = call.args[0]
     return not tensor.dim() or bool(tensor.shape[call.argument("dim", -1)] <= most)
-
-
-TOPIC = (
-    CostRule(
-        id="sort-short",
-        ops=("aten.sort", "aten.argsort"),
-        counts=_sort,
-        source="ATen/native/cuda/Sort.cpp: up to 4096 along the dimension, indices, a copy, a sort in place",
-        example="torch.ones(3, device='cuda').sort()",
-        when=lambda call: _is_short(call, LONGEST_SMALL_SORT),
-    ),
-    CostRule(
-        id="sort-long",
-        ops=("aten.sort", "aten.argsort"),
-        counts=_sort,
-        source="ATen/native/cuda/SortStable.cu: radix sort of pairs, which needs room for all of them again",
-        example="torch.ones(5000, device='cuda').sort()",
-        approximate=True,
-    ),
-    CostRule(
-        id="median-of-all",
-        ops=("aten.median.default", "aten.nanmedian.default"),
-        counts=_median,
-        source="ATen/native/cuda/Sorting.cpp: sorts everything",
-        example="torch.ones(3, device='cuda').median()",
-        approximate=True,
-    ),
-    CostRule(
-        id="rank-along-dimension",
-        ops=("aten.median.dim", "aten.nanmedian.dim", "aten.kthvalue"),
-        counts=_one_kernel_on_dense,
-        source="ATen/native/cuda/Sorting.cpp: one kernel that selects by digits, on contiguous memory",
-        example="torch.ones(3, device='cuda').kthvalue(2)",
-    ),
-    CostRule(
-        id="most-frequent",
-        ops=("aten.mode",),
-        counts=_mode,
-        source="ATen/native/cuda/TensorModeKernel.cpp: one kernel for up to 2048 values; more are sorted and "
-        "searched by Thrust, which waits after each step",
-        example="x.mode()",
-        when=lambda call: _is_short(call, LONGEST_FUSED_MODE),
-    ),
-    CostRule(
-        id="topk",
-        ops=("aten.topk",),
-        counts=_topk,
-        source="ATen/native/cuda/TensorTopK.cpp: selects, at least one kernel; Sort.cpp: sorts more than one",
-        example="torch.ones(3, device='cuda').topk(2)",
-        approximate=True,
-    ),
-    CostRule(
-        id="running-sum-of-one-row",
-        ops=("aten.cumsum", "aten.cumprod", "aten.logcumsumexp"),
-        counts=_running,
-        source="ATen/native/cuda/ScanUtils.cuh: CUB's scan, which prepares by a kernel of its own",
-        example="torch.ones(3, device='cuda').cumsum(0)",
-        when=_is_one_row,
-        approximate=True,
-    ),
-    CostRule(
-        id="running-sum",
-        ops=("aten.cumsum", "aten.cumprod", "aten.logcumsumexp"),
-        counts=_running,
-        source="ATen/native/cuda/ScanUtils.cuh: one kernel on contiguous memory of the result's type",
-        example="torch.ones(3, 4, device='cuda').cumsum(0)",
-    ),
-    CostRule(
-        id="running-extremum",
-        ops=("aten.cummax", "aten.cummin", "aten._cummax_helper", "aten._cummin_helper"),
-        counts=_one_kernel_on_dense,
-        source="ATen/native/cuda/ScanUtils.cuh: one kernel on contiguous memory",
-        example="torch.ones(3, device='cuda').cummax(0)",
-    ),
-)

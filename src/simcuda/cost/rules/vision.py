@@ -14,6 +14,14 @@ from simcuda.cost.rules.sorting import sort
 BOXES_OF_A_MASK = 64
 
 
+@CostRule(
+    id="suppress-boxes",
+    ops=("torchvision.nms",),
+    source="torchvision/csrc/ops/cuda/nms_kernel.cu, since 0.21: a sort, index_select, two kernels, and "
+    "masked_select, whose count the host reads",
+    example="torch.ops.torchvision.nms(torch.rand(3, 4, device='cuda'), y, 0.5)",
+    approximate=True,
+)
 def _suppress(call: OperationCall) -> OpCost:
     boxes, scores = call.args[:2]
     if not boxes.numel():
@@ -28,6 +36,13 @@ def _suppress(call: OperationCall) -> OpCost:
     return own + sort(scores, scores.contiguous(), 0) + find_true(keep, kept)
 
 
+@CostRule(
+    id="align-regions",
+    ops=("torchvision.roi_align", "torchvision._roi_align_backward"),
+    source="torchvision/csrc/ops/cuda/roi_align_kernel.cu: zeros, contiguous(), one kernel",
+    example="torch.ops.torchvision.roi_align(torch.rand(1, 2, 8, 8, device='cuda'), "
+    "torch.rand(3, 5, device='cuda'), 1.0, 2, 2, -1, False)",
+)
 def _align(call: OperationCall) -> OpCost:
     """Zeros, and one kernel that reads contiguous memory; the gradient is read by its strides."""
     is_gradient, result = "backward" in call.op, call.outputs[0]
@@ -36,24 +51,3 @@ def _align(call: OperationCall) -> OpCost:
         return zeros
     read = call.args[1:2] if is_gradient else call.args[:2]
     return sum(map(contiguous, read), zeros) + OpCost(1)
-
-
-TOPIC = (
-    CostRule(
-        id="suppress-boxes",
-        ops=("torchvision.nms",),
-        counts=_suppress,
-        source="torchvision/csrc/ops/cuda/nms_kernel.cu, since 0.21: a sort, index_select, two kernels, and "
-        "masked_select, whose count the host reads",
-        example="torch.ops.torchvision.nms(torch.rand(3, 4, device='cuda'), y, 0.5)",
-        approximate=True,
-    ),
-    CostRule(
-        id="align-regions",
-        ops=("torchvision.roi_align", "torchvision._roi_align_backward"),
-        counts=_align,
-        source="torchvision/csrc/ops/cuda/roi_align_kernel.cu: zeros, contiguous(), one kernel",
-        example="torch.ops.torchvision.roi_align(torch.rand(1, 2, 8, 8, device='cuda'), "
-        "torch.rand(3, 5, device='cuda'), 1.0, 2, 2, -1, False)",
-    ),
-)

@@ -1,21 +1,45 @@
-"""Where an operation runs: the device of its tensors, or CUDA's error where they lie on several."""
+"""What the operands of an operation decide: the device it runs on, and whether it adds up gradients.
+
+If a tensor gets several gradients, the autograd engine adds the new one in place to the old one, provided
+that nothing else holds it. Here Python holds every storage too, so the engine would make a new tensor and
+raise the peak. Therefore the addition is done in place here.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from simcuda.cost.call import tensors_in
+from simcuda.cost.copies import same_bytes
 from simcuda.cost.traits import OperationTraits
-from simcuda.device.machine import Machine
+from simcuda.device.machine import Machine, is_in_backward
 from simcuda.device.storages import HOST, Tag
 
 EXPECTED = "Expected all tensors to be on the same device, but"
 INDEXING = ("aten.index.", "aten.index_put")
 CHECKED_BY = {"stack": "cat"}
 """Operations whose tensors another one checks, which CUDA's message names."""
+
+# References that exist in any case: torch, two tuples of arguments, a local name and the counting itself.
+_HELD_BY_THE_ARGUMENTS = 6
+# Besides the engine: the argument itself, and what Python's wrapper holds.
+_HELD_BY_THE_ENGINE = 3
+_STORAGE_HELD_BY_ONE_TENSOR = 2
+
+ADDING = frozenset(
+    f"{name}Backward0"
+    for name in (
+        *("Atan2", "Cholesky", "CholeskyInverse", "CholeskySolve", "LinalgCholeskyEx", "LinalgDet"),
+        *("LinalgLstsq", "LinalgLu", "LinalgLuFactorEx", "LinalgLuSolve", "LinalgPinv", "LinalgQr"),
+        *("LinalgSvd", "Logcumsumexp", "LuUnpack", "Mvlgamma", "NativeGroupNorm", "SpecialI1E"),
+        *("SpecialLogNdtr", "StdMean", "TriangularSolve", "VarMean"),
+    )
+)
+"""Formulas that add tensors themselves: what is added there is taken for theirs, not for the engine's."""
 
 
 def common_device(
@@ -95,4 +119,24 @@ def _message(
     return (
         f"{EXPECTED} got {name} is on {other}, different from other tensors on {device} "
         f"(when checking argument in method wrapper_CUDA_{CHECKED_BY.get(method, method)})"
+    )
+
+
+def joins_gradients(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> bool:
+    """Whether an addition is the engine's, to a gradient that nothing else holds."""
+    if kwargs or len(args) != 2 or not is_in_backward() or torch.is_grad_enabled():
+        return False
+    old = args[0]
+    if not isinstance(old, torch.Tensor) or old is args[1] or sys.getrefcount(old) > _HELD_BY_THE_ARGUMENTS:
+        return False
+    # Anything else that holds the tensor or its storage would see the sum.
+    storage = old.untyped_storage()
+    return (
+        cast("Any", old)._use_count() <= _HELD_BY_THE_ENGINE
+        and torch._C._storage_Use_Count(storage._cdata) <= _STORAGE_HELD_BY_ONE_TENSOR
+        and isinstance(args[1], torch.Tensor)
+        and old.dtype == args[1].dtype
+        and old.shape == args[1].shape
+        and same_bytes(old, old)
+        and torch._C._current_autograd_node().name() not in ADDING
     )

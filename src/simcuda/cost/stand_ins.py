@@ -1,7 +1,4 @@
-"""Attention over sequences of many lengths, by kernels that the host lacks, as jagged tensors use it.
-
-The values are computed sequence by sequence in single precision, in which CUDA's kernels add up.
-"""
+"""Stand-ins for operations that the host lacks, or that it computes in a narrower type than CUDA."""
 
 from __future__ import annotations
 
@@ -13,6 +10,8 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+from simcuda.cost.rules.rule import HALVES
 
 ATTENTION = frozenset(
     f"aten._{kind}_attention_{way}.default"
@@ -38,8 +37,8 @@ class _Scores(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HostAttention:
-    """Stands for one of ``ATTENTION`` in the dispatcher; what it does not have is that operation's own."""
+class StandIn:
+    """Stands for an operation in the dispatcher; what it does not have is that operation's own."""
 
     operation: Any
 
@@ -48,6 +47,14 @@ class HostAttention:
 
     def __str__(self) -> str:
         return str(self.operation)
+
+
+@dataclass(frozen=True)
+class HostAttention(StandIn):
+    """One of ``ATTENTION``, over sequences of many lengths, as jagged tensors use it.
+
+    The values are computed sequence by sequence in single precision, in which CUDA's kernels add up.
+    """
 
     def _op(self, *args: Any, **kwargs: Any) -> Any:
         names = [argument.name for argument in self.operation._schema.arguments]
@@ -118,3 +125,58 @@ def _gradients(how: Mapping[str, Any], gradient: Tensor, inputs: Sequence[Tensor
         results[1][one.keys] = (of_scores.mT @ query).transpose(0, 1)
         results[2][one.keys] = ((one.weights * one.kept).mT @ given).transpose(0, 1)
     return [result.to(each.dtype) for result, each in zip(results, inputs, strict=True)]
+
+
+INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+@dataclass(frozen=True)
+class Widening:
+    """How an operation is widened that CUDA computes, and of which it returns statistics, in a wider type.
+
+    Attributes:
+        types: Types of the first argument for which it is.
+        to: The type that its tensors of such types are converted to.
+        results: For each result the position of the argument whose type it has; None for the wide type.
+        written: Positions of arguments that the host writes to.
+    """
+
+    types: tuple[torch.dtype, ...]
+    to: torch.dtype
+    results: tuple[int | None, ...]
+    written: tuple[int, ...] = ()
+
+
+# ATen/native/cuda/layer_norm_kernel.cu, Normalization.cu: toAccumulateType(input.scalar_type(), true), also
+# for the means and deviations that are returned; SummaryOps.cu: histc of integers, which the host lacks.
+WIDENED: Mapping[str, Widening] = {
+    "aten.native_layer_norm": Widening(HALVES, torch.float32, (0, None, None)),
+    "aten.native_layer_norm_backward": Widening(HALVES, torch.float32, (1, 5, 6)),
+    "aten.native_batch_norm": Widening(HALVES, torch.float32, (0, None, None), written=(3, 4)),
+    "aten.native_batch_norm_backward": Widening(HALVES, torch.float32, (1, 2, 2)),
+    "aten.histc": Widening(INTEGERS, torch.float64, (0,)),
+}
+
+
+@dataclass(frozen=True)
+class WideOperation(StandIn):
+    """One of ``WIDENED``."""
+
+    widening: Widening
+
+    def _op(self, *args: Any, **kwargs: Any) -> Any:
+        how = self.widening
+        wide = [
+            each.to(how.to) if isinstance(each, torch.Tensor) and each.dtype in how.types else each
+            for each in args
+        ]
+        made = self.operation._op(*wide, **kwargs)
+        for place in how.written:
+            if args[place] is not None and args[place] is not wide[place]:
+                args[place].copy_(wide[place])
+        if isinstance(made, torch.Tensor):
+            return made.to(args[0].dtype)
+        return tuple(
+            result if result is None or place is None or args[place] is None else result.to(args[place].dtype)
+            for result, place in zip(made, how.results, strict=True)
+        )
