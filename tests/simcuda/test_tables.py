@@ -52,7 +52,7 @@ def answers(module: Any) -> list[Any]:
 def test_a_library_finds_functions_within_and_after_a_simulation(
     library: Any, is_loaded_before: bool
 ) -> None:
-    """Redirected functions have another hash, methods none: tables find both, and afterwards have each once."""
+    """Redirected functions have another hash, methods none: tables find both, and afterwards each once."""
     if is_loaded_before:
         load(library)
     with simcuda.device():
