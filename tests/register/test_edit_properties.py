@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document, read_document
-from finding_tickets.documents.source import plain
+from finding_tickets.documents.source import Splice, plain
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from finding_tickets.documents.edit.splices import Splice, spliced
 from finding_tickets.documents.reading import read_document
+from finding_tickets.documents.source import Splice, spliced
 from finding_tickets.errors import BadDataError, GateError, UsageError
 from finding_tickets.model.vocabulary import Outcome, Relationship, Verdict, Vocabulary
 from finding_tickets.register.actions import DocumentEdit, Step, edit_of, relating, setting, ticking

@@ -33,7 +33,8 @@ from finding_tickets.measure.tasks import FunctionPath
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import MeasuredTicket
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
-from finding_tickets.register.staleness import DiskFiles, own_torch
+from finding_tickets.register.files import DiskFiles
+from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.judge import FIX, check
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.verify import Settings, gpu_names

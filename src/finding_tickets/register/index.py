@@ -249,7 +249,7 @@ def _read(
     met: list[Problem],
 ) -> IndexEntry:
     # Nothing that parses is imported where nothing has changed.
-    from finding_tickets.documents.reading import read_document
+    from finding_tickets.documents.reading import ignored_rules, read_document
 
     record: Document | Remediation | None
     unread: list[FileProblem] = []
@@ -279,8 +279,6 @@ def _read(
     problems = tuple(each.record for each in unread) or problems
     if not problems:
         return entry
-    from finding_tickets.documents.suppression import ignored_rules
-
     met += problems
     ignored = ignored_rules(data or b"")
     wanted = (each for each in problems if each.level is Level.ERROR or each.rule not in ignored)

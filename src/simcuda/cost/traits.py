@@ -12,7 +12,7 @@ import torch
 from simcuda.cost.rules import CostRule, rules_for
 from simcuda.cost.rules.layouts import SHARED
 from simcuda.cost.rules.without_rule import HOST_ONLY, TAKEN_APART_NAMES, never_waits
-from simcuda.cost.stand_ins import ATTENTION, WIDENED, Widening
+from simcuda.cost.stand_ins import FOR_CUDA_ALONE, WIDENED, Widening
 
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 SHARED_CODE = (
@@ -189,7 +189,7 @@ def traits_of(operation: Any) -> OperationTraits:
         and packet not in RESIZING | HOST_RESULTS.keys() | HOST_ONLY,
         is_special=composite is not None
         or packet in WIDENED
-        or op in ATTENTION
+        or op in FOR_CUDA_ALONE
         or is_view
         or is_foreign
         or packet in COPIES,
