@@ -221,7 +221,7 @@ def judge(
         level = Level.ERROR if len(missing) == len(budget.paths) else Level.WARNING
         judged.say("budget-allowance", f"paths: there is no {path}", level=level)
     if spending and spending.trouble:
-        # With the values of the first point, anybody can run it.
+        # With the values of the first point it can be run by hand.
         run = re.sub(r"\{(\w+)\}", lambda name: str((*budget.sweep.get(name[1], ()), name[0])[0]), budget.run)
         text = f"not measured: {spending.trouble}"
         judged.say("budget-inconclusive", text, f"tickets probe {run}")

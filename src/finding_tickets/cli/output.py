@@ -106,7 +106,7 @@ def ask(question: str) -> str:
     try:
         return input().strip()
     except EOFError:
-        # Nobody will answer, as after Ctrl-C.
+        # There will be no answer, as after Ctrl-C.
         raise KeyboardInterrupt from None
 
 

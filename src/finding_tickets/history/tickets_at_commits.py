@@ -16,10 +16,9 @@ from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
 from finding_tickets.ground import __version__
-from finding_tickets.ground.checkouts import Checkouts, resolve_commits
+from finding_tickets.ground.commits import Checkouts, Objects, Snapshot, resolve_commits
 from finding_tickets.ground.files import fixes_folder, safe_name, verifier_path
 from finding_tickets.ground.git import CommitNode, GitError, commits_since, shallow_commits
-from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.ticket_log import SHALLOW
 from finding_tickets.history.walk import (
     CommitWalk,

@@ -25,10 +25,9 @@ from pydantic import TypeAdapter, ValidationError
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.ground.cache import read_entry, release_folders, write_entry
-from finding_tickets.ground.checkouts import Checkouts, Revision
+from finding_tickets.ground.commits import Checkouts, Objects, Revision, Snapshot
 from finding_tickets.ground.git import CommitNode, LogEntry, ask
 from finding_tickets.ground.imports import ABSENT, value_of
-from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Record
 from finding_tickets.model.verification import Input, Verification
@@ -123,7 +122,7 @@ class ResultStore:
 
 
 def at_commit(inputs: Iterable[Input], snapshot: Snapshot) -> tuple[Recorded, ...]:
-    """Inputs of a repository as they are at a commit; those that it has are told by git's objects."""
+    """Inputs of a repository as they are at a commit, files by their git objects."""
     given = ((each.name, each.kind, each.value) for each in inputs)
     return tuple((name, kind, value_of(kind, name, value, snapshot)) for name, kind, value in given)
 
@@ -272,8 +271,8 @@ class CommitWalk:
                 root=str(self.settings.root),
                 limits="" if isinstance(result, Verification) and result.variants else self._limits,
             )
-            # What nobody can check later says nothing of another day. Nor does git know a file that was
-            # imported through a link out of the repository.
+            # A result that rests on what cannot be checked later counts for this run only. A file that was
+            # imported through a link out of the repository is not in git: nothing is kept.
             known = all(each.kind != "file" or snapshot.file(each.name) for each in rests.repository)
             if known and not rests.unseen:
                 self.store.add(stored)

@@ -92,7 +92,7 @@ class CurrentVerdict:
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """What the measurement may rest on and nobody can check."""
+        """What the measurement may depend on and cannot be checked."""
         return self.evidence.unseen if self.evidence else ()
 
     @cached_property
@@ -192,7 +192,7 @@ class Verdicts:
     def resolve(self, revisions: Iterable[str]) -> None:
         """Ask git once for the commits of all these revisions, for which it is asked one by one otherwise."""
         if unknown := [name for name in revisions if name not in self._commits]:
-            from finding_tickets.ground.checkouts import resolve_commits
+            from finding_tickets.ground.commits import resolve_commits
 
             found = resolve_commits(self._root, unknown)
             self._commits |= {name: found.get(name) for name in unknown}
