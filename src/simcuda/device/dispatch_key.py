@@ -147,7 +147,7 @@ def register() -> Any:
     library.fallback(_run, "Fake")
     libraries: dict[str, Any] = {"_": library}
     # Before torch 2.13, dispatch modes found no fallback of Python, only the kernels of an operation.
-    for name in torch._C._dispatch_get_all_op_names() if torch.__version__ < (2, 13) else ():
+    for name in torch._C._dispatch_get_all_op_names() if torch.__version__ < "2.13" else ():
         namespace = name.partition("::")[0]
         if namespace not in libraries:
             libraries[namespace] = torch.library.Library(namespace, "IMPL")  # type: ignore[no-untyped-call]
