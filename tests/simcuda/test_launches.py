@@ -1,6 +1,7 @@
 import pytest
 
-from simcuda.cost.launches import ForeachNorm, concatenation, elementwise, foreach_norm, multi_tensor
+from simcuda.cost.call import OpCost
+from simcuda.cost.launches import concatenation, elementwise, foreach_norm, multi_tensor
 from simcuda.profile import KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB
 
 CUDA_12, CUDA_13 = KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB
@@ -102,20 +103,20 @@ def test_empty_tensors_take_no_place() -> None:
 
 def test_foreach_norm_of_few_small_tensors_is_three_kernels() -> None:
     """One clears the partial norms, one computes them, one adds them up: 110 partial norms of 4 bytes."""
-    expected = ForeachNorm(launches=3, workspace_bytes=440, spare_results=0)
-    assert expected == foreach_norm([10] * 110, CUDA_12, accumulator_bytes=4)
-    assert 4 == foreach_norm([10] * 111, CUDA_12, accumulator_bytes=4).launches
+    expected = OpCost(3, temporaries=(440,))
+    assert expected == foreach_norm([10] * 110, CUDA_12, accumulator_bytes=4, result_bytes=2)
+    assert 4 == foreach_norm([10] * 111, CUDA_12, accumulator_bytes=4, result_bytes=2).launches
 
 
 def test_foreach_norm_adds_up_400_tensors_in_a_kernel() -> None:
     """401 small tensors of CUDA 13: clear, one multi-tensor kernel (up to 770), two to add up."""
-    assert 3 == foreach_norm([10] * 400, CUDA_13, accumulator_bytes=4).launches
-    assert 4 == foreach_norm([10] * 401, CUDA_13, accumulator_bytes=4).launches
+    assert 3 == foreach_norm([10] * 400, CUDA_13, accumulator_bytes=4, result_bytes=2).launches
+    assert 4 == foreach_norm([10] * 401, CUDA_13, accumulator_bytes=4, result_bytes=2).launches
 
 
 def test_foreach_norm_keeps_room_for_the_largest_tensor() -> None:
     """A tensor of 2 chunks beside a small one: 2 tensors x 2 chunks x 4 bytes."""
-    assert 16 == foreach_norm([CHUNK + 1, 10], CUDA_13, accumulator_bytes=4).workspace_bytes
+    assert (16,) == foreach_norm([CHUNK + 1, 10], CUDA_13, accumulator_bytes=4, result_bytes=2).temporaries
 
 
 def test_foreach_norm_of_empty_tensors() -> None:
@@ -123,5 +124,9 @@ def test_foreach_norm_of_empty_tensors() -> None:
 
     3 tensors, one empty: clear, compute, add up, zero = 4. Two empty tensors: add up and two zeros = 3.
     """
-    assert ForeachNorm(4, 12, 1) == foreach_norm([10, 0, 10], CUDA_13, accumulator_bytes=4)
-    assert ForeachNorm(3, 0, 2) == foreach_norm([0, 0], CUDA_13, accumulator_bytes=4)
+    assert OpCost(4, temporaries=(12,), workspaces=(2,)) == foreach_norm(
+        [10, 0, 10], CUDA_13, accumulator_bytes=4, result_bytes=2
+    )
+    assert OpCost(3, temporaries=(0,), workspaces=(2, 2)) == foreach_norm(
+        [0, 0], CUDA_13, accumulator_bytes=4, result_bytes=2
+    )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from simcuda.cost.call import OpCost
 from simcuda.profile import MultiTensorTables
 
 CHUNK_ELEMENTS = 65_536
@@ -119,35 +120,29 @@ def multi_tensor(
     return launches + (1 if blocks else 0)
 
 
-@dataclass(frozen=True)
-class ForeachNorm:
-    """What ``_foreach_norm`` costs for tensors of one device and type.
-
-    Attributes:
-        launches: One kernel to clear the partial norms, the multi-tensor kernels, those that add up the
-            partial norms, and one for the zero that stands for the norm of each empty tensor.
-        workspace_bytes: The partial norms: for every tensor as many as the largest has chunks.
-        spare_results: Results that were allocated and are dropped at the end, one for each empty tensor.
-    """
-
-    launches: int
-    workspace_bytes: int
-    spare_results: int
-
-
 def foreach_norm(
-    elements: Sequence[int], tables: MultiTensorTables, *, accumulator_bytes: int
-) -> ForeachNorm:
-    """The fast path of ``_foreach_norm``; ``accumulator_bytes`` is the width of the type it adds up in."""
+    elements: Sequence[int], tables: MultiTensorTables, *, accumulator_bytes: int, result_bytes: int
+) -> OpCost:
+    """The fast path of ``_foreach_norm`` for tensors of one device and type.
+
+    One kernel clears the partial norms, of which every tensor has as many as the largest has chunks; these
+    are found by the multi-tensor kernels, and added up. An empty tensor gets a zero of its own, by a kernel,
+    and the result that was made for it is dropped at the end.
+
+    Args:
+        elements: Elements of each tensor.
+        tables: How much a kernel takes.
+        accumulator_bytes: Bytes of the type in which it adds up.
+        result_bytes: Bytes of one norm.
+    """
     chunks = -(-max(elements, default=0) // CHUNK_ELEMENTS)
-    # The partial norms are zeros of their own, which one kernel fills.
     clear = 1 if chunks else 0
     clean_up = -(-len(elements) // NORMS_PER_CLEANUP)
     zeros = sum(1 for count in elements if not count)
-    return ForeachNorm(
-        launches=clear + multi_tensor(elements, tables, depth=1) + clean_up + zeros,
-        workspace_bytes=len(elements) * chunks * accumulator_bytes,
-        spare_results=zeros,
+    return OpCost(
+        clear + multi_tensor(elements, tables, depth=1) + clean_up + zeros,
+        temporaries=(len(elements) * chunks * accumulator_bytes,),
+        workspaces=(result_bytes,) * zeros,
     )
 
 
