@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, wraps
 from types import BuiltinFunctionType, MethodDescriptorType, ModuleType, WrapperDescriptorType
 from typing import Any, TypeVar, cast
 
@@ -203,6 +203,12 @@ class Patches:
                 self.redirect(original, value)
             else:
                 self._change(partial(_swap_name, owner, name), value)
+
+    def wrap(self, wrapper: Callable[..., Any], *names: tuple[Any, str]) -> None:
+        """Let ``wrapper`` be called, with the original first, for each owner and name until ``restore``."""
+        for owner, name in names:
+            original = genuine(getattr(owner, name))
+            self.set(owner, **{name: wraps(original)(as_method(partial(wrapper, original)))})
 
     def redirect(self, native: Any, target: Callable[..., Any]) -> None:
         """Let a function of C++ call ``target`` until ``restore``, wherever it is bound.

@@ -102,9 +102,7 @@ class TensorApi:
             tolist=lambda tensor: _tolist(self._read_by_host(tensor)),
             **{name: as_method(getattr(self, name)) for name in METHODS},
         )
-        for name in CONVERSIONS:
-            convert = partial(self._convert, genuine(getattr(_Base, name)))
-            patches.set(torch.Tensor, **{name: as_method(convert)})
+        patches.wrap(self._convert, *((Tensor, name) for name in CONVERSIONS))
         patches.redirect(torch._to_cpu, lambda tensors: tuple(self.to(tensor, CPU) for tensor in tensors))
         # Called from Python, these name the device that is meant.
         to, copy, aten = torch.ops.aten.to, torch.ops.aten._to_copy, torch.ops.aten
