@@ -69,9 +69,6 @@ class Ledger:
     """Adds every event to all measurements under way.
 
     It keeps a second account, to detect measured code that changed a count.
-
-    Args:
-        usage: Returns the bytes in use now.
     """
 
     # No method can be replaced for one ledger alone.
@@ -133,12 +130,7 @@ class Ledger:
             self._open = paused
 
     def count(self, what: str, amount: int = 1) -> None:
-        """Count something and attribute it to the source line that caused it.
-
-        Args:
-            what: One of ``COUNTED``.
-            amount: How often; of 0, no line is noted.
-        """
+        """Count something of ``COUNTED`` at the source line that caused it; of 0, no line is noted."""
         if self._open and amount:
             self._count_at(self._line(_WITHIN + 1), {what: amount})
 
@@ -180,12 +172,7 @@ class Ledger:
             self._known_line = None
 
     def copy(self, kind: str, nbytes: int) -> None:
-        """Count one copy of ``nbytes``.
-
-        Args:
-            kind: ``h2d``, ``d2h``, ``d2d`` or ``p2p``.
-            nbytes: Bytes that move.
-        """
+        """Count one copy of ``nbytes``, of the kind ``h2d``, ``d2h``, ``d2d`` or ``p2p``."""
         if self._open:
             self._count_at(self._line(_WITHIN + 1), {kind: 1, f"{kind}_bytes": nbytes})
 
@@ -250,9 +237,7 @@ class Ledger:
     def doubt(self, operation: str, slack: Slack | None = None) -> None:
         """List an operation as approximate, or else as unknown: then nobody knows whether it waits.
 
-        Args:
-            operation: Its name with overload, such as ``aten.mm.default``.
-            slack: How far below and above what is counted for it each modelled metric can be.
+        The slack is how far below and above what is counted for it each modelled metric can be.
         """
         if os.getpid() != self._process:
             self._doubt_of_forked[0] = 1

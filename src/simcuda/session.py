@@ -45,12 +45,7 @@ COLLECTIONS = 2
 
 @dataclass
 class Session:
-    """The measurement of the test that runs.
-
-    Args:
-        gpu: The devices of the session.
-        root: The folder of the repository.
-    """
+    """The measurement of the test that runs."""
 
     gpu: SimulatedCuda
     root: Path

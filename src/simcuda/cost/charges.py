@@ -57,13 +57,7 @@ class Charges:
                 machine.wait_for_stream(machine.current.streams[device])
 
     def on_device(self, traits: OperationTraits, call: OperationCall, tags: Tags, device: int) -> None:
-        """Charge an operation on a device.
-
-        Args:
-            traits: The kind of operation.
-            call: The operation, which has run on the CPU.
-            tags: The tag of each of its inputs.
-            device: Index of the device.
+        """Charge an operation on a device, given the tags of its inputs.
 
         Raises:
             torch.OutOfMemoryError: The device has no room for results, temporaries or workspaces.
@@ -101,10 +95,7 @@ class Charges:
     def one_kernel(self, result: torch.Tensor, reads: Sequence[int], device: int) -> None:
         """Charge a plain operation on dense tensors of a device: a fast path of ``on_device``.
 
-        Args:
-            result: What it made, or wrote to.
-            reads: The serial numbers of its tensors.
-            device: Their device.
+        The result is made or written to, and its tensors are known by serial number.
         """
         machine, storage = self._machine, result.untyped_storage()
         written = machine.storages.tags.get(storage._cdata) or machine.place(storage, device)

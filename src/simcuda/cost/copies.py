@@ -29,11 +29,9 @@ def same_bytes(to: torch.Tensor, source: torch.Tensor) -> bool:
 
 
 def copied_within(to: torch.Tensor, source: torch.Tensor) -> OpCost:
-    """A copy within a device: bytes where both are laid out alike, else a kernel.
+    """A copy within a device: bytes where both are laid out alike, else a kernel; nothing without elements.
 
-    Args:
-        to: What is written; no elements, no copy.
-        source: What is read, of a shape that broadcasts to that.
+    The source has a shape that broadcasts to that of ``to``.
     """
     if not to.numel():
         return FREE

@@ -29,12 +29,7 @@ CAT_DIMENSIONS = 4
 
 
 def elementwise(elements: int, itemsize: int) -> int:
-    """Kernels of an elementwise operation on contiguous memory.
-
-    Args:
-        elements: Elements of the result.
-        itemsize: Bytes of one element, of the widest operand.
-    """
+    """Kernels of an elementwise operation on contiguous memory, by the widest operand's ``itemsize``."""
     if not elements:
         return 0
     # Almost always: no iterator needs to be built.

@@ -314,11 +314,8 @@ def replay_allocations(
 ) -> Allocations:
     """Replay what the allocators traced: counts of allocations, and the lines of code behind them.
 
-    The entries of several devices are ordered by their time, in microseconds.
-
-    Args:
-        devices: The entries of each device.
-        announced: Address and place of every allocation that PyTorch reported.
+    The entries of each device have a time, in microseconds, which orders them. Of every allocation that
+    PyTorch announced the address and the place are known.
     """
     # An address is handed out again and again: the places of one are in the order of its allocations.
     places: dict[int, deque[Place]] = {}

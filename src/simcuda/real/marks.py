@@ -115,12 +115,7 @@ class Marks:
                 frame.f_trace = None
 
     def leave(self, kind: str, place: Place) -> None:
-        """Leave a mark of a place.
-
-        Args:
-            kind: ``LINE``, ``REGION``, or the metric that PyTorch announced.
-            place: The place, which the trace knows by a number.
-        """
+        """Leave a mark of a place: a ``LINE``, a ``REGION``, or the metric that PyTorch announced."""
         number = self._numbers.setdefault(place, len(self.places))
         if number == len(self.places):
             self.places.append(place)

@@ -199,10 +199,6 @@ class TraceCounts:
 def count(trace: ProfilerTrace, places: Sequence[Place]) -> TraceCounts:
     """Count what a trace shows between its marks for the beginning and the end.
 
-    Args:
-        trace: What the profiler saw.
-        places: What the numbers in marks stand for.
-
     Raises:
         IncompleteTraceError: A mark is missing, or a call left no record of what it made the device do.
     """

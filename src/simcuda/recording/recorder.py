@@ -183,11 +183,7 @@ def say_on_stderr(text: str) -> None:
 def run_suite(order: SuiteOrder, seconds: float) -> Generator[dict[str, Any]]:
     """Run a suite in as many processes as it takes, and yield what they report.
 
-    A case that ends its process is ``lost``, with how that ended.
-
-    Args:
-        order: What to run.
-        seconds: How long a worker may be silent.
+    A case that ends its process, or keeps it silent for so many seconds, is ``lost``.
 
     Raises:
         CannotCountError: Nothing can be counted on the requested device.

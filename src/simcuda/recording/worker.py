@@ -136,12 +136,7 @@ class SuiteOrder:
 
 
 def work(order: SuiteOrder, tell: Tell) -> None:
-    """Run the order and report each case.
-
-    Args:
-        order: What to run.
-        tell: Called with each message.
-    """
+    """Run the order, and ``tell`` each message."""
     devices: Devices = (
         RealDevices() if order.profile is None else SimulatedDevices(profile_from(order.profile))
     )

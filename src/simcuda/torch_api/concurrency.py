@@ -73,12 +73,7 @@ _forking: list[Dispatcher] = []
 
 
 class Threads:
-    """Lets other threads take part.
-
-    Args:
-        machine: What they share.
-        dispatcher: Handles their operations.
-    """
+    """Lets other threads take part: they share the machine, and the dispatcher handles their operations."""
 
     def __init__(self, machine: Machine, dispatcher: Dispatcher) -> None:
         self._machine = machine
@@ -179,11 +174,7 @@ def _locked(lock: threading.RLock, function: Function, /, *args: Any, **kwargs: 
 
 @contextmanager
 def refused_in_children(dispatcher: Dispatcher) -> Iterator[None]:
-    """Let processes that are forked in this block see only the host.
-
-    Args:
-        dispatcher: What runs the operations of this process.
-    """
+    """Let processes that are forked in this block see only the host."""
     _forking.append(dispatcher)
     try:
         yield

@@ -57,9 +57,7 @@ KEPT = ("dtype", "layout", "is_cuda", "is_sparse", "__module__", "__doc__")
 class Factories:
     """Replaces ``torch.tensor`` and its kin, and lets other factories take a number for a device.
 
-    Args:
-        tensors: What moves tensors to devices.
-        sleeps: Whether operations are watched only once a device is named.
+    If the simulation sleeps, operations are watched only once a device is named.
     """
 
     def __init__(self, tensors: TensorApi, *, sleeps: bool) -> None:

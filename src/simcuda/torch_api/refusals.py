@@ -242,14 +242,7 @@ def refuse(what: str, instead: str) -> Callable[..., Any]:
 def refuse_if(
     is_refused: Callable[..., Any], original: Callable[..., Any], what: str, instead: str
 ) -> Callable[..., Any]:
-    """The original, except for calls with arguments for which ``is_refused`` is true.
-
-    Args:
-        is_refused: Takes the arguments of a call.
-        original: What runs where it says no.
-        what: What does not run, as the subject of a sentence.
-        instead: What to do instead, as a command.
-    """
+    """The original, except for calls with arguments for which ``is_refused`` is true; see ``refuse``."""
     refused, original = refuse(what, instead), genuine(original)
 
     def function(*args: Any, **kwargs: Any) -> Any:

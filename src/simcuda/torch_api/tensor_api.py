@@ -167,13 +167,9 @@ class TensorApi:
         return self.to(tensor, device, asked.dtype, non_blocking=non_blocking, **how)
 
     def move(self, tensor: Tensor, device: int, how: dict[str, Any], *, copy: bool = False) -> Tensor:
-        """The tensor on a device, itself where nothing changes.
+        """The tensor on a device or on ``HOST``, itself where nothing changes and no ``copy`` is asked for.
 
-        Args:
-            tensor: The tensor.
-            device: Index of the device, or ``HOST``.
-            how: Arguments of ``aten._to_copy``.
-            copy: Whether to copy in any case.
+        ``how`` are arguments of ``aten._to_copy``.
         """
         # A lazy module's parameter refuses almost every function until its first use.
         if isinstance(tensor, UninitializedParameter | UninitializedBuffer):

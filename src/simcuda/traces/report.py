@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,18 +17,7 @@ from simcuda.traces.agreement import CONFIRMED, LEAST, REFUTED, VERDICTS, Findin
 from simcuda.traces.call import METRICS, Argument, RecordedTensor
 
 CALLS, AGREE = "calls", "agree, raw"
-FINDING = (
-    "op",
-    "arguments",
-    "metric",
-    "verdict",
-    "count",
-    "agrees",
-    "recorded",
-    "simulated",
-    "why",
-    "kernels",
-)
+FINDING = [each.name for each in fields(Finding) if each.name not in ("is_zero", "operations")]
 """What JSON says of a finding."""
 
 

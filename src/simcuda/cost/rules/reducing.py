@@ -34,14 +34,9 @@ TRACE = ("aten.trace.default", "aten.trace.out")
 def reduce(
     family: str, tensor: torch.Tensor, dimensions: tuple[int, ...], result: torch.Tensor, profile: Profile
 ) -> OpCost:
-    """The cost of reducing ``dimensions`` of ``tensor`` by one kernel of a family of ``reductions``.
+    """The cost of reducing dimensions, from 0 on, by one kernel of a family that ``Arithmetic`` knows.
 
-    Args:
-        family: One of those that ``arithmetic`` knows.
-        tensor: What is reduced; only its layout counts.
-        dimensions: Those that are reduced, from 0 on.
-        result: The result, whose type may differ.
-        profile: The kind of device.
+    Of the tensor only its layout counts; the result may have another type.
     """
     if not tensor.numel():
         return OpCost(kernels_over(result))
