@@ -13,7 +13,7 @@ import torch.utils._device
 
 from simcuda.device import dispatch_key
 from simcuda.device.machine import Machine
-from simcuda.ledger import is_noting_operations
+from simcuda.ledger import operations_noted
 from simcuda.measurement import Measurement
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
 from simcuda.torch_api import refusals
@@ -177,7 +177,7 @@ def _opened(
     kind = PROFILES[profile]
     machine = Machine(count, kind, kind.memory_bytes if capacity is None else capacity)
     dispatcher = Dispatcher(machine)
-    if is_noting_operations():
+    if operations_noted:
         run: Any = partial(_attributed, machine, dispatcher.run)
         dispatcher.run = run  # type: ignore[method-assign]  # for this one alone
     threads = Threads(machine, dispatcher)
@@ -237,7 +237,7 @@ def _opened(
         stack.callback(_active.clear)
         stack.callback(threads.let_go)
         # Last of all: what was made on the way here is not the user's.
-        stack.enter_context(dispatch_key.watched_by(dispatcher, views=is_noting_operations()))
+        stack.enter_context(dispatch_key.watched_by(dispatcher, views=bool(operations_noted)))
         yield simulated
 
 

@@ -18,7 +18,7 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from simcuda.cost.call import all_tensors_in
-from simcuda.ledger import noting_allocations, operations_of
+from simcuda.ledger import allocation_listeners, listening, operations_of
 from simcuda.measurement import Gpu
 from simcuda.torch_api.dispatch import executing
 from simcuda.traces.arguments import (
@@ -119,7 +119,7 @@ def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCos
             torch.no_grad(),
             shapes_only(),
             gpu.measure() as cost,
-            noting_allocations(lambda size, _: requested.append(size)),
+            listening(allocation_listeners, lambda size, _: requested.append(size)),
         ):
             _function(op, way.overload, schema)(*positional, **named)
     # Values that were not recorded are often impossible, and torch says so in one of these ways.
