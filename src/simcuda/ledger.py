@@ -371,7 +371,7 @@ def following_regions(listener: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def listening(listeners: list[T], listener: T) -> Iterator[None]:
-    """Keep a listener in a list during the block."""
+    """Keep a listener, the innermost last, in a list during the block."""
     listeners.append(listener)
     try:
         yield

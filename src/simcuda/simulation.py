@@ -13,7 +13,7 @@ import torch.utils._device
 
 from simcuda.device import dispatch_key
 from simcuda.device.machine import Machine
-from simcuda.ledger import operations_noted
+from simcuda.ledger import listening, operations_noted
 from simcuda.measurement import Measurement
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
 from simcuda.torch_api import refusals
@@ -25,7 +25,7 @@ from simcuda.torch_api.concurrency import (
     Threads,
     busy_seconds,
     follow_threads,
-    refused_in_children,
+    forking,
 )
 from simcuda.torch_api.cuda_api import CudaApi
 from simcuda.torch_api.device_branches import DeviceBranches
@@ -227,7 +227,7 @@ def _opened(
             wake_by_names(patches)
         # From here on nothing is replaced any more, so that other modules' names can follow.
         stack.enter_context(patches.followed())
-        stack.enter_context(refused_in_children(dispatcher))
+        stack.enter_context(listening(forking, dispatcher))
         stack.enter_context(
             refusals.torch_imports_outside(patches, partial(refusals.imported, patches), compiler.imported)
         )

@@ -22,9 +22,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import thread as executors
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -68,8 +68,8 @@ BAD_FORK = (
 _following: set[int] = set()
 """The numbers of the threads that take part in any simulation."""
 
-_forking: list[Dispatcher] = []
-"""The active dispatchers; a forked child has its own list."""
+forking: list[Dispatcher] = []
+"""The active dispatchers; in processes that are forked meanwhile they let only the host be used."""
 
 
 class Threads:
@@ -172,18 +172,8 @@ def _locked(lock: threading.RLock, function: Function, /, *args: Any, **kwargs: 
         return function(*args, **kwargs)
 
 
-@contextmanager
-def refused_in_children(dispatcher: Dispatcher) -> Iterator[None]:
-    """Let processes that are forked in this block see only the host."""
-    _forking.append(dispatcher)
-    try:
-        yield
-    finally:
-        _forking.remove(dispatcher)
-
-
 def _forked() -> None:
-    for dispatcher in _forking:
+    for dispatcher in forking:
         on_host: Any = partial(_run_on_host, dispatcher)
         dispatcher.run = on_host  # type: ignore[method-assign]  # for this one alone
 

@@ -8,8 +8,8 @@ seed. Nothing requires a gradient.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -184,18 +184,13 @@ def _made(tensor: TensorToMake, below: int, place: str) -> Any:
     return drawn if is_dense else drawn.as_strided(tensor.shape, tensor.strides)
 
 
-@contextmanager
-def shapes_only() -> Iterator[None]:
+def shapes_only() -> AbstractContextManager[None]:
     """Do not compute large results of elementwise operations, products and convolutions in this block.
 
     What they cost does not depend on their values, and a processor takes minutes for what a GPU did in a
     millisecond.
     """
-    executing.append(_execute)
-    try:
-        yield
-    finally:
-        executing.pop()
+    return listening(executing, _execute)
 
 
 def _execute(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
