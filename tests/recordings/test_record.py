@@ -33,8 +33,7 @@ from simcuda.recording.recorder import (
 from simcuda.recording.selection import Selection
 from simcuda.recording.worker import (
     TRIES,
-    RealDevices,
-    SimulatedDevices,
+    Devices,
     SuiteOrder,
     outcome,
     profile_from,
@@ -126,7 +125,7 @@ def test_a_group_that_cannot_be_found_is_lost_by_name() -> None:
         raise ValueError("not today")
 
     told: list[dict[str, Any]] = []
-    devices = SimulatedDevices(simcuda.PROFILES["h200-cuda13"])
+    devices = Devices(simcuda.PROFILES["h200-cuda13"])
     order = SuiteOrder("x", Selection(1), None)
     assert run_group("verifier/mine", broken, order, devices, told.append)
     assert {"end": "verifier/mine", "outcome": {"lost": "ValueError: not today"}} == told[-1]
@@ -236,7 +235,7 @@ class Poisoned:
     """Devices on which the first case makes an illegal access, after which CUDA refuses everything."""
 
     def __init__(self) -> None:
-        self._simulated = SimulatedDevices(simcuda.PROFILES["h200-cuda13"])
+        self._simulated = Devices(simcuda.PROFILES["h200-cuda13"])
         self.is_healthy = iter((True, False)).__next__
 
     @contextmanager
@@ -376,7 +375,7 @@ def test_a_case_with_more_devices_than_there_are_does_not_run(monkeypatch: pytes
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(device, "why_not", lambda: None)
     case = Case("x/two", nothing, "00000000", devices=2)
-    devices: Any = RealDevices()
+    devices: Any = Devices(None)
     devices.is_healthy = lambda: True
     told: list[dict[str, Any]] = []
     run_group("x", lambda: [case], SuiteOrder("x", Selection(1), None), devices, told.append)

@@ -34,45 +34,46 @@ from simcuda.recording.selection import Selection
 REAL, SIMULATED = "real", "simulated"
 
 
-class SimulatedDevices:
-    """Fresh simulated devices for each case."""
+class Devices:
+    """Fresh simulated devices of a profile for each case, or else the CUDA devices of this machine.
 
-    def __init__(self, profile: Profile) -> None:
+    Where real ones cannot be counted on, all raise ``CannotCountError``.
+    """
+
+    def __init__(self, profile: Profile | None) -> None:
         self._profile = profile
-        # A recording brings along the profile of a real GPU that this version does not know.
-        PROFILES.setdefault(profile.name, profile)
+        if profile is not None:
+            # A recording brings along the profile of a real GPU that this version does not know.
+            PROFILES.setdefault(profile.name, profile)
 
     def environment(self) -> dict[str, Any]:
-        """There is no driver, and the version of CUDA is the profile's."""
-        profile = self._profile
-        return _header(SIMULATED, profile, device=profile.gpu, driver=None, cuda=profile.cuda_version)
+        """What the counts depend on, as the header of a recording has it."""
+        if profile := self._profile:
+            device = {"device": profile.gpu, "driver": None, "cuda": profile.cuda_version}
+        else:
+            with real.real_device() as gpu:
+                found, profile = real.environment(), gpu.profile
+            device = {"device": found.gpu, "driver": found.driver, "cuda": found.cuda}
+        return {
+            "made_by": SIMULATED if self._profile else REAL,
+            **device,
+            # Without the name of torch's build: the simulation is the same on every one.
+            "torch": torch.__version__.split("+")[0],
+            "python": platform.python_version(),
+            "profile": asdict(profile),
+        }
 
     def for_case(self, case: Case) -> AbstractContextManager[Gpu]:
         """The devices and the memory that the case needs."""
+        if self._profile is None:
+            return real.real_device(case.devices, capacity=case.memory)
         return simcuda.device(case.devices, profile=self._profile.name, capacity=case.memory)
-
-    def is_healthy(self) -> bool:
-        """Each case gets a fresh device."""
-        return True
-
-
-class RealDevices:
-    """The CUDA devices of this machine; all raise ``CannotCountError`` where nothing can be counted."""
-
-    def environment(self) -> dict[str, Any]:
-        """The first device, its driver and the profile that describes it."""
-        with real.real_device() as gpu:
-            found, profile = real.environment(), gpu.profile
-        return _header(REAL, profile, device=found.gpu, driver=found.driver, cuda=found.cuda)
-
-    def for_case(self, case: Case) -> AbstractContextManager[Gpu]:
-        """The real devices, with their memory limited where the case asks for that."""
-        return real.real_device(case.devices, capacity=case.memory)
 
     def is_healthy(self) -> bool:
         """Whether this process can continue: after an illegal access CUDA refuses all further calls."""
         try:
-            torch.cuda.synchronize()
+            if self._profile is None:
+                torch.cuda.synchronize()
         except RuntimeError:
             return False
         return True
@@ -91,15 +92,7 @@ def profile_from(fields: dict[str, Any]) -> Profile:
     return Profile(**{**figures, "multi_tensor": MultiTensorTables(**tables)})
 
 
-def _header(made_by: str, profile: Profile, **device: str | None) -> dict[str, Any]:
-    """What the counts depend on, as the header of a recording has it."""
-    # Without the name of torch's build: the simulation is the same on every one.
-    software = {"torch": torch.__version__.split("+")[0], "python": platform.python_version()}
-    return {"made_by": made_by, **device, **software, "profile": asdict(profile)}
-
-
 Tell = Callable[[dict[str, Any]], None]
-Devices = SimulatedDevices | RealDevices
 
 COUNTS = (
     "stream_syncs",
@@ -137,9 +130,7 @@ class SuiteOrder:
 
 def work(order: SuiteOrder, tell: Tell) -> None:
     """Run the order, and ``tell`` each message."""
-    devices: Devices = (
-        RealDevices() if order.profile is None else SimulatedDevices(profile_from(order.profile))
-    )
+    devices = Devices(None if order.profile is None else profile_from(order.profile))
     try:
         tell({"environment": devices.environment()})
         groups = order.selection.groups(order.suite)
