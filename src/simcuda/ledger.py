@@ -129,10 +129,14 @@ class Ledger:
         finally:
             self._open = paused
 
-    def count(self, what: str, amount: int = 1) -> None:
-        """Count something of ``COUNTED`` at the source line that caused it; of 0, no line is noted."""
+    def count(self, what: str, amount: int = 1, nbytes: int = 0) -> None:
+        """Count something of ``COUNTED``, and the bytes of a copy, at the source line that caused it.
+
+        Of 0, no line is noted.
+        """
         if self._open and amount:
-            self._count_at(self._line(_WITHIN + 1), {what: amount})
+            counts = {what: amount, f"{what}_bytes": nbytes} if nbytes else {what: amount}
+            self._count_at(self._line(_WITHIN + 1), counts)
 
     def _line(self, within: int) -> tuple[str, int, str]:
         known = self._known_line
@@ -170,11 +174,6 @@ class Ledger:
             yield
         finally:
             self._known_line = None
-
-    def copy(self, kind: str, nbytes: int) -> None:
-        """Count one copy of ``nbytes``, of the kind ``h2d``, ``d2h``, ``d2d`` or ``p2p``."""
-        if self._open:
-            self._count_at(self._line(_WITHIN + 1), {kind: 1, f"{kind}_bytes": nbytes})
 
     def launch(self, kernels: int, library: int = 0) -> None:
         """Count launches of ATen's own kernels, and of a library's."""

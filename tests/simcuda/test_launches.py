@@ -1,7 +1,7 @@
 import pytest
 
 from simcuda.cost.call import OpCost
-from simcuda.cost.launches import concatenation, elementwise, foreach_norm, multi_tensor
+from simcuda.cost.launches import elementwise, foreach_norm, multi_tensor
 from simcuda.profile import KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB
 
 CUDA_12, CUDA_13 = KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB
@@ -26,32 +26,6 @@ CHUNK = 65_536
 def test_elementwise(elements: int, itemsize: int, expected: int) -> None:
     """One kernel, none for nothing, more where byte offsets outgrow 31 bits."""
     assert expected == elementwise(elements, itemsize)
-
-
-@pytest.mark.parametrize(
-    ("count", "contiguous", "expected"),
-    [(2, True, 1), (128, True, 1), (129, True, 2), (64, False, 1), (65, False, 2), (129, False, 3)],
-)
-def test_concatenation_takes_inputs_in_batches(count: int, contiguous: bool, expected: int) -> None:
-    """A kernel takes 128 contiguous inputs, or 64 where one is not contiguous: 129 / 64 rounds up to 3."""
-    launches, _ = concatenation([7] * count, 4, dimensions=1, outermost=True, contiguous=contiguous)
-    assert expected == launches
-
-
-def test_concatenation_skips_leading_batches_of_empty_inputs() -> None:
-    """128 empty inputs, then 10 with elements, then 128 empty: the first batch of three is skipped."""
-    elements = [0] * 128 + [5] * 10 + [0] * 128
-    assert 2 == concatenation(elements, 4, dimensions=1, outermost=True)[0]
-    assert 0 == concatenation([0] * 300, 4, dimensions=1, outermost=True)[0]
-
-
-def test_concatenation_copies_where_it_cannot_batch() -> None:
-    """Bytes that follow each other need no kernel; each converted or scattered input is one."""
-    assert 0 == concatenation([5], 4, dimensions=3, outermost=False)[0]
-    assert 1 == concatenation([5, 6], 4, dimensions=4, outermost=False)[0]
-    assert 0 == concatenation([5, 6], 4, dimensions=5, outermost=True)[0]
-    assert 2 == concatenation([5, 6], 4, dimensions=5, outermost=False)[0]
-    assert 2 == concatenation([5, 6, 7], 4, dimensions=1, outermost=True, converted={0, 2})[0]
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ class Charges:
             cost = self._cost(traits, call)
             for kind, size in cost.copies:
                 if kind == "d2h":
-                    machine.ledger.copy(kind, size)
+                    machine.ledger.count(kind, 1, size)
             for _ in range(cost.waits):
                 machine.wait_for_stream(machine.current.streams[device])
 
@@ -78,7 +78,7 @@ class Charges:
             if blocks:
                 machine.free(device, blocks)
         for kind, size in cost.copies:
-            machine.ledger.copy(kind, size)
+            machine.ledger.count(kind, 1, size)
         library = cost.library
         if library is not None and library.is_cublas:
             machine.use_cublas(device)

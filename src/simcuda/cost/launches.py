@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import torch
 
@@ -20,12 +21,6 @@ CHUNK_ELEMENTS = 65_536
 
 NORMS_PER_CLEANUP = 400
 """Tensors whose partial norms one kernel adds up."""
-
-INPUTS_PER_CAT = 128
-"""Contiguous inputs that one concatenation kernel copies; half as many where one is not contiguous."""
-
-CAT_DIMENSIONS = 4
-"""Most dimensions that the concatenation kernel handles."""
 
 
 def elementwise(elements: int, itemsize: int) -> int:
@@ -44,44 +39,6 @@ def kernels_over(tensor: torch.Tensor) -> int:
     Its elements are taken to be the widest among those that are read and written.
     """
     return elementwise(tensor.numel(), tensor.element_size())
-
-
-def concatenation(
-    elements: Sequence[int],
-    itemsize: int,
-    *,
-    dimensions: int,
-    outermost: bool,
-    contiguous: bool = True,
-    converted: Collection[int] = (),
-) -> tuple[int, list[int]]:
-    """What ``cat`` does, and ``stack``, which concatenates views.
-
-    Args:
-        elements: Elements of each input.
-        itemsize: Bytes of one element of the result.
-        dimensions: Dimensions of the result.
-        outermost: Whether the inputs follow each other in the result's memory.
-        contiguous: Whether every input is contiguous.
-        converted: Positions of the inputs of another type than the result.
-
-    Returns:
-        The kernels, and the positions of the inputs that are copied as bytes, each without a kernel.
-    """
-    fits = dimensions <= CAT_DIMENSIONS and sum(elements) < LARGEST_OFFSET
-    if len(elements) > 1 and not converted and fits:
-        batch = INPUTS_PER_CAT if contiguous else INPUTS_PER_CAT // 2
-        # Batches of empty inputs are skipped only before the first that has elements.
-        first = next((place for place, count in enumerate(elements) if count), None)
-        return (0 if first is None else -(-len(elements) // batch) - first // batch), []
-    # One by one: an input that goes to one run of memory, in its own type, is a copy of bytes.
-    is_dense = contiguous and (outermost or len(elements) == 1)
-    as_bytes = [
-        place for place, count in enumerate(elements) if is_dense and count and place not in converted
-    ]
-    return sum(
-        elementwise(n, itemsize) for place, n in enumerate(elements) if place not in as_bytes
-    ), as_bytes
 
 
 def multi_tensor(
@@ -160,27 +117,19 @@ class Dimension:
         return self.result_stride == 0
 
 
-def fits_32_bits(shape: Shape, operands: Sequence[Shape]) -> bool:
-    """Whether one kernel can index all of ``shape``; each operand is its strides in bytes."""
-    elements = 1
-    for size in shape:
-        elements *= size
-    # How many bytes an operand reaches from its first element on.
-    extents = (
-        1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-        for strides in operands
-    )
-    return elements <= LARGEST_OFFSET and all(extent <= LARGEST_OFFSET for extent in extents)
-
-
 def parts(shape: Shape, operands: Sequence[Shape]) -> Iterator[Shape]:
-    """The shapes that each get a kernel: the dimension that reaches furthest is halved until all fit."""
-    if fits_32_bits(shape, operands):
+    """The shapes that each get a kernel, for operands that each are their strides in bytes.
+
+    The dimension that reaches furthest is halved until 32-bit offsets reach all.
+    """
+    reach = [
+        [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)] for strides in operands
+    ]
+    if prod(shape) <= LARGEST_OFFSET and all(1 + sum(steps) <= LARGEST_OFFSET for steps in reach):
         yield shape
         return
-    reach = [max((size - 1) * strides[dim] for strides in operands) for dim, size in enumerate(shape)]
     # The last of equals: the search runs from the outermost dimension inwards.
-    widest = max(range(len(shape)), key=lambda dim: (reach[dim], dim))
+    widest = max(range(len(shape)), key=lambda dim: (max(steps[dim] for steps in reach), dim))
     half = shape[widest] // 2
     for size in (half, shape[widest] - half):
         yield from parts((*shape[:widest], size, *shape[widest + 1 :]), operands)

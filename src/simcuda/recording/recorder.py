@@ -87,7 +87,8 @@ def read_recording(path: Path) -> Recording:
         header, cases = content["header"], content["cases"]
         if (header.pop("format"), header.pop("version")) != (FORMAT, VERSION):
             raise NotARecordingError(f"{path}: not version {VERSION} of a recording")
-        selection, left_out = Selection.from_json(header.pop("selection")), header.pop("left_out")
+        fields, left_out = header.pop("selection"), header.pop("left_out")
+        selection = Selection(fields["samples"], *(tuple(fields[n]) for n in ("only", "cases", "within")))
     except (ValueError, KeyError, TypeError, EOFError, gzip.BadGzipFile) as error:
         raise NotARecordingError(f"{path}: not a recording: {error}") from None
     return Recording(header, selection, left_out, cases)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from simcuda.cost.rules import RULES, CostRule, example_names, run_example
 from simcuda.recording import operators, verifiers, workloads
@@ -31,11 +30,6 @@ class Selection:
     only: tuple[str, ...] = ()
     cases: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
-
-    @classmethod
-    def from_json(cls, fields: dict[str, Any]) -> Selection:
-        """A selection from its fields as JSON has them: lists instead of tuples."""
-        return cls(fields["samples"], *(tuple(fields[name]) for name in ("only", "cases", "within")))
 
     def has(self, case: str) -> bool:
         """Whether a case is selected, by its id."""

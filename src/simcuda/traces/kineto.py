@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import inf
@@ -163,8 +163,14 @@ class _Gathered(CudaRecords):
             if is_wanted and (end := self._end_of(event)) is not None:
                 self.items[thread_of(event)].append((event["ts"], _PYTHON, -end, (end, place)))
         else:
+            number = int(arguments.get("correlation", 0))
+            if category == RUNTIME and number in self._of_runtime:
+                raise NotATraceError(
+                    f"two calls of CUDA have the number {number}: several traces in one file, or one twice; "
+                    "give one file for each rank"
+                )
             if category == RUNTIME:
-                self._check_number(int(arguments.get("correlation", 0)))
+                self._of_runtime.add(number)
             self.add(event, category)
 
     def _add_op(self, event: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
@@ -189,14 +195,6 @@ class _Gathered(CudaRecords):
             return end
         self.without_end += 1
         return None
-
-    def _check_number(self, number: int) -> None:
-        if number in self._of_runtime:
-            raise NotATraceError(
-                f"two calls of CUDA have the number {number}: several traces in one file, or one twice; "
-                "give one file for each rank"
-            )
-        self._of_runtime.add(number)
 
 
 def _arguments(told: Mapping[str, Any]) -> Iterator[Argument]:
@@ -372,8 +370,8 @@ class _Attribution:
             for number in kind
             if number >= first
         ]
-        launches = [number for number, call in calls.items() if call.name.startswith(LAUNCHES)]
-        copies = [number for number, call in calls.items() if call.name.startswith(COPIES)]
+        launches = {number for number, call in calls.items() if call.name.startswith(LAUNCHES)}
+        copies = {number for number, call in calls.items() if call.name.startswith(COPIES)}
         reads, pageable = [], []
         for call in self.calls:
             kinds = {copy.kind for copy in call.cost.copies}
@@ -381,9 +379,9 @@ class _Attribution:
             reads += [any(call.cost.waits)] if is_read else []
             pageable += [any(call.cost.waits)] if any(copy.pageable for copy in call.cost.copies) else []
         sums = (
-            ("launches", len(launches), "with their kernel", _among(launches, gathered.kernels)),
-            ("copies", len(copies), "with their record", _among(copies, gathered.copies)),
-            ("records of the device", len(done), "with their call", _among(done, gathered.calls)),
+            ("launches", len(launches), "with their kernel", len(launches & gathered.kernels.keys())),
+            ("copies", len(copies), "with their record", len(copies & gathered.copies.keys())),
+            ("records of the device", len(done), "with their call", len(gathered.calls.keys() & done)),
             ("reads of scalars", len(reads), "with their wait", sum(reads)),
         )
         wrong = [f"{name} {all_}, {part} {some}" for name, all_, part, some in sums if some < all_]
@@ -425,10 +423,6 @@ class _Attribution:
             yield f"allocations of {unclear} ops: the clock leaves open whose they are"
         if self._unclear_calls:
             yield f"{self._unclear_calls} calls of the runtime fall between two ops; the later one has them"
-
-
-def _among(numbers: Iterable[int], known: Iterable[int]) -> int:
-    return len(set(numbers).intersection(known))
 
 
 def _check_origin(gathered: _Gathered, file: EventFile) -> None:
