@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -151,7 +152,5 @@ class OperationTraits:
         }
 
 
-@cache
-def traits_of(operation: Any) -> OperationTraits:
-    """The traits of an operator overload."""
-    return OperationTraits(operation)
+traits_of: Callable[[Any], OperationTraits] = cache(OperationTraits)
+"""The traits of an operator overload."""

@@ -1,6 +1,6 @@
 """A process that runs the cases of one suite on real or simulated devices, and reports each on a pipe.
 
-A line is a JSON object with one of these keys: ``why_not`` (nothing can be counted here), ``environment``,
+A message is a JSON object with one of these keys: ``why_not`` (nothing can be counted here), ``environment``,
 ``absent`` (why the suite has no cases here), ``begin`` and ``end``. What begins and ends is a group, by its
 name, or a case, by its id; at last the suite ends. The end of a case has its ``outcome``. A worker that ends
 before its suite is followed by another one.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import pickle
 import platform
 import re
@@ -19,6 +18,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
@@ -239,14 +239,9 @@ def main() -> None:
     """Take an order from standard input, and report on the pipe whose number is the argument."""
     # Warnings of cases would mix with the messages of the recorder.
     warnings.simplefilter("ignore")
-    with os.fdopen(int(sys.argv[1]), "w", encoding="utf-8") as pipe:
-
-        def tell(message: dict[str, Any]) -> None:
-            pipe.write(json.dumps(message) + "\n")
-            pipe.flush()
-
-        order: SuiteOrder = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
-        work(order, tell)
+    order: SuiteOrder = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
+    with Connection(int(sys.argv[1]), readable=False) as pipe:
+        work(order, lambda message: pipe.send_bytes(json.dumps(message).encode()))
 
 
 if __name__ == "__main__":

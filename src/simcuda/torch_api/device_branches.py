@@ -21,7 +21,7 @@ from simcuda.device.dispatch_key import unwatched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.fake_tensors import is_fake
-from simcuda.torch_api.patches import Patches, as_method
+from simcuda.torch_api.patches import Patches
 
 CUDNN_VERSION = 91_300
 EXTREMES = ("max", "min", "median", "nanmedian")
@@ -73,7 +73,9 @@ class DeviceBranches:
         patches.wrap(_by_host_number, *product([torch], FOREACH_BY_TENSOR))
         patches.wrap(self._on_device_of_input, *UNSEEN)
         patches.wrap(_split_by_host, *product(tensor, ["tensor_split"]))
-        patches.set(Tensor, __init__=as_method(self._made_on_host))
+        # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
+        settle, tag_of = self._machine.settle, self._machine.storages.of
+        patches.set(Tensor, __init__=lambda tensor, *_, **__: settle((tag_of(tensor),)))
         # cuDNN would warn that it is missing; recurrent layers run without it.
         patches.set(torch.backends.cudnn, is_acceptable=lambda _: False)
         patches.set(torch.backends.cudnn, is_available=lambda: True, version=lambda: CUDNN_VERSION)
@@ -151,10 +153,6 @@ class DeviceBranches:
                 return result.to(input.device)
             machine.adopt(made, given.device)
         return result
-
-    def _made_on_host(self, tensor: Tensor, /, *_: Any, **__: Any) -> None:
-        # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
-        self._machine.settle((self._machine.storages.of(tensor),))
 
 
 def _one_hot(original: Callable[..., Tensor], tensor: Tensor, num_classes: int = -1) -> Tensor:

@@ -80,7 +80,15 @@ def read(path: Path) -> Trace:
     try:
         for event in file:
             gathered.add_event(event)
-        _check_origin(gathered, file)
+        kinds = ", ".join(name for name, _ in gathered.categories.most_common(4)) or "none"
+        if any(call.name.startswith("hip") for call in gathered.calls.values()):
+            raise NotATraceError("recorded on an AMD GPU, by HIP: the simulation is of CUDA")
+        if not gathered.categories["cpu_op"]:
+            raise NotATraceError(f"no operation of PyTorch among {file.read} events; categories: {kinds}")
+        if not gathered.calls:
+            raise NotATraceError(
+                "no call of CUDA: the profiler recorded the host alone; give it ProfilerActivity.CUDA"
+            )
         for call in gathered.calls.values():
             gathered.items[call.thread].append((call.start, _CALL, call.correlation, call))
         costs = _Attribution(gathered)
@@ -423,19 +431,6 @@ class _Attribution:
             yield f"allocations of {unclear} ops: the clock leaves open whose they are"
         if self._unclear_calls:
             yield f"{self._unclear_calls} calls of the runtime fall between two ops; the later one has them"
-
-
-def _check_origin(gathered: _Gathered, file: EventFile) -> None:
-    """Raise ``NotATraceError`` for what PyTorch on CUDA did not write."""
-    kinds = ", ".join(name for name, _ in gathered.categories.most_common(4)) or "none"
-    if any(call.name.startswith("hip") for call in gathered.calls.values()):
-        raise NotATraceError("recorded on an AMD GPU, by HIP: the simulation is of CUDA")
-    if not gathered.categories["cpu_op"]:
-        raise NotATraceError(f"no operation of PyTorch among {file.read} events; categories: {kinds}")
-    if not gathered.calls:
-        raise NotATraceError(
-            "no call of CUDA: the profiler recorded the host alone; give it ProfilerActivity.CUDA"
-        )
 
 
 @cache
