@@ -13,6 +13,6 @@ def main(workload: Workload) -> None:
     It sets the exit code of the process where nothing could be measured.
     """
     # Every verifier imports this module; only one that is run on its own needs what measures.
-    from finding_tickets.measure.standalone import measure_beside
+    from finding_tickets.measure.run import measure_beside
 
     measure_beside(workload)

@@ -15,7 +15,7 @@ from finding_tickets.register.config import Config
 from finding_tickets.register.load import Register
 from finding_tickets.report.probe import doubts, draft_of_site, probe_lines, site_of
 from finding_tickets.report.text import plainly
-from finding_tickets.verify.probing import CallingLine, Probed, ProbedCost, ProbedSite
+from finding_tickets.verify.probing import CallingLine, Probed, ProbedCost, ProbedSite, ProbeRequest
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -373,7 +373,8 @@ def made_up(*sites: ProbedSite) -> Probed:
 def draft_of(probed: Probed, root: Path) -> tuple[Draft, Attached]:
     """The ticket about the first site."""
     register = Register(root, Config(), (), ())
-    return draft_of_site(probed, probed.sites[0], register, {}, command="tickets probe a:f", run="a:f")
+    wanted = ProbeRequest(target="a:f", root=root, timeout=60, memory=1 << 30)
+    return draft_of_site(wanted, probed, probed.sites[0], register, {}, None)
 
 
 @pytest.mark.usefixtures("_code")

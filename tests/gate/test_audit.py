@@ -12,9 +12,8 @@ from tests.verify import test_revisions, test_times
 from tests.verify.conftest import FIX, FOUND, VERIFIER
 from tests.verify.conftest import add_with_few_points as add
 
-from finding_tickets.gate.audit import Audited, Fate, audit
+from finding_tickets.gate.audit import CHEATS, HONEST, LEAVING, Audited, Fate, audit
 from finding_tickets.measure.cheating import WAYS
-from finding_tickets.measure.cheats import CHEATS, HONEST, LEAVING
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.verify.verify import Settings
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.conftest import Repository
 
-from finding_tickets.gate.changes import ChangeKind, Side, accepted, changes
+from finding_tickets.gate.branch import ChangeKind, Side, accepted, changes
 from finding_tickets.model.verification import Evidence, Input
 
 POINTS = [{"n": 1, "size": 7}, {"n": 4, "size": 9}]

@@ -13,8 +13,8 @@ from tests.verify.conftest import TakesGpu, add, verify_all
 from finding_tickets.errors import UsageError
 from finding_tickets.history.bisect import BisectState, bisect
 from finding_tickets.measure.processes.isolation import Isolation, K, Task, TaskOutcome
+from finding_tickets.verify.judge import times_of
 from finding_tickets.verify.probing import ProbeRequest, probe
-from finding_tickets.verify.times import times_of
 from finding_tickets.verify.verify import Settings
 
 

@@ -32,7 +32,7 @@ from finding_tickets.report.rows import LIST_COLUMNS
 from finding_tickets.report.text import plainly, verification_lines
 from finding_tickets.verify.evidence import current_verdict, write
 from finding_tickets.verify.judge import check
-from finding_tickets.verify.times import questions
+from finding_tickets.verify.plan import questions
 
 POINTS = [{"n": 1}, {"n": 2}, {"n": 4}]
 DEVICE = "the CPU (some model), 1 thread"

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from finding_tickets.budget.moves import Likeness, Move, Placed, Points, Spent, Values, bound, find_moves
+from finding_tickets.budget.moves import Likeness, Placed, Points, Spent, Values, bound, find_moves
 from finding_tickets.budget.spending import LARGEST, Spender, Spending, missing_target
 from finding_tickets.budget.statements import Statement, normal, read_code, statements_of
 from finding_tickets.claims.check import Checked, at_text, check_counts
@@ -334,8 +334,19 @@ def _follow(judged: JudgedBudget, lost: Sequence[Allowance], left: Mapping[Spend
         else:
             spent = left[move.spender]
             allowed[move.spender] = AllowedSpender(first, move.spender, spent, True, tuple(more))
-        _tell_of(judged, move)
         used += used_now
+        # Louder where it may as well be another statement.
+        is_related, place = move.likeness is Likeness.RELATED, move.spender
+        now = f"{place} in {place.function or 'the module'}"
+        said = f"is gone, and {now} takes its place" if is_related else f"is {now} now"
+        for allowance in used_now:
+            judged.say(
+                "budget-moved",
+                f"allow {allowance}: {said}: {place.source}",
+                "tickets budget tighten writes it",
+                line=allowance.line,
+                level=Level.WARNING if is_related else Level.NOTE,
+            )
     judged.allowed = list(allowed.values())
     judged.gone = [each for each in lost if each not in used]
     for allowance in judged.gone:
@@ -345,21 +356,6 @@ def _follow(judged: JudgedBudget, lost: Sequence[Allowance], left: Mapping[Spend
         question = f"did you mean `{close[0]}`? " if close else ""
         hint = f"{question}tickets budget tighten removes what is gone"
         judged.say("budget-gone", f"allow {allowance}: matches nothing", hint, line=allowance.line)
-
-
-def _tell_of(judged: JudgedBudget, move: Move) -> None:
-    """Say which statement allowances are for now; louder where it may as well be another one."""
-    spender, is_related = move.spender, move.likeness is Likeness.RELATED
-    for allowance in move.paid_by:
-        now = f"{spender} in {spender.function or 'the module'}"
-        said = f"is gone, and {now} takes its place" if is_related else f"is {now} now"
-        judged.say(
-            "budget-moved",
-            f"allow {allowance}: {said}: {spender.source}",
-            "tickets budget tighten writes it",
-            line=allowance.line,
-            level=Level.WARNING if is_related else Level.NOTE,
-        )
 
 
 def several_places(allowance: Allowance, statements: Sequence[Statement]) -> tuple[str, str]:

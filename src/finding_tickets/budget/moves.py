@@ -70,13 +70,10 @@ def likeness(gone: Placed, now: Placed, root: Path) -> Likeness:
         if is_like or not shared:
             return Likeness.RENAMED if same_shape else Likeness.REWRITTEN if shared else Likeness.NONE
         return Likeness.NONE if READS & operations_of(after) - operations_of(before) else Likeness.RELATED
-    return Likeness.RELATED if is_like and _are_neighbours(gone, now, root) else Likeness.NONE
-
-
-def _are_neighbours(gone: Placed, now: Placed, root: Path) -> bool:
-    """Whether one function calls the other by its name, or the one of the gone statement is gone, too."""
-    calls = _calls(root, gone.file, gone.function)
-    return calls is None or _name(now) in calls or _name(gone) in (_calls(root, now.file, now.function) or ())
+    # One function calls the other by its name, or the one of the gone statement is gone, too.
+    there, here = _calls(root, gone.file, gone.function), _calls(root, now.file, now.function) or ()
+    is_near = is_like and (there is None or _name(now) in there or _name(gone) in here)
+    return Likeness.RELATED if is_near else Likeness.NONE
 
 
 def _calls(root: Path, file: str, function: str) -> frozenset[str] | None:
@@ -102,7 +99,6 @@ class _Payer(NamedTuple):
 
     rank: tuple[object, ...]
     likeness: Likeness
-    spender: Spender
     allowance: Allowance
     kinds: tuple[str, ...]
 
@@ -119,64 +115,38 @@ def find_moves(
 
     ``metrics`` are those that are looked at; ``is_for`` tells whether an allowance is for one.
     """
-    pairs = []
+    laws = {each: [max(bound(each.law, at), 0) for at in points] for each in gone if each.law}
+    payers: dict[Spender, list[_Payer]] = {}
     for spender, spent in spenders.items():
         for allowance in gone:
             kinds = tuple(each for each in metrics if is_for(allowance, each) and any(spent.get(each, ())))
-            alike = likeness(allowance, spender, root) if kinds else Likeness.NONE
-            if alike:
-                law = _law_at(allowance, points)
+            if kinds and (alike := likeness(allowance, spender, root)):
+                law = laws.get(allowance, ())
                 misfit = sum(abs(a - b) for each in kinds for a, b in zip(law, spent[each], strict=False))
                 rank = (-alike, spender.file != allowance.file, misfit, spender)
-                pairs.append(_Payer(rank, alike, spender, allowance, kinds))
-    pairs.sort(key=lambda each: each.rank)
-    wanted = [each for each in spenders if any(pair.spender == each for pair in pairs)]
-    while wanted:
-        paid, missing = _pay([each for each in pairs if each.spender in wanted], spenders, points)
-        if not missing:
-            return [
-                Move(each, tuple(pair.allowance for pair in paid[each]), paid[each][0].likeness)
-                for each in wanted
-            ]
-        # What cannot be paid for leaves the others what it would have taken.
-        wanted.remove(max(missing, key=lambda each: missing[each]))
-    return []
-
-
-def _law_at(allowance: Allowance, points: Points) -> list[int]:
-    """The most that the law of an allowance allows at each point; nothing for one without a law."""
-    return [max(bound(allowance.law, at), 0) for at in points] if allowance.law else []
-
-
-def _pay(
-    pairs: Sequence[_Payer], spenders: Mapping[Spender, Spent], points: Points
-) -> tuple[dict[Spender, list[_Payer]], dict[Spender, int]]:
-    """By whom each statement is paid for, the one most like it first; and what is missing of the others."""
-    needs: dict[Spender, dict[str, list[int]]] = {}
-    for each in pairs:
-        of_it = needs.setdefault(each.spender, {})
-        of_it.update({kind: [*spenders[each.spender][kind]] for kind in each.kinds})
-    rooms: dict[tuple[Allowance, str], list[int]] = {}
-    paid: dict[Spender, list[_Payer]] = {each: [] for each in needs}
+                payers.setdefault(spender, []).append(_Payer(rank, alike, allowance, kinds))
+    for several in payers.values():
+        several.sort(key=lambda each: each.rank)
+    # What is left of each law; without one nobody knows how much it stood for: it pays for one statement.
+    rooms = {(each, kind): law for each, law in laws.items() for kind in metrics}
     used: set[Allowance] = set()
-    for each in pairs:
-        of_it = needs[each.spender]
-        open_kinds = [kind for kind in each.kinds if any(of_it[kind])]
-        if not open_kinds or each.allowance in used:
-            continue
-        given = 0
-        for kind in open_kinds:
-            need = of_it[kind]
-            # Without a law nobody knows how much it stood for: it pays for one statement.
-            law = _law_at(each.allowance, points)
-            room = rooms.setdefault((each.allowance, kind), law) if law else [*need]
-            for place, amount in enumerate([*map(min, need, room)]):
-                need[place] -= amount
-                room[place] -= amount
-                given += amount
-        if not each.allowance.law:
-            used.add(each.allowance)
-        if given:
-            paid[each.spender].append(each)
-    missing = {spender: sum(map(sum, of_it.values())) for spender, of_it in needs.items()}
-    return paid, {spender: amount for spender, amount in missing.items() if amount}
+    moves: dict[Spender, Move] = {}
+    for spender in sorted(payers, key=lambda each: payers[each][0].rank):
+        open_ones = [each for each in payers[spender] if each.allowance not in used]
+        needs = {kind: [*spenders[spender][kind]] for each in payers[spender] for kind in each.kinds}
+        left, paid_by = dict(rooms), []
+        for each in open_ones:
+            given = 0
+            for kind in each.kinds:
+                need, room = needs[kind], left.get((each.allowance, kind), needs[kind])
+                amounts = [*map(min, need, room)]
+                needs[kind] = [a - b for a, b in zip(need, amounts, strict=True)]
+                left[each.allowance, kind] = [a - b for a, b in zip(room, amounts, strict=True)]
+                given += sum(amounts)
+            paid_by += [each] if given else []
+        # What cannot be paid for wholly leaves the others what it would have taken.
+        if not any(map(any, needs.values())):
+            rooms = {key: left[key] for key in rooms}
+            used |= {each.allowance for each in paid_by if not each.allowance.law}
+            moves[spender] = Move(spender, tuple(each.allowance for each in paid_by), paid_by[0].likeness)
+    return [moves[each] for each in spenders if each in moves]

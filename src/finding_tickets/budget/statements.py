@@ -125,6 +125,8 @@ def shape_of(text: str) -> str:
     tree = _parsed(text)
     if tree is None:
         return text
+    if isinstance(hinted := tree.body[-1], ast.AnnAssign) and hinted.value:
+        tree.body[-1] = ast.Assign([hinted.target], hinted.value, lineno=hinted.lineno)
     for node in ast.walk(tree):
         if isinstance(node, ast.Name | ast.arg):
             setattr(node, "id" if isinstance(node, ast.Name) else "arg", "_")
@@ -135,15 +137,7 @@ def shape_of(text: str) -> str:
             node.values = [each for each in node.values if not isinstance(each, ast.Constant)]
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             node.name = "_"
-    return ast.unparse(_Bare().visit(tree))
-
-
-class _Bare(ast.NodeTransformer):
-    """Takes type hints away."""
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        """An assignment with a hint is one without."""
-        return ast.Assign([node.target], node.value, lineno=node.lineno) if node.value else node
+    return ast.unparse(tree)
 
 
 def _parsed(text: str) -> ast.Module | None:

@@ -152,7 +152,12 @@ def judge_suite(
         # Each kind by itself: an allowance can be for one of them.
         limits=dict.fromkeys(SYNCS, "0"),
         # Of all tests together, no law says how much is too much. A line is before the file that it is in.
-        allow=tuple(sorted((replace(each, law="") for each in _distinct(suite.allowances)), key=_breadth)),
+        allow=tuple(
+            sorted(
+                (replace(each, law="") for each in _distinct(suite.allowances)),
+                key=lambda each: (not each.text, not each.function, each.file.endswith("/")),
+            )
+        ),
     )
     spending = Spending(
         points=({},),
@@ -233,7 +238,3 @@ def _distinct(allowances: Sequence[Allowance]) -> Iterator[Allowance]:
         same = found.get(key, each)
         found[key] = replace(same, what=(*same.what, *each.what) if same.what and each.what else ())
     yield from found.values()
-
-
-def _breadth(allowance: Allowance) -> tuple[bool, bool, bool]:
-    return not allowance.text, not allowance.function, allowance.file.endswith("/")

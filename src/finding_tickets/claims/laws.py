@@ -181,9 +181,9 @@ class Sum:
         return " + ".join(texts).replace("+ -", "- ")
 
 
-def fitted(runs: Sequence[CountedRun]) -> dict[str, Any]:
-    """What a ``VariantResult`` is made of: samples, and the laws that fit them."""
-    fits = fit_metrics(runs)
+def fitted(runs: Sequence[CountedRun], *, with_laws: bool = True) -> dict[str, Any]:
+    """What a ``VariantResult`` is made of: samples, and the laws that fit them unless those are left out."""
+    fits = fit_metrics(runs) if with_laws else {}
     by_lines = runs
     if any(len(place) > len(SITE) for run in runs for place in run.sites):
         by_lines = [replace(run, sites=by_line(run.sites)) for run in runs]
@@ -194,7 +194,8 @@ def fitted(runs: Sequence[CountedRun]) -> dict[str, Any]:
             {"at": run.at, "metrics": run.metrics, "error": run.error, "ranges": run.ranges} for run in runs
         ],
         "sites": [
-            dict(zip(SITE, place, strict=True)) | asdict(fit) for place, fit in fit_sites(by_lines).items()
+            dict(zip(SITE, place, strict=True)) | asdict(fit)
+            for place, fit in (fit_sites(by_lines).items() if with_laws else ())
         ],
         "unknown": sorted({name for run in runs for name in run.unknown}),
         "approximate": sorted({name for run in runs for name in run.approximate}),
@@ -271,6 +272,9 @@ def identify(
     for point, value in zip(points, values, strict=True):
         if distinct.setdefault(tuple(point.items()), value) != value:
             return ()
+    # Not even a constant is determined by so few, whatever fits them.
+    if len(distinct) <= SPARE_POINTS:
+        return ()
     every = points if sweep is None else sweep
     flags = frozenset(name for name in points[0] if {point[name] for point in every} == {0, 1})
     given = (tuple(distinct), tuple(distinct.values()), flags)

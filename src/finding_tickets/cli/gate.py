@@ -28,7 +28,6 @@ from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.gate import audit as auditing
 from finding_tickets.gate.branch import BUDGET, bases_of, branch_tickets
 from finding_tickets.gate.check import configuration, exit_code, judge, unread
-from finding_tickets.measure.cheats import CHEATS
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
@@ -47,7 +46,7 @@ from finding_tickets.verify.verify import draw_seed
 
 CONFIGURATION = "configuration"
 CheckFormat = StrEnum("CheckFormat", ["TEXT", "JSON", "MARKDOWN", "GITHUB"])
-complete_cheat = completes(lambda _: (each.id for each in CHEATS))
+complete_cheat = completes(lambda _: (each.id for each in auditing.CHEATS))
 
 
 def check(
@@ -142,11 +141,11 @@ def audit(
     if bool(ids) is everything:
         raise UsageError("name the tickets to audit, or say --all", hint="one of the two")
     # A misspelt name would try nothing, and so find nothing wrong.
-    known = [each.id for each in CHEATS]
+    known = [each.id for each in auditing.CHEATS]
     for name in cheat or ():
         if name not in known:
             raise UsageError(f"--cheat {name}: no such cheat", hint=f"one of {', '.join(known)}")
-    cheats = tuple(each for each in CHEATS if not cheat or each.id in cheat)
+    cheats = tuple(each for each in auditing.CHEATS if not cheat or each.id in cheat)
     with Isolation(sandbox=how.sandbox) as isolation:
         register = load(root)
         chosen, code = find_each(register.find, ids or ())

@@ -22,7 +22,7 @@ from finding_tickets.cli.output import Format, say, style, write, write_json, wr
 from finding_tickets.cli.output_file import files_to_protect, write_output
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.history import bisect as search
-from finding_tickets.history.evidence_log import evidence_log
+from finding_tickets.history.ticket_log import evidence_log
 from finding_tickets.history.tickets_at_commits import measure_history
 from finding_tickets.history.timeline import timeline
 from finding_tickets.history.walk import WhyUnmeasured

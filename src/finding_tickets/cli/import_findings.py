@@ -105,7 +105,7 @@ def import_results(
     findings = list(found_in(log, roots))
     done: list[ImportOutcome] = []
     try:
-        importing.write(findings, done, dry_run=dry_run)
+        done.extend(importing.outcomes(findings, dry_run=dry_run))
     finally:
         # Of several tickets, those before one that cannot be written stay.
         if done or not findings:
@@ -134,8 +134,7 @@ def _import_report(
     if path.is_file():
         name = path.relative_to(here).as_posix() if path.is_relative_to(here.resolve()) else path.name
     findings = findings_in(data, name, vocabulary)
-    done: list[ImportOutcome] = []
-    importing.write(findings, done, dry_run=True)
+    done = list(importing.outcomes(findings, dry_run=True))
     new = [each for each in done if each.outcome == NEW]
     is_asked = bool(new) and not (dry_run or yes) and sys.stdin.isatty()
     if new and not yes and (is_asked or output_format is Format.TABLE):
@@ -149,7 +148,7 @@ def _import_report(
     if is_written:
         done = []
         try:
-            importing.write(findings, done, dry_run=False)
+            done.extend(importing.outcomes(findings, dry_run=False))
         finally:
             _show(done, output_format, dry_run=False)
     elif output_format is Format.JSON or not new:
@@ -170,23 +169,21 @@ class _Import:
     batch: int | None
     agent: str | None
 
-    def write(
-        self,
-        findings: Sequence[SarifFinding] | Sequence[ReportFinding],
-        done: list[ImportOutcome],
-        *,
-        dry_run: bool,
-    ) -> None:
-        """Write the tickets, or find out which there would be; add to ``done`` what became of each."""
+    def outcomes(
+        self, findings: Sequence[SarifFinding] | Sequence[ReportFinding], *, dry_run: bool
+    ) -> Iterator[ImportOutcome]:
+        """Write the tickets, or find out which there would be; what became of each finding, one by one."""
         # Whoever imports into the same folder meanwhile waits, and then knows the tickets written here.
         with locked(self.here, str(self.here), patience=math.inf):
             paths = imported_findings(self.here) if self.is_register else {}
             writer = None
             for found in findings:
                 mark = found.fingerprint
-                if found.left_out or mark in paths:
-                    outcome = KNOWN if mark in paths else LEFT_OUT
-                    done.append(ImportOutcome(found, outcome, paths.get(mark)))
+                if mark in paths:
+                    yield ImportOutcome(found, KNOWN, paths[mark])
+                    continue
+                if found.left_out:
+                    yield ImportOutcome(found, LEFT_OUT)
                     continue
                 if writer is None:
                     # With nothing to write, neither the register is read nor what fills templates in.
@@ -206,7 +203,7 @@ class _Import:
                 context = {"source": source, "fingerprint": mark}
                 attached = Attached(ticket=TEMPLATE, context=context, mark=mark)
                 ticket_id, (path, *_) = writer.add(content, attached, dry_run=dry_run)
-                done.append(ImportOutcome(found, NEW, path, ticket_id))
+                yield ImportOutcome(found, NEW, path, ticket_id)
 
 
 def _show(done: Sequence[ImportOutcome], output_format: Format, *, dry_run: bool) -> None:

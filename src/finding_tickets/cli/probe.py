@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -97,23 +96,13 @@ def probe(
         and not (drafting.draft or probed.errors)
         and any(not row.is_light for row in report.rows_of(probed))
     ):
-        say(f"next, a ticket about line 1: {_command(wanted, '--draft', '1')}")
+        say(f"next, a ticket about line 1: {wanted.command('--draft', '1')}")
     drafted = _draft_of_probe(wanted, probed, drafting) if drafting.draft else None
     if output_format is Format.JSON:
         write_json("probe", [report.probe_item(probed) | {"draft": drafted}])
     # Counts that are not the whole truth decide nothing.
     is_partial = probed.errors or probed.unknown or not probed.points
     return ExitCode.INCONCLUSIVE if is_partial else ExitCode.OK
-
-
-def _command(wanted: probing.ProbeRequest, *more: str) -> str:
-    """The command line by which anybody measures the same again."""
-    options = [*(["--within", wanted.within] if wanted.within else []), *more]
-    options += [text for each in wanted.sweep for text in ("--sweep", each)]
-    options += ["--verifier", wanted.verifier_path] if wanted.verifier_path else []
-    options += ["--after", str(wanted.after)] if wanted.after is not None else []
-    arguments = ["--", *wanted.arguments] if wanted.arguments else []
-    return shlex.join(["tickets", "probe", wanted.target, *options, *arguments])
 
 
 def _draft_of_probe(
@@ -131,17 +120,9 @@ def _draft_of_probe(
     root = writer.register.root
     files = sorted(set(probed.files) - {wanted.verifier_path})
     revision = commit_containing(root, files)
-    drafted = report.draft_of_site(
-        probed,
-        report.site_of(probed, drafting.draft or ""),
-        writer.register,
-        drafting.content(writer.register.config.vocabulary),
-        command=_command(wanted),
-        run=shlex.join([wanted.path_of_target(probed.function), *wanted.arguments]),
-        within=wanted.within_path or None,
-        verifier=wanted.verifier_path,
-        revision=revision,
-    )
+    site = report.site_of(probed, drafting.draft or "")
+    given = drafting.content(writer.register.config.vocabulary)
+    drafted = report.draft_of_site(wanted, probed, site, writer.register, given, revision)
     ticket_id, written = writer.add(*drafted)
     say(f"created {ticket_id}: {', '.join(written)}")
     if revision:

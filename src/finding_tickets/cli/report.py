@@ -73,9 +73,9 @@ def report(
         past = compare_since(since, facts, rows, asked.condition.holds)
     # Only a report that needs one waits for what reads evidence.
     if output_format in WITH_HISTORY and facts.config.matrix is not None:
-        from finding_tickets.report.matrix import matrix_of_rows
+        from finding_tickets.verify.matrix import matrix_of_rows
 
-        matrix = matrix_of_rows(rows, facts, facts.config.matrix)
+        matrix = matrix_of_rows((row.stated for row in rows), facts, facts.config.matrix)
     name = TEMPLATES.get(output_format, "") if template is None else template
     made = StatusReport(facts, status_of_rows(rows, facts, text, past, matrix), name, profile or Profile.FULL)
     # A file that could not be read is still somebody's ticket.

@@ -26,7 +26,7 @@ from finding_tickets.report.history import history_item, history_lines
 from finding_tickets.report.text import document_text, measured_documents, printable
 
 if TYPE_CHECKING:
-    from finding_tickets.register.history import History
+    from finding_tickets.history.ticket_log import History
 
 
 def show(
@@ -44,7 +44,7 @@ def show(
     found = list(measured_documents(facts, rows))
     pasts: list[History | None] = [None] * len(found)
     if history:
-        from finding_tickets.register.history import history_of
+        from finding_tickets.history.ticket_log import history_of
 
         pattern = facts.config.vocabulary.id_pattern
         documents = [entry.document for entry in found]

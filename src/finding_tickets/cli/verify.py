@@ -62,8 +62,7 @@ from finding_tickets.verify.verify import verify as run
 if TYPE_CHECKING:
     from finding_tickets.register.config import MatrixConfig
     from finding_tickets.register.staleness import CurrentVerdict
-    from finding_tickets.report.matrix import VerdictMatrix
-    from finding_tickets.verify.matrix import Cell
+    from finding_tickets.verify.matrix import Cell, VerdictMatrix
 
 MOST_NAMED = 3
 """Claims that the last line on a ticket names; all are in the report."""
@@ -147,7 +146,7 @@ def verify(
         packs, measured = _measure(documents, batches, executing)
         made = None
         if matrix:
-            from finding_tickets.report.matrix import matrix_of_documents
+            from finding_tickets.verify.matrix import matrix_of_documents
 
             done = map(unpack, packs)
             made = matrix_of_documents(documents, tuple(by_cell), settings.root, settings.evidence, done)

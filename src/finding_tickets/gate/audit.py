@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,17 +13,16 @@ from finding_tickets.claims.check import parse_ratio
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.measure import tasks
-from finding_tickets.measure.cheats import CHEATS, HONEST, LEAVING, TARGET, TIMING, Cheat
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.tasks import Code, Job
 from finding_tickets.model.ticket import Claim
-from finding_tickets.model.verification import ClaimResult, MeasuredTicket, ResultCheck
+from finding_tickets.model.verification import ClaimResult, MeasuredTicket
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
-from finding_tickets.verify.judge import FIX, FOUND, MEASURED, answer_of, check
-from finding_tickets.verify.plan import Plan, plan
-from finding_tickets.verify.times import cannot_time, time_job, times_of
+from finding_tickets.verify.judge import FIX, FOUND, MEASURED, answer_of, check, times_of
+from finding_tickets.verify.plan import Plan, cannot_time, plan, time_job
 from finding_tickets.verify.verify import (
     AGREEMENTS,
+    ALONE,
     LATER,
     NOW,
     Course,
@@ -40,6 +38,50 @@ from finding_tickets.verify.verify import (
 
 # Metrics that a cheat is not held to: the compiler sees its wrapper.
 NOT_TRIED = frozenset({"graph_breaks"})
+# The name under which the fix itself is tried first, as if it were a cheat: it must pass.
+HONEST = "honest"
+# What the code as found does meanwhile: it leaves its answers where a cheat looks for them.
+LEAVING = "leaving"
+
+
+@dataclass(frozen=True)
+class Cheat:
+    """A way to look like a fix: what it does, and why a verifier should catch it."""
+
+    id: str
+    does: str
+    why: str
+
+
+# In the order in which they are tried and shown.
+CHEATS = (
+    Cheat("unfixed", "is the code as found", "the claims do not tell the fix from the defect"),
+    Cheat("nothing", "does nothing and returns None", "what costs least is not what was asked for"),
+    Cheat("perturbed", "is the fix with one value of the result changed", "results are not compared"),
+    Cheat("partial", "is the fix without the second half of its result", "a part passes for the whole"),
+    Cheat("generator", "returns a generator of the unfixed work", "the work runs after counting has ended"),
+    Cheat("deferred", "returns an object that does the unfixed work when looked at", "as for generator"),
+    Cheat("thread", "does the unfixed work in a thread that waits to be looked at", "as for generator"),
+    Cheat("unwatched", "does the unfixed work in a thread that nothing watches", "too few is no less wrong"),
+    Cheat("warmed", "works in the warm-up, and gives that answer again", "runs share their data"),
+    Cheat("cached", "keeps answers by the shapes of the arguments", "runs share their data"),
+    Cheat("shared", "takes what the code as found has left behind", "variants can see each other"),
+    Cheat("pasted", "has a table of the answers for the workload's seed", "the inputs are always the same"),
+    Cheat("equal", "returns what says of itself that it equals everything", "results judge themselves"),
+    Cheat("early", "does the unfixed work with methods bound before", "the wait is there, and not counted"),
+    Cheat("scripted", "does the unfixed work with scripted reads", "as for early"),
+    Cheat("early-thread", "does the unfixed work in a thread that was there before", "as for unwatched"),
+    Cheat("stopped", "stops the process that watches it", "no time limit ends it"),
+    Cheat("patched-torch", "replaces what waits in torch", "the wait is there, and not counted"),
+    Cheat("patched-meter", "replaces the comparison of results", "the meter says what the code wants"),
+    Cheat("patched-device", "replaces the counting of the device", "the meter says what the code wants"),
+    Cheat("patched-code", "replaces the code of the counting in place", "as for patched-device"),
+    Cheat(
+        "counters",
+        "does the unfixed work, then sets the counters back and runs the fix",
+        "as for patched-device",
+    ),
+)
 
 
 class Fate(StrEnum):
@@ -72,18 +114,20 @@ class Audited:
     error: BadDataError | None = None  # what is wrong with the document
 
 
-class _AuditPart(NamedTuple):
-    """Something that is measured or compared for the audit of a document, by the document's path.
+class _Part(NamedTuple):
+    """What one worker measures: a variant, or what a cheat does in its place.
 
-    ``cheat`` stands in for the subject; without one it is the ``variant`` itself. The seed is the workload's
-    or, in most parts, the one that was drawn.
+    The seed is the workload's where ``is_stated``, else the one that was drawn.
     """
 
-    path: str
-    cheat: str
     variant: str
+    cheat: str = ""
     is_stated: bool = False
-    is_comparison: bool = False
+
+
+# What was measured of the subject or of a cheat in its place, with the variants that it is compared with;
+# or why nothing was.
+_Trials = Mapping[_Part, MeasuredTicket | str]
 
 
 def audit(
@@ -103,7 +147,7 @@ def audit(
     audits: dict[str, _Audit] = {}
     for document in documents:
         try:
-            made = _plan_audit(document, isolation, settings)
+            made = _plan_audit(document, settings)
         except BadDataError as error:
             yield Audited(document, error=error)
             continue
@@ -111,21 +155,14 @@ def audit(
             yield Audited(document, reason=made)
         else:
             audits[document.path] = made
-    if not audits:
-        return
-    with results_folder(isolation) as folder:
-        courses = {path: made.course(cheats, folder) for path, made in audits.items()}
-        timed = {}
-        for path, outcomes in run_together(isolation, courses):
-            if audits[path].timed:
-                timed[path] = outcomes
-            else:
-                yield audits[path].conclude(outcomes, cheats)
-    for path, outcomes in timed.items():
-        yield audits[path].conclude(outcomes, cheats)
+    if audits:
+        with results_folder(isolation) as folder:
+            each = enumerate(audits.items())
+            courses = {path: made.course(cheats, folder / str(at)) for at, (path, made) in each}
+            yield from (done for _, done in run_together(isolation, courses))
 
 
-def _plan_audit(document: Document, isolation: Isolation, settings: Settings) -> _Audit | str:
+def _plan_audit(document: Document, settings: Settings) -> _Audit | str:
     """What to measure for an audit, or why it cannot be."""
     todo = plan(document, settings.root, settings.overrides, settings.verifiers)
     if todo is None:
@@ -150,7 +187,7 @@ def _plan_audit(document: Document, isolation: Isolation, settings: Settings) ->
         found = {"source": todo.variants[FOUND], "code": todo.folders[FOUND]}
     except RevisionError as error:
         return str(error)
-    return _Audit(document, alone, subject, found, jobs, timed, isolation, settings)
+    return _Audit(document, alone, subject, found, jobs, timed, settings)
 
 
 def subject_of(todo: Plan) -> str | None:
@@ -175,107 +212,23 @@ class _Audit:
     found: Mapping[str, Any]  # where the code as found is
     jobs: Mapping[str, Job]
     timed: tuple[Claim, ...]
-    isolation: Isolation
     settings: Settings
 
-    def task(self, target: str, cheat: str, subject: str, job: Any, *, runs: bool = False) -> Task:
-        """The task to try one cheat, or to time it; in a process in which the code as found ``runs``, too."""
-        payload = {"job": job, "subject": subject, "cheat": cheat, "found": {**self.found, "runs": runs}}
-        return self.settings.task(target, payload, Path(self.jobs[subject].code))
-
-    def course(self, cheats: Iterable[Cheat], folder: Path) -> Course[dict[_AuditPart, TaskOutcome]]:
-        """What came of every part: all is measured, then each cheat is compared with the others."""
-        tasks = self.tasks(cheats, folder)
-        # The code as found runs when no cheat is at work any more that could take its answer.
-        late = {part: tasks.pop(part) for part in [*tasks] if part.variant == FOUND and not part.is_stated}
-        outcomes = yield NOW, tasks
-        if late:
-            outcomes |= yield LATER, late
-        if compared := self.comparisons(outcomes, folder):
-            outcomes |= yield NOW, compared
-        return outcomes
-
-    def tasks(self, cheats: Iterable[Cheat], folder: Path) -> dict[_AuditPart, Task]:
-        """What to measure: every cheat and every variant that the subject is compared with."""
-        path, subject, made = self.document.path, self.subject, dict[_AuditPart, Task]()
-        parts = [_AuditPart(path, cheat.id, subject) for cheat in cheats]
-        for is_stated in (False, True):
-            parts.append(_AuditPart(path, HONEST, subject, is_stated))
-            others = (name for name in self.jobs if name != subject)
-            parts += [_AuditPart(path, LEAVING if name == FOUND else "", name, is_stated) for name in others]
-        for part in parts:
-            job = replace(self.jobs[part.variant], seed=None if part.is_stated else self.settings.seed)
-            if part.cheat:
-                task = self.task(TARGET, part.cheat, part.variant, job)
-            else:
-                task = self.settings.task(tasks.TARGET, job, Path(job.code))
-            if job.keeps:
-                kept = _folder(folder, part)
-                kept.mkdir()
-                task = replace(task, kept=str(kept))
-            made[part] = task
-        return made
-
-    def comparisons(self, outcomes: Mapping[_AuditPart, TaskOutcome], folder: Path) -> dict[_AuditPart, Task]:
-        """What to compare once everything has been measured: each cheat with the others."""
-        made: dict[_AuditPart, Task] = {}
-        for part in outcomes if self.plan.comparisons else ():
-            measured = self._measured(part, outcomes) if part.variant == self.subject else ""
-            if isinstance(measured, str):
-                continue
-            compared = part._replace(is_comparison=True)
-            given = _folder(folder, compared)
-            for name in self.jobs:
-                # What the others returned is compared with each cheat.
-                own = given / name_of_part(self.plan, name)
-                own.mkdir(parents=True)
-                for file in _folder(folder, self._part(part, name)).iterdir():
-                    os.link(file, own / file.name)
-            payload = comparison(self.plan, measured)
-            task = self.settings.task(tasks.COMPARISON, payload, self.plan.root)
-            made[compared] = replace(task, given=str(given), first=True)
-        return made
-
-    def _part(self, part: _AuditPart, variant: str) -> _AuditPart:
-        """The part in which a variant was measured that a cheat is compared with; its own for the subject."""
-        return (
-            part
-            if variant == self.subject
-            else part._replace(cheat=LEAVING if variant == FOUND else "", variant=variant)
-        )
-
-    def _measured(self, part: _AuditPart, outcomes: Mapping[_AuditPart, TaskOutcome]) -> MeasuredTicket | str:
-        """What was measured of a cheat and of the others, as if it were one; or why it did not run."""
-        parts = []
-        for name in self.plan.variants:
-            measured = answer_of(outcomes[self._part(part, name)], MEASURED)
-            if isinstance(measured, str):
-                return measured
-            parts.append(measured)
-        made = join(self.plan, parts)
-        compared = outcomes.get(part._replace(is_comparison=True))
-        if compared is None or isinstance(made, str):
-            return made
-        # Where the comparison itself failed, a claim about it cannot be checked.
-        checks = answer_of(compared, AGREEMENTS)
-        return made if isinstance(checks, str) else made.model_copy(update={"agreements": checks})
-
-    def conclude(self, outcomes: Mapping[_AuditPart, TaskOutcome], cheats: Sequence[Cheat]) -> Audited:
+    def course(self, cheats: Sequence[Cheat], folder: Path) -> Course[Audited]:
         """What became of the cheats, unless the fix itself would not pass in their place."""
-        tried = []
-        path, subject = self.document.path, self.subject
+        folder.mkdir()
+        tried, document, subject = list[Tried](), self.document, self.subject
         try:
+            trials = yield from self._measure(cheats, folder)
             for is_stated in (True, False):
-                honest = self._claims_against(_AuditPart(path, HONEST, subject, is_stated), outcomes)
+                honest = yield from self._claims_against(_Part(subject, HONEST, is_stated), trials)
                 if honest:
                     names = "" if isinstance(honest, str) else ", ".join(claim.id for claim in honest)
                     seed = "" if is_stated else f" with seed {self.settings.seed}"
                     why = f"not as expected: {names}" if names else honest
-                    return Audited(
-                        self.document, subject, reason=f"{subject} itself does not pass{seed}: {why}"
-                    )
+                    return Audited(document, subject, reason=f"{subject} itself does not pass{seed}: {why}")
             for cheat in cheats:
-                against = self._claims_against(_AuditPart(path, cheat.id, subject), outcomes)
+                against = yield from self._claims_against(_Part(subject, cheat.id), trials)
                 if not isinstance(against, str):
                     # A claim that cannot be checked is as good as false.
                     unchecked = next((claim.measured for claim in against if claim.holds is None), "")
@@ -288,49 +241,95 @@ class _Audit:
                 else:
                     tried.append(Tried(cheat, Fate.UNTRIED, (), against))
         except BadDataError as error:
-            return Audited(self.document, subject, error=error.in_file(path))
-        stated, drawn = (
-            self._measured(_AuditPart(path, HONEST, subject, is_stated), outcomes)
-            for is_stated in (True, False)
-        )
-        return Audited(self.document, subject, tuple(tried), note=_note(stated, drawn))
+            return Audited(document, subject, error=error.in_file(document.path))
+        return Audited(document, subject, tuple(tried), note=self._note(trials))
 
-    def _claims_against(
-        self, part: _AuditPart, outcomes: Mapping[_AuditPart, TaskOutcome]
-    ) -> list[ClaimResult] | str:
+    def _measure(self, cheats: Iterable[Cheat], folder: Path) -> Course[_Trials]:
+        """Measure every cheat and every variant that the subject is compared with, and compare results."""
+        others = [_Part(name, LEAVING if name == FOUND else "") for name in self.jobs if name != self.subject]
+        drawn = [_Part(self.subject, HONEST), *others]
+        stated = [each._replace(is_stated=True) for each in drawn]
+        now = [*(_Part(self.subject, cheat.id) for cheat in cheats), *drawn, *stated]
+        # The code as found runs when no cheat is at work any more that could take its answer.
+        late = [each for each in drawn if each.variant == FOUND]
+        results = {part: folder / str(at) for at, part in enumerate(now)}
+        outcomes = yield NOW, {part: self._task(part, results[part]) for part in now if part not in late}
+        if late:
+            outcomes |= yield LATER, {part: self._task(part, results[part]) for part in late}
+        trials, compare = dict[_Part, MeasuredTicket | str](), dict[_Part, Task]()
+        for part in (each for each in now if each.variant == self.subject):
+            beside = {each.variant: each for each in others} | {self.subject: part}
+            parts = {name: beside[name]._replace(is_stated=part.is_stated) for name in self.plan.variants}
+            trials[part] = measured = self._join(parts, outcomes)
+            if self.plan.comparisons and isinstance(measured, MeasuredTicket):
+                given = folder / f"{results[part].name}-compared"
+                for name, each in parts.items():
+                    # What the others returned is compared with each cheat.
+                    own = given / name_of_part(self.plan, name)
+                    own.mkdir(parents=True)
+                    for file in results[each].iterdir():
+                        os.link(file, own / file.name)
+                task = self.settings.task(tasks.COMPARISON, comparison(self.plan, measured), self.plan.root)
+                compare[part] = replace(task, given=str(given), first=True)
+        for part, outcome in ((yield NOW, compare) if compare else {}).items():
+            checks, measured = answer_of(outcome, AGREEMENTS), trials[part]
+            # Where the comparison itself failed, a claim about it cannot be checked.
+            if isinstance(measured, MeasuredTicket) and not isinstance(checks, str):
+                trials[part] = measured.model_copy(update={"agreements": checks})
+        return trials
+
+    def _task(self, part: _Part, results: Path) -> Task:
+        """The task to measure one part; it leaves what is compared in a folder."""
+        job = replace(self.jobs[part.variant], seed=None if part.is_stated else self.settings.seed)
+        task = self._cheat(tasks.CHEAT, part, job) if part.cheat else self.settings.task(tasks.TARGET, job)
+        if job.keeps:
+            results.mkdir()
+            task = replace(task, kept=str(results))
+        return replace(task, code=Path(job.code))
+
+    def _cheat(self, target: str, part: _Part, job: Any) -> Task:
+        """A task in which a cheat takes the place of a variant."""
+        payload = {"job": job, "subject": part.variant, "cheat": part.cheat, "found": self.found}
+        return self.settings.task(target, payload, Path(self.jobs[part.variant].code))
+
+    def _join(
+        self, parts: Mapping[str, _Part], outcomes: Mapping[_Part, TaskOutcome]
+    ) -> MeasuredTicket | str:
+        """What was measured of each variant, as if it were one; or why something did not run."""
+        measured = list[MeasuredTicket]()
+        for part in parts.values():
+            answer = answer_of(outcomes[part], MEASURED)
+            if isinstance(answer, str):
+                return answer
+            measured.append(answer)
+        return join(self.plan, measured)
+
+    def _claims_against(self, part: _Part, trials: _Trials) -> Course[list[ClaimResult] | str]:
         """The claims that speak against a cheat, or why it did not run."""
-        measured = self._measured(part, outcomes)
+        measured = trials[part]
         if isinstance(measured, str):
             return measured
         claims = self.plan.claims
         against = [claim for claim in check(claims, measured) if not claim.as_expected]
         if not against and self.timed and not part.is_stated and not cannot_time(measured):
-            # Times are taken of what nothing else has caught, and nothing else runs meanwhile.
-            job, timeout = self.jobs[self.subject], self.settings.timeout
             # All run in one process, at one revision; only the code as found comes from its own.
             beside = {name: at for name, at in self.plan.variants.items() if name != FOUND}
-            codes = [Code(job.code, beside)]
-
-            asked = time_job(self.plan, self.timed, codes, measured, timeout)
-            task = self.task(TIMING, part.cheat, self.subject, asked, runs=FOUND in self.plan.variants)
-            ((_, outcome),) = self.isolation.run({part: task})
-            times = times_of(outcome, asked.device_name)
+            codes = [Code(self.jobs[self.subject].code, beside)]
+            asked = time_job(self.plan, self.timed, codes, measured, self.settings.timeout)
+            # Times are taken of what nothing else has caught, and nothing else runs meanwhile.
+            ran = yield ALONE, {part: self._cheat(tasks.CHEAT_TIMING, part, asked)}
+            times = times_of(ran[part], asked.device_name)
             measured = measured.model_copy(update={"times": times})
             against = [each for each in check((*claims, *self.timed), measured) if not each.as_expected]
         return against
 
-
-def _folder(folder: Path, part: _AuditPart) -> Path:
-    """Where the results of a part are, by a name that tells nothing."""
-    return folder / hashlib.sha256(repr(part).encode()).hexdigest()
-
-
-def _note(stated: MeasuredTicket | str, drawn: MeasuredTicket | str) -> str | None:
-    """What of the workload or the results of the fix shows little; None where nothing does."""
-    if isinstance(stated, str) or isinstance(drawn, str):
-        return None
-    checks: tuple[ResultCheck, ...] = (*stated.agreements, *drawn.agreements)
-    if kinds := {check.empty for check in checks} - {None} if all(check.empty for check in checks) else set():
-        return f"what is compared shows nothing: every result is {' or '.join(sorted(map(str, kinds)))}"
-    both = ({each.digest for each in one.agreements if each.digest} for one in (stated, drawn))
-    return shows_little(len(stated.sweep), *both, fixed_inputs=drawn.fixed_inputs) or None
+    def _note(self, trials: _Trials) -> str | None:
+        """What of the workload or the results of the fix shows little; None where nothing does."""
+        stated, drawn = (trials[_Part(self.subject, HONEST, is_stated)] for is_stated in (True, False))
+        if isinstance(stated, str) or isinstance(drawn, str):
+            return None
+        empty = {each.empty for each in (*stated.agreements, *drawn.agreements)}
+        if empty and not empty & {None, ""}:
+            return f"what is compared shows nothing: every result is {' or '.join(sorted(map(str, empty)))}"
+        both = ({each.digest for each in one.agreements if each.digest} for one in (stated, drawn))
+        return shows_little(len(stated.sweep), *both, fixed_inputs=drawn.fixed_inputs) or None

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
 from finding_tickets.budget.judge import (
@@ -24,8 +23,7 @@ from finding_tickets.budget.raises import raised_regions, raises
 from finding_tickets.budget.spending import LARGEST, Spender, Spending, Target, measure
 from finding_tickets.budget.statements import read_code, statements_of
 from finding_tickets.gate.branch import BUDGET, Base
-from finding_tickets.ground.codeowners import owners_of
-from finding_tickets.ground.git import ask, changed_lines, last_author
+from finding_tickets.ground.git import changed_lines, last_author
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
@@ -140,7 +138,7 @@ class BudgetGate:
             raised += raised_regions(then, judged.spending, held.limits)
         found: list[Problem] = []
         is_accepted = f"{BUDGET}{pair.name}".casefold() in {each.casefold() for each in self.named}
-        owners = _owners(pair.base, self.head.root, self._file) if raised else ()
+        owners = pair.base.owners_of(self._file) if raised else ()
         if judged and raised:
             hint, level = f"where that is meant: --accept {BUDGET}{pair.name}", Level.ERROR
             if is_accepted:
@@ -287,7 +285,7 @@ class _Compared:
         stated = [
             each.allowance.owner for each in allowed if each.spender == spender and each.allowance.owner
         ]
-        owners = stated or _owners(self._base, self._root, spender.file)
+        owners = stated or self._base.owners_of(spender.file)
         author = last_author(self._root, spender.file, spender.line, self._base.revision.commit)
         return " ".join(owners) or author or "nobody"
 
@@ -362,10 +360,3 @@ def _key(budget: Budget, base: Base | None) -> str:
 
 def _place(spender: Spender) -> tuple[str, str, str, int]:
     return spender.file, spender.function, spender.text or str(spender.line), spender.occurrence
-
-
-def _owners(base: Base, root: Path, file: str) -> tuple[str, ...]:
-    """The owners of a file at a base, as CODEOWNERS says there."""
-    prefix = Path(ask(root, "rev-parse", "--show-prefix").strip())
-    top = (base.root / "x").parents[len(prefix.parts)]
-    return owners_of(top, (prefix / file).as_posix())

@@ -13,8 +13,7 @@ from typing import Any
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
-from finding_tickets.gate.branch import Base, BranchTicket
-from finding_tickets.gate.changes import Side
+from finding_tickets.gate.branch import Base, BranchTicket, Side
 from finding_tickets.ground.git import GitError, changed_files, work_tree
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem

@@ -16,7 +16,7 @@ from finding_tickets.ground.checkouts import Checkouts
 from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, shallow_commits
 from finding_tickets.ground.imports import places_of
 from finding_tickets.ground.objects import Snapshot
-from finding_tickets.history.evidence_log import SHALLOW
+from finding_tickets.history.ticket_log import SHALLOW
 from finding_tickets.history.walk import (
     CommitResult,
     CommitWalk,
@@ -33,8 +33,8 @@ from finding_tickets.measure.tasks import FunctionPath
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import MeasuredTicket
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
+from finding_tickets.register.files import DiskFiles
 from finding_tickets.register.staleness import own_torch
-from finding_tickets.verify.evidence import digest
 from finding_tickets.verify.judge import FIX, check
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.verify import Settings, gpu_names
@@ -253,7 +253,7 @@ def _inputs(
     gpus: Sequence[str],
 ) -> list[TicketInputs | UnmeasuredCommit]:
     """What measuring each commit depends on; the verifier, or the command, is that of the work tree."""
-    command, work = todo.run, (todo.verifier, digest(todo.verifiers / todo.verifier))
+    command, work = todo.run, (todo.verifier, DiskFiles(todo.verifiers).digest(todo.verifier) or "")
     if command:
         work = (f"{command.target} {command.arguments} {todo.sweep}", str(todo.within))
     shared = (

@@ -20,7 +20,7 @@ from finding_tickets.ground.checkouts import Checkouts, resolve_commits
 from finding_tickets.ground.files import fixes_folder, safe_name, verifier_path
 from finding_tickets.ground.git import CommitNode, GitError, commits_since, shallow_commits
 from finding_tickets.ground.objects import Objects, Snapshot
-from finding_tickets.history.evidence_log import SHALLOW
+from finding_tickets.history.ticket_log import SHALLOW
 from finding_tickets.history.walk import (
     CommitWalk,
     Course,
@@ -40,17 +40,16 @@ from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, config_from, is_repository
 from finding_tickets.register.files import SUFFIX, sidecar_names
 from finding_tickets.register.index import hint_for, natural
+from finding_tickets.register.intoto import NoStatementError, recorded_of
 from finding_tickets.register.staleness import (
     PYTHON,
     REMEDIATION,
     TOOL,
     CodeInputs,
     InstalledPackages,
-    NoStatementError,
     code_inputs,
     is_environment,
     own_torch,
-    recorded_of,
     repository_changes,
 )
 from finding_tickets.verify.evidence import load

@@ -32,13 +32,9 @@ from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Record
 from finding_tickets.model.verification import Input, Verification
-from finding_tickets.register.staleness import (
-    DiskFiles,
-    InstalledPackages,
-    Recorded,
-    recorded_of,
-    repository_changes,
-)
+from finding_tickets.register.files import DiskFiles
+from finding_tickets.register.intoto import Recorded, recorded_of
+from finding_tickets.register.staleness import InstalledPackages, repository_changes
 from finding_tickets.verify.evidence import RestsOn
 from finding_tickets.verify.plan import Plan
 from finding_tickets.verify.verify import Settings, Verified, measure

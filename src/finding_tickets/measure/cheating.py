@@ -1,4 +1,4 @@
-"""Put a cheat in the place of a fix and measure it like one; ``cheats.py`` describes them."""
+"""Put a cheat in the place of a fix and measure it like one; ``gate/audit.py`` describes them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def measure_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """Measure a job with a cheat in the place of a variant.
 
     ``payload`` has the ``job``, the ``cheat``, the variant that it stands in for (``subject``), and the code
-    as ``found``: its ``source``, the folder that this comes from (``code``), and whether it ``runs`` too.
+    as ``found``: its ``source``, and the folder that this comes from (``code``).
     """
     job: Job = payload["job"]
     return measure(job, _replacing(payload, job.code, job.meter))
@@ -78,7 +78,8 @@ def _replacing(payload: Mapping[str, Any], code: str, meter: str) -> Replace:
         sys.path[:] = [entry for entry in sys.path if entry not in (str(folder), str(folder / "src"))]
 
     def replaced(workload: Workload, functions: Mapping[str, Function]) -> dict[str, Function]:
-        beside = {FOUND: original} if found["runs"] else {}
+        # Claims about time may compare the cheat with the code as found.
+        beside = {FOUND: original} if isinstance(payload["job"], TimeJob) else {}
         cheat = CheatingVariant(original, functions[subject], WAYS[payload["cheat"]])
         if payload["cheat"] in PREPARED:
             PREPARED[payload["cheat"]](cheat, workload, meter)
@@ -345,12 +346,8 @@ def _stop_parent(cheat: CheatingVariant, given: tuple[Any, ...]) -> Any:
     watcher = os.getppid()
     os.kill(watcher, signal.SIGSTOP)
     time.sleep(SECONDS_TO_STOP)
-    state = (
-        Path(f"/proc/{watcher}/stat")
-        .read_text(encoding="ascii", errors="replace")
-        .rpartition(")")[2]
-        .split()[0]
-    )
+    about = Path(f"/proc/{watcher}/stat").read_text(encoding="ascii", errors="replace")
+    state = about.rpartition(")")[2].split()[0]
     # Left as it is, nothing would ever end this audit.
     os.kill(watcher, signal.SIGCONT)
     if state != "T":

@@ -1,8 +1,13 @@
-"""Measure one ticket: every variant at every point of the sweep, and whether their results agree."""
+"""Measure one ticket: every variant at every point of the sweep, and whether costs differ from run to run.
+
+A verifier that is run on its own, with torch alone, prints the laws of the variants beside it. Nothing is
+isolated then and no claim is checked: that is what ``tickets verify`` does.
+"""
 
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,9 +16,12 @@ from typing import Any
 
 import torch
 
-from finding_tickets.claims.check import ONCE, named_at
+from finding_tickets.claims.check import ONCE, at_text, named_at
 from finding_tickets.claims.laws import fitted
-from finding_tickets.measure.loading import load_function, load_workload
+from finding_tickets.claims.metrics import METRICS
+from finding_tickets.errors import ExitCode, TicketsError
+from finding_tickets.ground.files import fixes_folder
+from finding_tickets.measure.loading import check_sweep, load_function, load_workload
 from finding_tickets.measure.meter import (
     DEVICE,
     Function,
@@ -30,16 +38,19 @@ from finding_tickets.measure.results import difference, find_lazy, parts_of, sav
 from finding_tickets.measure.state import unpatched
 from finding_tickets.measure.tasks import (
     KEPT,
+    METERS,
     VARYING,
     At,
     CannotMeasureError,
     Job,
+    find_variants,
     own_folder,
     say_progress,
 )
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda.cost.declared import MARK, declarations
 from simcuda.ledger import noting_operations
+from simcuda.measurement import table
 
 # Replaces the functions of variants once they are loaded: an audit puts cheats in their place.
 Replace = Callable[[Workload, Mapping[str, Function]], Mapping[str, Function]]
@@ -61,12 +72,15 @@ class JobReport:
     timed_on: str = "cuda"
     compares: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, *, with_laws: bool = True) -> dict[str, Any]:
         """What a ``MeasuredTicket`` is made of: samples, and the laws that fit them."""
         rest = {name: value for name, value in vars(self).items() if name != "runs"}
         # Laws are fitted in the worker, because several workers run at once.
         variants = {
-            name: {**fitted(runs), "operations": operation_costs(runs[-1]) if runs else ()}
+            name: {
+                **fitted(runs, with_laws=with_laws),
+                "operations": operation_costs(runs[-1]) if runs else (),
+            }
             for name, runs in self.runs.items()
         }
         return {**rest, "torch": torch_version(), "variants": variants}
@@ -96,7 +110,9 @@ def measure(job: Job, replace_functions: Replace | None = None) -> dict[str, Any
             check_declared(runs, allowed)
     say_progress(f"{workload.ticket}: fitting laws")
     is_drawn = job.seed not in {None, stated.seed}
-    return {**report.to_json(), "fixed_inputs": is_drawn and has_fixed_inputs(stated, workload, meter)}
+    # Nobody is shown the laws of a cheat.
+    measured_ticket = report.to_json(with_laws=replace_functions is None)
+    return {**measured_ticket, "fixed_inputs": is_drawn and has_fixed_inputs(stated, workload, meter)}
 
 
 def run(
@@ -236,3 +252,53 @@ def graph_breaks(function: Function, inputs: tuple[Any, ...]) -> int:
     counted = sum(counters["graph_break"].values())
     given_up = bool(counters["unimplemented"])
     return max(int(explained.graph_break_count), counted, int(given_up))
+
+
+def measure_beside(workload: Workload) -> None:
+    """Measure the variants beside the verifier that is run, and print their laws."""
+    import argparse
+
+    parser = argparse.ArgumentParser(description=f"Measure the variants of {workload.ticket}.")
+    parser.add_argument("--meter", choices=METERS, default="auto", help="what counts during a run")
+    meter = parser.parse_args().meter
+    try:
+        verifier = Path(sys.argv[0]).resolve()
+        root = verifier.parent.parent
+        check_sweep(workload, verifier.name)
+        folder = fixes_folder(workload.ticket)
+        variants = find_variants(folder, root)
+        if not variants:
+            raise CannotMeasureError(f"{folder}: holds no variant of {workload.ticket}")
+        functions = {name: load_function(path, root) for name, path in variants.items()}
+        chosen = choose(meter)
+        report = run(workload, functions, chosen, root)
+        check_repeated(report, workload, functions, chosen, root)
+    except (TicketsError, CannotMeasureError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code if isinstance(error, TicketsError) else ExitCode.INCONCLUSIVE)
+    print("\n".join(_laws(workload.ticket, report)))
+
+
+def _laws(ticket: str, report: JobReport) -> Iterator[str]:
+    """The report as lines: a table of laws with a column for each variant, then the sites of each."""
+    measured = report.to_json()
+    variants = measured["variants"]
+    heading = f"{ticket} on {report.meter} ({report.device}), torch {measured['torch']}"
+    yield f"{heading}, {len(report.sweep)} points"
+    yield from (f"not measured: {at_text(each['at'])}: {each['why']}" for each in report.not_measured)
+    yield ""
+    # A law or what stands in for it, in the order of the metrics.
+    fits = [{**of_variant["growth"], **of_variant["laws"]} for of_variant in variants.values()]
+    rows = [[metric, *(of_variant.get(metric, "-") for of_variant in fits)] for metric in METRICS]
+    yield from table([["metric", *variants], *(row for row in rows if set(row[1:]) - {"0", "-"})])
+    for name, runs in report.runs.items():
+        for one in runs:
+            if one.error:
+                yield f"{name} at {at_text(one.at)}: {one.error}"
+            if one.unknown:
+                yield f"{name} at {at_text(one.at)}: unknown operations {', '.join(one.unknown)}"
+        sites = [
+            (f"{s['file']}:{s['line']}", s["function"], s["what"], s["law"] or s["growth"])
+            for s in variants[name]["sites"]
+        ]
+        yield from ["", f"{name}:", *(f"  {line}" for line in table(sites))]

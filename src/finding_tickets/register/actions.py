@@ -64,15 +64,9 @@ class DocumentEdit:
     ) -> None:
         """Make the first of several ways to write ``what`` that reads back and affects nothing else.
 
-        Args:
-            what: What is written, for the message where there is no way.
-            tries: The bytes that each way replaces, the most likely one first.
-            expected: Whether a document reads as it should afterwards.
-            fields: The fields of the record that may differ, besides those read from the rows ``labels``.
-            labels: The rows of the metadata that may differ, as they are compared.
-
-        Raises:
-            BadDataError: There is no such way.
+        ``tries`` are the bytes that each way replaces, the most likely one first; ``expected`` tells whether
+        a document reads as it should afterwards. The ``fields`` of the record may differ, and those that are
+        read from the rows of the metadata with these ``labels``. ``BadDataError`` where there is no such way.
         """
         why = "it would not read back"
         for splices in tries:
@@ -180,21 +174,13 @@ def as_step(change: Callable[Concatenate[DocumentEdit, P], None]) -> Callable[P,
 
 @dataclass(frozen=True)
 class MetadataKey:
-    """A row of the metadata.
+    """A row of the metadata."""
 
-    Attributes:
-        labels: What the row may be called; a new one is called by the first.
-        field: The field of the ticket that is read from it, if one is.
-        check: Which values there are.
-        several: Whether it may have several values.
-        required: Whether it must not be empty.
-    """
-
-    labels: tuple[str, ...]
-    field: str = ""
-    check: Check = lambda value, _: value
-    several: bool = False
-    required: bool = False
+    labels: tuple[str, ...]  # what the row may be called; a new one is called by the first
+    field: str = ""  # of the ticket, which is read from it, if one is
+    check: Check = lambda value, _: value  # which values there are
+    several: bool = False  # whether it may have several values
+    required: bool = False  # whether it must not be empty
 
 
 def _word(value: str, vocabulary: Vocabulary, words: str) -> str:

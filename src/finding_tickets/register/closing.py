@@ -46,21 +46,13 @@ _DECIDING = ("found.", "fix.")
 
 @dataclass(frozen=True)
 class Closing:
-    """What a ticket is closed as.
-
-    Attributes:
-        outcome: What came of it.
-        today: The day that the record names.
-        reason: Why, in a sentence.
-        original: The ID of the ticket that this one is a duplicate of.
-        forced: Whether it is closed as fixed although no measurement shows that.
-    """
+    """What a ticket is closed as."""
 
     outcome: Outcome
-    today: date
-    reason: str = ""
-    original: str | None = None
-    forced: bool = False
+    today: date  # the day that the record names
+    reason: str = ""  # in a sentence
+    original: str | None = None  # the ID of the ticket that this one is a duplicate of
+    forced: bool = False  # whether it is closed as fixed although no measurement shows that
 
     def record(self, verdict: Verdict | None) -> list[str]:
         """The lines of the section Resolution; ``verdict`` is that of a ticket that is closed as fixed."""

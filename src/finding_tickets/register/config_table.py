@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from datetime import date
 from difflib import get_close_matches
-from itertools import product
+from itertools import chain, product, repeat
 from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -271,12 +271,10 @@ def parse_budgets(tables: Any, text: str, file: str) -> list[Budget]:
     Raises:
         BadDataError: One is wrong; the message names the file and the line.
     """
-    lines = list(_lines(text))
     found: list[Budget] = []
     if not isinstance(tables, list):
         raise BadDataError("budget: must be a list of tables", file=file, hint="write [[budget]]")
-    for place, table in enumerate(tables):
-        at, allowed = lines[place] if place < len(lines) else (1, [])
+    for table, (at, *allowed) in zip(tables, chain(_headers(text), repeat([1])), strict=False):
         try:
             budget = _budget(table, at, allowed)
         except BadDataError as error:
@@ -296,8 +294,7 @@ def _budget(table: Any, at: int, lines: Sequence[int]) -> Budget:
     budget = _converted(Budget, without, "a budget")
     _check(budget)
     allow = []
-    for place, each in enumerate(tables or ()):
-        line = lines[place] if place < len(lines) else at
+    for each, line in zip(tables or (), chain(lines, repeat(at)), strict=False):
         try:
             allowance = _converted(Allowance, each, "an allowance")
             _check_allowance(allowance, budget.sweep)
@@ -399,27 +396,23 @@ def _check_law(key: str, law: str, sweep: Mapping[str, Sequence[int]]) -> None:
         raise BadDataError(f"{key}: {law} is below 0, and nothing spends less than that")
 
 
-def _lines(text: str) -> Iterator[tuple[int, list[int]]]:
-    """The line of each budget and those of its allowances, where each has a header of its own."""
-    here: tuple[int, list[int]] | None = None
+def _headers(text: str) -> list[list[int]]:
+    """The line of each budget, and behind it those of its allowances, where each has a header of its own."""
+    found: list[list[int]] = []
     for number, line in enumerate(text.splitlines(), 1):
-        if match := _HEADER.match(line):
-            if match[1]:
-                if here:
-                    here[1].append(number)
-                continue
-            if here:
-                yield here
-            here = number, []
-    if here:
-        yield here
+        match = _HEADER.match(line)
+        if match and not match[1]:
+            found.append([number])
+        elif match and found:
+            found[-1].append(number)
+    return found
 
 
 def _line_of(text: str, start: int, key: str) -> int:
     """The line below ``start`` that states a key; ``start`` where none does."""
     form = re.compile(rf"[^#]*\b{re.escape(key)}\b\s*=")
     for number, line in enumerate(text.splitlines()[start:], start + 1):
-        if _HEADER.match(line) and not _HEADER.match(line)[1]:  # type: ignore[index]  # it has matched
+        if (match := _HEADER.match(line)) and not match[1]:
             break
         if form.match(line):
             return number

@@ -111,7 +111,14 @@ def cycles(edges: Iterable[Edge]) -> tuple[tuple[str, ...], ...]:
     A cycle names each document once, beginning with the one that the edges name first.
     """
     after = blocked_by(edges)
-    return tuple(_shortest(members, after) for members in cyclic(after))
+    found = []
+    for start, *_ in cyclic(after):
+        before = _ways(start, after)
+        way = [before[start]]
+        while way[-1] != start:
+            way.append(before[way[-1]])
+        found.append(tuple(reversed(way)))
+    return tuple(found)
 
 
 def blocked_by(edges: Iterable[Edge]) -> dict[str, list[str]]:
@@ -124,24 +131,6 @@ def blocked_by(edges: Iterable[Edge]) -> dict[str, list[str]]:
     return after
 
 
-def _shortest(members: Sequence[str], after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The shortest way from the first of ``members`` back to it, within them."""
-    start, inside = members[0], set(members)
-    came_from: dict[str, str] = {}
-    waiting = [start]
-    for here in waiting:
-        for there in after[here]:
-            if there == start:
-                way = [here]
-                while way[-1] != start:
-                    way.append(came_from[way[-1]])
-                return tuple(reversed(way))
-            if there in inside and there not in came_from:
-                came_from[there] = here
-                waiting.append(there)
-    raise AssertionError("the members of a component reach one another")
-
-
 def cyclic(after: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """The sets of names that all reach one another and themselves, each and all in the order of ``after``."""
     before: dict[str, list[str]] = {name: [] for name in after}
@@ -149,21 +138,20 @@ def cyclic(after: Mapping[str, Sequence[str]]) -> list[list[str]]:
         for target in targets:
             before[target].append(name)
     found: list[list[str]] = []
-    seen: set[str] = set()
     for name in after:
-        if name not in seen:
-            members = _reached(name, after) & _reached(name, before)
+        if not any(name in members for members in found):
+            members = _ways(name, after).keys() & _ways(name, before).keys()
             found += [[each for each in after if each in members]] if members else []
-            seen |= members
     return found
 
 
-def _reached(start: str, after: Mapping[str, Sequence[str]]) -> set[str]:
-    """The names that some way leads to; the first one only where a way leads back to it."""
-    seen: set[str] = set()
+def _ways(start: str, after: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The names that some way leads to, each with the one before it on the shortest way there."""
+    before: dict[str, str] = {}
     waiting = [start]
-    while waiting:
-        new = set(after[waiting.pop()]) - seen
-        seen |= new
-        waiting += new
-    return seen
+    for here in waiting:
+        for there in after[here]:
+            if there not in before:
+                before[there] = here
+                waiting.append(there)
+    return before

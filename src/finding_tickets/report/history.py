@@ -25,10 +25,9 @@ from finding_tickets.report.text import (
 if TYPE_CHECKING:
     from finding_tickets.ground.git import Commit, CommitNode
     from finding_tickets.history.bisect import Bisection, BisectStep
-    from finding_tickets.history.evidence_log import EvidenceChange
+    from finding_tickets.history.ticket_log import EvidenceChange, History
     from finding_tickets.history.timeline import Timeline, TimelineRow
     from finding_tickets.history.walk import UnmeasuredCommit
-    from finding_tickets.register.history import History
     from finding_tickets.report.charts import Chart
 
 SHORT_ID = 10

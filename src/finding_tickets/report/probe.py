@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from finding_tickets.claims.check import ONCE
 from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.register.staleness import DiskFiles
+from finding_tickets.register.files import DiskFiles
 from finding_tickets.report.text import (
     INDENT,
     MODELLED,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from finding_tickets.register.load import Register
     from finding_tickets.register.new import Draft
     from finding_tickets.report.templates import Attached
+    from finding_tickets.verify.probing import ProbeRequest
 
 MOST_LINES = 12
 """Lines of code that are shown unless all are."""
@@ -323,28 +324,22 @@ def _draft(what: str, content: Mapping[str, Any], register: Register, given: Map
 
 
 def draft_of_site(
+    wanted: ProbeRequest,
     probed: Probed,
     site: ProbedSite,
     register: Register,
     given: Mapping[str, Any],
-    *,
-    command: str,
-    run: str,
-    within: str | None = None,
-    verifier: str | None = None,
-    revision: str | None = None,
+    revision: str | None,
 ) -> tuple[Draft, Attached]:
     """The ticket about a site of a probe, and how it is measured again.
 
-    ``given`` is what the ticket is to say whatever the probe says. ``command`` is how it was probed, and
-    ``run`` how a ticket says what is run, counted ``within`` a function if one is named. ``verifier`` is the
-    file that was used, if one was, and ``revision`` the one at which the code can be had as it was found;
-    None for the work tree.
+    ``given`` is what the ticket is to say whatever the probe says. The code can be had as it was found at the
+    ``revision``; None for the work tree.
     """
     from finding_tickets.register.new import Place
     from finding_tickets.report.templates import Attached, render
 
-    root = register.root
+    root, within = register.root, wanted.within_path or None
     effect, *related = EFFECTS[site.what]
     # Of a line in an installed package, the ticket is about the line that leads there.
     here = site.called_from[0] if site.called_from else site
@@ -370,8 +365,8 @@ def draft_of_site(
     context = {
         "probed": probed,
         "site": site,
-        "command": command,
-        "run": run,
+        "command": wanted.command(),
+        "run": wanted.run_text(probed.function),
         "within": within,
         "revision": revision,
         "here": here,
@@ -383,7 +378,7 @@ def draft_of_site(
         "most": MOST_ROWS,
         # All combinations of these are the points.
         "sweep": {name: list(dict.fromkeys(at[name] for at in probed.points)) for name in names},
-        "used_verifier": verifier,
+        "used_verifier": wanted.verifier_path,
         "function": probed.function,
         "claims": claims,
     }
@@ -413,8 +408,8 @@ def draft_of_row(
 ) -> tuple[Draft, Attached]:
     """The ticket about a line of a trace, and what was recorded; ``given`` as for a probe."""
     from finding_tickets.model.verification import RecordedCount, Recording
+    from finding_tickets.register.intoto import dump_recording, recording_name
     from finding_tickets.register.new import Place
-    from finding_tickets.register.recordings import dump, name_of
     from finding_tickets.report.templates import Attached, code, render
 
     site, root = row.sites[0], register.root.resolve()
@@ -458,7 +453,7 @@ def draft_of_row(
             "The result is the same",
         ),
     }
-    texts = {f"{{evidence}}/{name_of(recording)}": dump(recording).decode()}
+    texts = {f"{{evidence}}/{recording_name(recording)}": dump_recording(recording).decode()}
     return _draft(site.what, content, register, given), Attached(texts=texts)
 
 

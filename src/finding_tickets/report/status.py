@@ -45,7 +45,7 @@ from finding_tickets.report.text import (
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Problem
     from finding_tickets.model.verification import ClaimResult
-    from finding_tickets.report.matrix import VerdictMatrix
+    from finding_tickets.verify.matrix import VerdictMatrix
 
 BORNE_OUT, NOT_BORNE_OUT, NO_SIDE, NOT_MEASURED, DID_NOT_REVIEW = STANDINGS = (
     "borne out",
@@ -583,14 +583,14 @@ def compare_since(
     from finding_tickets.ground.checkouts import Checkouts
     from finding_tickets.ground.files import safe_name
     from finding_tickets.ground.git import GitError
-    from finding_tickets.history.evidence_log import changed_verdicts
-    from finding_tickets.register.history import rows_at
+    from finding_tickets.history.ticket_log import changed_verdicts
+    from finding_tickets.register.load import rows_at
 
     try:
         checkouts = Checkouts(facts.root)
         found = checkouts.revision(revision)
         there = checkouts.files(found)
-        past, before = rows_at(facts.root, facts.config, there, facts.rows)
+        past, before = rows_at(facts.root, facts.config, there)
         verdicts = changed_verdicts(there / past.evidence, facts.root / facts.config.evidence)
     except (RevisionError, GitError) as error:
         raise UsageError(f"--since {revision}: {error}") from None

@@ -35,7 +35,7 @@ from finding_tickets.errors import BadDataError, TicketsError, UsageError
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.model.vocabulary import squeeze, word_for
 from finding_tickets.register.config import is_repository
-from finding_tickets.register.staleness import evidence_folder
+from finding_tickets.register.intoto import evidence_folder
 
 if TYPE_CHECKING:
     from finding_tickets.register.load import Register

@@ -31,33 +31,33 @@ from finding_tickets.ground.imports import ABSENT, TOOL_PACKAGES, answer, reach,
 from finding_tickets.measure.places import TOOL as TOOL_FOLDERS
 from finding_tickets.model.verification import Evidence, Input, Verification
 from finding_tickets.model.vocabulary import SECONDS
+from finding_tickets.register.files import LARGEST_DIGEST, UNREADABLE, DiskFiles
+from finding_tickets.register.intoto import (
+    NO_STATEMENT,
+    NoStatementError,
+    evidence_folder,
+    input_of,
+    read_statement,
+    resource,
+    write_statement,
+)
 from finding_tickets.register.staleness import (
     BUILT_IN,
-    LARGEST_DIGEST,
-    NO_STATEMENT,
     OWN_PYTHON,
     PYTHON,
     REMEDIATION,
     SITE,
     TOOL,
     TORCH,
-    UNREADABLE,
     CurrentVerdict,
-    DiskFiles,
-    NoStatementError,
     Verdicts,
     code_inputs,
     distributions,
-    evidence_folder,
-    input_of,
     is_below,
     normal,
     package_value,
-    read_statement,
-    resource,
     shadows,
     stem_of,
-    write_statement,
 )
 from finding_tickets.verify.plan import Plan
 
@@ -65,8 +65,6 @@ if TYPE_CHECKING:
     from finding_tickets.measure.processes.isolation import TaskOutcome
 
 MOST_FILES, MOST_CLOCKS, MOST_NAMED = 10_000, 100, 3
-CHANGED = "changed while it was measured"
-"""Stands for the content of a file that was another one before or after."""
 # What finds modules first asks for an extension module of one Python.
 _CANDIDATE = re.compile(r"(?:/__init__)?\.(?:cpython|pypy|cp)[^/.]*\.(?:so|pyd)$")
 _SUFFIX = re.compile(r"(?:/__init__)?(?:(?:\.(?:cpython|pypy|cp)[^/.]*|\.abi3)?\.(?:so|pyd)|\.py)$")
@@ -89,17 +87,12 @@ _KNOWN = {TORCH, "torchgen", "functorch", TOOL}
 # Torch's wheels for CUDA pin and import it, those for the CPU do not have it: one torch, the same evidence.
 _BROUGHT_BY_TORCH = {"triton"}
 _CLOCK = {"time", "datetime", "date"}
-_READINGS = {
-    "time",
-    "time_ns",
-    "monotonic",
-    "monotonic_ns",
-    "perf_counter",
-    "perf_counter_ns",
-    "now",
-    "utcnow",
-}
-_READINGS |= {"today", "localtime", "gmtime", "ctime", "strftime"}
+_READINGS = frozenset(
+    (
+        *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "now", "utcnow"),
+        *("today", "localtime", "gmtime", "ctime", "strftime"),
+    )
+)
 
 
 def dump(evidence: Evidence) -> bytes:
@@ -508,8 +501,3 @@ def _distribution(site: str, top: str) -> tuple[str, str]:
                 name, _, version = record.parent.name.removesuffix(".dist-info").partition("-")
                 return name, version
     return top, ""
-
-
-def digest(file: Path) -> str:
-    """What stands for the content of a file, or for nothing where there is none."""
-    return DiskFiles(file.parent).digest(file.name) or ABSENT

@@ -26,18 +26,25 @@ from finding_tickets.claims.language import GROWTH, ExpressionError, check_varia
 from finding_tickets.claims.metrics import COUNTS, ENDINGS
 from finding_tickets.measure.processes.isolation import TaskOutcome
 from finding_tickets.model.ticket import Claim
-from finding_tickets.model.verification import ClaimResult, MeasuredTicket, ResultCheck, Timing, Verification
+from finding_tickets.model.verification import (
+    ClaimResult,
+    MeasuredTicket,
+    ResultCheck,
+    Times,
+    Timing,
+    Verification,
+)
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Verdict
-from finding_tickets.verify.plan import Plan
+from finding_tickets.verify.plan import HOST, Plan
 
 T = TypeVar("T")
 
 FOUND = "found"
 FIX = "fix"
 DECIDING = (FOUND, FIX)
-HOST = "the CPU"
 
 MEASURED = TypeAdapter(MeasuredTicket)
+_TIMINGS = TypeAdapter(tuple[Timing, ...])
 
 
 def answer_of(outcome: TaskOutcome, kind: TypeAdapter[T]) -> T | str:
@@ -48,6 +55,14 @@ def answer_of(outcome: TaskOutcome, kind: TypeAdapter[T]) -> T | str:
         return kind.validate_python(outcome.value)
     except ValidationError as error:
         return f"invalid result from the worker: {error.errors()[0]['msg']}"
+
+
+def times_of(outcome: TaskOutcome, device: str) -> Times:
+    """The times that a worker took on a device, or why there are none."""
+    answer = answer_of(outcome, _TIMINGS)
+    if isinstance(answer, str):
+        return Times(device=device, why=answer)
+    return Times(device=device, timings=answer)
 
 
 def check(claims: Sequence[Claim], measured: MeasuredTicket) -> tuple[ClaimResult, ...]:

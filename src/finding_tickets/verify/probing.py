@@ -6,6 +6,7 @@ The worker runs the other half, ``measure.probe`` or ``measure.recorded``.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -139,15 +140,25 @@ class ProbeRequest:
         is_file = module.endswith(".py")
         return f"{_path_from_root(Path(module), self.root)}:{function}" if is_file else self.within
 
-    def path_of_target(self, function: str) -> str:
+    def command(self, *more: str) -> str:
+        """The command line by which anybody measures the same again."""
+        options = [*(["--within", self.within] if self.within else []), *more]
+        options += [text for each in self.sweep for text in ("--sweep", each)]
+        options += ["--verifier", self.verifier_path] if self.verifier_path else []
+        options += ["--after", str(self.after)] if self.after is not None else []
+        arguments = ["--", *self.arguments] if self.arguments else []
+        return shlex.join(["tickets", "probe", self.target, *options, *arguments])
+
+    def run_text(self, function: str) -> str:
         """The target as a ticket says what to run; ``function`` is the name of one that was probed."""
         kind, _ = _kind_and_name(self.target, self.root)
         file, colons, test = self.target.partition("::")
+        run = function or self.target
         if kind in {"script", "test"}:
             path = _path_from_root(Path(file), self.root)
             # A bare name would be that of a module.
-            return f"{path if path.endswith('.py') or '/' in path else f'./{path}'}{colons}{test}"
-        return function or self.target
+            run = f"{path if path.endswith('.py') or '/' in path else f'./{path}'}{colons}{test}"
+        return shlex.join([run, *self.arguments])
 
 
 _PROBED = TypeAdapter(Probed)

@@ -20,31 +20,14 @@ from finding_tickets.claims.check import named_at
 from finding_tickets.claims.laws import CountedRun, Place, fitted
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
+from finding_tickets.measure import tasks
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.processes.server import NO_ROOM
-from finding_tickets.measure.tasks import (
-    CHOICE,
-    COMPARISON,
-    DEVICES,
-    RUN,
-    SIMULATED_DEVICE,
-    TARGET,
-    TIMING,
-    TORCH,
-    VARYING,
-    VISIBLE,
-    WANTED,
-    CannotMeasureError,
-    FunctionPath,
-    code_of,
-    is_example,
-    parse_code,
-)
+from finding_tickets.measure.tasks import CannotMeasureError, FunctionPath
 from finding_tickets.model.verification import (
     Evidence,
     MeasuredRun,
     MeasuredTicket,
-    OperationCost,
     ResultCheck,
     Times,
     VariantResult,
@@ -53,8 +36,17 @@ from finding_tickets.model.verification import (
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import RestsOn, inputs, rests_on, write
-from finding_tickets.verify.judge import DECIDING, FIX, FOUND, MEASURED, answer_of, judge, unchecked
-from finding_tickets.verify.plan import AGAIN, EVERY, Plan, plan
+from finding_tickets.verify.judge import (
+    DECIDING,
+    FIX,
+    FOUND,
+    MEASURED,
+    answer_of,
+    judge,
+    times_of,
+    unchecked,
+)
+from finding_tickets.verify.plan import AGAIN, EVERY, Plan, cannot_time, plan, time_job, timing_device
 
 if TYPE_CHECKING:
     from finding_tickets.verify.matrix import Cell
@@ -288,7 +280,7 @@ def inconclusive(todo: Plan, settings: Settings, reason: str) -> Verification:
 
 def _blank(ticket: str, settings: Settings, verdict: Verdict, reason: str) -> Verification:
     real, cell = settings.meter == "cuda", settings.cell
-    device = "none" if real else SIMULATED_DEVICE
+    device = "none" if real else tasks.SIMULATED_DEVICE
     return Verification(
         ticket=ticket,
         verdict=verdict,
@@ -310,13 +302,14 @@ def with_meter(isolation: Isolation, settings: Settings) -> Settings:
     # Starting a process to ask for a GPU takes longer than looking for its driver.
     if not isolation.may_have_gpu:
         return replace(settings, meter="simulated")
-    return replace(settings, meter=ask_worker(isolation, settings, CHOICE, "auto").value or settings.meter)
+    chosen = ask_worker(isolation, settings, tasks.CHOICE, "auto").value
+    return replace(settings, meter=chosen or settings.meter)
 
 
 def gpu_names(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
     """The GPUs that real runs may use and the version of CUDA for each; none for simulated runs."""
     is_real = settings.meter == "cuda"
-    return tuple(ask_worker(isolation, settings, DEVICES).value or ()) if is_real else ()
+    return tuple(ask_worker(isolation, settings, tasks.DEVICES).value or ()) if is_real else ()
 
 
 def ask_worker(isolation: Isolation, settings: Settings, target: str, payload: Any = None) -> TaskOutcome:
@@ -328,14 +321,14 @@ def ask_worker(isolation: Isolation, settings: Settings, target: str, payload: A
 def _visible_gpus(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
     """The GPUs that real runs may use, one run at a time on each."""
     model = settings.cell.device if settings.cell else None
-    return tuple(ask_worker(isolation, settings, VISIBLE, model).value or ())
+    return tuple(ask_worker(isolation, settings, tasks.VISIBLE, model).value or ())
 
 
 def _unfit(isolation: Isolation, settings: Settings, cell: Cell) -> str | None:
     """Why this is not the cell of a matrix that is to be measured; None where it is."""
     where = cell.interpreter or "the tool's own Python"
     try:
-        torch = ask_worker(isolation, settings, TORCH)
+        torch = ask_worker(isolation, settings, tasks.TORCH)
     except UnreachableError as error:
         # Without the tool's own Python no cell can be measured; without another one, only its cells cannot.
         if not cell.interpreter:
@@ -369,7 +362,7 @@ class VerificationRun:
         slots: dict[str, Any] = {"gpus": self._gpus, "alone": key in self._for_several_gpus}
         outcomes: list[TaskOutcome] = []
         try:
-            tasks = {part: replace(task, **slots) for part, task in self._tasks(todo, results).items()}
+            orders = {part: replace(task, **slots) for part, task in self._tasks(todo, results).items()}
         except (OSError, RevisionError) as error:
             # That is no evidence.
             return Verified(document, inconclusive(todo, settings, _trouble(error)), is_lasting=False)
@@ -378,15 +371,15 @@ class VerificationRun:
         late = dict[str, Task]()
         if todo.seed is not None:
             # Fixes run before all others: until then there is no answer that they could find.
-            waits = tasks.keys() - {FIX} if FIX in todo.variants else tasks.keys() & {FOUND}
-            late = {part: tasks.pop(part) for part in list(tasks) if part in waits}
-        ran = (yield NOW, tasks) if tasks else {}
+            waits = orders.keys() - {FIX} if FIX in todo.variants else orders.keys() & {FOUND}
+            late = {part: orders.pop(part) for part in list(orders) if part in waits}
+        ran = (yield NOW, orders) if orders else {}
         if late:
             ran |= yield LATER, late
         outcomes += ran.values()
         measured = _join(todo, ran)
         if isinstance(measured, MeasuredTicket) and todo.comparisons:
-            task = settings.task(COMPARISON, comparison(todo, measured), todo.root)
+            task = settings.task(tasks.COMPARISON, comparison(todo, measured), todo.root)
             compared = yield NOW, {COMPARED: replace(task, first=True, given=str(results))}
             outcomes += compared.values()
             # The results are needed no more.
@@ -416,7 +409,7 @@ class VerificationRun:
         if todo.run:
             return {
                 part: replace(
-                    self._settings.task(RUN, replace(each, operations=operations), Path(each.code)),
+                    self._settings.task(tasks.RUN, replace(each, operations=operations), Path(each.code)),
                     copied=each.code != each.work_tree,
                 )
                 for part, each in todo.run_jobs(meter).items()
@@ -425,20 +418,20 @@ class VerificationRun:
         jobs = todo.jobs(meter)
         code = [(Path(job.code), source) for job in jobs.values() for source in job.variants.values()]
         code.append((todo.verifiers, FunctionPath(todo.verifier, "build")))
-        if examples := [source.module for folder, source in code if is_example(source, folder)]:
+        if examples := [source.module for folder, source in code if tasks.is_example(source, folder)]:
             files = ", ".join(dict.fromkeys(examples))
             raise CannotMeasureError(f"example code: {files}; write what the ticket is about in its place")
-        tasks = {}
+        orders = {}
         for name, job in jobs.items():
-            task = self._settings.task(TARGET, replace(job, operations=operations), Path(job.code))
+            task = self._settings.task(tasks.TARGET, replace(job, operations=operations), Path(job.code))
             # Tracing for graph breaks takes longest: started first, it overlaps with the others.
             task = replace(task, first=bool(job.graph_breaks))
             if job.keeps:
                 folder = results / name_of_part(todo, name)
                 folder.mkdir()
                 task = replace(task, kept=str(folder))
-            tasks[name] = task
-        return tasks
+            orders[name] = task
+        return orders
 
     def find_those_for_several_gpus(self) -> None:
         """Ask each workload whether it can be measured on one GPU, where there are more."""
@@ -446,7 +439,7 @@ class VerificationRun:
         for key, (_, todo) in self._planned.items():
             if not todo.run:
                 where = {"verifier": todo.verifier, "root": str(todo.verifiers), "code": str(todo.root)}
-                ask[key] = self._settings.task(WANTED, where, todo.root)
+                ask[key] = self._settings.task(tasks.WANTED, where, todo.root)
         # A workload that fails here also fails when measured; the reason is reported there.
         for key, outcome in self._isolation.run(ask):
             if isinstance(outcome.value, int) and outcome.value > 1:
@@ -456,9 +449,6 @@ class VerificationRun:
         self, todo: Plan, measured: MeasuredTicket, slots: Mapping[str, Any], outcomes: list[TaskOutcome]
     ) -> Course[Times]:
         """The times that claims are about; raises ``BadDataError`` where one has no meaning on the sweep."""
-        # Few tickets claim times.
-        from finding_tickets.verify.times import cannot_time, time_job, times_of, timing_device
-
         device = timing_device(measured)
         if why := cannot_time(measured):
             return Times(device=device, why=why)
@@ -466,9 +456,9 @@ class VerificationRun:
             job = time_job(todo, todo.claims, todo.code.values(), measured, self._settings.timeout)
         except (OSError, RevisionError) as error:
             return Times(device=device, why=_trouble(error))
-        ran = yield ALONE, {TIMING: replace(self._settings.task(TIMING, job, todo.root), **slots)}
+        ran = yield ALONE, {tasks.TIMING: replace(self._settings.task(tasks.TIMING, job, todo.root), **slots)}
         outcomes += ran.values()
-        return times_of(ran[TIMING], device)
+        return times_of(ran[tasks.TIMING], device)
 
     def _finish(
         self, document: Document, todo: Plan, measured: MeasuredTicket | str, outcomes: Sequence[TaskOutcome]
@@ -573,22 +563,13 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
     """What came of the runs of each variant at each point; or the reason why nothing did."""
     variants, first = dict[str, VariantResult](), None
     for name in todo.variants:
-        runs, operations = list[CountedRun](), tuple[OperationCost, ...]()
-        for place in (*map(str, range(len(todo.sweep))), AGAIN):
-            if (outcome := outcomes.get(f"{name} {place}")) is None:
-                continue
-            done, at = answer_of(outcome, _RUN), todo.sweep[0 if place == AGAIN else int(place)]
-            where = f" at {todo.revisions[name]}" if name in todo.revisions else ""
-            if isinstance(done, str):
-                return f"{named_at(name + where, at, ', ')}: {done}"
-            run = counted_run(done)
-            if place != AGAIN:
-                runs.append(run)
-                operations = done.operations
-            elif difference := runs[0].difference(run):
-                return f"{named_at(name + where, at, ', ')}: {VARYING}: {difference}"
-            first = first or done
-        variants[name] = VariantResult.model_validate({**fitted(runs), "operations": operations})
+        who = f"{name} at {todo.revisions[name]}" if name in todo.revisions else name
+        runs = answered_runs(todo, name, outcomes, who, ", ")
+        if isinstance(runs, str):
+            return runs
+        result = {**fitted([*map(counted_run, runs)]), "operations": runs[-1].operations}
+        variants[name] = VariantResult.model_validate(result)
+        first = first or runs[0]
     if first is None:
         return "nothing was run"
     return MeasuredTicket(
@@ -598,6 +579,24 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
         sweep=todo.sweep,
         variants=variants,
     )
+
+
+def answered_runs(
+    todo: Plan, name: str, outcomes: Mapping[str, TaskOutcome], who: str, between: str
+) -> list[MeasuredRun] | str:
+    """The runs of a variant at each point; or why they cannot be relied on, and ``who`` at which point."""
+    runs: list[MeasuredRun] = []
+    for place, at in [*enumerate(todo.sweep), (AGAIN, todo.sweep[0])]:
+        if (outcome := outcomes.get(f"{name} {place}")) is None:
+            continue
+        run, where = answer_of(outcome, _RUN), f"{named_at(who, at, between)}: ".removeprefix(": ")
+        if isinstance(run, str):
+            return where + run
+        if place != AGAIN:
+            runs.append(run)
+        elif difference := counted_run(runs[0]).difference(counted_run(run)):
+            return f"{where}{tasks.VARYING}: {difference}"
+    return runs
 
 
 def counted_run(done: MeasuredRun) -> CountedRun:
@@ -632,7 +631,7 @@ def _is_unchanged(todo: Plan, measured: MeasuredTicket, outcomes: Iterable[TaskO
     if not before or not after or before.samples != after.samples:
         return False
     (old, found), (new, fix) = ((Path(todo.folders[name]), todo.variants[name]) for name in DECIDING)
-    (function, rest), (other, around) = code_of(found, old), code_of(fix, new)
+    (function, rest), (other, around) = tasks.code_of(found, old), tasks.code_of(fix, new)
     # What is run as a whole is all that it imports.
     if not todo.run and (function != other or not function):
         return False
@@ -647,7 +646,7 @@ def _is_unchanged(todo: Plan, measured: MeasuredTicket, outcomes: Iterable[TaskO
     # What no text names was seen.
     used = (Path(access.path) for each in outcomes for access in each.accesses if access.path.endswith(".py"))
     files |= {str(path.relative_to(at)) for path in used for at in (old, new) if path.is_relative_to(at)}
-    pairs = ((parse_code(old / file), parse_code(new / file)) for file in files)
+    pairs = ((tasks.parse_code(old / file), tasks.parse_code(new / file)) for file in files)
     return rest == around and all(ast.dump(one) == ast.dump(two) for one, two in pairs if one and two)
 
 

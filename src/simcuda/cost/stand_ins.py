@@ -13,13 +13,6 @@ from torch import Tensor
 
 from simcuda.cost.rules.rule import HALVES
 
-ATTENTION = frozenset(
-    f"aten._{kind}_attention_{way}.default"
-    for kind in ("flash", "efficient")
-    for way in ("forward", "backward")
-)
-"""Operations that have a kernel for CUDA alone, and whose values are computed here."""
-
 # ATen/native/transformers/cuda/attention.cu: rows of ``logsumexp`` are aligned for the backward pass.
 _ALIGNED = 32
 _FROM_TOP_LEFT, _FROM_BOTTOM_RIGHT = 1, 2  # sdp::CustomMaskType; flash_attn/mask.h has the second alone
@@ -51,7 +44,7 @@ class StandIn:
 
 @dataclass(frozen=True)
 class HostAttention(StandIn):
-    """One of ``ATTENTION``, over sequences of many lengths, as jagged tensors use it.
+    """Attention over sequences of many lengths, as jagged tensors use it.
 
     The values are computed sequence by sequence in single precision, in which CUDA's kernels add up.
     """
@@ -180,3 +173,35 @@ class WideOperation(StandIn):
             result if result is None or place is None or args[place] is None else result.to(args[place].dtype)
             for result, place in zip(made, how.results, strict=True)
         )
+
+
+@dataclass(frozen=True)
+class ProductIntoType(StandIn):
+    """A product that is asked for in a type."""
+
+    def _op(self, *args: Any, **kwargs: Any) -> Any:
+        names = [argument.name for argument in self.operation._schema.arguments]
+        given = dict(zip(names, args, strict=False)) | kwargs
+        to, out = given.pop("out_dtype"), given.pop("out", None)
+        # What is added may have either type; cuBLAS has matrices of one.
+        place = names.index("out_dtype")
+        first, second = (given[name] for name in names[place - 2 : place])
+        if first.dtype != second.dtype:
+            raise RuntimeError("input dtypes must be the same")
+        if to not in (first.dtype, torch.float32 if first.dtype in HALVES else first.dtype):
+            raise RuntimeError("out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs")
+        wide = {name: each.to(to) if isinstance(each, torch.Tensor) else each for name, each in given.items()}
+        packet = self.operation.overloadpacket
+        return packet.default._op(**wide) if out is None else packet.out._op(**wide, out=out)
+
+
+FOR_CUDA_ALONE: Mapping[str, type[StandIn]] = {
+    f"aten._{kind}_attention_{way}.default": HostAttention
+    for kind in ("flash", "efficient")
+    for way in ("forward", "backward")
+} | {
+    f"aten.{name}.dtype{out}": ProductIntoType
+    for name in ("mm", "bmm", "addmm", "baddbmm")
+    for out in ("", "_out")
+}
+"""What computes the values of operations that have a kernel for CUDA alone."""

@@ -11,7 +11,7 @@ import torch
 from simcuda.cost.rules import rules_for
 from simcuda.cost.rules.layouts import SHARED
 from simcuda.cost.rules.without_rule import HOST_ONLY, TAKEN_APART_NAMES, never_waits
-from simcuda.cost.stand_ins import ATTENTION, WIDENED
+from simcuda.cost.stand_ins import FOR_CUDA_ALONE, WIDENED
 
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 SHARED_CODE = (
@@ -139,7 +139,7 @@ class OperationTraits:
         self.is_special = (
             self.composite is not None
             or self.widening is not None
-            or self.op in ATTENTION
+            or self.op in FOR_CUDA_ALONE
             or self.is_view
             or self.is_foreign
             or self.is_copy

@@ -52,6 +52,13 @@ class _Ranges:
     rangePushA = rangePop = rangeStartA = rangeEnd = markA = staticmethod(lambda *_: 0)  # noqa: N815 - C's names
 
 
+def _wait_if_enabled(marks: Any) -> Any:
+    """Enter or leave ``torch.autograd.profiler.emit_nvtx``, which waits for the device both times."""
+    if marks.enabled:
+        torch.cuda.synchronize()
+    return marks
+
+
 @dataclass(frozen=True)
 class DeviceBranches:
     """Replaces these functions."""
@@ -80,6 +87,8 @@ class DeviceBranches:
         patches.set(torch.backends.cudnn, is_acceptable=lambda _: False)
         patches.set(torch.backends.cudnn, is_available=lambda: True, version=lambda: CUDNN_VERSION)
         patches.set(torch.cuda.nvtx, _nvtx=_Ranges)
+        marks: Any = torch.autograd.profiler.emit_nvtx
+        patches.set(marks, __enter__=_wait_if_enabled, __exit__=lambda self, *_: not _wait_if_enabled(self))
 
     def _attention(self, original: Callable[..., Tensor], query: Tensor, *how: Any, **named: Any) -> Tensor:
         if query.is_cuda and not is_fake(query):

@@ -20,9 +20,12 @@ from functools import partial, wraps
 from types import BuiltinFunctionType, MethodDescriptorType, ModuleType, WrapperDescriptorType
 from typing import Any, TypeVar, cast
 
+from torch.jit import _builtins
+
 _MISSING = object()
 F = TypeVar("F")
 Swap = tuple[partial[Any], Any]
+_find_builtin: Callable[[Any], str | None] = _builtins._find_builtin
 _NATIVE = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType)
 # How CPython lays out its objects: the type is the last word of the head. ``CAN_REDIRECT`` checks it.
 _WORD = ctypes.sizeof(ctypes.c_void_p)
@@ -197,9 +200,10 @@ class Patches:
         """Give a module or class these attributes until ``restore``; a name may be set again."""
         for name, value in values.items():
             original = getattr(owner, name, None)
-            # Other classes have the methods of ``object`` too.
+            # Other classes have the methods of ``object`` too. TorchScript knows a function by what it is.
             is_own = getattr(getattr(original, "__objclass__", None), "__module__", "") == "torch._C"
-            if CAN_REDIRECT and is_own and isinstance(original, _NATIVE) and callable(value):
+            is_native = isinstance(original, _NATIVE) and (is_own or _find_builtin(original) is not None)
+            if CAN_REDIRECT and is_native and callable(value):
                 self.redirect(original, value)
             else:
                 self._change(partial(_swap_name, owner, name), value)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from finding_tickets.ground.tokens import DEEPEST_NESTING
-from finding_tickets.register.query import QueryError, parse
+from finding_tickets.register.query import LONGEST_QUERY, QueryError, parse
 from finding_tickets.register.query.keys import KEYS
-from finding_tickets.register.query.parser import LONGEST_QUERY
 
 if TYPE_CHECKING:
     from tests.register.query.conftest import Words

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.register.query import Facts, parse, parser, select
+from finding_tickets.register import query
+from finding_tickets.register.query import Facts, parse, select
 from finding_tickets.register.query.keys import FIELDS, KEYS, SORTS
 from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS
 
@@ -112,4 +113,4 @@ def test_every_column_is_documented() -> None:
 def test_the_grammar_is_that_of_the_code() -> None:
     """Line by line, as the module that reads queries has it."""
     shown = section("Grammar").split("```")[1].strip().splitlines()
-    assert shown == [line.strip() for line in (parser.__doc__ or "").split("\n\n")[1].splitlines()]
+    assert shown == [line.strip() for line in (query.__doc__ or "").split("\n\n")[1].splitlines()]

@@ -19,9 +19,9 @@ from finding_tickets.lint.worktree import WorkTree
 from finding_tickets.model.ticket import Problem, Span, Ticket
 from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
 from finding_tickets.register.index import row_of
+from finding_tickets.register.intoto import recordings
 from finding_tickets.register.load import Register, files_of
 from finding_tickets.register.new import numbers
-from finding_tickets.register.recordings import recordings
 from finding_tickets.register.relations import blocked_by, cyclic, relations
 from finding_tickets.register.staleness import Verdicts, code_inputs
 

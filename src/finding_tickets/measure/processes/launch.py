@@ -35,30 +35,10 @@ OF_ETC = (
     "alternatives ca-certificates fonts group ld.so.cache ld.so.conf ld.so.conf.d localtime mime.types "
     "nsswitch.conf os-release passwd pki protocols services ssl timezone"
 )
-# The variables that a program needs to run; tokens and keys have other names, or one of the words below.
-ALLOWED = (
-    "PYTHON",
-    "TORCH",
-    "PYTORCH",
-    "CUDA",
-    "OMP_",
-    "MKL_",
-    "KMP_",
-    "GOMP_",
-    "OPENBLAS_",
-    "LC_",
-    "TICKETS_",
-)
-ALLOWED_NAMES = {
-    "PATH",
-    "LANG",
-    "TZ",
-    "TMPDIR",
-    "USER",
-    "LOGNAME",
-    "LD_LIBRARY_PATH",
-    "NVIDIA_VISIBLE_DEVICES",
-}
+# The variables that a program needs to run, by how they begin or by the whole name; tokens and keys have
+# other names, or one of the words below.
+ALLOWED = "PYTHON TORCH PYTORCH CUDA OMP_ MKL_ KMP_ GOMP_ OPENBLAS_ LC_ TICKETS_"
+ALLOWED_NAMES = "PATH LANG TZ TMPDIR USER LOGNAME LD_LIBRARY_PATH NVIDIA_VISIBLE_DEVICES"
 SECRET = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "KEY", "AUTH")
 LARGEST_TMP = 1 << 30
 ARGUMENTS = "sandbox"
@@ -97,10 +77,11 @@ def server_command(command: Sequence[str]) -> list[str]:
 
 def allowed_variables(variables: Mapping[str, str]) -> dict[str, str]:
     """The variables that code in the sandbox sees."""
+    begins, names = tuple(ALLOWED.split()), ALLOWED_NAMES.split()
     return {
         name: value
         for name, value in variables.items()
-        if (name in ALLOWED_NAMES or name.startswith(ALLOWED)) and not any(word in name for word in SECRET)
+        if (name in names or name.startswith(begins)) and not any(word in name for word in SECRET)
     }
 
 

@@ -100,7 +100,7 @@ class Facts:
         """What traces recorded about a document, beside its verdict, or why one cannot be read."""
         # Lists ask for none, and few documents have any evidence.
         if self._verdicts.has_evidence(row.id):
-            from finding_tickets.register.recordings import recordings
+            from finding_tickets.register.intoto import recordings
 
             yield from recordings(self.root, self.config.evidence, row.id)
 

@@ -70,11 +70,6 @@ _IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"[^>]*>')
 _ALIGNED = re.compile(r'(<t[dh]) style="text-align: (left|center|right)"')
 _BOX = re.compile(r'<input disabled="" type="checkbox"( checked="")?/>\n?')
 _LANGUAGE = re.compile(r'<code class="[^"]*">')
-# Text and tags of the parser's without attributes, of which the sanitizer, which is slow, leaves everything.
-_HARMLESS = re.compile(
-    r"(?:[^<]++|</?(?:blockquote|code|del|em|h[1-6]|li|ol|p|pre|strong|table|tbody|td|th|thead|tr|ul)>"
-    r'|<t[dh] class="(?:left|center|right)">)*+'
-)
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "kbd", "li", "ol", "p",
     "pre", "strong", "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
@@ -98,8 +93,7 @@ def trusted_html(text: str, *, below: int = 0, resolve: Resolve = lambda _: None
     html = _IMAGE.sub(lambda image: f'<a href="{image[1]}">{image[2] or image[1]}</a>', html)
     html = _BOX.sub(lambda box: "\u2611 " if box[1] else "\u2610 ", html)
     html = _ALIGNED.sub(r'\1 class="\2"', _LANGUAGE.sub("<code>", html))
-    if not _HARMLESS.fullmatch(html):
-        html = _cleaner(resolve).clean(html)
+    html = _cleaner(resolve).clean(html)
     # From the deepest up, so that no heading is lowered twice.
     for level in range(_DEEPEST, 0, -1) if below else ():
         lower = min(level + below, _DEEPEST)

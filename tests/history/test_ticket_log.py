@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from finding_tickets.history.ticket_log import History, history_of
 from finding_tickets.model.vocabulary import ID_PATTERN
-from finding_tickets.register.history import History, history_of
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository

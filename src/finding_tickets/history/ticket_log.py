@@ -1,18 +1,20 @@
-"""What was measured of a ticket over time: its evidence at every commit that changed it."""
+"""What git says of a ticket: who wrote it when, which commits name it, and its evidence at each commit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.errors import UsageError
 from finding_tickets.ground.files import safe_name
-from finding_tickets.ground.git import Commit, GitError, log, shallow_commits
+from finding_tickets.ground.git import Commit, GitError, LogEntry, log, shallow_commits
 from finding_tickets.ground.objects import read_objects
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.staleness import NoStatementError, rank
+from finding_tickets.register.intoto import NoStatementError
+from finding_tickets.register.staleness import rank
 from finding_tickets.verify.evidence import load
 
 REMOVED = "removed"
@@ -21,6 +23,58 @@ SHALLOW = "this clone is shallow: older commits are not known"
 
 # A merge counts where it is none of its parents; renames are what they look like, two changes.
 _RAW = ("--raw", "--no-abbrev", "--no-renames", "--relative", "-c", "--")
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The history of one ticket, as far as the current branch has it in this clone."""
+
+    created: Commit | None = None  # of the file under any of its names; None where it is not known
+    updated: Commit | None = None
+    authors: tuple[str, ...] = ()  # the first one first
+    naming: tuple[Commit, ...] = ()  # the commits whose message names the ticket, newest first
+    gaps: tuple[str, ...] = ()  # what could not be found out, and why
+
+
+def history_of(root: Path, path: str, ticket_id: str, id_pattern: str) -> History:
+    """The history of a ticket in the file ``path``, relative to ``root``; git is called three times.
+
+    Renames are followed, but not to a name that begins with the ID of another ticket: tickets made from one
+    template are so much alike that git takes a new one for an old one that was renamed.
+    """
+    try:
+        commits = list(_of_file(log(root, "--follow", "--name-status", "--", path), ticket_id, id_pattern))
+        # Git finds the ID anywhere: ``B7-PT-02`` is neither in ``B7-PT-021`` nor in ``AB7-PT-02``.
+        word = re.compile(rf"(?<!\w)(?<!\w-){re.escape(ticket_id)}(?!-?\w)", re.IGNORECASE)
+        named = log(root, "--regexp-ignore-case", "--fixed-strings", f"--grep={ticket_id}")
+        naming = tuple(entry.commit for entry in named if word.search(entry.message))
+    except GitError as error:
+        return History(gaps=(f"the history is not known: {error}",))
+    cut = shallow_commits(root)
+    gaps = [] if commits else [f"{path} is in no commit of the current branch"]
+    gaps += [SHALLOW] if cut else []
+    return History(
+        created=next((commit for commit in commits[-1:] if commit.id not in cut), None),
+        updated=next(iter(commits), None),
+        authors=tuple(dict.fromkeys(commit.author for commit in reversed(commits))),
+        naming=naming,
+        gaps=tuple(gaps),
+    )
+
+
+def _of_file(entries: Iterable[LogEntry], ticket_id: str, id_pattern: str) -> Iterator[Commit]:
+    """The commits of a file, newest first, back to the one that it began with.
+
+    It began where it was added, copied, or made out of another ticket.
+    """
+    for entry in entries:
+        yield entry.commit
+        for change in entry.changes:
+            letter, _, paths = change.partition("\t")
+            before = re.match(id_pattern, PurePosixPath(paths.split("\t")[0]).name, re.IGNORECASE)
+            another = before is not None and before[0].casefold() != ticket_id.casefold()
+            if letter.startswith(("A", "C")) or (letter.startswith("R") and another):
+                return
 
 
 @dataclass(frozen=True)
@@ -90,25 +144,18 @@ def changed_verdicts(before: Path, now: Path) -> Mapping[str, tuple[str, str]]:
 
     They are by the folder within these, and whether or not they are fresh.
     """
-    old, new = _recorded_in(before), _recorded_in(now)
-    return {
-        place: (_verdict(old.get(place, {})), _verdict(new.get(place, {})))
-        for place in sorted({*old, *new})
-        if old.get(place) != new.get(place)
-    }
+    changed = {}
+    for place in sorted({file.parent.name for folder in (before, now) for file in folder.glob("*/*.json")}):
+        old, new = ({f.name: f.read_bytes() for f in (each / place).glob("*.json")} for each in (before, now))
+        if old != new:
+            changed[place] = _verdict(old.values()), _verdict(new.values())
+    return changed
 
 
-def _recorded_in(folder: Path) -> dict[str, dict[str, bytes]]:
-    found: dict[str, dict[str, bytes]] = {}
-    for file in sorted(folder.glob("*/*.json")):
-        found.setdefault(file.parent.name, {})[file.name] = file.read_bytes()
-    return found
-
-
-def _verdict(files: Mapping[str, bytes]) -> str:
-    """The verdict that counts among the evidence in these files."""
+def _verdict(contents: Iterable[bytes]) -> str:
+    """The verdict that counts among the evidence with these contents."""
     try:
-        recorded = [load(content).verification for content in files.values()]
+        recorded = [load(content).verification for content in contents]
     except NoStatementError:
         return UNREADABLE
     return min(recorded, key=rank).verdict if recorded else Verdict.UNVERIFIED
