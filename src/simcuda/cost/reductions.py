@@ -56,11 +56,6 @@ class Arithmetic:
             "moment": 4 * accumulator,
         }[self.family]
 
-    @property
-    def threads(self) -> int:
-        """Most threads of a block."""
-        return THREADS // 2 if self.itemsize == 16 else THREADS
-
 
 def reduce_all(elements: int, how: Arithmetic, profile: Profile) -> OpCost:
     """Reduce all elements of dense memory to one result."""
@@ -101,11 +96,13 @@ def _workspaces(dimensions: list[Dimension], how: Arithmetic, profile: Profile) 
     """Bytes of the partial results and of the counters of one kernel; nothing where blocks need not meet."""
     inner = [d for d in dimensions if d.is_reduced]
     outer = [d for d in dimensions if not d.is_reduced]
+    # Most threads of a block.
+    threads = THREADS // 2 if how.itemsize == 16 else THREADS
     values, results = prod(d.size for d in inner), prod(d.size for d in outer)
     reduces_fastest = not outer or bool(inner and dimensions[0].stride < outer[0].stride)
     if reduces_fastest:
         # The threads of a row share one result.
-        width, height = _block(values, results, how.threads)
+        width, height = _block(values, results, threads)
         grid = results
         results_per_row, threads_per_result = results, width * height
     else:
@@ -115,7 +112,7 @@ def _workspaces(dimensions: list[Dimension], how: Arithmetic, profile: Profile) 
         for number in (fastest.size, *(d.stride // how.itemsize for d in dimensions if d is not fastest)):
             while number % vector:
                 vector //= 2
-        width, height = _block(results // vector, values, how.threads // vector)
+        width, height = _block(results // vector, values, threads // vector)
         grid = -(-(results // vector) // width)
         results_per_row, threads_per_result = results * width * vector, height
     # Several blocks share a result where each thread would read many values alone, and the device has room.

@@ -34,17 +34,14 @@ from simcuda.recording.selection import Selection
 REAL, SIMULATED = "real", "simulated"
 
 
+@dataclass
 class Devices:
     """Fresh simulated devices of a profile for each case, or else the CUDA devices of this machine.
 
     Where real ones cannot be counted on, all raise ``CannotCountError``.
     """
 
-    def __init__(self, profile: Profile | None) -> None:
-        self._profile = profile
-        if profile is not None:
-            # A recording brings along the profile of a real GPU that this version does not know.
-            PROFILES.setdefault(profile.name, profile)
+    _profile: Profile | None
 
     def environment(self) -> dict[str, Any]:
         """What the counts depend on, as the header of a recording has it."""
@@ -130,7 +127,11 @@ class SuiteOrder:
 
 def work(order: SuiteOrder, tell: Tell) -> None:
     """Run the order, and ``tell`` each message."""
-    devices = Devices(None if order.profile is None else profile_from(order.profile))
+    profile = None if order.profile is None else profile_from(order.profile)
+    if profile is not None:
+        # A recording brings along the profile of a real GPU that this version does not know.
+        PROFILES.setdefault(profile.name, profile)
+    devices = Devices(profile)
     try:
         tell({"environment": devices.environment()})
         groups = order.selection.groups(order.suite)

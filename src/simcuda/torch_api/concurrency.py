@@ -72,13 +72,13 @@ forking: list[Dispatcher] = []
 """The active dispatchers; in processes that are forked meanwhile they let only the host be used."""
 
 
+@dataclass(eq=False)
 class Threads:
     """Lets other threads take part: they share the machine, and the dispatcher handles their operations."""
 
-    def __init__(self, machine: Machine, dispatcher: Dispatcher) -> None:
-        self._machine = machine
-        self._dispatcher: Any = dispatcher
-        self._lock: threading.RLock | None = None
+    _machine: Machine
+    _dispatcher: Any
+    _lock: threading.RLock | None = None
 
     def install(self, patches: Patches) -> None:
         """Install the replacements."""

@@ -9,7 +9,7 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from math import inf
 from pathlib import Path
@@ -138,17 +138,19 @@ _PYTHON, _OP, _CALL, _MEMORY = range(4)
 _Item = tuple[float, int, float, Any]
 
 
+@dataclass(eq=False)
 class _Gathered(CudaRecords):
     """What a trace has of each kind, events that say nothing about costs left out."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.items: defaultdict[str, list[_Item]] = defaultdict(list)
-        self.categories: Counter[str] = Counter()
-        self.has_scalars = self.has_memory = self.has_stacks = self.has_lines = False
-        self.without_end = 0
-        self._of_runtime: set[int] = set()
-        self._known: dict[Any, Any] = {}
+    items: dict[str, list[_Item]] = field(default_factory=lambda: defaultdict(list))
+    categories: Counter[str] = field(default_factory=Counter)
+    has_scalars: bool = False
+    has_memory: bool = False
+    has_stacks: bool = False
+    has_lines: bool = False
+    without_end: int = 0
+    _of_runtime: set[int] = field(default_factory=set)
+    _known: dict[Any, Any] = field(default_factory=dict)
 
     def add_event(self, event: Mapping[str, Any]) -> None:
         """Keep what an event says; raises what a missing or wrong field does."""
@@ -225,15 +227,15 @@ def _arguments(told: Mapping[str, Any]) -> Iterator[Argument]:
             yield str(text) or None
 
 
+@dataclass(eq=False)
 class _Around:
     """The ops and frames around one moment on a thread."""
 
-    def __init__(self, has_memory: bool) -> None:
-        self.python: list[tuple[float, Place]] = []
-        self.ops: list[_Op] = []
-        self._numbered: dict[int, _Op] = {}
-        self._outermost: list[_Op] = []
-        self._has_memory = has_memory
+    has_memory: bool
+    python: list[tuple[float, Place]] = field(default_factory=list)
+    ops: list[_Op] = field(default_factory=list)
+    _numbered: dict[int, _Op] = field(default_factory=dict)
+    _outermost: list[_Op] = field(default_factory=list)
 
     def leave(self, now: float) -> None:
         """Leave what ended before."""
@@ -251,7 +253,7 @@ class _Around:
         if op.call:
             op.call.inner.append(op.name)
         elif op.name.startswith(ATEN):
-            cost = RecordedCost(allocations=[] if self._has_memory else None)
+            cost = RecordedCost(allocations=[] if self.has_memory else None)
             op.call = made = RecordedCall(op.name, op.arguments, cost, parent=_name_around(self.ops))
             self._outermost = [*self._outermost[-1:], op]
         self.ops.append(op)
@@ -281,16 +283,20 @@ class _Around:
         return LIBRARY, 0, (call.parent or call.op) if call else LIBRARY
 
 
+@dataclass(eq=False)
 class _Attribution:
     """Finds the op, the event around it and the place in Python of everything that the runtime did."""
 
-    def __init__(self, gathered: _Gathered) -> None:
-        self.calls: list[RecordedCall] = []
-        self.outside: defaultdict[str, RecordedCost] = defaultdict(RecordedCost)
-        self._gathered = gathered
-        self._sites: defaultdict[tuple[str, int, str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0])
-        self._captured: set[int] = set()
-        self._unclear_calls = self._own = 0
+    _gathered: _Gathered
+    calls: list[RecordedCall] = field(default_factory=list)
+    outside: dict[str, RecordedCost] = field(default_factory=lambda: defaultdict(RecordedCost))
+    # How often, how long and how many bytes, by place and metric.
+    _sites: dict[tuple[str, int, str, str], list[float]] = field(
+        default_factory=lambda: defaultdict(lambda: [0, 0.0, 0])
+    )
+    _captured: set[int] = field(default_factory=set)
+    _unclear_calls: int = 0
+    _own: int = 0
 
     def follow(self, items: list[_Item]) -> None:
         """Go through what happened on a thread."""

@@ -148,14 +148,14 @@ def falls_short(agreements: Sequence[TraceAgreement]) -> bool:
 
 def shown(arguments: Iterable[Argument]) -> str:
     """Arguments in one line: ``float[2, 3], 1``; strides follow where they were recorded."""
-    return ", ".join(map(_shown, arguments))
-
-
-def _shown(argument: Argument) -> str:
-    if isinstance(argument, RecordedTensor):
-        strides = "" if argument.strides is None else f" by {[*argument.strides]}"
-        return f"{argument.dtype}{[*argument.shape]}{strides}"
-    return f"[{shown(argument)}]" if isinstance(argument, tuple) else "-" if argument is None else argument
+    texts = []
+    for each in arguments:
+        if isinstance(each, RecordedTensor):
+            strides = "" if each.strides is None else f" by {[*each.strides]}"
+            texts.append(f"{each.dtype}{[*each.shape]}{strides}")
+        else:
+            texts.append(f"[{shown(each)}]" if isinstance(each, tuple) else "-" if each is None else each)
+    return ", ".join(texts)
 
 
 def _counts(findings: Iterable[Finding]) -> Counter[str]:
