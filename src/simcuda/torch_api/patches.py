@@ -193,7 +193,7 @@ class Patches:
     tables: list[Table] = field(default_factory=list)
     # What swaps one value for another, and what to swap it for, in the order of the changes.
     _swaps: list[Swap] = field(default_factory=list)
-    _targets: list[Any] = field(default_factory=list)
+    _redirected: list[tuple[Any, Any]] = field(default_factory=list)
     _is_suspended: bool = False
 
     def set(self, owner: Any, **values: Any) -> None:
@@ -217,12 +217,12 @@ class Patches:
     def redirect(self, native: Any, target: Callable[..., Any]) -> None:
         """Let a function of C++ call ``target`` until ``restore``, wherever it is bound.
 
-        Meanwhile a method has no hash, and a function another one: only ``tables``, and those of modules
-        outside torch, find it.
+        Meanwhile a function has another hash, and a class gives ``target`` where it is asked for a method:
+        only ``tables``, and those of modules outside torch, find it.
         """
         if CAN_REDIRECT:
             ctypes.pythonapi.Py_IncRef(_object(target))
-            self._targets.append(target)
+            self._redirected.append((native, target))
             self._change(partial(_swap_words, native), _redirected_to(target, native))
             return
         owner, name = sys.modules.get(getattr(native, "__module__", "")), native.__name__
@@ -239,14 +239,15 @@ class Patches:
 
     def restore(self) -> None:
         """Put everything back, the last first."""
-        tables = [*self.tables, *_tables_of(self._redirected())]
+        methods = {id(target): native for native, target in self._methods()}
+        tables = self._tables()
         _swap_all(self._swaps)
         self._swaps.clear()
-        while self._targets:
-            ctypes.pythonapi.Py_DecRef(_object(self._targets.pop()))
+        while self._redirected:
+            ctypes.pythonapi.Py_DecRef(_object(self._redirected.pop()[1]))
         for table in tables:
             # Each key goes where its own hash says, also one that was entered meanwhile.
-            entries = _entries(table)
+            entries = _entries(table, methods)
             table.clear()
             table.update(entries)
 
@@ -275,20 +276,26 @@ class Patches:
             if swap.func is _swap_name and isinstance(swap.args[0], ModuleType) and callable(original)
         ]
         _rebind({id(original): simulated for original, simulated in pairs})
-        for table in (*self.tables, *_tables_of(self._redirected())):
-            # What is redirected is found by its new hash too.
-            table.update(_entries(table))
+        targets = {id(native): target for native, target in self._methods()}
+        for table in self._tables():
+            # What is redirected is found by its new hash too; a method, which has none, by its target.
+            table.update(_entries(table, targets))
         try:
             yield
         finally:
             # Of a name that was replaced twice, the first original is torch's.
             _rebind({id(simulated): original for original, simulated in reversed(pairs)})
 
-    def _redirected(self) -> frozenset[int]:
-        return frozenset(id(swap.args[0]) for swap, _ in self._swaps if swap.func is _swap_words)
+    def _methods(self) -> list[tuple[Any, Any]]:
+        """The redirected methods, each with what its class gives in its place."""
+        return [(native, target) for native, target in self._redirected if type(native) is _bound_when_got]
+
+    def _tables(self) -> list[Table]:
+        targets = {id(target) for _, target in self._methods()}
+        return [*self.tables, *_tables_of(targets | {id(native) for native, _ in self._redirected})]
 
 
-def _tables_of(functions: frozenset[int]) -> list[Table]:
+def _tables_of(functions: set[int]) -> list[Table]:
     """The dictionaries and sets of modules outside torch that have one of these functions, by id, as a key.
 
     A class that takes part in ``__torch_function__`` looks up in such a table what it can do.
@@ -309,8 +316,11 @@ def _tables_of(functions: frozenset[int]) -> list[Table]:
     return tables
 
 
-def _entries(table: Table) -> list[Any]:
-    return list(table.items() if isinstance(table, dict) else table)
+def _entries(table: Table, others: dict[int, Any]) -> list[Any]:
+    """What a table has, with keys that have an entry in ``others``, by id, replaced by that."""
+    if isinstance(table, dict):
+        return [(others.get(id(key), key), value) for key, value in table.items()]
+    return [others.get(id(key), key) for key in table]
 
 
 def _rebind(others: dict[int, Any]) -> None:
