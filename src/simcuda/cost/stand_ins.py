@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -127,12 +128,36 @@ def _gradients(how: Mapping[str, Any], gradient: Tensor, inputs: Sequence[Tensor
     return [result.to(each.dtype) for result, each in zip(results, inputs, strict=True)]
 
 
+PRODUCTS_OF_TYPE = frozenset(
+    f"aten.{name}.{overload}"
+    for name in ("mm", "bmm", "addmm", "baddbmm")
+    for overload in ("dtype", "dtype_out")
+)
+"""Products with an argument ``out_dtype``, which have a kernel for CUDA alone."""
+
+
+@dataclass(frozen=True)
+class ProductOfType(StandIn):
+    """One of ``PRODUCTS_OF_TYPE``. cuBLAS adds up in the wider type, and rounds once."""
+
+    def _op(self, *args: Any, **kwargs: Any) -> Any:
+        operands = [each for each in args if isinstance(each, Tensor)]
+        (to,) = (each for each in args if isinstance(each, torch.dtype))
+        of = operands[-1].dtype
+        # ATen/native/cuda/Blas.cpp, _bmm_dtype_cuda and its kin.
+        if to != of and (to != torch.float32 or of not in HALVES):
+            raise RuntimeError("out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs")
+        product = getattr(torch.ops.aten, self.operation._schema.name.partition("::")[2])
+        run = product.out if "out" in kwargs else product.default
+        return run._op(*(each.to(to) for each in operands), **kwargs)
+
+
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 @dataclass(frozen=True)
 class Widening:
-    """How an operation is widened that CUDA computes, and of which it returns statistics, in a wider type.
+    """How an operation is widened that CUDA has in types, or computes in a precision, that the host lacks.
 
     Attributes:
         types: Types of the first argument for which it is.
@@ -148,13 +173,25 @@ class Widening:
 
 
 # ATen/native/cuda/layer_norm_kernel.cu, Normalization.cu: toAccumulateType(input.scalar_type(), true), also
-# for the means and deviations that are returned; SummaryOps.cu: histc of integers, which the host lacks.
+# for the means and deviations that are returned; SummaryOps.cu: histc of integers, which the host lacks, as
+# it does half precision in AveragePool3d.cu, UpSampleBilinear2d.cu (antialiased), MultiMarginLoss.cu,
+# MultiLabelMarginCriterion.cu and RreluWithNoise.cu.
+_HALF = Widening(HALVES, torch.float32, (0,))
 WIDENED: Mapping[str, Widening] = {
     "aten.native_layer_norm": Widening(HALVES, torch.float32, (0, None, None)),
     "aten.native_layer_norm_backward": Widening(HALVES, torch.float32, (1, 5, 6)),
     "aten.native_batch_norm": Widening(HALVES, torch.float32, (0, None, None), written=(3, 4)),
     "aten.native_batch_norm_backward": Widening(HALVES, torch.float32, (1, 2, 2)),
     "aten.histc": Widening(INTEGERS, torch.float64, (0,)),
+    **{
+        f"aten.{name}{way}": _HALF
+        for name in ("avg_pool3d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", "multi_margin_loss")
+        for way in ("", "_backward")
+    },
+    "aten.multilabel_margin_loss_backward": _HALF,
+    "aten.multilabel_margin_loss_forward": Widening(HALVES, torch.float32, (0, 0)),
+    "aten.rrelu_with_noise": Widening((torch.float16,), torch.float32, (0,), written=(1,)),
+    "aten.rrelu_with_noise_": Widening((torch.float16,), torch.float32, (0,), written=(0, 1)),
 }
 
 
@@ -174,9 +211,35 @@ class WideOperation(StandIn):
         for place in how.written:
             if args[place] is not None and args[place] is not wide[place]:
                 args[place].copy_(wide[place])
-        if isinstance(made, torch.Tensor):
-            return made.to(args[0].dtype)
-        return tuple(
-            result if result is None or place is None or args[place] is None else result.to(args[place].dtype)
-            for result, place in zip(made, how.results, strict=True)
+        results = (made,) if isinstance(made, torch.Tensor) else made
+        narrow = tuple(
+            args[0]
+            if result is wide[0]
+            else result
+            if result is None or place is None or args[place] is None
+            else result.to(args[place].dtype)
+            for result, place in zip(results, how.results, strict=True)
         )
+        return narrow[0] if isinstance(made, torch.Tensor) else narrow
+
+
+StandInOf = Callable[[Any, Sequence[Any]], Any]
+"""Gives what stands for an operation with these arguments; the operation itself if nothing needs to."""
+
+
+def stand_in_of(op: str) -> StandInOf | None:
+    """What may stand for an operation on a device; None if nothing does.
+
+    Args:
+        op: Its name with overload, such as ``aten.mm.dtype``.
+    """
+    if op in ATTENTION:
+        return lambda operation, _: HostAttention(operation)
+    if op in PRODUCTS_OF_TYPE:
+        return lambda operation, _: ProductOfType(operation)
+    widening = WIDENED.get(op.rpartition(".")[0])
+    return None if widening is None else partial(_widened, widening)
+
+
+def _widened(widening: Widening, operation: Any, args: Sequence[Any]) -> Any:
+    return WideOperation(operation, widening) if args[0].dtype in widening.types else operation

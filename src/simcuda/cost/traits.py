@@ -11,8 +11,8 @@ import torch
 
 from simcuda.cost.rules import CostRule, rules_for
 from simcuda.cost.rules.layouts import SHARED
-from simcuda.cost.rules.without_rule import HOST_ONLY, TAKEN_APART_NAMES, never_waits
-from simcuda.cost.stand_ins import ATTENTION, WIDENED, Widening
+from simcuda.cost.rules.without_rule import HOST_ONLY, PRODUCT_KERNELS, TAKEN_APART_NAMES, never_waits
+from simcuda.cost.stand_ins import StandInOf, stand_in_of
 
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 SHARED_CODE = (
@@ -49,7 +49,7 @@ class OperationTraits:
     Attributes:
         op: Its name, such as ``aten.add.Tensor``.
         names: Names of its arguments.
-        widening: How CUDA computes in a wider type than the host; None if it does not.
+        stand_in: What gives its values where the host's own code does not; None where it always does.
         composite: The code that makes it of other operations; None where there is none. Autograd would have
             taken most of them apart: in inference mode, and within custom operations, they arrive whole.
         is_view: Whether its results share the storage of an argument, and nothing runs.
@@ -74,7 +74,8 @@ class OperationTraits:
         is_unknown: Whether it might make the host wait if no rule applies.
         is_one_kernel: Whether it is one kernel if no rule applies.
         is_host_only: Whether it has no kernel for CUDA.
-        may_be_refused: Whether to check for that, or for a lack of memory, before it runs on the host.
+        product_kernel: What CUDA calls its kernel if it is a product of matrices, which takes no integers.
+        may_be_refused: Whether to check for these, or for a lack of memory, before it runs on the host.
         is_plain: Whether it is one kernel that makes one result of tensors, or writes to its first argument,
             no more.
         is_special: Whether the dispatcher does more than run and charge it.
@@ -83,7 +84,7 @@ class OperationTraits:
 
     op: str
     names: tuple[str, ...]
-    widening: Widening | None
+    stand_in: StandInOf | None
     composite: Any
     is_view: bool
     is_foreign: bool
@@ -106,6 +107,7 @@ class OperationTraits:
     is_unknown: bool
     is_one_kernel: bool
     is_host_only: bool
+    product_kernel: str | None
     may_be_refused: bool
     is_plain: bool
     is_special: bool
@@ -146,12 +148,13 @@ def traits_of(operation: Any) -> OperationTraits:
         and packet not in HANDS_OUT
     )
     is_foreign = not op.startswith("aten.")
+    stand_in = stand_in_of(op)
     joins_gradients = op == "aten.add.Tensor"
     value = next((place for place, name in enumerate(names) if name in ("value", "values")), -1)
     return OperationTraits(
         op=op,
         names=names,
-        widening=WIDENED.get(packet),
+        stand_in=stand_in,
         composite=composite,
         is_view=is_view,
         is_foreign=is_foreign,
@@ -175,7 +178,8 @@ def traits_of(operation: Any) -> OperationTraits:
         is_unknown=not (is_one_kernel or never_waits(packet)),
         is_one_kernel=is_one_kernel,
         is_host_only=packet in HOST_ONLY,
-        may_be_refused=makes or packet in HOST_ONLY,
+        product_kernel=PRODUCT_KERNELS.get(packet),
+        may_be_refused=makes or packet in HOST_ONLY or packet in PRODUCT_KERNELS,
         # The dispatcher takes a short way for these, which are most of what runs, while there is no tensor
         # of another layout.
         is_plain=is_one_kernel
@@ -187,12 +191,7 @@ def traits_of(operation: Any) -> OperationTraits:
         and written in ((), names[:1])
         and not has_out
         and packet not in RESIZING | HOST_RESULTS.keys() | HOST_ONLY,
-        is_special=composite is not None
-        or packet in WIDENED
-        or op in ATTENTION
-        or is_view
-        or is_foreign
-        or packet in COPIES,
+        is_special=composite is not None or stand_in is not None or is_view or is_foreign or packet in COPIES,
         # One function for every layout is not registered for each.
         shared={
             layout: key if registered(operation.name(), key.name) else SHARED_CODE[0]

@@ -20,7 +20,7 @@ from simcuda.cost.charges import Charges
 from simcuda.cost.copies import charge_copy
 from simcuda.cost.declared import python_kernel
 from simcuda.cost.rules.layouts import OF_SPARSE_TENSORS
-from simcuda.cost.stand_ins import ATTENTION, HostAttention, WideOperation
+from simcuda.cost.stand_ins import StandInOf
 from simcuda.cost.traits import OperationTraits, traits_of
 from simcuda.device.dispatch_key import watched
 from simcuda.device.machine import Machine, is_in_backward
@@ -91,8 +91,8 @@ class Dispatcher:
                 if self._machine.has_sparse and isinstance(result, torch.Tensor) and is_sparse(result):
                     return self._run(traits, func, args, kwargs)
                 return result
-            if traits.widening is not None or traits.op in ATTENTION:
-                return self._run(traits, self._as_on_cuda(traits, func, args), args, kwargs)
+            if traits.stand_in is not None:
+                return self._run(traits, self._as_on_cuda(traits.stand_in, func, args), args, kwargs)
             if traits.is_foreign:
                 return self._run_foreign(traits, func, args, kwargs)
             if traits.is_copy:
@@ -117,14 +117,10 @@ class Dispatcher:
         finally:
             self.destination.device = None
 
-    def _as_on_cuda(self, traits: OperationTraits, func: Any, args: Sequence[Any]) -> Any:
-        """The operation as CUDA runs it, where the host has no kernel or computes in a narrower type."""
-        widening, tag = traits.widening, self._of(args[0])
-        if tag is None or tag.device == HOST:
-            return func
-        if widening is None:
-            return HostAttention(func)
-        return WideOperation(func, widening) if args[0].dtype in widening.types else func
+    def _as_on_cuda(self, stand_in: StandInOf, func: Any, args: Sequence[Any]) -> Any:
+        """What computes an operation on the host as CUDA does; itself for tensors of the host."""
+        tag = self._of(args[0])
+        return func if tag is None or tag.device == HOST else stand_in(func, args)
 
     def _run_foreign(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         """Run an operation that is not ATen's own; where it is Python code, charge what it is made of."""
@@ -246,6 +242,12 @@ class Dispatcher:
                 f"Could not run '{name}' with arguments from the 'CUDA' backend. "
                 "PyTorch has this operation for other backends only."
             )
+        if traits.product_kernel:
+            first = args[0]
+            # What has no elements needs no kernel.
+            if not (first.is_floating_point() or first.is_complex()) and all(t.numel() for t in args[:2]):
+                kind = first.type().rpartition(".")[2].removesuffix("Tensor")
+                raise NotImplementedError(f"\"{traits.product_kernel}\" not implemented for '{kind}'")
         if traits.makes:
             names = traits.names[: len(args)]
             size = args[names.index("size")] if "size" in names else ()
