@@ -41,9 +41,9 @@ def run(command: Sequence[str], env: Mapping[str, str], folder: Path | None = No
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """This process's environment, with compiled modules, and indexes, in a folder of its own."""
+    """This process's environment, with indexes in a folder of its own; what is compiled is kept."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return kept | {"PYTHONPYCACHEPREFIX": str(folder / "compiled"), CACHE: str(folder / "cache")}
+    return kept | {CACHE: str(folder / "cache")}
 
 
 @contextmanager

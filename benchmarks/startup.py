@@ -20,7 +20,7 @@ from benchmarks.result import Bound, Number, Result, Size
 
 ROUNDS = {Size.FULL: 31, Size.QUICK: 7, Size.LEAST: 1}
 BOUND = Bound(1.5)
-DOCUMENTS = 3
+DOCUMENTS = {Size.FULL: 3, Size.QUICK: 3, Size.LEAST: 1}
 TICKETS = [sys.executable, "-m", "finding_tickets"]
 COUNT = """
 import sys
@@ -49,9 +49,9 @@ def python(code: str, *arguments: str) -> list[str]:
     return [sys.executable, "-c", code, *arguments]
 
 
-def fill(folder: Path) -> None:
+def fill(folder: Path, documents: int) -> None:
     """A small register in ``folder``, written and measured by the tool: with claims and with evidence."""
-    drafts = [{"title": f"Finding {number}", "severity": "P2"} for number in range(DOCUMENTS)]
+    drafts = [{"title": f"Finding {number}", "severity": "P2"} for number in range(documents)]
     source = folder / "drafts.json"
     source.write_text(json.dumps(drafts), encoding="utf-8")
     new = [*TICKETS, "new", "--with-verifier", "--root", str(folder), "--from", str(source)]
@@ -66,7 +66,7 @@ def fill(folder: Path) -> None:
 def measure(size: Size) -> Iterator[Result]:
     """Both commands, interleaved, after one round that compiles."""
     with tempfile.TemporaryDirectory() as folder:
-        fill(Path(folder))
+        fill(Path(folder), DOCUMENTS[size])
         env = environment(Path(folder))
         count = python(COUNT, folder)
         counted = subprocess.run(count, check=True, capture_output=True, text=True, env=env)

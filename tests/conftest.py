@@ -51,7 +51,6 @@ LONGEST = (
     "tests/cli/test_check.py",
     "tests/report/test_html_in_browser.py",
     "tests/gate/test_audit.py",
-    "tests/test_ten_commits.py",
     "tests/cli/test_terminal.py",
     "tests/documents/test_fuzz.py",
     "tests/recordings/test_record.py",
@@ -303,6 +302,19 @@ def run_here(root: Path, *words: str, environment: Mapping[str, str] | None = No
     """
     written = (BytesIO(), BytesIO())
     out, err = (TextIOWrapper(stream, encoding="utf-8") for stream in written)
+    code = run_to(out, err, root, *words, environment=environment, stdin=stdin)
+    return Ended(code, *(stream.getvalue().decode() for stream in written))
+
+
+def run_to(
+    out: TextIOWrapper,
+    err: TextIOWrapper,
+    root: Path,
+    *words: str,
+    environment: Mapping[str, str] | None = None,
+    stdin: str = "",
+) -> int:
+    """The exit code of ``run_here``, whose output goes to these streams."""
     with pytest.MonkeyPatch.context() as patch:
         if environment is not None:
             for name in set(os.environ) - set(environment):
@@ -325,7 +337,7 @@ def run_here(root: Path, *words: str, environment: Mapping[str, str] | None = No
             gc.enable()
     for stream in (out, err):
         stream.flush()
-    return Ended(code, *(stream.getvalue().decode() for stream in written))
+    return code
 
 
 @pytest.fixture(scope="session", autouse=True)

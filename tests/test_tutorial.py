@@ -1,12 +1,16 @@
 """docs/tutorial.md does what it says, from its first command to its last, and so does the README's beginning.
 
 ``python tests/test_tutorial.py`` writes what the commands print now into the pages, to be read as a diff.
+There each ``tickets`` is a process. In the tests it asks this process, which has torch loaded.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import select
+import socket
 import subprocess
 import sys
 import tempfile
@@ -29,6 +33,17 @@ YOURS = {
     r"\btorch ?\d+\.\d+\.\d+\b": "TORCH",
 }
 """What the page says is the reader's own."""
+ASKING = """
+import json, os, socket, sys
+
+with socket.socket(socket.AF_UNIX) as asking:
+    asking.connect({address!r})
+    socket.send_fds(asking, [b"\\n"], [1, 2])
+    asking.sendall(json.dumps([os.getcwd(), sys.argv[1:], dict(os.environ)]).encode())
+    asking.shutdown(socket.SHUT_WR)
+    sys.exit(int(asking.recv(9)))
+"""
+"""A ``tickets`` that has another process do what it should, with its own output."""
 
 
 @dataclass(frozen=True)
@@ -44,33 +59,49 @@ class Shell:
     """A folder of the reader's, in which one command runs after the other as in one terminal."""
 
     home: Path
+    listening: socket.socket | None = None
 
     @staticmethod
-    def opened(home: Path) -> Shell:
-        """A shell with ``tickets`` and ``python`` of this environment, where nobody has been before."""
-        for name, words in {"tickets": "-m finding_tickets", "python": ""}.items():
+    def opened(home: Path, listening: socket.socket | None = None) -> Shell:
+        """A shell with ``tickets`` and ``python`` of this environment, where nobody has been before.
+
+        With ``listening``, a socket, ``tickets`` asks this process.
+        """
+        tickets = "-m finding_tickets" if listening is None else str(home / "asking.py")
+        for name, words in {"tickets": tickets, "python": ""}.items():
             script = home / "bin" / name
             script.parent.mkdir(exist_ok=True)
             script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
             script.chmod(0o755)
+        if listening:
+            address = home / "socket"
+            listening.bind(str(address))
+            listening.listen()
+            (home / "asking.py").write_text(ASKING.format(address=str(address)))
         (home / "you").mkdir()
         (home / "where").write_text(str(home / "you"))
-        return Shell(home)
+        return Shell(home, listening)
 
     def run(self, text: str) -> subprocess.CompletedProcess[str]:
         """Run a command where the last one left off; its output is that of stdout and stderr, in order."""
         where = self.home / "where"
         script = f'set -e\ncd "$(cat {where})"\n{text}\npwd > {where}\n'
-        return subprocess.run(
-            ["bash", "-c", script],
-            env=self._environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        command = ["bash", "-c", script]
+        with (
+            tempfile.TemporaryFile() as output,
+            subprocess.Popen(
+                command,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            ) as bash,
+        ):
+            if self.listening:
+                answer_until_end(self.listening, bash)
+            code = bash.wait(300)
+            output.seek(0)
+            return subprocess.CompletedProcess(command, code, output.read().decode())
 
     def said(self, output: str) -> str:
         """An output as it reads in a folder that is called as on the page."""
@@ -91,6 +122,28 @@ class Shell:
             # The page is written for a machine without a GPU.
             "CUDA_VISIBLE_DEVICES": "",
         }
+
+
+def answer_until_end(listening: socket.socket, process: subprocess.Popen[bytes]) -> None:
+    """Do what ``tickets`` asks for, until a process ends."""
+    from tests.conftest import run_to
+
+    end = os.pidfd_open(process.pid)
+    try:
+        while listening.fileno() in select.select([listening.fileno(), end], [], [])[0]:
+            asking, _ = listening.accept()
+            with asking, asking.makefile("rb") as asked:
+                _, files, _, _ = socket.recv_fds(asking, 1, 2)
+                folder, words, environment = json.load(asked)
+                # As for a process whose output is no terminal.
+                with (
+                    os.fdopen(files[0], "w", encoding="utf-8") as out,
+                    os.fdopen(files[1], "w", 1, "utf-8") as err,
+                ):
+                    code = run_to(out, err, Path(folder), *words, environment=environment)
+                asking.sendall(str(code).encode())
+    finally:
+        os.close(end)
 
 
 def commands(page: str) -> Iterator[Command]:
@@ -124,12 +177,13 @@ def general(text: str) -> str:
 def test_a_page_prints_what_it_shows(tmp_path: Path, name: str, end: str | None) -> None:
     """Each command succeeds where the one before it left off, and prints exactly what the page shows."""
     page = (ROOT / name).read_text(encoding="utf-8")
-    shell = Shell.opened(tmp_path)
-    for command in commands(page.partition(end)[0] if end else page):
-        done = shell.run(command.text)
-        printed = shell.said(done.stdout).rstrip("\n")
-        assert 0 == done.returncode, f"{command.text}\n{printed}"
-        assert (command.text, general(command.shown or "")) == (command.text, general(printed))
+    with socket.socket(socket.AF_UNIX) as listening:
+        shell = Shell.opened(tmp_path, listening)
+        for command in commands(page.partition(end)[0] if end else page):
+            done = shell.run(command.text)
+            printed = shell.said(done.stdout).rstrip("\n")
+            assert 0 == done.returncode, f"{command.text}\n{printed}"
+            assert (command.text, general(command.shown or "")) == (command.text, general(printed))
 
 
 def test_what_is_the_readers_own_is_no_more_than_the_page_says() -> None:

@@ -6,16 +6,16 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.conftest import TICKET, Repository
+from tests.conftest import TICKET, Repository, run_here
 from tests.verify.conftest import FIX, FOUND, add
 
+from finding_tickets.errors import ExitCode
 from finding_tickets.model.verification import (
     ClaimResult,
     NotMeasured,
@@ -100,8 +100,8 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
     def write_html(root: Path, name: str) -> Path:
         file = folder / f"{name}.html"
         if not file.exists():
-            command = [sys.executable, "-m", "finding_tickets", "report", "--format", "html", "-o", str(file)]
-            subprocess.run(command, cwd=root, check=True, capture_output=True, env=environment)
+            done = run_here(root, "report", "--format", "html", "-o", str(file), environment=environment)
+            assert 0 == done.code, done.err
         return file
 
     return write_html
@@ -161,19 +161,19 @@ def over_time(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "GIT_CONFIG_GLOBAL": os.devnull,
     }
 
-    def run(*command: str, code: int = 0) -> None:
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, env=environment, check=False)
-        assert code == done.returncode, done.stderr
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, env=environment)
 
     repository.write(".gitignore", "cache\n")
-    run("git", "init", "--quiet")
+    git("init", "--quiet")
     for name, fix in (("A-1", FIX), ("A-2", FIX), ("A-1", FOUND)):
         add(repository, name, fix=fix)
-        run("git", "add", "--all")
-        run("git", "commit", "--quiet", "-m", name)
-    tickets = (sys.executable, "-m", "finding_tickets", "history", "--all", "--meter", "simulated")
-    # 1: what was undone is a regression.
-    run(*tickets, "--since", "HEAD~2", "-o", "page.html", code=1)
+        git("add", "--all")
+        git("commit", "--quiet", "-m", name)
+    history = ("history", "--all", "--meter", "simulated", "--since", "HEAD~2", "-o", "page.html")
+    done = run_here(root, *history, environment=environment)
+    # What was undone is a regression.
+    assert ExitCode.GATE_FAILED == done.code, done.err
     return root / "page.html"
 
 

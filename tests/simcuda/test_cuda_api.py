@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -253,3 +254,52 @@ def test_tensors_outlive_their_simulation_on_the_cpu() -> None:
         with gpu.measure() as cost:
             assert [2.0] * 3 == (x.detach().to("cuda") * 2).tolist()
     assert (1, 1, 1, 2) == (cost.launches, cost.h2d, cost.d2h, cost.syncs)
+
+
+def test_data_parallel_on_one_device_copies_what_it_is_given(gpu: SimulatedCuda) -> None:
+    """On a stream of its own, which the device's own waits for: 8 bytes, for which the host does not wait."""
+    model = torch.nn.DataParallel(torch.nn.Linear(2, 1), device_ids=[0]).cuda()
+    model(torch.ones(1, 2))
+    with gpu.measure() as cost:
+        result = model(torch.ones(1, 2))
+    assert (torch.device("cuda:0"), 1, 8) == (result.device, cost.h2d, cost.h2d_bytes)
+    assert (0, 0) == (cost.syncs, cost.hazards)
+
+
+def test_what_is_scattered_over_devices_is_gathered_again(gpu: SimulatedCuda) -> None:
+    """The part for the device that has it stays; each other one is copied there, and back."""
+    comm: Any = importlib.import_module("torch.cuda.comm")
+    x = torch.arange(6.0, device="cuda:0")
+    with gpu.measure() as cost:
+        parts = comm.scatter(x, [0, 1], chunk_sizes=[2, 4])
+        together = comm.gather(parts, destination=torch.device("cuda:0"))
+    assert [[0.0, 1.0], [2.0, 3.0, 4.0, 5.0]] == [part.tolist() for part in parts]
+    assert ["cuda:0", "cuda:1"] == [str(part.device) for part in parts]
+    assert torch.equal(x, together)
+    # Four floats there and back; the two others within their device.
+    assert (2, 32, 1, 8, 0) == (cost.p2p, cost.p2p_bytes, cost.d2d, cost.d2d_bytes, cost.syncs)
+    assert "cpu" == comm.gather(parts, destination=torch.device("cpu")).device.type
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated")
+def test_a_script_is_loaded_onto_a_device(gpu: SimulatedCuda) -> None:
+    """Each of its two tensors is copied there, and waited for: 2 floats of weights, and 1."""
+    script: Any = torch.jit
+    file, layer = io.BytesIO(), torch.nn.Linear(2, 1)
+    script.save(script.trace(layer, torch.ones(1, 2)), file)
+    file.seek(0)
+    with gpu.measure() as cost:
+        loaded = script.load(file, map_location="cuda:1")
+    assert (2, 2, 12) == (cost.syncs, cost.h2d, cost.h2d_bytes)
+    assert torch.equal(layer(torch.ones(1, 2)), loaded(torch.ones(1, 2, device="cuda:1")).cpu())
+    file.seek(0)
+    assert {"cpu"} == {each.device.type for each in script.load(file).parameters()}
+
+
+def test_a_raw_stream_is_the_handle_of_the_current_one(gpu: SimulatedCuda) -> None:
+    """Launchers of other libraries pass it on; it is 0 for a default stream."""
+    assert gpu
+    raw: Any = torch._C._cuda_getCurrentRawStream
+    stream = cuda.Stream(1)
+    with cuda.stream(stream):
+        assert (0, stream.cuda_stream) == (raw(0), raw(1))

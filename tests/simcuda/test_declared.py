@@ -12,7 +12,7 @@ import torch
 import simcuda
 from finding_tickets.measure.meter import SimulatedMeter
 from finding_tickets.measure.run import check_declared, run
-from finding_tickets.measure.state import changed, state, unpatched
+from finding_tickets.measure.state import changed_names, state, unpatched
 from finding_tickets.measure.tasks import CannotMeasureError
 from finding_tickets.workload import Point, Workload
 from simcuda import SimulatedCuda
@@ -81,15 +81,38 @@ def test_of_kernels_in_python_that_of_the_device_runs(gpu: SimulatedCuda) -> Non
     assert [[-1.0] * 3, [1.0] * 3] == [both(x).tolist(), both(x.cpu()).tolist()]
 
 
-def test_a_kernel_for_cuda_alone_does_not_run(gpu: SimulatedCuda) -> None:
+@pytest.mark.parametrize("key", ["CUDA", "CompositeExplicitAutograd"])
+def test_python_code_of_a_library_is_counted_by_what_it_calls(gpu: SimulatedCuda, key: str) -> None:
+    """Also where it is for CUDA alone: a sum and a product of 3 floats, of which the sum is read."""
+    fragment: Any = torch.library.Library
+    library = fragment(NAMESPACE, "FRAGMENT")
+    library.define("python(Tensor x) -> Tensor")
+    library.impl("python", lambda x: x * x.sum().item(), key)
+    x = torch.ones(3, device="cuda")
+    with gpu.measure() as cost:
+        result = getattr(torch.ops, NAMESPACE).python(x)
+    with pytest.raises(ValueError, match="made of other operations"):
+        simcuda.declare(f"{NAMESPACE}::python")
+    assert result.is_cuda
+    assert [3.0] * 3 == result.tolist()
+    library._destroy()
+    assert (2, 1, 4, ()) == (cost.launches, cost.syncs, cost.d2h_bytes, cost.unknown)
+
+
+def test_a_kernel_of_c_for_cuda_alone_does_not_run(
+    gpu: SimulatedCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The error says what would."""
     assert gpu
     fragment: Any = torch.library.Library
     library = fragment(NAMESPACE, "FRAGMENT")
     library.define("alone(Tensor x) -> Tensor")
     library.impl("alone", torch.Tensor.clone, "CUDA")
+    # What C++ registers is not listed here.
+    monkeypatch.setattr(torch.library, "_impls", set())
     with pytest.raises(NotImplementedError, match=r"alone has a kernel for CUDA alone"):
         getattr(torch.ops, NAMESPACE).alone(torch.ones(3, device="cuda"))
+    monkeypatch.undo()
     library._destroy()
 
 
@@ -151,7 +174,7 @@ def test_to_declare_is_no_tampering() -> None:
     before = state()
     with unpatched():
         simcuda.declare(f"{NAMESPACE}::odd", waits=1)
-    assert [] == changed(before, state())
+    assert [] == changed_names(before, state())
 
 
 def test_measured_code_may_not_declare_what_is_counted_for_it(odd: Any) -> None:

@@ -90,6 +90,23 @@ def test_factories_can_still_be_scripted() -> None:
     assert [2.0, 2.0] == script(make_zeros)(torch.ones(2)).tolist()
 
 
+def largest_of(x: torch.Tensor) -> torch.Tensor:
+    """A function to be scripted, of others that have CUDA's branches."""
+    dropped = torch.nn.functional.dropout(x, 0.0)
+    return torch.max(dropped) + torch.quantile(x, 1.0) + torch.nn.functional.one_hot(x.long(), 4).max()
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
+def test_functions_with_branches_of_cuda_can_still_be_scripted(gpu: SimulatedCuda) -> None:
+    """TorchScript takes each for the operation that it is, and the operations are counted."""
+    script: Any = torch.jit.script
+    scripted, x = script(largest_of), torch.ones(3, device="cuda")
+    with gpu.measure() as cost:
+        result = scripted(x)
+    assert (3.0, ()) == (result.item(), cost.unknown)
+    assert cost.launches > 0
+
+
 class Named(torch.Tensor):
     """A subclass without a ``__new__`` of its own."""
 

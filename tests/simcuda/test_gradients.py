@@ -72,6 +72,14 @@ def test_gradients_under_vmap_do_not_look(gpu: SimulatedCuda) -> None:
     assert (0, [[1.0] * 3] * 2) == (cost.syncs, result.tolist())
 
 
+def test_a_number_under_vmap_stays_on_the_host(gpu: SimulatedCuda) -> None:
+    """It gets the type of what it is multiplied by, as on CUDA: one product, and nothing is copied."""
+    x = torch.ones(3, device="cuda")
+    with gpu.measure() as cost:
+        result = torch.vmap(lambda each: 0.5 * each)(x)
+    assert (1, 0, [0.5] * 3) == (cost.launches, cost.h2d, result.tolist())
+
+
 @pytest.mark.parametrize(
     "function",
     [

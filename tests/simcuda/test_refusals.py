@@ -29,9 +29,8 @@ CODE = {
     "torch.cuda.CUDAGraph()": "run the captured code as it is",
     "torch.cuda.graph(None)": "run the captured code as it is",
     "torch.cuda.make_graphed_callables(layer, (x,))": "run the captured code as it is",
-    "torch.nn.DataParallel(layer)": "call the module itself, on one device",
+    "torch.nn.DataParallel(layer, [0, 0])": "call the module itself, on one device",
     "torch.nn.parallel.replicate(layer, [0, 1])": "copy by Tensor.to",
-    "torch.nn.parallel.scatter(x, [0, 0])": "copy by Tensor.to",
     "torch.distributed.init_process_group('nccl')": "use the backend gloo, or one process",
     "torch.distributed.init_process_group('cpu:gloo,cuda:nccl')": "use the backend gloo, or one process",
     "torch.cuda.nccl.unique_id()": "use the backend gloo, or one process",
@@ -113,17 +112,10 @@ def test_triton_kernels_are_refused(
 
 
 @pytest.mark.usefixtures("gpu")
-def test_a_custom_operation_for_cuda_alone_is_refused() -> None:
-    """An extension's kernel for CUDA has no device to run on."""
-    make: Any = torch.library.Library
-    library = make("simcuda_tests_cuda", "DEF")
-    library.define("twice(Tensor x) -> Tensor")
-    library.impl("twice", lambda x: x * 2, "CUDA")
-    try:
-        with pytest.raises(NotImplementedError, match="give it one for the CPU"):
-            torch.ops.simcuda_tests_cuda.twice(torch.ones(2, device="cuda"))
-    finally:
-        library._destroy()
+def test_an_operation_of_torch_for_cuda_alone_is_refused() -> None:
+    """The error names it, and not the CPU as the place where the program would have run it."""
+    with pytest.raises(NotImplementedError, match=r"^aten::_cslt_compress does not run on a simulated CUDA"):
+        torch._cslt_compress(torch.ones(2, 2, device="cuda"))
 
 
 @pytest.mark.usefixtures("gpu")
@@ -150,13 +142,29 @@ def test_modules_on_the_host_may_be_distributed() -> None:
         torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))
 
 
-@pytest.mark.usefixtures("gpu")
-def test_the_host_can_be_profiled() -> None:
-    """The CPU's profiler sees the operations."""
+@pytest.mark.filterwarnings("ignore:A simulated CUDA device has no kernels")
+@pytest.mark.parametrize(("activities", "waits"), [(["CPU"], 0), (["CPU", "CUDA"], 1)])
+def test_the_host_is_profiled(gpu: SimulatedCuda, activities: list[str], waits: int) -> None:
+    """The profile has the operations of the CPU. One of CUDA too waits for the device when it ends."""
     x = torch.ones(2, device="cuda")
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], acc_events=True) as profile:
+    asked = [torch.profiler.ProfilerActivity.__members__[name] for name in activities]
+    with gpu.measure() as cost, torch.profiler.profile(activities=asked, acc_events=True) as profile:
         x.exp()
-    assert "aten::exp" in {event.key for event in profile.key_averages()}
+    events = profile.key_averages()
+    assert "aten::exp" in {event.key for event in events}
+    assert "exp" in events.table(sort_by="device_time_total")
+    assert (waits, 1) == (cost.device_syncs, cost.launches)
+
+
+def test_marks_for_a_profiler_of_nvidia_wait_for_the_device(gpu: SimulatedCuda) -> None:
+    """Before and after the block, unless they are switched off; they hide no error."""
+    marks: Any = torch.autograd.profiler.emit_nvtx
+    waits = []
+    for enabled in (True, False):
+        with gpu.measure() as cost, pytest.raises(ZeroDivisionError), marks(enabled=enabled):
+            _ = 1 / torch.ones(1, device="cuda").numel() / 0
+        waits.append(cost.device_syncs)
+    assert [2, 0] == waits
 
 
 def test_no_function_for_a_real_device_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,28 +82,6 @@ def test_noise_of_rrelu_is_written_in_half_precision() -> None:
     assert [-1.0, 3.0] == x.tolist()
 
 
-@pytest.mark.parametrize("dtype", HALVES)
-def test_a_product_gives_single_precision_of_halves(gpu: SimulatedCuda, dtype: torch.dtype) -> None:
-    """The product of 1 + 1/128 with itself needs more digits than bfloat16 has, and fits float32."""
-    x = torch.full((1, 1), 1 + 2**-7, dtype=dtype, device="cuda")
-    # (1 + 2^-7)^2 = 1 + 2^-6 + 2^-14
-    exact = 1 + 2**-6 + 2**-14
-    one = torch.ones(1, 1, device="cuda")
-    with gpu.measure() as m:
-        products = [
-            torch.mm(x, x, out_dtype=torch.float32),
-            torch.bmm(x[None], x[None], out_dtype=torch.float32),
-            torch.mm(x, x, out_dtype=torch.float32, out=torch.empty_like(one)),
-            torch.addmm(one, x, x, out_dtype=torch.float32),
-            torch.baddbmm(one[None], x[None], x[None], out_dtype=torch.float32),
-        ]
-    assert [exact, exact, exact, 1 + exact, 1 + exact] == [product.item() for product in products]
-    assert {torch.float32} == {product.dtype for product in products}
-    assert () == m.unknown
-    with pytest.raises(RuntimeError, match="out_dtype must be the same as input dtype or fp32"):
-        torch.mm(x, x, out_dtype=torch.float64)
-
-
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize(
     ("multiply", "kernel"),

@@ -18,7 +18,8 @@ from tests.verify.conftest import FIX, FOUND, VERIFIER, add, verify_all
 from finding_tickets.measure.processes.isolation import Isolation, TaskOutcome
 from finding_tickets.measure.processes.watch import Access, How
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.staleness import OF_OLDER_VERSION, PYTHON, UNREADABLE, InstalledPackages
+from finding_tickets.register.files import UNREADABLE
+from finding_tickets.register.staleness import OF_OLDER_VERSION, PYTHON, InstalledPackages
 from finding_tickets.verify.evidence import RestsOn, current_verdict, dump, load, rests_on
 
 if TYPE_CHECKING:

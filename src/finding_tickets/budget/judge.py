@@ -1,4 +1,4 @@
-"""What a target spends beside what its budget says: limits, allowances, and who goes beyond them."""
+"""Compare what a target spends with its budget: limits, allowances, and the lines that exceed them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from finding_tickets.budget.moves import Likeness, Move, Placed, Points, Spent, Values, bound, find_moves
+from finding_tickets.budget.moves import Likeness, Placed, Points, Spent, Values, bound, find_moves
 from finding_tickets.budget.spending import LARGEST, Spender, Spending, missing_target
 from finding_tickets.budget.statements import Statement, normal, read_code, statements_of
 from finding_tickets.claims.check import Checked, at_text, check_counts
@@ -72,7 +72,7 @@ class AllowedSpender:
 
 @dataclass(frozen=True)
 class LimitRow:
-    """A limit beside what counts towards it; ``law`` is what that is, with all points in view."""
+    """A limit and what counts towards it, at each point as ``values`` and for all of them as a ``law``."""
 
     metric: str
     limit: str
@@ -97,7 +97,7 @@ class LawExcess(NamedTuple):
 
 @dataclass(kw_only=True)
 class JudgedBudget:
-    """A budget beside what its target spends in the folder ``root``, and what there is to say of it."""
+    """A budget compared with what its target spends in the folder ``root``, and the problems found."""
 
     budget: Budget
     spending: Spending
@@ -209,9 +209,10 @@ def judge(
     is_closed: Callable[[str], bool | None],
     today: date,
 ) -> JudgedBudget:
-    """A budget beside what its target spends in the folder ``root``; ``file`` is the configuration.
+    """Compare a budget with what its target spends in the folder ``root``; ``file`` is the configuration.
 
-    Without a spending nothing was run: then each allowance must count, and name exactly one place.
+    Without a spending nothing was run: then only the allowances are checked. Each must be in force, and name
+    exactly one place.
     ``is_closed`` tells of a ticket's ID whether it is closed; None for no such ticket.
     """
     judged = JudgedBudget(budget=budget, spending=spending or Spending(), root=root, file=file)
@@ -221,7 +222,7 @@ def judge(
         level = Level.ERROR if len(missing) == len(budget.paths) else Level.WARNING
         judged.say("budget-allowance", f"paths: there is no {path}", level=level)
     if spending and spending.trouble:
-        # With the values of the first point, anybody can run it.
+        # With the values of the first point it can be run by hand.
         run = re.sub(r"\{(\w+)\}", lambda name: str((*budget.sweep.get(name[1], ()), name[0])[0]), budget.run)
         text = f"not measured: {spending.trouble}"
         judged.say("budget-inconclusive", text, f"tickets probe {run}")
@@ -334,8 +335,19 @@ def _follow(judged: JudgedBudget, lost: Sequence[Allowance], left: Mapping[Spend
         else:
             spent = left[move.spender]
             allowed[move.spender] = AllowedSpender(first, move.spender, spent, True, tuple(more))
-        _tell_of(judged, move)
         used += used_now
+        # Louder where it may as well be another statement.
+        is_related, place = move.likeness is Likeness.RELATED, move.spender
+        now = f"{place} in {place.function or 'the module'}"
+        said = f"is gone, and {now} takes its place" if is_related else f"is {now} now"
+        for allowance in used_now:
+            judged.say(
+                "budget-moved",
+                f"allow {allowance}: {said}: {place.source}",
+                "tickets budget tighten writes it",
+                line=allowance.line,
+                level=Level.WARNING if is_related else Level.NOTE,
+            )
     judged.allowed = list(allowed.values())
     judged.gone = [each for each in lost if each not in used]
     for allowance in judged.gone:
@@ -345,21 +357,6 @@ def _follow(judged: JudgedBudget, lost: Sequence[Allowance], left: Mapping[Spend
         question = f"did you mean `{close[0]}`? " if close else ""
         hint = f"{question}tickets budget tighten removes what is gone"
         judged.say("budget-gone", f"allow {allowance}: matches nothing", hint, line=allowance.line)
-
-
-def _tell_of(judged: JudgedBudget, move: Move) -> None:
-    """Say which statement allowances are for now; louder where it may as well be another one."""
-    spender, is_related = move.spender, move.likeness is Likeness.RELATED
-    for allowance in move.paid_by:
-        now = f"{spender} in {spender.function or 'the module'}"
-        said = f"is gone, and {now} takes its place" if is_related else f"is {now} now"
-        judged.say(
-            "budget-moved",
-            f"allow {allowance}: {said}: {spender.source}",
-            "tickets budget tighten writes it",
-            line=allowance.line,
-            level=Level.WARNING if is_related else Level.NOTE,
-        )
 
 
 def several_places(allowance: Allowance, statements: Sequence[Statement]) -> tuple[str, str]:
@@ -390,7 +387,7 @@ def is_for(allowance: Allowance, metric: str) -> bool:
 
 
 def _row(judged: JudgedBudget, metric: str, limit: str) -> LimitRow:
-    """One limit beside what counts towards it."""
+    """One limit with what counts towards it."""
     spending = judged.spending
     if metric not in spending.metrics:
         judged.say("budget-inconclusive", f"{metric}: {spending.device} does not count it")

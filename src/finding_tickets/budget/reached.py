@@ -24,14 +24,11 @@ _BODIES = ("body", "orelse", "finalbody")
 
 
 class Reached(MetaPathFinder):
-    """Follows the allowances by their numbers, in the modules that are imported while it is installed.
-
-    Attributes:
-        unseen: Allowances in files of which it cannot be told: they were imported before, or another loader
-            compiles them, as pytest does for tests.
-    """
+    """Follows the allowances by their numbers, in the modules that are imported while it is installed."""
 
     def __init__(self, root: Path, allowances: Sequence[Allowance]) -> None:
+        # Not known of these: their files were imported before, or another loader compiles them, as pytest
+        # does for tests.
         self.unseen: set[int] = set()
         self._root, self._allowances = root.resolve(), allowances
         self._seen: set[int] = set()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -18,20 +17,16 @@ from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
 from finding_tickets.register.budgets import Budget
 from finding_tickets.register.config import CONFIG_FILE, Config
-from finding_tickets.register.staleness import (
-    DiskFiles,
-    InstalledPackages,
-    Recorded,
-    own_torch,
-    recorded_of,
-    repository_changes,
-)
+from finding_tickets.register.files import DiskFiles
+from finding_tickets.register.intoto import Recorded, recorded_of
+from finding_tickets.register.staleness import InstalledPackages, own_torch, repository_changes
 
 if TYPE_CHECKING:
-    from finding_tickets.ground.checkouts import Revision
+    from finding_tickets.ground.commits import Revision
     from finding_tickets.measure.processes.isolation import Isolation, TaskOutcome
     from finding_tickets.model.verification import MeasuredRun
     from finding_tickets.verify.plan import Plan
+    from finding_tickets.verify.verify import Course
 
 _CACHE, _KEEP = "budgets", 512
 LARGEST = "largest_allocation"
@@ -72,7 +67,7 @@ class Spending:
     regions: tuple[tuple[str, Spender, Mapping[str, tuple[int, ...]]], ...] = ()
     device: str = ""
     trouble: str = ""
-    unknown: tuple[str, ...] = ()  # operations whose waits nobody knows
+    unknown: tuple[str, ...] = ()  # operations whose waits are not known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,18 +121,25 @@ def measure(
 ) -> Iterator[tuple[str, Spending]]:
     """What each target spends, by its name, as soon as it is known."""
     # Reading what is known needs none of this.
+    from finding_tickets.verify.verify import run_together
+
+    courses = {name: _spending_of(target, isolation, keep=keep) for name, target in targets.items()}
+    yield from run_together(isolation, courses)
+
+
+def _spending_of(target: Target, isolation: Isolation, *, keep: bool) -> Course[Spending]:
+    """Run a target at each of its points; what it spends."""
     from finding_tickets.measure.processes.isolation import Task
     from finding_tickets.measure.tasks import RUN
+    from finding_tickets.verify.verify import NOW
 
-    plans = {name: _plan(target) for name, target in targets.items()}
-    tasks: dict[tuple[str, str], Task] = {}
-    for name, plan in plans.items():
-        target = targets[name]
-        if why := missing_target(target.budget, Path(plan.folders["found"])):
-            yield name, Spending(trouble=why)
-            continue
-        for part, job in plan.run_jobs(target.meter).items():
-            tasks[name, part.rpartition(" ")[2]] = Task(
+    plan = _plan(target)
+    if why := missing_target(target.budget, Path(plan.folders["found"])):
+        return Spending(trouble=why)
+    outcomes = yield (
+        NOW,
+        {
+            part: Task(
                 target=RUN,
                 payload=replace(job, own_lines=True, own_paths=target.budget.paths),
                 root=target.root,
@@ -146,16 +148,13 @@ def measure(
                 code=Path(job.code),
                 copied=job.code != job.work_tree,
             )
-    expected = Counter(name for name, _ in tasks)
-    done: dict[str, dict[str, TaskOutcome]] = {name: {} for name in expected}
-    for (name, place), outcome in isolation.run(tasks):
-        outcomes = done[name]
-        outcomes[place] = outcome
-        if len(outcomes) == expected[name]:
-            spending = _joined(plans[name], outcomes)
-            if keep and not any(each.never_ran for each in outcomes.values()):
-                _keep(targets[name], plans[name], spending, outcomes.values(), isolation)
-            yield name, spending
+            for part, job in plan.run_jobs(target.meter).items()
+        },
+    )
+    spending = _joined(plan, outcomes)
+    if keep and not any(each.never_ran for each in outcomes.values()):
+        _keep(target, plan, spending, outcomes.values(), isolation)
+    return spending
 
 
 def missing_target(budget: Budget, code: Path) -> str:
@@ -195,30 +194,15 @@ def _plan(target: Target) -> Plan:
 
 def _joined(plan: Plan, outcomes: Mapping[str, TaskOutcome]) -> Spending:
     """The runs at all points as one; or what keeps them from being relied on."""
-    from pydantic import TypeAdapter
-
     from finding_tickets.claims.check import named_at
-    from finding_tickets.measure.tasks import VARYING
-    from finding_tickets.model.verification import MeasuredRun
-    from finding_tickets.verify.judge import answer_of
-    from finding_tickets.verify.plan import AGAIN
-    from finding_tickets.verify.verify import counted_run
+    from finding_tickets.verify.verify import answered_runs
 
-    kind: TypeAdapter[MeasuredRun] = TypeAdapter(MeasuredRun)
-    runs: list[MeasuredRun] = []
-    for place, at in enumerate(plan.sweep):
-        run, where = answer_of(outcomes[str(place)], kind), named_at("", at, "at ")
-        if isinstance(run, str):
-            return Spending(trouble=f"{where}: {run}" if where else run)
+    runs = answered_runs(plan, "found", outcomes, "", "at ")
+    if isinstance(runs, str):
+        return Spending(trouble=runs)
+    for run, at in zip(runs, plan.sweep, strict=True):
         if run.error:
-            return Spending(trouble=f"{where} {run.error}".strip())
-        runs.append(run)
-    if AGAIN in outcomes:
-        repeated = answer_of(outcomes[AGAIN], kind)
-        if isinstance(repeated, str):
-            return Spending(trouble=repeated)
-        if difference := counted_run(runs[0]).difference(counted_run(repeated)):
-            return Spending(trouble=f"{VARYING}: {difference}")
+            return Spending(trouble=f"{named_at('', at, 'at ')} {run.error}".strip())
     spent = sorted(_spent(runs, Path(plan.folders["found"])), key=lambda each: each[:2])
     names = [name for name in runs[0].metrics if all(name in each.metrics for each in runs)]
     ranges = {name: tuple(each.ranges.get(name) for each in runs) for name in names}
@@ -270,7 +254,7 @@ def spender_at(code: Path, file: str, line: int, function: str) -> Spender:
 def _keep(
     target: Target, plan: Plan, spending: Spending, outcomes: Iterable[TaskOutcome], isolation: Isolation
 ) -> None:
-    """Keep what was measured, unless it rests on what nobody can check later."""
+    """Keep what was measured, unless it rests on what cannot be checked later."""
     from finding_tickets.model.verification import Input
     from finding_tickets.register.staleness import TORCH
     from finding_tickets.verify.evidence import rests_on

@@ -75,7 +75,7 @@ class SeenSites:
 
 @dataclass(frozen=True)
 class JudgedEntry:
-    """An entry, what came of it, how often it waited, and the tests that tell, those of waits first."""
+    """An entry with its status, how often it waited, and the tests that show it."""
 
     entry: AllowedEntry
     status: str
@@ -138,7 +138,7 @@ def read_suite(file: Path, folder: Path) -> Suite:
 def judge_suite(
     suite: Suite, seen: SeenSites, is_closed: Callable[[str], bool | None], today: date
 ) -> JudgedSuite:
-    """What a session did beside where it may wait, by the rules for budgets."""
+    """Compare where a session waited with where it may wait, by the rules for budgets."""
     waits: dict[tuple[str, Spender], dict[str, int]] = {}
     tests: dict[Spender, dict[str, None]] = {}
     for (file, line, function, what, reason), waited in seen.waits.items():
@@ -152,7 +152,12 @@ def judge_suite(
         # Each kind by itself: an allowance can be for one of them.
         limits=dict.fromkeys(SYNCS, "0"),
         # Of all tests together, no law says how much is too much. A line is before the file that it is in.
-        allow=tuple(sorted((replace(each, law="") for each in _distinct(suite.allowances)), key=_breadth)),
+        allow=tuple(
+            sorted(
+                (replace(each, law="") for each in _distinct(suite.allowances)),
+                key=lambda each: (not each.text, not each.function, each.file.endswith("/")),
+            )
+        ),
     )
     spending = Spending(
         points=({},),
@@ -233,7 +238,3 @@ def _distinct(allowances: Sequence[Allowance]) -> Iterator[Allowance]:
         same = found.get(key, each)
         found[key] = replace(same, what=(*same.what, *each.what) if same.what and each.what else ())
     yield from found.values()
-
-
-def _breadth(allowance: Allowance) -> tuple[bool, bool, bool]:
-    return not allowance.text, not allowance.function, allowance.file.endswith("/")

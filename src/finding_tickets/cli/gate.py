@@ -27,7 +27,7 @@ from finding_tickets.cli.verify import measurable
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.gate import audit as auditing
 from finding_tickets.gate.branch import BUDGET, bases_of, branch_tickets
-from finding_tickets.gate.check import configuration, exit_code, judge, unread
+from finding_tickets.gate.check import exit_code, guarded_changes, judge, unreadable_files
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
@@ -92,7 +92,7 @@ def check(
             from finding_tickets.gate.budgets import BudgetGate
 
             spent = BudgetGate(then, head, named, isolation, settings, today(), say).check()
-    others = [*configuration(then, head, accepted=CONFIGURATION in named), *unread(then, head)]
+    others = [*guarded_changes(then, head, accepted=CONFIGURATION in named), *unreadable_files(then, head)]
     # These are no ticket's, so that each needs its place.
     beside = (*others, *spent)
     problems = [*beside, *(problem for each in judged for problem in each.problems)]

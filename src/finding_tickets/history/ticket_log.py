@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.errors import UsageError
+from finding_tickets.ground.commits import read_objects
 from finding_tickets.ground.files import safe_name
 from finding_tickets.ground.git import Commit, GitError, LogEntry, log, shallow_commits
-from finding_tickets.ground.objects import read_objects
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.staleness import NoStatementError, rank
+from finding_tickets.register.intoto import NoStatementError
+from finding_tickets.register.staleness import rank
 from finding_tickets.verify.evidence import load
 
 REMOVED = "removed"
@@ -143,25 +144,18 @@ def changed_verdicts(before: Path, now: Path) -> Mapping[str, tuple[str, str]]:
 
     They are by the folder within these, and whether or not they are fresh.
     """
-    old, new = _recorded_in(before), _recorded_in(now)
-    return {
-        place: (_verdict(old.get(place, {})), _verdict(new.get(place, {})))
-        for place in sorted({*old, *new})
-        if old.get(place) != new.get(place)
-    }
+    changed = {}
+    for place in sorted({file.parent.name for folder in (before, now) for file in folder.glob("*/*.json")}):
+        old, new = ({f.name: f.read_bytes() for f in (each / place).glob("*.json")} for each in (before, now))
+        if old != new:
+            changed[place] = _verdict(old.values()), _verdict(new.values())
+    return changed
 
 
-def _recorded_in(folder: Path) -> dict[str, dict[str, bytes]]:
-    found: dict[str, dict[str, bytes]] = {}
-    for file in sorted(folder.glob("*/*.json")):
-        found.setdefault(file.parent.name, {})[file.name] = file.read_bytes()
-    return found
-
-
-def _verdict(files: Mapping[str, bytes]) -> str:
-    """The verdict that counts among the evidence in these files."""
+def _verdict(contents: Iterable[bytes]) -> str:
+    """The verdict that counts among the evidence with these contents."""
     try:
-        recorded = [load(content).verification for content in files.values()]
+        recorded = [load(content).verification for content in contents]
     except NoStatementError:
         return UNREADABLE
     return min(recorded, key=rank).verdict if recorded else Verdict.UNVERIFIED

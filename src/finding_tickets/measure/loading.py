@@ -181,10 +181,13 @@ def _compile(loader: SourceFileLoader, fullname: str) -> CodeType | None:
 
 def _is_ours(place: str) -> bool:
     """Whether a file is a repository's; what is installed in an environment that is kept there is none."""
-    path = Path(os.path.abspath(place))  # noqa: PTH100 - links stay as they are named
-    hooks = [hook for hook in sys.path_hooks if isinstance(hook, SourceHook)]
-    roots = [hook.root for hook in hooks if path.is_relative_to(hook.root)]
-    # Hardly any place is below one.
+    whole = os.path.abspath(place)  # noqa: PTH100 - links stay as they are named
+    roots = [hook.root for hook in sys.path_hooks if isinstance(hook, SourceHook)]
+    # Hardly any place is below one, and a Path takes longer than to see that.
+    if not any(whole.startswith(str(root)) for root in roots):
+        return False
+    path = Path(whole)
+    roots = [root for root in roots if path.is_relative_to(root)]
     if not roots or any(path.is_relative_to(package) for package in TOOL):
         return False
     environments = [Path(prefix) for prefix in (sys.prefix, sys.base_prefix) if path.is_relative_to(prefix)]

@@ -72,12 +72,15 @@ class JobReport:
     timed_on: str = "cuda"
     compares: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, *, with_laws: bool = True) -> dict[str, Any]:
         """What a ``MeasuredTicket`` is made of: samples, and the laws that fit them."""
         rest = {name: value for name, value in vars(self).items() if name != "runs"}
         # Laws are fitted in the worker, because several workers run at once.
         variants = {
-            name: {**fitted(runs), "operations": operation_costs(runs[-1]) if runs else ()}
+            name: {
+                **fitted(runs, with_laws=with_laws),
+                "operations": operation_costs(runs[-1]) if runs else (),
+            }
             for name, runs in self.runs.items()
         }
         return {**rest, "torch": torch_version(), "variants": variants}
@@ -107,7 +110,9 @@ def measure(job: Job, replace_functions: Replace | None = None) -> dict[str, Any
             check_declared(runs, allowed)
     say_progress(f"{workload.ticket}: fitting laws")
     is_drawn = job.seed not in {None, stated.seed}
-    return {**report.to_json(), "fixed_inputs": is_drawn and has_fixed_inputs(stated, workload, meter)}
+    # Nobody is shown the laws of a cheat.
+    measured_ticket = report.to_json(with_laws=replace_functions is None)
+    return {**measured_ticket, "fixed_inputs": is_drawn and has_fixed_inputs(stated, workload, meter)}
 
 
 def run(
@@ -166,14 +171,15 @@ def has_fixed_inputs(stated: Workload, drawn: Workload, meter: Meter) -> bool:
     for point in points:
         with steady_state(), meter.devices_for(stated, point):
             one, other = (
-                to_host(contents(arguments(stated, point, DEVICE, each.seed))) for each in (stated, drawn)
+                to_host(plain_contents(arguments(stated, point, DEVICE, each.seed)))
+                for each in (stated, drawn)
             )
             if difference(one, other) is not None:
                 return False
     return bool(points)
 
 
-def contents(value: Any, depth: int = 8) -> Any:
+def plain_contents(value: Any, depth: int = 8) -> Any:
     """A value with the contents of objects in their place, as far as they are plain; others become None."""
     if (
         isinstance(value, torch.Tensor)
@@ -184,7 +190,7 @@ def contents(value: Any, depth: int = 8) -> Any:
     parts = value.state_dict() if isinstance(value, torch.nn.Module) else parts_of(value)
     if parts is None:
         parts = getattr(value, "__dict__", {})
-    return [[repr(key), contents(part, depth - 1)] for key, part in parts.items()] if depth else None
+    return [[repr(key), plain_contents(part, depth - 1)] for key, part in parts.items()] if depth else None
 
 
 @contextmanager

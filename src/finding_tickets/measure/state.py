@@ -60,6 +60,8 @@ WRAPPING = (
 
 # By the number of owners: the functions of all, the owner and the name there of each, and their parts.
 _functions: dict[int, tuple[list[FunctionType], list[tuple[Any, str]], list[list[Any]]]] = {}
+# By the name of a module: how many names it has, and the classes that it defines.
+_classes: dict[str, tuple[ModuleType, int, tuple[type, ...]]] = {}
 
 
 @contextmanager
@@ -134,7 +136,7 @@ def fresh_state() -> dict[str, int]:
     return found
 
 
-def changed(before: Mapping[str, int], after: Mapping[str, object]) -> list[str]:
+def changed_names(before: Mapping[str, int], after: Mapping[str, object]) -> list[str]:
     """The names that stand for something else than before, or for nothing."""
     return [
         name for name, number in before.items() if not isinstance(after, dict) or after.get(name) != number
@@ -185,8 +187,14 @@ def _owners() -> list[Any]:
         spec = getattr(module, "__spec__", None) if name == "__main__" else None
         if (spec.name if spec else name).partition(".")[0] in OURS:
             owners.append(module)
-            classes = (value for value in vars(module).values() if isinstance(value, type))
-            owners += (each for each in classes if each.__module__ == name)
+            # A module that gained no name has the classes that it had: each block of code asks for them.
+            known, count, classes = _classes.get(name, (None, 0, ()))
+            names = vars(module)
+            if known is not module or count != len(names):
+                kinds = (value for value in names.values() if isinstance(value, type))
+                classes = tuple(each for each in kinds if each.__module__ == name)
+                _classes[name] = module, len(names), classes
+            owners += classes
     return owners
 
 

@@ -11,14 +11,12 @@ from functools import partial
 from itertools import chain
 from typing import Any, Concatenate, ParamSpec
 
-from finding_tickets.documents.edit.changes import RelationLink, relate, row_of, set_row, spellings, tick
-from finding_tickets.documents.edit.remediation import Entries, add_entries
-from finding_tickets.documents.edit.splices import Splice, Splices, spliced
+from finding_tickets.documents.edits import RelationLink, relate, row_of, set_row, spellings, tick
 from finding_tickets.documents.metadata import ROWS
 from finding_tickets.documents.reading import Document, Page, read_page
-from finding_tickets.documents.remediation import YamlText, read_sidecar, yaml_blocks
+from finding_tickets.documents.remediation import Entries, YamlText, add_entries, read_sidecar, yaml_blocks
 from finding_tickets.documents.sections import SectionKind
-from finding_tickets.documents.source import Source, plain
+from finding_tickets.documents.source import Source, Splice, Splices, plain, spliced
 from finding_tickets.errors import BadDataError, TicketsError, UsageError
 from finding_tickets.ground.files import FileEdit
 from finding_tickets.model.ticket import Problem, Record, Remediation, Span, Text, Ticket
@@ -64,19 +62,13 @@ class DocumentEdit:
     ) -> None:
         """Make the first of several ways to write ``what`` that reads back and affects nothing else.
 
-        Args:
-            what: What is written, for the message where there is no way.
-            tries: The bytes that each way replaces, the most likely one first.
-            expected: Whether a document reads as it should afterwards.
-            fields: The fields of the record that may differ, besides those read from the rows ``labels``.
-            labels: The rows of the metadata that may differ, as they are compared.
-
-        Raises:
-            BadDataError: There is no such way.
+        ``tries`` are the bytes that each way replaces, the most likely one first; ``expected`` tells whether
+        a document reads as it should afterwards. The ``fields`` of the record may differ, and those that are
+        read from the rows of the metadata with these ``labels``. ``BadDataError`` where there is no such way.
         """
         why = "it would not read back"
         for splices in tries:
-            # Only reading tells whether a way works: documents have too many forms to know it beforehand.
+            # Documents have too many forms to predict whether a way works, so the result is read.
             data = spliced(self.page.data, splices)
             page, problems = read_page(data, self.path, self.vocabulary)
             if page is None or not expected(page.document):
@@ -180,21 +172,13 @@ def as_step(change: Callable[Concatenate[DocumentEdit, P], None]) -> Callable[P,
 
 @dataclass(frozen=True)
 class MetadataKey:
-    """A row of the metadata.
+    """A row of the metadata."""
 
-    Attributes:
-        labels: What the row may be called; a new one is called by the first.
-        field: The field of the ticket that is read from it, if one is.
-        check: Which values there are.
-        several: Whether it may have several values.
-        required: Whether it must not be empty.
-    """
-
-    labels: tuple[str, ...]
-    field: str = ""
-    check: Check = lambda value, _: value
-    several: bool = False
-    required: bool = False
+    labels: tuple[str, ...]  # what the row may be called; a new one is called by the first
+    field: str = ""  # of the ticket, which is read from it, if one is
+    check: Check = lambda value, _: value  # which values there are
+    several: bool = False  # whether it may have several values
+    required: bool = False  # whether it must not be empty
 
 
 def _word(value: str, vocabulary: Vocabulary, words: str) -> str:
@@ -259,7 +243,7 @@ def edit_of(row: Row, vocabulary: Vocabulary, today: date, *steps: Step) -> File
 
 
 @as_step
-def setting(edit: DocumentEdit, name: str, given: Sequence[str]) -> None:
+def set_key(edit: DocumentEdit, name: str, given: Sequence[str]) -> None:
     """Give a row of the metadata new values, or the document another title.
 
     A status changes by the rules of its states alone. Where a row may have several values, ``+x`` adds one to
@@ -335,7 +319,7 @@ def _set_title(edit: DocumentEdit, given: Sequence[str]) -> None:
 
 
 @as_step
-def replacing(
+def replace_text(
     edit: DocumentEdit, before: bytes, after: bytes, errors_of: Callable[[Document, bytes], Sequence[Problem]]
 ) -> None:
     """Replace the whole text of a document by one that somebody has made of it.
@@ -364,7 +348,7 @@ def replacing(
 def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> None:
     """Give a row of the metadata values that are known to be right."""
     labels = set(map(squeeze, key.labels))
-    # Two names of one row: whichever value won, somebody would be surprised.
+    # Two names of one row: neither value may win silently.
     if labels & edit.labels:
         raise UsageError(f"{key.labels[0]} is set twice", hint="make the changes one by one")
     edit.labels |= labels
@@ -382,7 +366,7 @@ def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> No
 
 
 @as_step
-def relating(edit: DocumentEdit, other: str, kind: Relationship, note: str = "") -> None:
+def add_relation(edit: DocumentEdit, other: str, kind: Relationship, note: str = "") -> None:
     """Name another ticket among the related findings."""
     if not isinstance(edit.document, Ticket):
         raise UsageError(f"{edit.document.id.value} is a review, which has no list of related findings")
@@ -398,7 +382,7 @@ def relating(edit: DocumentEdit, other: str, kind: Relationship, note: str = "")
 
 
 @as_step
-def ticking(edit: DocumentEdit, numbers: Sequence[int], done: bool) -> None:
+def tick_items(edit: DocumentEdit, numbers: Sequence[int], done: bool) -> None:
     """Tick items of the verification checklist, counted from 1, or clear their boxes."""
     items = edit.document.checklist
     for number in numbers:
@@ -422,7 +406,7 @@ def ticking(edit: DocumentEdit, numbers: Sequence[int], done: bool) -> None:
 
 
 @as_step
-def extending(edit: DocumentEdit, entries: Entries) -> None:
+def add_to_remediation(edit: DocumentEdit, entries: Entries) -> None:
     """Add variants and claims to the Remediation section of a document.
 
     Raises (the step does):
@@ -437,7 +421,7 @@ def extending(edit: DocumentEdit, entries: Entries) -> None:
     edit.change("the fix", [splices], lambda now: _extends(before, now.remediation, entries), ["remediation"])
 
 
-def extending_sidecar(path: str, entries: Entries) -> FileEdit:
+def add_to_sidecar(path: str, entries: Entries) -> FileEdit:
     """The edit that adds variants and claims to a Remediation in a file of its own."""
 
     def make(data: bytes) -> bytes:

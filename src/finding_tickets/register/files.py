@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 SUFFIX = ".md"
 SIDECAR = ".remediation.yaml"
 UNREADABLE = "unreadable"
-"""The rule of problems with files and folders that cannot be read."""
+"""Stands for the digest of a file that may not be read, and is the rule of problems with one."""
+LARGEST_DIGEST, PART_DIGEST = 1 << 30, 1 << 26
+"""Of a file of more bytes only so many, and its size, are known."""
 ATTEMPTS = 3
 
 _SECOND = 10**9
@@ -190,6 +194,56 @@ def state_of(place: str | int) -> State | None:
     if not stat.S_ISREG(status.st_mode):
         return None
     return State(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+class DiskFiles:
+    """The files below a folder of the disk, each looked at once; a large one is known by a part of it."""
+
+    def __init__(self, root: Path, known: KnownFiles[str] | None = None) -> None:
+        self._root, self._known = root, known or KnownFiles({})
+        self.digest, self.names = cache(self._digest), cache(self._names)
+
+    def _digest(self, path: str) -> str | None:
+        place = f"{self._root}/{path}"
+        file = File(path, place, state_of(place))
+        if file.state is None:
+            return None
+        # Within one run, many tickets rest on the same packages and data.
+        make = _sha256_kept if is_settled(file.state, time.time_ns()) else _sha256
+        return self._known.get(file, make)
+
+    def _names(self, folder: str) -> frozenset[str] | None:
+        try:
+            return frozenset(os.listdir(f"{self._root}/{folder}"))  # noqa: PTH208 - names are all it takes
+        except OSError:
+            return None
+
+    def link(self, path: str) -> str | None:
+        """What stands in a symbolic link; None where there is none."""
+        try:
+            return os.readlink(f"{self._root}/{path}")  # noqa: PTH115 - as above
+        except OSError:
+            return None
+
+
+def _sha256(file: File) -> str:
+    """The SHA-256 of a file; of a large one that of its beginning and its size."""
+    digest = hashlib.sha256()
+    size = file.state.size if file.state else 0
+    try:
+        with Path(file.place).open("rb") as stream:
+            left = size if size <= LARGEST_DIGEST else PART_DIGEST
+            while left > 0 and (chunk := stream.read(min(left, 1 << 20))):
+                digest.update(chunk)
+                left -= len(chunk)
+    except OSError:
+        return UNREADABLE
+    if size > LARGEST_DIGEST:
+        digest.update(str(size).encode())
+    return digest.hexdigest()
+
+
+_sha256_kept = lru_cache(maxsize=4096)(_sha256)
 
 
 def sidecar_names(path: str, document_id: str) -> tuple[str, ...]:

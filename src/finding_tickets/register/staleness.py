@@ -12,27 +12,33 @@ import json
 import os
 import re
 import sys
-import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from importlib.machinery import FrozenImporter
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.files import fixes_folder, safe_name
 from finding_tickets.ground.imports import ABSENT, FilesView, answer, value_of
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Verdict
-from finding_tickets.register.files import File, KnownFiles, State, is_settled, state_of
+from finding_tickets.register.files import DiskFiles, File, KnownFiles, State, state_of
+from finding_tickets.register.intoto import (
+    NO_STATEMENT,
+    Recorded,
+    evidence_folder,
+    input_of,
+    read_statement,
+)
 
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Remediation
-    from finding_tickets.model.verification import Input, Verification
+    from finding_tickets.model.verification import Verification
 
 TOOL = "finding-tickets"
 TORCH = "torch"
@@ -41,22 +47,10 @@ OWN_PYTHON = ".".join(map(str, sys.version_info[:3]))
 """The version of the Python that the tool runs on."""
 REMEDIATION = "Remediation"
 OF_OLDER_VERSION = "it was recorded before data files and packages counted"
-UNREADABLE = "unreadable"
-"""Stands for the digest of a file that may not be read."""
-LARGEST_DIGEST, PART_DIGEST = 1 << 30, 1 << 26
-"""Of a file of more bytes only so many, and its size, are known."""
 BUILT_IN = frozenset(sys.builtin_module_names).union(
     filter(FrozenImporter.find_spec, sys.stdlib_module_names)
 )
 """The modules that are part of the program: Python finds them before it looks in any folder."""
-NO_STATEMENT = "it is no in-toto Statement of a test result"
-STATEMENT = "https://in-toto.io/Statement/v1"
-PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
-
-
-def evidence_folder(ticket: str, revision: str | None) -> str:
-    """The folder of a ticket within that of all evidence; each revision has one of its own."""
-    return "/".join(safe_name(part) for part in (ticket, revision) if part)
 
 
 class CodeInputs(NamedTuple):
@@ -70,10 +64,6 @@ class CodeInputs(NamedTuple):
     claimed: tuple[str, ...] | None = None
 
 
-Recorded = tuple[str, str, str]
-"""The name, kind and value of an input."""
-
-
 class RecordedEvidence(NamedTuple):
     """What a file of evidence says, as far as lists and staleness need it."""
 
@@ -85,6 +75,14 @@ class RecordedEvidence(NamedTuple):
     is_timed: bool  # a claim was decided by times
     inputs: tuple[Recorded, ...]
     unseen: tuple[str, ...] = ()  # as in a Verification
+
+
+class EvidenceFile(NamedTuple):
+    """A file of evidence, and the names of its inputs that have changed since."""
+
+    place: str
+    evidence: RecordedEvidence
+    changed: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ class CurrentVerdict:
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """What the measurement may rest on and nobody can check."""
+        """What the measurement may depend on and cannot be checked."""
         return self.evidence.unseen if self.evidence else ()
 
     @cached_property
@@ -151,22 +149,21 @@ class Verdicts:
         found = self.recorded(document_id, code)
         if not found:
             return CurrentVerdict()
-        fresh = [each for each in found if not each[2]]
+        fresh = [each for each in found if not each.changed]
         if fresh:
             # Evidence of several meters may all be fresh, and disagree.
-            first = min(fresh, key=lambda each: rank(each[1]))
+            first = min(fresh, key=lambda each: rank(each.evidence))
         else:
             # Evidence of another version of torch says least about what has changed here.
-            first = min(found, key=lambda each: len(each[2]))
-        file, counts, changed = first
+            first = min(found, key=lambda each: len(each.changed))
+        counts = first.evidence
         return CurrentVerdict(
             counts.verdict if fresh else Verdict.STALE,
-            None,
-            file,
-            counts,
-            _disagreement([evidence for _, evidence, _ in fresh]),
-            changed,
-            self._installed.changes(counts.inputs) if counts.meter == "simulated" else (),
+            file=first.place,
+            evidence=counts,
+            disagreement=_disagreement([each.evidence for each in fresh]),
+            changed=first.changed,
+            environment=self._installed.changes(counts.inputs) if counts.meter == "simulated" else (),
         )
 
     def recorded(
@@ -176,8 +173,8 @@ class Verdicts:
         revision: str | None = None,
         *,
         any_torch: bool = False,
-    ) -> list[tuple[str, RecordedEvidence, tuple[str, ...]]]:
-        """All evidence on a document in the work tree, or at a revision, with the inputs that have changed.
+    ) -> list[EvidenceFile]:
+        """All evidence on a document in the work tree, or at a revision.
 
         That of real GPUs comes first. With ``any_torch`` it is not stale because the tool has another torch.
         """
@@ -190,8 +187,8 @@ class Verdicts:
                 file = self._file(f"{place}/{name}")
                 evidence = self.evidence.get(file, _read_recorded)
                 changed = self._changed(evidence, document_id, code or CodeInputs(), any_torch)
-                found.append((file.place, evidence, changed))
-        return sorted(found, key=lambda each: each[1].meter != "cuda")
+                found.append(EvidenceFile(file.place, evidence, changed))
+        return sorted(found, key=lambda each: each.evidence.meter != "cuda")
 
     def has_evidence(self, document_id: str) -> bool:
         """Whether there is, or may be, a folder of evidence on a document."""
@@ -202,7 +199,7 @@ class Verdicts:
     def resolve(self, revisions: Iterable[str]) -> None:
         """Ask git once for the commits of all these revisions, for which it is asked one by one otherwise."""
         if unknown := [name for name in revisions if name not in self._commits]:
-            from finding_tickets.ground.checkouts import resolve_commits
+            from finding_tickets.ground.commits import resolve_commits
 
             found = resolve_commits(self._root, unknown)
             self._commits |= {name: found.get(name) for name in unknown}
@@ -266,36 +263,6 @@ class Verdicts:
         return File(path, place, state_of(place))
 
 
-class DiskFiles:
-    """The files below a folder of the disk, each looked at once; a large one is known by a part of it."""
-
-    def __init__(self, root: Path, known: KnownFiles[str] | None = None) -> None:
-        self._root, self._known = root, known or KnownFiles({})
-        self.digest, self.names = cache(self._digest), cache(self._names)
-
-    def _digest(self, path: str) -> str | None:
-        place = f"{self._root}/{path}"
-        file = File(path, place, state_of(place))
-        if file.state is None:
-            return None
-        # Within one run, many tickets rest on the same packages and data.
-        make = _sha256_kept if is_settled(file.state, time.time_ns()) else _sha256
-        return self._known.get(file, make)
-
-    def _names(self, folder: str) -> frozenset[str] | None:
-        try:
-            return frozenset(os.listdir(f"{self._root}/{folder}"))  # noqa: PTH208 - names are all it takes
-        except OSError:
-            return None
-
-    def link(self, path: str) -> str | None:
-        """What stands in a symbolic link; None where there is none."""
-        try:
-            return os.readlink(f"{self._root}/{path}")  # noqa: PTH115 - as above
-        except OSError:
-            return None
-
-
 def repository_changes(inputs: Iterable[Recorded], files: FilesView) -> Iterator[str]:
     """The names of the inputs of a repository that are others now, gone, or hidden by what is new."""
     given = [(name, kind, value) for name, kind, value in inputs if name != REMEDIATION]
@@ -316,11 +283,6 @@ def repository_changes(inputs: Iterable[Recorded], files: FilesView) -> Iterator
         # A file that is gone has been named.
         if (now := answer(stem, files)) != value and (now or not value.endswith(".py")):
             yield now or value
-
-
-def recorded_of(inputs: Iterable[Input]) -> tuple[Recorded, ...]:
-    """Inputs as lists and staleness need them."""
-    return tuple((each.name, each.kind, each.value) for each in inputs)
 
 
 def is_environment(name: str, kind: str) -> bool:
@@ -444,97 +406,6 @@ def code_inputs(remediation: Remediation | None) -> CodeInputs | None:
     )
 
 
-class NoStatementError(ValueError):
-    """Why some bytes are no evidence, in a few words."""
-
-
-def read_statement(content: bytes, kind: str = PREDICATE, none: str = NO_STATEMENT) -> dict[str, Any]:
-    """The in-toto Statement of a kind in some bytes; ``NoStatementError`` with ``none``, or if edited."""
-    try:
-        statement: dict[str, Any] = json.loads(content)
-    except ValueError:
-        raise NoStatementError("it is no JSON") from None
-    try:
-        if (statement["_type"], statement["predicateType"]) != (STATEMENT, kind):
-            raise NoStatementError(none)
-        if statement["predicate"].pop("contentDigest")["sha256"] != _content_digest(statement):
-            raise NoStatementError("it was edited: its content is not what its digest says")
-    except (LookupError, TypeError, AttributeError):
-        raise NoStatementError(none) from None
-    return statement
-
-
-def write_statement(subjects: Iterable[Any], predicate: Mapping[str, Any], kind: str = PREDICATE) -> bytes:
-    """The bytes of a Statement that ``read_statement`` reads; the same content gives the same bytes."""
-    statement: dict[str, Any] = {
-        "_type": STATEMENT,
-        "subject": list(subjects),
-        "predicateType": kind,
-        "predicate": dict(predicate),
-    }
-    statement["predicate"]["contentDigest"] = {"sha256": _content_digest(statement)}
-    return (json.dumps(statement, indent=1, ensure_ascii=False) + "\n").encode()
-
-
-def _content_digest(statement: Mapping[str, Any]) -> str:
-    """The SHA-256 of a Statement without the digest that it carries itself."""
-    plain = json.dumps(statement, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(plain.encode()).hexdigest()
-
-
-def input_of(descriptor: Mapping[str, Any]) -> Recorded:
-    """Name, kind and value of a resource descriptor."""
-    name, digests, said = (descriptor.get(key, {}) for key in ("name", "digest", "annotations"))
-    if "files" in said:
-        files = (
-            f"{folder}/{file}".removeprefix("./")
-            for folder in said["files"]
-            for file in said["files"][folder].split(" / ")
-        )
-        return name, "package", "\n".join([said["version"], digests["sha256"], *sorted(files)])
-    if digests:
-        kind = "commit" if "gitCommit" in digests else "file"
-        return name, kind, digests["gitCommit" if kind == "commit" else "sha256"]
-    ((kind, value),) = said.items()
-    return name, kind, value
-
-
-def resource(given: Input) -> dict[str, Any]:
-    """A resource descriptor: by digest, by commit, or in words where there is nothing to digest."""
-    if given.kind == "package":
-        version, digest, *files = given.value.split("\n")
-        folders: dict[str, str] = {}
-        for file in files:
-            folder, _, name = file.rpartition("/")
-            folders[folder or "."] = " / ".join(filter(None, [folders.get(folder or "."), name]))
-        said = {"version": version, "files": folders}
-        return {"name": given.name, "digest": {"sha256": digest}, "annotations": said}
-    if given.kind in {"file", "commit"}:
-        kind = "gitCommit" if given.kind == "commit" else "sha256"
-        return {"name": given.name, "digest": {kind: given.value}}
-    return {"name": given.name, "annotations": {given.kind: given.value}}
-
-
-def _sha256(file: File) -> str:
-    """The SHA-256 of a file; of a large one that of its beginning and its size."""
-    digest = hashlib.sha256()
-    size = file.state.size if file.state else 0
-    try:
-        with Path(file.place).open("rb") as stream:
-            left = size if size <= LARGEST_DIGEST else PART_DIGEST
-            while left > 0 and (chunk := stream.read(min(left, 1 << 20))):
-                digest.update(chunk)
-                left -= len(chunk)
-    except OSError:
-        return UNREADABLE
-    if size > LARGEST_DIGEST:
-        digest.update(str(size).encode())
-    return digest.hexdigest()
-
-
-_sha256_kept = lru_cache(maxsize=4096)(_sha256)
-
-
 def _read_recorded(file: File) -> RecordedEvidence:
     """What a file of evidence says that decides whether it counts."""
     try:
@@ -579,10 +450,6 @@ def own_torch() -> str:
         text = Path(spec.origin or "").with_name("version.py").read_text(encoding="utf-8")
         if stated := re.search(r"^__version__ = ['\"]([^'\"+]+)", text, re.MULTILINE):
             return stated[1]
-    from importlib import metadata
-
-    with suppress(metadata.PackageNotFoundError):
-        return metadata.version(TORCH).split("+")[0]
     return ""
 
 

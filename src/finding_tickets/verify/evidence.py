@@ -31,33 +31,33 @@ from finding_tickets.ground.imports import ABSENT, TOOL_PACKAGES, answer, reach,
 from finding_tickets.measure.places import TOOL as TOOL_FOLDERS
 from finding_tickets.model.verification import Evidence, Input, Verification
 from finding_tickets.model.vocabulary import SECONDS
+from finding_tickets.register.files import LARGEST_DIGEST, UNREADABLE, DiskFiles
+from finding_tickets.register.intoto import (
+    NO_STATEMENT,
+    NoStatementError,
+    evidence_folder,
+    input_of,
+    read_statement,
+    resource,
+    write_statement,
+)
 from finding_tickets.register.staleness import (
     BUILT_IN,
-    LARGEST_DIGEST,
-    NO_STATEMENT,
     OWN_PYTHON,
     PYTHON,
     REMEDIATION,
     SITE,
     TOOL,
     TORCH,
-    UNREADABLE,
     CurrentVerdict,
-    DiskFiles,
-    NoStatementError,
     Verdicts,
     code_inputs,
     distributions,
-    evidence_folder,
-    input_of,
     is_below,
     normal,
     package_value,
-    read_statement,
-    resource,
     shadows,
     stem_of,
-    write_statement,
 )
 from finding_tickets.verify.plan import Plan
 
@@ -346,7 +346,7 @@ class _UsedFiles:
             if place.endswith(".py"):
                 with suppress(OSError):
                     text = Path(place).read_bytes()
-            names, reads_clock = _says(text)
+            names, reads_clock = _imports_and_clock(text)
             tops |= set(names)
             if is_own:
                 own |= set(names)
@@ -463,7 +463,7 @@ class _UsedFiles:
 
 
 @lru_cache(maxsize=4096)
-def _says(text: bytes) -> tuple[tuple[str, ...], bool]:
+def _imports_and_clock(text: bytes) -> tuple[tuple[str, ...], bool]:
     """The modules that code imports, and whether it reads the clock."""
     lines = [(one or several).decode() for one, several in _IMPORTS.findall(text)]
     names = [part.strip().partition(".")[0].partition(" ")[0] for line in lines for part in line.split(",")]

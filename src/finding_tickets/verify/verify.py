@@ -28,7 +28,6 @@ from finding_tickets.model.verification import (
     Evidence,
     MeasuredRun,
     MeasuredTicket,
-    OperationCost,
     ResultCheck,
     Times,
     VariantResult,
@@ -44,8 +43,8 @@ from finding_tickets.verify.judge import (
     MEASURED,
     answer_of,
     judge,
+    open_claims,
     times_of,
-    unchecked,
 )
 from finding_tickets.verify.plan import AGAIN, EVERY, Plan, cannot_time, plan, time_job, timing_device
 
@@ -276,7 +275,7 @@ def record(done: Verified, settings: Settings) -> Verified:
 def inconclusive(todo: Plan, settings: Settings, reason: str) -> Verification:
     """A verification without samples: every claim stays open."""
     blank = _blank(todo.ticket, settings, Verdict.INCONCLUSIVE, reason)
-    return blank.model_copy(update={"claims": unchecked(todo.claims)})
+    return blank.model_copy(update={"claims": open_claims(todo.claims)})
 
 
 def _blank(ticket: str, settings: Settings, verdict: Verdict, reason: str) -> Verification:
@@ -564,31 +563,36 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
     """What came of the runs of each variant at each point; or the reason why nothing did."""
     variants, first = dict[str, VariantResult](), None
     for name in todo.variants:
-        runs, operations = list[CountedRun](), tuple[OperationCost, ...]()
-        for place in (*map(str, range(len(todo.sweep))), AGAIN):
-            if (outcome := outcomes.get(f"{name} {place}")) is None:
-                continue
-            done, at = answer_of(outcome, _RUN), todo.sweep[0 if place == AGAIN else int(place)]
-            where = f" at {todo.revisions[name]}" if name in todo.revisions else ""
-            if isinstance(done, str):
-                return f"{named_at(name + where, at, ', ')}: {done}"
-            run = counted_run(done)
-            if place != AGAIN:
-                runs.append(run)
-                operations = done.operations
-            elif difference := runs[0].difference(run):
-                return f"{named_at(name + where, at, ', ')}: {tasks.VARYING}: {difference}"
-            first = first or done
-        variants[name] = VariantResult.model_validate({**fitted(runs), "operations": operations})
+        who = f"{name} at {todo.revisions[name]}" if name in todo.revisions else name
+        runs = answered_runs(todo, name, outcomes, who, ", ")
+        if isinstance(runs, str):
+            return runs
+        result = {**fitted([*map(counted_run, runs)]), "operations": runs[-1].operations}
+        variants[name] = VariantResult.model_validate(result)
+        first = first or runs[0]
     if first is None:
         return "nothing was run"
     return MeasuredTicket(
-        meter=first.meter,
-        torch=first.torch,
-        device=first.device,
-        sweep=todo.sweep,
-        variants=variants,
+        meter=first.meter, torch=first.torch, device=first.device, sweep=todo.sweep, variants=variants
     )
+
+
+def answered_runs(
+    todo: Plan, name: str, outcomes: Mapping[str, TaskOutcome], who: str, between: str
+) -> list[MeasuredRun] | str:
+    """The runs of a variant at each point; or why they cannot be relied on, and ``who`` at which point."""
+    runs: list[MeasuredRun] = []
+    for place, at in [*enumerate(todo.sweep), (AGAIN, todo.sweep[0])]:
+        if (outcome := outcomes.get(f"{name} {place}")) is None:
+            continue
+        run, where = answer_of(outcome, _RUN), f"{named_at(who, at, between)}: ".removeprefix(": ")
+        if isinstance(run, str):
+            return where + run
+        if place != AGAIN:
+            runs.append(run)
+        elif difference := counted_run(runs[0]).difference(counted_run(run)):
+            return f"{where}{tasks.VARYING}: {difference}"
+    return runs
 
 
 def counted_run(done: MeasuredRun) -> CountedRun:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -59,7 +60,7 @@ def declare(
     if torch._C._dispatch_has_kernel(f"{namespace}::{name}"):
         packet_of_torch = getattr(getattr(torch.ops, namespace), name)
         overloads = [getattr(packet_of_torch, each) for each in packet_of_torch.overloads()]
-        if python_kernel(packet) or all(traits_of(each).composite for each in overloads):
+        if any(map(python_kernel, overloads)) or all(traits_of(each).composite for each in overloads):
             raise ValueError(f"{operator} is made of other operations, which are counted instead")
     amounts = launches, waits, *h2d, *d2h, *d2d, *temporaries
     if wrong := [each for each in amounts if type(each) is not int or each < 0]:
@@ -88,12 +89,20 @@ def declarations() -> frozenset[str]:
     return frozenset(f"{name}{MARK}{_text(cost)}" for name, cost in _declared.items())
 
 
-def python_kernel(packet: str, device: str = "cuda") -> Callable[..., Any] | None:
-    """The Python code for a kind of device, or for every one, of an operator named as ``mylib.scan``."""
-    definition = OPDEFS.get(packet.replace(".", "::"))
-    kernels = {} if definition is None else definition._backend_fns
-    kernel: Callable[..., Any] | None = kernels.get(device, kernels.get(None))
-    return kernel
+def python_kernel(operator: Any, device: str = "cuda") -> Callable[..., Any] | None:
+    """The Python code of an operator overload for a kind of device, or for every one."""
+    name = operator.name()
+    definition = OPDEFS.get(operator._schema.name)
+    if definition is not None:
+        kernels = definition._backend_fns
+        kernel: Callable[..., Any] | None = kernels.get(device, kernels.get(None))
+        return kernel
+    # What was given to torch.library.impl is run by the dispatcher; kernels of C++ are not in its list.
+    own, for_all = device.upper(), "CompositeExplicitAutograd"
+    key = own if operator.has_kernel_for_dispatch_key(own) else for_all
+    if f"{name.replace('::', '/')}/{key}" not in torch.library._impls:
+        return None
+    return partial(operator._op_dk, getattr(torch._C.DispatchKey, key))
 
 
 def _text(cost: OpCost) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -13,13 +12,6 @@ import torch
 from torch import Tensor
 
 from simcuda.cost.rules.rule import HALVES
-
-ATTENTION = frozenset(
-    f"aten._{kind}_attention_{way}.default"
-    for kind in ("flash", "efficient")
-    for way in ("forward", "backward")
-)
-"""Operations that have a kernel for CUDA alone, and whose values are computed here."""
 
 # ATen/native/transformers/cuda/attention.cu: rows of ``logsumexp`` are aligned for the backward pass.
 _ALIGNED = 32
@@ -52,7 +44,7 @@ class StandIn:
 
 @dataclass(frozen=True)
 class HostAttention(StandIn):
-    """One of ``ATTENTION``, over sequences of many lengths, as jagged tensors use it.
+    """Attention over sequences of many lengths, as jagged tensors use it.
 
     The values are computed sequence by sequence in single precision, in which CUDA's kernels add up.
     """
@@ -128,30 +120,6 @@ def _gradients(how: Mapping[str, Any], gradient: Tensor, inputs: Sequence[Tensor
     return [result.to(each.dtype) for result, each in zip(results, inputs, strict=True)]
 
 
-PRODUCTS_OF_TYPE = frozenset(
-    f"aten.{name}.{overload}"
-    for name in ("mm", "bmm", "addmm", "baddbmm")
-    for overload in ("dtype", "dtype_out")
-)
-"""Products with an argument ``out_dtype``, which have a kernel for CUDA alone."""
-
-
-@dataclass(frozen=True)
-class ProductOfType(StandIn):
-    """One of ``PRODUCTS_OF_TYPE``. cuBLAS adds up in the wider type, and rounds once."""
-
-    def _op(self, *args: Any, **kwargs: Any) -> Any:
-        operands = [each for each in args if isinstance(each, Tensor)]
-        (to,) = (each for each in args if isinstance(each, torch.dtype))
-        of = operands[-1].dtype
-        # ATen/native/cuda/Blas.cpp, _bmm_dtype_cuda and its kin.
-        if to != of and (to != torch.float32 or of not in HALVES):
-            raise RuntimeError("out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs")
-        product = getattr(torch.ops.aten, self.operation._schema.name.partition("::")[2])
-        run = product.out if "out" in kwargs else product.default
-        return run._op(*(each.to(to) for each in operands), **kwargs)
-
-
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
@@ -188,8 +156,8 @@ WIDENED: Mapping[str, Widening] = {
         for name in ("avg_pool3d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", "multi_margin_loss")
         for way in ("", "_backward")
     },
-    "aten.multilabel_margin_loss_backward": _HALF,
     "aten.multilabel_margin_loss_forward": Widening(HALVES, torch.float32, (0, 0)),
+    "aten.multilabel_margin_loss_backward": _HALF,
     "aten.rrelu_with_noise": Widening((torch.float16,), torch.float32, (0,), written=(1,)),
     "aten.rrelu_with_noise_": Widening((torch.float16,), torch.float32, (0,), written=(0, 1)),
 }
@@ -211,35 +179,41 @@ class WideOperation(StandIn):
         for place in how.written:
             if args[place] is not None and args[place] is not wide[place]:
                 args[place].copy_(wide[place])
-        results = (made,) if isinstance(made, torch.Tensor) else made
-        narrow = tuple(
-            args[0]
-            if result is wide[0]
-            else result
-            if result is None or place is None or args[place] is None
-            else result.to(args[place].dtype)
-            for result, place in zip(results, how.results, strict=True)
+        if isinstance(made, torch.Tensor):
+            return args[0] if made is wide[0] else made.to(args[0].dtype)
+        return tuple(
+            result if result is None or place is None or args[place] is None else result.to(args[place].dtype)
+            for result, place in zip(made, how.results, strict=True)
         )
-        return narrow[0] if isinstance(made, torch.Tensor) else narrow
 
 
-StandInOf = Callable[[Any, Sequence[Any]], Any]
-"""Gives what stands for an operation with these arguments; the operation itself if nothing needs to."""
+@dataclass(frozen=True)
+class ProductIntoType(StandIn):
+    """A product that is asked for in a type."""
+
+    def _op(self, *args: Any, **kwargs: Any) -> Any:
+        names = [argument.name for argument in self.operation._schema.arguments]
+        given = dict(zip(names, args, strict=False)) | kwargs
+        to, out = given.pop("out_dtype"), given.pop("out", None)
+        # What is added may have either type; cuBLAS has matrices of one.
+        place = names.index("out_dtype")
+        first, second = (given[name] for name in names[place - 2 : place])
+        if first.dtype != second.dtype:
+            raise RuntimeError("input dtypes must be the same")
+        if to not in (first.dtype, torch.float32 if first.dtype in HALVES else first.dtype):
+            raise RuntimeError("out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs")
+        wide = {name: each.to(to) if isinstance(each, torch.Tensor) else each for name, each in given.items()}
+        packet = self.operation.overloadpacket
+        return packet.default._op(**wide) if out is None else packet.out._op(**wide, out=out)
 
 
-def stand_in_of(op: str) -> StandInOf | None:
-    """What may stand for an operation on a device; None if nothing does.
-
-    Args:
-        op: Its name with overload, such as ``aten.mm.dtype``.
-    """
-    if op in ATTENTION:
-        return lambda operation, _: HostAttention(operation)
-    if op in PRODUCTS_OF_TYPE:
-        return lambda operation, _: ProductOfType(operation)
-    widening = WIDENED.get(op.rpartition(".")[0])
-    return None if widening is None else partial(_widened, widening)
-
-
-def _widened(widening: Widening, operation: Any, args: Sequence[Any]) -> Any:
-    return WideOperation(operation, widening) if args[0].dtype in widening.types else operation
+FOR_CUDA_ALONE: Mapping[str, type[StandIn]] = {
+    f"aten._{kind}_attention_{way}.default": HostAttention
+    for kind in ("flash", "efficient")
+    for way in ("forward", "backward")
+} | {
+    f"aten.{name}.dtype{out}": ProductIntoType
+    for name in ("mm", "bmm", "addmm", "baddbmm")
+    for out in ("", "_out")
+}
+"""What computes the values of operations that have a kernel for CUDA alone."""

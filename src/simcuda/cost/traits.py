@@ -12,7 +12,7 @@ import torch
 from simcuda.cost.rules import CostRule, rules_for
 from simcuda.cost.rules.layouts import SHARED
 from simcuda.cost.rules.without_rule import HOST_ONLY, PRODUCT_KERNELS, TAKEN_APART_NAMES, never_waits
-from simcuda.cost.stand_ins import StandInOf, stand_in_of
+from simcuda.cost.stand_ins import FOR_CUDA_ALONE, WIDENED, Widening
 
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 SHARED_CODE = (
@@ -49,7 +49,7 @@ class OperationTraits:
     Attributes:
         op: Its name, such as ``aten.add.Tensor``.
         names: Names of its arguments.
-        stand_in: What gives its values where the host's own code does not; None where it always does.
+        widening: How CUDA computes in a wider type than the host; None if it does not.
         composite: The code that makes it of other operations; None where there is none. Autograd would have
             taken most of them apart: in inference mode, and within custom operations, they arrive whole.
         is_view: Whether its results share the storage of an argument, and nothing runs.
@@ -84,7 +84,7 @@ class OperationTraits:
 
     op: str
     names: tuple[str, ...]
-    stand_in: StandInOf | None
+    widening: Widening | None
     composite: Any
     is_view: bool
     is_foreign: bool
@@ -148,13 +148,12 @@ def traits_of(operation: Any) -> OperationTraits:
         and packet not in HANDS_OUT
     )
     is_foreign = not op.startswith("aten.")
-    stand_in = stand_in_of(op)
     joins_gradients = op == "aten.add.Tensor"
     value = next((place for place, name in enumerate(names) if name in ("value", "values")), -1)
     return OperationTraits(
         op=op,
         names=names,
-        stand_in=stand_in,
+        widening=WIDENED.get(packet),
         composite=composite,
         is_view=is_view,
         is_foreign=is_foreign,
@@ -191,7 +190,12 @@ def traits_of(operation: Any) -> OperationTraits:
         and written in ((), names[:1])
         and not has_out
         and packet not in RESIZING | HOST_RESULTS.keys() | HOST_ONLY,
-        is_special=composite is not None or stand_in is not None or is_view or is_foreign or packet in COPIES,
+        is_special=composite is not None
+        or packet in WIDENED
+        or op in FOR_CUDA_ALONE
+        or is_view
+        or is_foreign
+        or packet in COPIES,
         # One function for every layout is not registered for each.
         shared={
             layout: key if registered(operation.name(), key.name) else SHARED_CODE[0]

@@ -155,6 +155,18 @@ def watch_scripts(machine: Machine, patches: Patches) -> None:
         else:
             # Torch's own tests put a function of Python there.
             patches.set(kind, __call__=as_method(partial(_run_script, machine, call)))
+    load = partial(_load_script, torch.jit.load)
+    for owner in (torch.jit, torch.jit._serialization):
+        patches.set(owner, load=load)
+
+
+def _load_script(
+    load: Callable[..., Any], file: Any, map_location: Any = None, *how: Any, **named: Any
+) -> Any:
+    """``torch.jit.load``; C++ reads each tensor to the host, and then copies it where it is to be."""
+    if map_location is None or torch.device(map_location).type != "cuda":
+        return load(file, map_location, *how, **named)
+    return load(file, "cpu", *how, **named).to(map_location)
 
 
 def _run_script(

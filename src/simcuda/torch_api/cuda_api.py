@@ -194,9 +194,12 @@ class CudaApi:
         }
         streams_and_runtime: dict[str, Callable[..., Any]] = {
             "_cuda_getCurrentStream": lambda device: self._describe(streams.current(machine, device)),
+            "_cuda_getCurrentRawStream": lambda device: torch.cuda.current_stream(device).cuda_stream,
             "_cuda_getDefaultStream": self._describe,
             "_cuda_setStream": self.set_stream,
             "_group_tensors_by_device_and_dtype": group_by_device_and_dtype,
+            "_scatter": scatter,
+            "_gather": gather,
             "_cuda_init": lambda: None,
             "_cuda_getCompiledVersion": lambda: version,
             "_cuda_getDriverVersion": lambda: version,
@@ -265,6 +268,40 @@ class CudaApi:
         """A stream as C++ describes it: its number, which is 0 for a default stream, its device and type."""
         stream_id = 0 if stream < len(self.machine.devices) else stream
         return stream_id, self.machine.stream_devices[stream], streams.CUDA_DEVICE_TYPE
+
+
+def scatter(
+    tensor: torch.Tensor,
+    devices: list[int],
+    chunk_sizes: list[int] | None = None,
+    dim: int = 0,
+    streams: list[Any] | None = None,
+) -> list[torch.Tensor]:
+    """Parts of a tensor, each on its device. Source: torch/csrc/cuda/comm.cpp."""
+    parts = (
+        tensor.chunk(len(devices), dim)
+        if chunk_sizes is None
+        else torch.split_with_sizes(tensor, chunk_sizes, dim)
+    )
+    moved = []
+    for part, device, stream in zip(parts, devices, streams or [None] * len(devices), strict=False):
+        with torch.cuda.stream(stream):
+            target = torch.device("cuda", device)
+            moved.append(part if part.device == target else part.to(target, non_blocking=True))
+    return moved
+
+
+def gather(tensors: list[torch.Tensor], dim: int, destination: int) -> torch.Tensor:
+    """Parts from several devices, joined on one, or for -1 on the host. Source: torch/csrc/cuda/comm.cpp."""
+    target = torch.device("cpu") if destination == -1 else torch.device("cuda", destination)
+    size = list(tensors[0].shape)
+    size[dim] = sum(each.shape[dim] for each in tensors)
+    result = torch.empty(size, dtype=tensors[0].dtype, device=target)
+    for part, each in zip(
+        torch.split_with_sizes(result, [one.shape[dim] for one in tensors], dim), tensors, strict=True
+    ):
+        part.copy_(each, non_blocking=result.is_cuda)
+    return result
 
 
 def group_by_device_and_dtype(

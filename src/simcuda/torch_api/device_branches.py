@@ -51,6 +51,13 @@ class _Ranges:
     rangePushA = rangePop = rangeStartA = rangeEnd = markA = staticmethod(lambda *_: 0)  # noqa: N815 - C's names
 
 
+def _wait_if_enabled(marks: Any) -> Any:
+    """Enter or leave ``torch.autograd.profiler.emit_nvtx``, which waits for the device both times."""
+    if marks.enabled:
+        torch.cuda.synchronize()
+    return marks
+
+
 class DeviceBranches:
     """Replaces these functions."""
 
@@ -93,6 +100,8 @@ class DeviceBranches:
         patches.set(torch.backends.cudnn, is_acceptable=lambda _: False)
         patches.set(torch.backends.cudnn, is_available=lambda: True, version=lambda: CUDNN_VERSION)
         patches.set(torch.cuda.nvtx, _nvtx=_Ranges)
+        marks: Any = torch.autograd.profiler.emit_nvtx
+        patches.set(marks, __enter__=_wait_if_enabled, __exit__=lambda self, *_: not _wait_if_enabled(self))
 
     def one_hot(self, tensor: Tensor, num_classes: int = -1) -> Tensor:
         """``torch.nn.functional.one_hot``."""

@@ -20,7 +20,7 @@ from simcuda.cost.charges import Charges
 from simcuda.cost.copies import charge_copy
 from simcuda.cost.declared import python_kernel
 from simcuda.cost.rules.layouts import OF_SPARSE_TENSORS
-from simcuda.cost.stand_ins import StandInOf
+from simcuda.cost.stand_ins import FOR_CUDA_ALONE, WideOperation
 from simcuda.cost.traits import OperationTraits, traits_of
 from simcuda.device.dispatch_key import watched
 from simcuda.device.machine import Machine, is_in_backward
@@ -30,6 +30,7 @@ from simcuda.torch_api.operands import common_device, joins_gradients
 
 CPU = torch.device("cpu")
 HOST_LACKS_MEMORY = re.compile(r"DefaultCPUAllocator: .*you tried to allocate (\d+) bytes")
+HOST_LACKS_KERNEL = "with arguments from the 'CPU' backend"
 _TO_COPY = torch.ops.aten._to_copy.default._op
 _ADD_IN_PLACE = torch.ops.aten.add_.Tensor
 Arguments = Mapping[str, Any]
@@ -91,8 +92,8 @@ class Dispatcher:
                 if self._machine.has_sparse and isinstance(result, torch.Tensor) and is_sparse(result):
                     return self._run(traits, func, args, kwargs)
                 return result
-            if traits.stand_in is not None:
-                return self._run(traits, self._as_on_cuda(traits.stand_in, func, args), args, kwargs)
+            if traits.widening is not None or traits.op in FOR_CUDA_ALONE:
+                return self._run(traits, self._as_on_cuda(traits, func, args), args, kwargs)
             if traits.is_foreign:
                 return self._run_foreign(traits, func, args, kwargs)
             if traits.is_copy:
@@ -117,24 +118,27 @@ class Dispatcher:
         finally:
             self.destination.device = None
 
-    def _as_on_cuda(self, stand_in: StandInOf, func: Any, args: Sequence[Any]) -> Any:
-        """What computes an operation on the host as CUDA does; itself for tensors of the host."""
-        tag = self._of(args[0])
-        return func if tag is None or tag.device == HOST else stand_in(func, args)
+    def _as_on_cuda(self, traits: OperationTraits, func: Any, args: Sequence[Any]) -> Any:
+        """The operation as CUDA runs it, where the host has no kernel or computes in a narrower type."""
+        widening, tag = traits.widening, self._of(args[0])
+        if tag is None or tag.device == HOST:
+            return func
+        if widening is None:
+            return FOR_CUDA_ALONE[traits.op](func)
+        return WideOperation(func, widening) if args[0].dtype in widening.types else func
 
     def _run_foreign(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         """Run an operation that is not ATen's own; where it is Python code, charge what it is made of."""
         tags = [self._of(tensor) for tensor in all_tensors_in(args, kwargs)]
         is_on_host = tags and all(tag is None or tag.device == HOST for tag in tags)
-        kernel = python_kernel(traits.op.rpartition(".")[0], "cpu" if is_on_host else "cuda")
+        kernel = python_kernel(func, "cpu" if is_on_host else "cuda")
         if kernel is not None:
             with watched():
                 return kernel(*args, **kwargs)
         if func.has_kernel_for_dispatch_key("CUDA") and not func.has_kernel_for_dispatch_key("CPU"):
-            name = traits.op.removesuffix(".default").replace(".", "::", 1)
             raise NotImplementedError(
-                f"{name} has a kernel for CUDA alone, which does not run on a simulated CUDA device; "
-                "give it one for the CPU, by torch.library.impl or in Python"
+                f"{_name(traits)} has a kernel for CUDA alone, which does not run on a simulated CUDA "
+                "device; give it one for the CPU, by torch.library.impl or in Python"
             )
         return self._run(traits, func, args, kwargs)
 
@@ -199,6 +203,11 @@ class Dispatcher:
             # Where the host lacks memory and the device has not as much either, it is the device that fails.
             if device != HOST and (lacking := HOST_LACKS_MEMORY.search(str(error))):
                 machine.refuse_more_than_all(device, int(lacking[1]))
+            if device != HOST and HOST_LACKS_KERNEL in str(error):
+                raise NotImplementedError(
+                    f"{_name(traits)} does not run on a simulated CUDA device, because there is no kernel "
+                    "for the CPU that computes its values; call other operations"
+                ) from None
             raise
         if isinstance(result, torch.Tensor):
             outputs = [result]
@@ -237,9 +246,8 @@ class Dispatcher:
     def _refuse(self, traits: OperationTraits, args: Sequence[Any], kwargs: Arguments, device: int) -> None:
         """Fail as CUDA does without a kernel or enough memory, before the host does the work."""
         if traits.is_host_only:
-            name = traits.op.removesuffix(".default").replace(".", "::", 1)
             raise NotImplementedError(
-                f"Could not run '{name}' with arguments from the 'CUDA' backend. "
+                f"Could not run '{_name(traits)}' with arguments from the 'CUDA' backend. "
                 "PyTorch has this operation for other backends only."
             )
         if traits.product_kernel:
@@ -307,8 +315,10 @@ class Dispatcher:
         if traits.takes_device and destination is None:
             kwargs, destination, _ = self._take_device(traits, kwargs)
         target = kwargs.get("device", CPU)
-        # A copy to ``meta`` moves nothing.
-        if target is not None and target.type not in ("cpu", "cuda"):
+        # A copy to ``meta`` moves nothing. A number stands for a tensor where ``vmap`` promotes its type.
+        if not isinstance(source, torch.Tensor) or (
+            target is not None and target.type not in ("cpu", "cuda")
+        ):
             return func._op(*args, **kwargs)
         non_blocking = bool(kwargs.get("non_blocking", args[2] if len(args) > 2 else False))
         result = executing[-1](func, args, kwargs) if executing else func._op(*args, **kwargs)
@@ -323,6 +333,11 @@ class Dispatcher:
             self._charges.place(result, there, pinned=non_blocking and here != there, floating=floating)
         charge_copy(self._machine, result, source, non_blocking=non_blocking)
         return result
+
+
+def _name(traits: OperationTraits) -> str:
+    """The name of an operation as errors give it, such as ``aten::mm``."""
+    return traits.op.removesuffix(".default").replace(".", "::", 1)
 
 
 def _join(one: torch.Tensor, other: torch.Tensor, *, alpha: Any = 1, in_place: bool) -> torch.Tensor:

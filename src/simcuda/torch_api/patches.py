@@ -19,8 +19,11 @@ from dataclasses import dataclass, field
 from types import BuiltinFunctionType, MethodDescriptorType, ModuleType, WrapperDescriptorType
 from typing import Any, TypeVar, cast
 
+from torch.jit import _builtins
+
 _MISSING = object()
 F = TypeVar("F")
+_find_builtin: Callable[[Any], str | None] = _builtins._find_builtin
 _NATIVE = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType)
 # How CPython lays out its objects: the type is the last word of the head. ``CAN_REDIRECT`` checks it.
 _WORD = ctypes.sizeof(ctypes.c_void_p)
@@ -182,9 +185,10 @@ class Patches:
         """
         for name, value in values.items():
             original = getattr(owner, name, None)
-            # Other classes have the methods of ``object`` too.
+            # Other classes have the methods of ``object`` too. TorchScript knows a function by what it is.
             is_own = getattr(getattr(original, "__objclass__", None), "__module__", "") == "torch._C"
-            if CAN_REDIRECT and is_own and isinstance(original, _NATIVE) and callable(value):
+            is_native = isinstance(original, _NATIVE) and (is_own or _find_builtin(original) is not None)
+            if CAN_REDIRECT and is_native and callable(value):
                 self.redirect(original, value)
                 continue
             # An inherited attribute is not the owner's: it comes back by deleting the one set here.
@@ -194,8 +198,8 @@ class Patches:
     def redirect(self, native: Any, target: Callable[..., Any]) -> None:
         """Let a function of C++ call ``target`` until ``restore``, wherever it is bound.
 
-        Meanwhile a method has no hash, and a function another one: only ``tables``, and those of modules
-        outside torch, find it.
+        Meanwhile a function has another hash, and a class gives ``target`` where it is asked for a method:
+        only ``tables``, and those of modules outside torch, find it.
         """
         if CAN_REDIRECT:
             self._redirected.append((native, target, _redirect(native, target)))
@@ -219,12 +223,13 @@ class Patches:
             _set_new(kind, _BY_NAME, before, own)
         while self.replaced:
             _put(*self.replaced.pop())
-        functions = {id(native) for native, _, _ in self._redirected}
+        methods = {id(target): native for native, target in self._methods()}
+        tables = self._tables()
         while self._redirected:
             _put_back(*self._redirected.pop())
-        for table in (*self.tables, *_tables_of(functions)):
+        for table in tables:
             # Each key goes where its own hash says, also one that was entered meanwhile.
-            entries = _entries(table)
+            entries = _entries(table, methods)
             table.clear()
             table.update(entries)
 
@@ -264,14 +269,23 @@ class Patches:
             if isinstance(owner, ModuleType) and callable(original)
         ]
         _rebind({id(original): simulated for original, simulated in pairs})
-        for table in (*self.tables, *_tables_of({id(native) for native, _, _ in self._redirected})):
-            # What is redirected is found by its new hash too.
-            table.update(_entries(table))
+        targets = {id(native): target for native, target in self._methods()}
+        for table in self._tables():
+            # What is redirected is found by its new hash too; a method, which has none, by its target.
+            table.update(_entries(table, targets))
         try:
             yield
         finally:
             # Of a name that was replaced twice, the first original is torch's.
             _rebind({id(simulated): original for original, simulated in reversed(pairs)})
+
+    def _methods(self) -> list[tuple[Any, Any]]:
+        """The redirected methods, each with what its class gives in its place."""
+        return [(native, to) for native, to, _ in self._redirected if type(native) is _bound_when_got]
+
+    def _tables(self) -> list[Table]:
+        targets = {id(target) for _, target in self._methods()}
+        return [*self.tables, *_tables_of(targets | {id(native) for native, _, _ in self._redirected})]
 
 
 def _put_back(native: Any, target: Callable[..., Any], before: list[int]) -> None:
@@ -307,8 +321,11 @@ def _tables_of(functions: set[int]) -> list[Table]:
     return tables
 
 
-def _entries(table: Table) -> list[Any]:
-    return list(table.items() if isinstance(table, dict) else table)
+def _entries(table: Table, others: dict[int, Any]) -> list[Any]:
+    """What a table has, with keys that have an entry in ``others``, by id, replaced by that."""
+    if isinstance(table, dict):
+        return [(others.get(id(key), key), value) for key, value in table.items()]
+    return [others.get(id(key), key) for key in table]
 
 
 def _rebind(others: dict[int, Any]) -> None:

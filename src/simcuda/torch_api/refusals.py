@@ -11,12 +11,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, partial, partialmethod
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from operator import attrgetter
 from types import ModuleType
 from typing import Any
+from warnings import warn
 
 import torch
 import torch.autograd.profiler
@@ -44,7 +45,6 @@ REFUSED: tuple[tuple[Any, str, str, str], ...] = (
     (torch.cuda.graphs.graph, "__init__", "torch.cuda.graph", EAGERLY),
     (torch.cuda, "make_graphed_callables", "torch.cuda.make_graphed_callables", EAGERLY),
     (torch.cuda.graphs, "make_graphed_callables", "torch.cuda.make_graphed_callables", EAGERLY),
-    (torch.nn.DataParallel, "__init__", "torch.nn.DataParallel", ALONE),
     (torch.cuda.ExternalStream, "__new__", "torch.cuda.ExternalStream", "make a torch.cuda.Stream"),
     (torch.UntypedStorage, "_share_cuda_", "Sharing memory with another process", COPIED),
     (torch.cuda.memory.MemPool, "__new__", "torch.cuda.MemPool", "allocate from the default pool"),
@@ -72,8 +72,6 @@ C_FUNCTIONS: dict[str, str] = {
     "_cuda_hostMemoryStats": WITH_STATISTICS,
     "_nccl_": NCCL,
     "_broadcast": "copy by Tensor.to",
-    "_scatter": "copy by Tensor.to",
-    "_gather": "copy by Tensor.to",
     "_cuda_": "leave it out, or run it on a real GPU",
 }
 """What to do instead of C++ functions whose names begin like this; the first match counts."""
@@ -87,6 +85,7 @@ _KEY: Any = dispatch_key._KEY
 dispatch_key._include = genuine(dispatch_key._include)
 dispatch_key._exclude = genuine(dispatch_key._exclude)
 ON_HOST = ("CPU", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+_ENDS_ON_HOST = tuple(f"/{key}" for key in ON_HOST)
 """The keys whose kernels the dispatcher runs on the host's copy of a tensor."""
 
 WAYS_PAST: dict[str, Callable[..., bool]] = {
@@ -141,13 +140,10 @@ def install(patches: Patches) -> None:
     share = refuse_on_device(interface.__get__, "Export to other libraries", COPIED)
     patches.set(torch.Tensor, __cuda_array_interface__=property(share))
     profile: Any = torch.autograd.profiler.profile
-    asks_for_cuda = refuse_if(
-        lambda *_, use_cuda=False, use_device=None, **__: use_cuda or use_device == "cuda",
-        profile.__init__,
-        "Profiling of CUDA",
-        "profile with activities=[ProfilerActivity.CPU]",
-    )
-    patches.set(profile, __init__=asks_for_cuda)
+    patches.set(profile, __init__=partialmethod(_profile_the_host, profile.__init__))
+    parallel: Any = torch.nn.DataParallel
+    several = refuse_if(_is_of_several, parallel.__init__, "torch.nn.DataParallel on several devices", ALONE)
+    patches.set(parallel, __init__=several)
     distributed: Any = torch.distributed
     if distributed.is_available():
         asks_for_nccl = refuse_if(
@@ -162,6 +158,27 @@ def install(patches: Patches) -> None:
     for module in REFUSED_ON_IMPORT:
         if module in sys.modules:
             imported(patches, sys.modules[module])
+
+
+def _is_of_several(_: Any, __: Any, device_ids: Sequence[Any] | None = None, *___: Any, **____: Any) -> bool:
+    """Whether a ``torch.nn.DataParallel`` is one of several devices, to which NCCL copies its module."""
+    return (torch.cuda.device_count() if device_ids is None else len(device_ids)) > 1
+
+
+def _profile_the_host(
+    profile: Any, init: Callable[..., None], *args: Any, use_cpu: bool = True, **how: Any
+) -> None:
+    """``torch.autograd.profiler.profile.__init__``, without the kernels of a device."""
+    is_of_cuda = bool(how.pop("use_cuda", False)) or how.get("use_device") == "cuda"
+    if is_of_cuda:
+        if not use_cpu:
+            refuse("Profiling of CUDA alone", "profile with activities=[ProfilerActivity.CPU]")()
+        warn("A simulated CUDA device has no kernels: the profile is that of the host", stacklevel=3)
+        how.pop("use_device", None)
+    init(profile, *args, use_cpu=use_cpu, **how)
+    if is_of_cuda:
+        # It waits for its device when it ends.
+        profile.use_device = "cuda"
 
 
 def doubt_ways_past(machine: Machine, patches: Patches) -> None:
@@ -195,10 +212,10 @@ def doubt_ways_past(machine: Machine, patches: Patches) -> None:
 
 def replaced_operations() -> list[str]:
     """The operations of ATen whose kernels for the host are Python's: nobody sees what these read."""
-    names = (name.rsplit("/", 1) for name in torch.library._impls)
-    return sorted(
-        name.replace("/", "::") for name, key in names if key in ON_HOST and name.startswith("aten/")
-    )
+    # Of thousands of kernels hardly any is for the host.
+    on_host = [name for name in torch.library._impls if name.endswith(_ENDS_ON_HOST)]
+    names = (name.rpartition("/")[0] for name in on_host)
+    return sorted(name.replace("/", "::") for name in names if name.startswith("aten/"))
 
 
 def refuse_c_functions(patches: Patches) -> None:

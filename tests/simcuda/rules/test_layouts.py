@@ -293,3 +293,21 @@ def test_a_transformer_in_eval_waits_for_nothing(gpu: SimulatedCuda, activation:
     assert (1, 1, ()) == (cost.syncs, cost.h2d, cost.unknown)
     assert not {"syncs", "d2h", "h2d", "drains"} & set(cost.ranges)
     torch.testing.assert_close(expected, made.cpu())
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_padding_a_jagged_tensor_and_taking_it_away(gpu: SimulatedCuda, given: bool) -> None:
+    """A kernel each; without the number of rows, which is 5, the last of 3 offsets is found and read."""
+    rows, ends = torch.arange(5.0, device="cuda")[:, None], torch.tensor([0, 2, 5], device="cuda")
+    with gpu.measure() as cost:
+        padded = torch.ops.aten._jagged_to_padded_dense_forward(rows, [ends], [3], -1.0)
+    # 2 sequences of 3 floats.
+    assert (1, 0, 24, ()) == (cost.launches, cost.syncs, cost.peak_bytes, cost.unknown)
+    assert [[0, 1, -1], [2, 3, 4]] == padded[..., 0].tolist()
+    told = 5 if given else None
+    with gpu.measure() as cost:
+        back = torch.ops.aten._padded_dense_to_jagged_forward(padded, [ends], told)
+    # 5 floats, twice; the largest of the offsets is an integer of 8 bytes, held to the end here.
+    asked = (0, 1, 0, 2, 40) if given else (1, 2, 8, 3, 48)
+    assert asked == (cost.syncs, cost.launches, cost.d2h_bytes, cost.allocations, cost.peak_bytes)
+    assert torch.equal(rows, back)

@@ -212,3 +212,32 @@ def test_products_of_groups_wait_unless_they_are_of_bfloat16(gpu: SimulatedCuda)
     # ones are two kernels. Of the groups, two have rows: two products, of 1 to 3 kernels each.
     assert ([1, 2], [0, 12]) == (waits, reads)
     assert [(3, None), (2, (4, 8))] == launches
+
+
+@pytest.mark.parametrize("half", [torch.float16, torch.bfloat16])
+def test_a_product_may_be_asked_for_in_single_precision(gpu: SimulatedCuda, half: torch.dtype) -> None:
+    """One kernel of cuBLAS, for which the host has none: 8 x 6 floats of 4 bytes.
+
+    Each adds up 4 products of 129/128 and 1.
+    """
+    a, b = matrices(8, 4, 6)
+    a, b = a.to(half), torch.full_like(b, 1 + 2**-7).to(half)
+    with gpu.measure() as m:
+        result = torch.mm(a, b, out_dtype=torch.float32)
+    assert (1, 0, 1, 192, ()) == (m.launches, m.syncs, m.allocations, m.peak_bytes, m.unknown)
+    assert torch.float32 == result.dtype
+    assert torch.equal(result, a.float() @ b.float())
+    with gpu.measure() as m:
+        torch.addmm(result, a, b, out_dtype=torch.float32, out=result)
+    assert (1, 0, 0) == (m.launches, m.d2d, m.allocations)
+    assert torch.equal(result, 2 * (a.float() @ b.float()))
+
+
+def test_a_product_in_a_type_that_cublas_lacks_is_an_error(gpu: SimulatedCuda) -> None:
+    """As CUDA has it."""
+    assert gpu
+    (a,) = matrices(4, 4)
+    with pytest.raises(RuntimeError, match="out_dtype must be the same as input dtype or fp32"):
+        torch.mm(a, a, out_dtype=torch.float64)
+    with pytest.raises(RuntimeError, match="input dtypes must be the same"):
+        torch.mm(a, a.half(), out_dtype=torch.float32)

@@ -100,13 +100,13 @@ class Facts:
         """What traces recorded about a document, beside its verdict, or why one cannot be read."""
         # Lists ask for none, and few documents have any evidence.
         if self._verdicts.has_evidence(row.id):
-            from finding_tickets.register.recordings import recordings
+            from finding_tickets.register.intoto import recordings
 
             yield from recordings(self.root, self.config.evidence, row.id)
 
     @property
     def looked_up(self) -> Collection[CurrentVerdict]:
-        """All that was measured, as far as anybody has asked for it."""
+        """The verdicts that were looked up so far."""
         return self._measured.values()
 
     def has_verifier(self, row: Row) -> bool:

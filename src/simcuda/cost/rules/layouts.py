@@ -13,6 +13,8 @@ import torch
 from simcuda.cost.call import ANYTHING, FREE, MEMORY, LibraryWork, OpCost, OperationCall
 from simcuda.cost.copies import contiguous, copied_within
 from simcuda.cost.launches import kernels_over
+from simcuda.cost.reductions import arithmetic, reduce_all
+from simcuda.cost.rules.kernels import one_kernel
 from simcuda.cost.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
 from simcuda.device.dispatch_key import unwatched
 
@@ -111,6 +113,24 @@ def _without_padding(padded: torch.Tensor, nested: torch.Tensor) -> OpCost:
     told = COUNT_BYTES * (sizes.numel() + padded.dim() + 1 + len(sizes))
     # Not waited for: a temporary of the host is read at once.
     return OpCost(1, copies=(("h2d", told),), workspaces=(told,))
+
+
+@CostRule(
+    id="jagged-of-padded",
+    ops=("aten._padded_dense_to_jagged_forward",),
+    source="ATen/native/nested/cuda/NestedTensorTransformerFunctions.cu: the last offset is read unless it "
+    "is given; two results of which one is kept, and one kernel, but for half precision",
+    example="torch.ops.aten._padded_dense_to_jagged_forward(x.view(2, 4, 1), [index.sort().values])",
+    when=lambda call: call.args[0].dtype is not torch.float16,
+)
+def _jagged_of_padded(call: OperationCall) -> OpCost:
+    ends, result = call.args[1][-1], call.outputs[0]
+    made = OpCost(kernels_over(result), temporaries=(result.nbytes,))
+    if call.argument("total_L") is not None:
+        return made
+    work = reduce_all(ends.numel(), arithmetic("extremum", INDEX_BYTES), call.profile)
+    read = OpCost(work.launches, 1, (("d2h", INDEX_BYTES),), (INDEX_BYTES,), workspaces=work.workspaces)
+    return read + made
 
 
 def _lengths(mask: torch.Tensor) -> OpCost:
@@ -303,6 +323,14 @@ CostRule(
     example=f"torch._nested_tensor_from_mask_left_aligned(torch.ones(2, 2, 3).cuda(), {_MASK})",
     approximate=True,
 )(lambda call: _lengths(call.args[1]) + _COMPARED)
+
+CostRule(
+    id="padded-of-jagged",
+    ops=("aten._jagged_to_padded_dense_forward",),
+    source="ATen/native/nested/cuda/NestedTensorTransformerFunctions.cu: an empty result; one kernel, which "
+    "finds lengths by the offsets on the device",
+    example="torch.ops.aten._jagged_to_padded_dense_forward(x[:, None], [index.cumsum(0)], [4])",
+)(one_kernel)
 
 CostRule(
     id="sparse-of-parts",

@@ -12,6 +12,9 @@ TAKEN_APART: dict[str, tuple[str, ...]] = {
     "ATen/native/LinearAlgebra.cpp: the singular values, or the eigenvalues of a hermitian matrix": (
         "linalg_pinv",
     ),
+    "ATen/native, from torch 2.14 on: eigenvalues or singular values, then products": (
+        *("linalg_matrix_sqrth", "linalg_polar"),
+    ),
     "ATen/native/BinaryOps.cpp: a power of 2, then a product": ("ldexp", "ldexp_"),
     "ATen/native/UnaryOps.cpp: a range, sums, lgamma, and a sum": ("mvlgamma", "mvlgamma_"),
     "ATen/native/Distance.cpp: a difference, then a norm; for two lists, a product of matrices": (
