@@ -10,7 +10,7 @@ import torch
 
 from simcuda.cost.rules import rules_for
 from simcuda.cost.rules.layouts import SHARED
-from simcuda.cost.rules.without_rule import HOST_ONLY, TAKEN_APART_NAMES, never_waits
+from simcuda.cost.rules.without_rule import HOST_ONLY, PRODUCT_KERNELS, TAKEN_APART_NAMES, never_waits
 from simcuda.cost.stand_ins import FOR_CUDA_ALONE, WIDENED
 
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
@@ -72,7 +72,8 @@ class OperationTraits:
         is_unknown: Whether it might make the host wait if no rule applies.
         is_one_kernel: Whether it is one kernel if no rule applies.
         is_host_only: Whether it has no kernel for CUDA.
-        may_be_refused: Whether to check for that, or for a lack of memory, before it runs on the host.
+        product_kernel: What CUDA calls its kernel if it is a product of matrices, which takes no integers.
+        may_be_refused: Whether to check for these, or for a lack of memory, before it runs on the host.
         is_plain: Whether it is one kernel that makes one result of tensors, or writes to its first argument,
             no more.
         is_special: Whether the dispatcher does more than run and charge it.
@@ -125,7 +126,8 @@ class OperationTraits:
         self.is_one_kernel = tag.pointwise in tags or tag.reduction in tags
         self.is_unknown = not (self.is_one_kernel or never_waits(packet))
         self.is_host_only = packet in HOST_ONLY
-        self.may_be_refused = self.makes or self.is_host_only
+        self.product_kernel = PRODUCT_KERNELS.get(packet)
+        self.may_be_refused = self.makes or self.is_host_only or self.product_kernel is not None
         # The dispatcher takes a short way for these, which are most of what runs, while there is no tensor
         # of another layout.
         self.is_plain = (
