@@ -1,4 +1,4 @@
-"""``tickets budget``: what code spends beside what it may."""
+"""``tickets budget``: what code spends, compared with what it may."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def _new_budget(config: Config, table: dict[str, Any]) -> Budget:
 def _judged(
     names: Sequence[str] | None, root: Path, how: Measuring, *, static: bool = False
 ) -> list[JudgedBudget]:
-    """The budgets of these names, or all, beside what their targets spend; ``static`` runs nothing."""
+    """The budgets of these names, or all, judged by what their targets spend; ``static`` runs nothing."""
     place = repository_of(root).resolve()
     config = read_config(place)
     if not config.budgets:

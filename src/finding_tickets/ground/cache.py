@@ -57,7 +57,7 @@ def read_entry(kind: str, name: str) -> bytes | None:
 
 
 def write_entry(kind: str, name: str, content: bytes, keep: int) -> None:
-    """Write a file of the cache; of its kind the ``keep`` files used last stay. Failure is no error."""
+    """Write a file of the cache, and keep the ``keep`` files of its kind used last. Failure is no error."""
     if cache := cache_folder():
         with suppress(OSError):
             folder = cache / kind

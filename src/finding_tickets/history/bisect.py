@@ -44,7 +44,7 @@ COMPARING = frozenset({SAME_RESULT, SECONDS})
 
 
 class BisectState(StrEnum):
-    """Whether the claims about the code hold at a commit; changed: those about the fix do not either."""
+    """Defect: the claims about the code hold. Clean: those about the fix do. Changed: neither."""
 
     DEFECT = "defect"
     CHANGED = "changed"

@@ -240,7 +240,7 @@ class RegisterAtCommits:
         return TicketInputs(key, tuple(dict.fromkeys([verifier, *named, *usual])))
 
     def from_evidence(self, name: str, snapshot: Snapshot, inputs: TicketInputs) -> Iterator[StoredResult]:
-        """The evidence that a commit has of a ticket as results, where it is of the files of the commit."""
+        """The results in the evidence of a commit whose digests match the files of the commit."""
         ticket = self.tickets(snapshot)[name]
         for _, blob in snapshot.files(f"{self.config(snapshot).evidence}/{safe_name(ticket.id)}"):
             evidence = self._evidence(blob)

@@ -64,7 +64,7 @@ CommitResult = Verification | UnmeasuredCommit
 
 
 class StoredResult(Record):
-    """What came of measuring a ticket, and what that depends on beside the key."""
+    """The result of measuring a ticket, and what it depends on besides the key."""
 
     key: str
     result: CommitResult
@@ -82,7 +82,7 @@ class StoredResult(Record):
 
     @property
     def is_here(self) -> bool:
-        """Whether all that it rests on beside the commit is as it was."""
+        """Whether all that it depends on outside the commit is unchanged."""
         root = Path(self.root or "/")
         is_changed = InstalledPackages(root).changes(self.environment)
         return not is_changed and not any(repository_changes(self.beside, DiskFiles(root)))
@@ -154,7 +154,7 @@ class TicketInputs:
 
 @dataclass
 class Course:
-    """One ticket through the commits, which are known by their places."""
+    """One ticket and its result at each commit; commits are numbered from the oldest."""
 
     ticket: str
     inputs: Sequence[TicketInputs | UnmeasuredCommit]  # at each commit
@@ -181,7 +181,7 @@ def snapshots_of(root: Path, nodes: Sequence[LogEntry | CommitNode]) -> Iterator
 
 @dataclass
 class CommitWalk:
-    """Fills courses with results."""
+    """Measures the tickets of courses at commits until each has a result at every commit."""
 
     nodes: Sequence[LogEntry | CommitNode]
     snapshots: Sequence[Snapshot]  # they have to last as long as the walk
@@ -206,7 +206,7 @@ class CommitWalk:
             self._measure(wanted[:AT_ONCE], plan_at)
 
     def _distinct(self, course: Course) -> list[int]:
-        """Commits of which nothing is known, no two with the same input for certain; the newest of each.
+        """The commits without a result, of those with the same input only the newest.
 
         What measurements of other commits, now or earlier, say of this course is taken over first.
         """

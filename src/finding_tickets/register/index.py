@@ -115,7 +115,7 @@ class IndexExtras(NamedTuple):
 
 
 Examine = Callable[["Document", bytes, Vocabulary], tuple[tuple["Problem", ...], tuple[str, ...]]]
-"""Finds the contradictions of a document, and the rules that it has lint ignore."""
+"""Finds the contradictions of a document, and the rules that its comments have lint ignore."""
 
 
 class IndexEntry(msgspec.Struct, frozen=True, array_like=True):
