@@ -163,3 +163,16 @@ HOST_ONLY = frozenset(
         *("_upsample_lanczos2d_aa", "_upsample_lanczos2d_aa_backward"),
     )
 )
+
+# What CUDA calls the kernels of matrix products, which it has for floating and complex types alone. Source:
+# ATen/native/cuda/Blas.cpp, AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND2.
+PRODUCT_KERNELS = {
+    f"aten.{name}": kernel
+    for kernel, names in {
+        "addmm_cuda": ("mm", "addmm", "addmm_"),
+        "baddbmm_cuda": ("bmm", "baddbmm", "baddbmm_"),
+        "addmv_impl_cuda": ("mv", "addmv", "addmv_"),
+        "dot": ("dot", "vdot"),
+    }.items()
+    for name in names
+}
