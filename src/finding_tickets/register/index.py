@@ -115,7 +115,7 @@ class IndexExtras(NamedTuple):
 
 
 Examine = Callable[["Document", bytes, Vocabulary], tuple[tuple["Problem", ...], tuple[str, ...]]]
-"""Finds the contradictions of a document, and the rules that it has lint ignore."""
+"""Finds the contradictions of a document, and the rules that its comments have lint ignore."""
 
 
 class IndexEntry(msgspec.Struct, frozen=True, array_like=True):
@@ -126,7 +126,7 @@ class IndexEntry(msgspec.Struct, frozen=True, array_like=True):
     section_line: int = 0  # of the Remediation section, if there is one
     problems: tuple[FileProblem, ...] = ()  # without those that a comment has lint ignore
     code: CodeInputs | None = None  # of a remediation beside its ticket
-    # None where nobody asked for those of a document; a sidecar and a file without one always have them.
+    # None for a document whose extras were not asked for; sidecars and other files always have them.
     extras: IndexExtras | None = None
 
 
