@@ -29,7 +29,7 @@ from finding_tickets.claims.language import (
 )
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
-from finding_tickets.ground.checkouts import Checkouts, Revision
+from finding_tickets.ground.commits import Checkouts, Revision
 from finding_tickets.ground.files import fixes_folder, safe_name
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.ground.imports import answer, value_of

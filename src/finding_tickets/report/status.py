@@ -568,7 +568,7 @@ def compare_since(
         UsageError: There is no such revision, or no history.
     """
     # Only those who ask for it wait for git and for what reads evidence.
-    from finding_tickets.ground.checkouts import Checkouts
+    from finding_tickets.ground.commits import Checkouts
     from finding_tickets.ground.files import safe_name
     from finding_tickets.ground.git import GitError
     from finding_tickets.history.ticket_log import changed_verdicts
