@@ -308,10 +308,7 @@ def _leading(vocabulary: Vocabulary, words: str) -> tuple[list[str], str] | None
 
 
 def _run(vocabulary: Vocabulary, words: str, start: int) -> tuple[list[str], int]:
-    """A run of IDs from ``start`` on, with ranges of them spelled out, and where it ends.
-
-    ``B1-PT-01, B1-PT-02``, ``B1-PT-01 to B1-PT-05`` and ``B1-PT-01/02``.
-    """
+    """The IDs of ``B1-PT-01, B1-PT-02``, ``B1-PT-01 to B1-PT-05`` or ``B1-PT-01/02``, and where they end."""
     first = vocabulary.an_id.match(words, start)
     found, end = ([first[0].upper()], first.end()) if first else ([], start)
     # A comma is tried first: a dash may belong to the next ID, or to the remark.
@@ -352,7 +349,9 @@ def _checked(sections: Sequence[DocumentPart]) -> Iterator[DocumentPart]:
     for part in sections:
         if part.kind in _CHECKED or (len(sections) == 1 and part.heading and part.heading.level == 1):
             yield part
-        elif part.kind is not SectionKind.CROSS_REVIEW and any(True for _ in read_checklist(part)):
+        elif part.kind is not SectionKind.CROSS_REVIEW and any(
+            item.checked is not None for item in part.by_kind["Item"]
+        ):
             yield from _checked(part.parts)
 
 

@@ -138,9 +138,8 @@ def read_implementation_review(
 def _verdict(parts: Sequence[DocumentPart]) -> Values | None:
     """The verdict, without the sign in front of it.
 
-    A labelled verdict counts before an assessment and this before a recommendation that says as much; without
-    any of them, a heading does: ``Verdict: APPROVED``, ``APPROVED`` alone, or the first words below
-    ``Verdict``.
+    The best is a label Verdict, then Assessment, then a Recommendation with a word of approval; then a
+    heading: ``Verdict: APPROVED``, ``APPROVED`` alone, or the first line below ``Verdict``.
     """
     labelled = [entry for part in parts for entry in part.entries if entry.plain]
     texts = [

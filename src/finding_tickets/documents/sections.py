@@ -29,9 +29,9 @@ _ON_RESOLUTION = r"(?:notes?|details?|summary|status|statement|decision|analysis
 
 
 class SectionKind(Enum):
-    """What a section is for; the value is a pattern of its titles, in lower case and without punctuation.
+    """What a section is for. The value is a pattern of its titles, in lower case without punctuation.
 
-    The first that matches counts, but for that of cross-reviews, which is matched with a title as it is.
+    The first match counts. Only the pattern of cross-reviews is matched with the title as written.
     """
 
     METADATA = r"(?:(?:ticket|review|bug|finding|issue) )?(?:metadata|information)"
@@ -114,10 +114,9 @@ def kind_of_title(title: str) -> SectionKind | None:
 
 @dataclass(eq=False)
 class DocumentPart:
-    """A heading with everything up to the next heading of its level or above.
+    """A heading, None before the first one, and the ``blocks`` up to the next of its level or above.
 
-    ``heading`` is None for what precedes the first heading. ``blocks`` leaves the heading out. What is read
-    of a part is read once, however many extractors ask for it.
+    Everything is read once, however many extractors ask for it.
     """
 
     source: Source
@@ -184,19 +183,26 @@ class DocumentPart:
         return [self.source.whole(block) for block in self.blocks if block.kind == "Paragraph"]
 
     @property
+    def with_heading(self) -> tuple[Block, ...]:
+        """The heading, if there is one, and the blocks."""
+        return (self.heading, *self.blocks) if self.heading else self.blocks
+
+    @property
     def headlines(self) -> list[Excerpt]:
         """The text of the heading and of every heading within the part."""
-        headings = [block for block in (self.heading, *self.blocks) if block and block.level]
-        return [self.source.words(block) for block in headings]
+        return [self.source.words(block) for block in self.with_heading if block.level]
+
+    @cached_property
+    def pieces(self) -> tuple[DocumentPart, ...]:
+        """What stands below the heading, cut at the headings of the highest level within."""
+        start = self.heading.end if self.heading else self.start
+        level = min((block.level for block in self.blocks if block.level), default=0)
+        return tuple(_cut(self.source, self.blocks, start, self.end, level))
 
     @cached_property
     def parts(self) -> tuple[DocumentPart, ...]:
         """The parts within the part, which begin at its headings of the highest level."""
-        levels = [block.level for block in self.blocks if block.level]
-        if not levels:
-            return ()
-        within = _cut(self.source, self.blocks, self.start, self.end, min(levels))
-        return tuple(part for part in within if part.heading)
+        return tuple(piece for piece in self.pieces if piece.heading)
 
     def record(self) -> Values:
         """The fields of a ``Section``, with every byte that belongs to it."""
@@ -225,7 +231,7 @@ def parts_by_kind(parts: Iterable[DocumentPart]) -> PartsByKind:
 def read_sections(source: Source) -> tuple[DocumentPart, ...]:
     """The document cut at its headings of level 1 and 2 (or of the highest level below the title).
 
-    Together the parts cover every byte exactly once.
+    The parts cover every byte exactly once.
     """
     blocks = parse(source.data)
     headings = [block for block in blocks if block.level]
