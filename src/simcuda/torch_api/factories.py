@@ -101,7 +101,8 @@ class Factories:
             made = self._made_of(data, device, _make_tensor, dtype=dtype)
         if pin_memory:
             made = self.tensors.pin_memory(made)
-        return made.requires_grad_(requires_grad)
+        # Within a transform of functions, torch refuses even to ask for none.
+        return made.requires_grad_() if requires_grad else made
 
     def new_tensor(self, tensor: Tensor, data: Any, **kwargs: Any) -> Tensor:
         """``torch.Tensor.new_tensor``."""
