@@ -50,7 +50,7 @@ from finding_tickets.measure.tasks import (
     own_folder,
 )
 from finding_tickets.measure.workloads import Point, Workload
-from simcuda.ledger import attributing_to, noting_allocations, noting_frames, noting_operations
+from simcuda.ledger import allocation_listeners, attributing_to, frame_listeners, listening, noting_operations
 from simcuda.measurement import HEAVIEST_FIRST
 
 # Stands in reports for the name of a variant.
@@ -95,7 +95,7 @@ def probe_payload(job: RunJob) -> dict[str, Any]:
     root = Path(job.code)
     callers = Callers(root)
     try:
-        with noting_frames(callers.note), noting_operations(job.operations):
+        with listening(frame_listeners, callers.note), noting_operations(job.operations):
             report = run_target(job)
     except WrongTargetError as error:
         return {"wrong": str(error)}
@@ -200,7 +200,7 @@ def _own_lines(root: Path, largest: dict[Line, int], paths: Sequence[str]) -> It
             return False
         return not paths or any(path.is_relative_to(root / each) for each in paths)
 
-    with attributing_to(is_own), noting_allocations(note):
+    with attributing_to(is_own), listening(allocation_listeners, note):
         yield
 
 

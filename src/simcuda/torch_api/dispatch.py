@@ -57,12 +57,7 @@ class Dispatcher:
         self._last_device = HOST
 
     def run(self, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
-        """Run one operation, placing its results where CUDA would.
-
-        Args:
-            func: The operator overload.
-            args: Its positional arguments.
-            kwargs: Its arguments by name.
+        """Run one operation, given an overload and its arguments, and place its results where CUDA would.
 
         Raises:
             RuntimeError: The tensors lie on several devices.
