@@ -287,9 +287,8 @@ def _leading_verdict(text: Excerpt) -> list[ReviewToken]:
 
 def _first_line_verdict(text: Excerpt) -> Iterator[ReviewToken]:
     """A verdict that is the first line of a text, and what follows it."""
-    line = text.raw.partition("\n")[0]
-    yield ReviewToken("verdict", text.piece(0, len(line)))
-    rest = text.piece(len(line))
+    yield ReviewToken("verdict", text.first_line)
+    rest = text.piece(len(text.first_line.raw))
     if rest.raw:
         yield ReviewToken("prose", rest)
 
@@ -462,14 +461,11 @@ class ReviewsOfPart:
 
     def _enter(self, part: DocumentPart) -> None:
         """Account for a part within the part: text of the review above it, its verdict, or more reviews."""
-        if _VERDICT_TITLE.match(part.name):
+        if part.headline and _VERDICT_TITLE.match(part.name):
             # What the heading states, else the first line below it.
-            label, colon, _ = part.headline.raw.partition(":") if part.headline else ("", "", "")
-            stated = part.headline.piece(len(label) + 1) if part.headline and colon else None
-            tokens = [ReviewToken("verdict", stated)] if stated and stated.raw else []
-            if tokens and part.body.raw:
-                tokens.append(ReviewToken("prose", part.body))
-            for token in () if self.within else tokens or _first_line_verdict(part.body):
+            stated, below = part.headline.after_colon, ReviewToken("prose", part.body)
+            tokens = [ReviewToken("verdict", stated), *([below] if below.text.raw else [])]
+            for token in () if self.within else tokens if stated.raw else _first_line_verdict(part.body):
                 self._take(token)
             return
         found = [] if _TEXT.match(part.name) else ReviewsOfPart(part, self.names).read()

@@ -89,8 +89,8 @@ def add_section(
 ) -> Iterator[Splices]:
     """Ways to add a section: before the first one of the given kinds, at the end, before every other one."""
     data = page.data
-    followers = [part for part in page.parts if part.heading and part.heading.level > 1]
-    level = min((part.heading.level for part in followers if part.heading), default=_LEVEL)
+    followers = [part for part in page.parts if part.level > 1]
+    level = min((part.level for part in followers), default=_LEVEL)
     lines = [text.encode() for text in ("#" * level + f" {title}", "", *body)]
     # The document may draw a line between its sections.
     ends = [part.blocks[-1].kind == "Rule" for part in page.parts[:-1] if part.blocks]

@@ -294,17 +294,13 @@ class Metadata:
 
         The value stands below the heading (``## Severity``) or in it (``## Severity: High``).
         """
-        label, _, stated = headline.raw.partition(":")
-        key, value = squeeze(label), None
-        if any(key in keys and self.get(name) for name, keys in _KEYS.items()):
-            return False
-        if stated.strip():
-            value = headline.piece(len(label) + 1)
-        elif len(blocks) == 1 and blocks[0].kind == "Paragraph":
+        label, value = headline.raw.partition(":")[0], headline.after_colon
+        key = squeeze(label)
+        if not value.raw and len(blocks) == 1 and blocks[0].kind == "Paragraph":
             value = self.source.whole(blocks[0])
-        if value is None or not 0 < len(value.raw) <= _LONGEST_VALUE:
-            return False
-        if "\n" in value.raw or "\r" in value.raw:
+        is_known = any(key in keys and self.get(name) for name, keys in _KEYS.items())
+        is_value = 0 < len(value.raw) <= _LONGEST_VALUE and not re.search(r"[\r\n]", value.raw)
+        if is_known or not is_value:
             return False
         self.entries.setdefault(key, LabelledValue(plain(label), value, headline.start))
         return True

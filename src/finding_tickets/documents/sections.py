@@ -125,6 +125,11 @@ class DocumentPart:
     end: int
     blocks: tuple[Block, ...]
 
+    @property
+    def level(self) -> int:
+        """The level of the heading, 0 where there is none."""
+        return self.heading.level if self.heading else 0
+
     @cached_property
     def headline(self) -> Excerpt | None:
         """The text of the heading, if there is one."""
@@ -143,7 +148,7 @@ class DocumentPart:
     @cached_property
     def kind(self) -> SectionKind | None:
         """What the section is for, as far as its title says; the title of a document says nothing."""
-        if self.heading and self.heading.level == 1 and not _PLAIN_TITLE.fullmatch(self.name):
+        if self.level == 1 and not _PLAIN_TITLE.fullmatch(self.name):
             return None
         kind = kind_of_title(self.title)
         if kind is SectionKind.RESOLUTION and _SUMMARY_OF_FIX.fullmatch(self.name):
@@ -209,11 +214,11 @@ class DocumentPart:
         source, heading = self.source, self.heading
         below = heading.end if heading else self.start
         return {
-            "level": heading.level if heading else 0,
+            "level": self.level,
             "title": self.title,
             "heading": source.span(self.start, below),
             "body": {"raw": source.raw(below, self.end), "span": source.span(below, self.end)},
-            "known": self.kind is not None or heading is None or heading.level == 1,
+            "known": self.kind is not None or self.level <= 1,
         }
 
 
@@ -252,19 +257,13 @@ def read_sections(source: Source) -> tuple[DocumentPart, ...]:
 
 def read_metadata(source: Source, parts: Sequence[DocumentPart]) -> Metadata:
     """The labelled values below the title and in the metadata section, and sections that hold only one."""
-    headed = [part for part in parts if part.heading]
+    levels = [part.level for part in parts]
     # Without a heading of level 1, the first one is the title, if it begins the document.
-    before = [block for part in parts[:1] if not part.heading for block in part.blocks]
-    untitled = headed and all(block.kind == "FrontMatter" for block in before)
-    untitled = untitled and not any(part.heading and part.heading.level == 1 for part in headed)
-    holding = [
-        part
-        for part in parts
-        if part.kind is SectionKind.METADATA
-        or part.heading is None
-        or part.heading.level == 1
-        or (untitled and part is headed[0] and part.kind is None)
-    ]
+    before = [block for part in parts[:1] if not part.level for block in part.blocks]
+    untitled = 1 not in levels and all(block.kind == "FrontMatter" for block in before)
+    titles = [part for part in parts if part.level][:1] if untitled else []
+    held = [part for part in parts if part.kind is SectionKind.METADATA or part.level <= 1]
+    holding = [part for part in parts if part in held or (part in titles and part.kind is None)]
     metadata = Metadata(source, (block for part in holding for block in part.blocks))
     for part in parts:
         named = part.headline and squeeze(part.title.partition(":")[0]) in ALONE
@@ -278,7 +277,7 @@ def read_metadata(source: Source, parts: Sequence[DocumentPart]) -> Metadata:
 def title_of(parts: Iterable[DocumentPart], metadata: Metadata) -> Excerpt | None:
     """The text of the first heading of level 1, or else of the first heading that is no section's."""
     headed = [part for part in parts if part.heading and part.heading.first < part.heading.last]
-    titles = [part for part in headed if part.heading and part.heading.level == 1]
+    titles = [part for part in headed if part.level == 1]
     # A file may begin with a section, whose heading is not the title; nor is one where front matter has it.
     if not titles and not metadata.get("Title"):
         titles = [part for part in headed[:1] if part.kind is None]

@@ -138,6 +138,16 @@ class Excerpt:
         start = self.start + len(self.raw[:first].encode())
         return self.source.text(start, start + len(self.raw[first:last].encode()))
 
+    @property
+    def after_colon(self) -> Excerpt:
+        """What stands behind its first colon; empty without one."""
+        return self.piece(len(self.raw.partition(":")[0]) + 1)
+
+    @property
+    def first_line(self) -> Excerpt:
+        """Its first line."""
+        return self.piece(0, len(self.raw.partition("\n")[0]))
+
     def code_spans(self) -> list[Excerpt]:
         """What stands between backticks."""
         return [self.source.text(*span) for span in code_spans(self.source.data, self.start, self.end)]

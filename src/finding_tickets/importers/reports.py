@@ -77,6 +77,7 @@ _PLACE_COLUMNS = re.compile(
 _ID = re.compile(r"\[?[A-Z]+-?\d+\]?")
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _UNDER_ALL = 7
+_LONGEST_MARK = len("10. ")
 _NO_PATH = "x.md"
 _PAGE = "# Finding Ticket: x\n\n## Description\n\n{}\n\n## Recommended Fix\n\n{}\n"
 # What chapters of a report are called that find nothing; below the last of them nothing is found either.
@@ -257,7 +258,9 @@ class _Passage:
         """Whether a block is nothing but labelled values that a ticket has in its metadata, or a rule."""
         entries = list(labelled_values(self.source, [block], LABELS))
         known = all(LABELS.fullmatch(each.key) for each in entries)
-        begins = bool(entries) and entries[0].start <= self.source.whole(block).start + 4
+        # Behind the mark of an item, if it is one; the labels of a table may stand below its header.
+        behind = entries[0].start - self.source.whole(block).start if entries else None
+        begins = behind is not None and (behind <= _LONGEST_MARK or block.kind == "Table")
         return block.kind == "Rule" or (begins and known)
 
 
@@ -279,12 +282,11 @@ class _Section:
     def __init__(self, part: DocumentPart, above: _Section | None = None) -> None:
         vocabulary, heading = part.source.vocabulary, part.title
         self.part, self.above, self.head = part, above, _title_of(heading, vocabulary)
-        self.level = part.heading.level if part.heading else 0
         self.group = severity_heading(heading, vocabulary)
         self.severity: Severity | None = self.group or (above.severity if above else None)
         # Whether it, or what it stands in, is called findings, or something that is no finding.
         self.finds: bool = bool(_FINDINGS.search(heading) or (above and above.finds))
-        self.aside: bool = self.level > 1 and bool(_ASIDE.search(heading) or (above and above.aside))
+        self.aside: bool = part.level > 1 and bool(_ASIDE.search(heading) or (above and above.aside))
         self.text = _Passage(part.source, part.pieces)
 
     @cached_property
@@ -343,7 +345,7 @@ class _Report:
     @cached_property
     def _telling(self) -> set[int]:
         """The levels of headings that name a finding, or state a severity, themselves or right below."""
-        return {each.level for each in self._whole.nested() if each.states}
+        return {each.part.level for each in self._whole.nested() if each.states}
 
     def _within(self, section: _Section) -> list[_Piece]:
         """The finding that a section is, or else those in it."""
@@ -352,7 +354,7 @@ class _Report:
         if block and section.group is None:
             severity = head.severity or section.severity or head.implied
             whole = [_Piece(block, block.start, head, section.text, severity)]
-            if head.severity or (section.level > 1 and section.text.severity):
+            if head.severity or (section.part.level > 1 and section.text.severity):
                 return whole
         within = [piece for each in section.sections for piece in self._within(each)]
         # What may be a finding is none where sections within it are.
@@ -372,14 +374,14 @@ class _Report:
         if head.is_named:
             return True
         chapter = _CHAPTER.match(head.title) or kind_of_title(head.heading)
-        if section.aside or section.level == 1 or chapter or outer is None:
+        if section.aside or section.part.level == 1 or chapter or outer is None:
             return False
         if outer.group or not head.is_numbered:
             return bool(outer.group)
         # A number is that of a chapter, too: where other headings state more, those beside them count.
         placed = any(spot.path for spot in section.text.spots)
-        among = section.level in self._telling if self._telling else placed
-        return bool((placed and among) or section.severity or (outer.level > 1 and outer.finds))
+        among = section.part.level in self._telling if self._telling else placed
+        return bool((placed and among) or section.severity or (outer.part.level > 1 and outer.finds))
 
     def _item(self, block: Block, here: _Section) -> Iterator[_Piece]:
         """The finding that an item of a list is, or a paragraph that begins with a severity."""
