@@ -224,13 +224,11 @@ class Patches:
         while self.replaced:
             _put(*self.replaced.pop())
         functions = {id(native) for native, _, _ in self._redirected}
+        natives = {id(target): native for native, target in self._methods()}
         while self._redirected:
             _put_back(*self._redirected.pop())
-        for table in (*self.tables, *_tables_of(functions)):
-            # Each key goes where its own hash says, also one that was entered meanwhile.
-            entries = _entries(table)
-            table.clear()
-            table.update(entries)
+        for table in (*self.tables, *_tables_of(functions | natives.keys())):
+            _rehash(table, natives)
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
@@ -268,14 +266,20 @@ class Patches:
             if isinstance(owner, ModuleType) and callable(original)
         ]
         _rebind({id(original): simulated for original, simulated in pairs})
+        targets = {id(native): target for native, target in self._methods()}
         for table in (*self.tables, *_tables_of({id(native) for native, _, _ in self._redirected})):
-            # What is redirected is found by its new hash too.
-            table.update(_entries(table))
+            _rehash(table, targets)
         try:
             yield
         finally:
             # Of a name that was replaced twice, the first original is torch's.
             _rebind({id(simulated): original for original, simulated in reversed(pairs)})
+
+    def _methods(self) -> Iterator[tuple[Any, Callable[..., Any]]]:
+        """The methods that are redirected now, each with what it is on its class."""
+        for native, target, _ in self._redirected:
+            if isinstance(native, _bound_when_got):
+                yield native, target
 
 
 def _put_back(native: Any, target: Callable[..., Any], before: list[int]) -> None:
@@ -311,8 +315,18 @@ def _tables_of(functions: set[int]) -> list[Table]:
     return tables
 
 
-def _entries(table: Table) -> list[Any]:
-    return list(table.items() if isinstance(table, dict) else table)
+def _rehash(table: Table, others: dict[int, Any]) -> None:
+    """Let each key be where its hash of now says, with ``others`` in place of those without one, by id.
+
+    Not under both: a key that is found at its old place on the way to the new one is not entered again,
+    and no longer found once the table grows.
+    """
+    if isinstance(table, dict):
+        entries: list[Any] = [(others.get(id(key), key), value) for key, value in table.items()]
+    else:
+        entries = [others.get(id(key), key) for key in table]
+    table.clear()
+    table.update(entries)
 
 
 def _rebind(others: dict[int, Any]) -> None:
