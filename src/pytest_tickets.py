@@ -105,7 +105,7 @@ def pytest_collection_modifyitems(
 
 def _items(session: pytest.Session, config: pytest.Config) -> Iterator[TicketItem]:
     from finding_tickets.errors import TicketsError
-    from finding_tickets.gate.check import broken
+    from finding_tickets.gate.check import remediation_error
     from finding_tickets.measure.processes.isolation import Isolation
     from finding_tickets.register.config import find_root
     from finding_tickets.register.load import load
@@ -134,7 +134,7 @@ def _items(session: pytest.Session, config: pytest.Config) -> Iterator[TicketIte
                 file,
                 name=document.id.value,
                 document=document,
-                broken=broken(document, register),
+                broken=remediation_error(document, register),
                 isolation=isolation,
                 settings=settings,
             )

@@ -44,15 +44,15 @@ _own: list[Callable[[str], bool]] = []
 _own_code: dict[int, tuple[CodeType, str | None]] = {}
 """The same as ``_user_code`` for own files."""
 
-_noted: list[Callable[[FrameType], None]] = []
-"""What is told the frames of ``noting_frames``."""
+frame_listeners: list[Callable[[FrameType], None]] = []
+"""Told the frame of the user's code whenever something is attributed to its line, on simulated devices."""
+allocation_listeners: list[Callable[[int, tuple[str, int, str]], None]] = []
+"""Told the bytes and the line of every request to a simulated allocator while something is measured."""
+operations_noted: list[None] = []
+"""One entry for each active block of ``noting_operations``."""
 
 NOWHERE = ("<unknown>", 0, "<unknown>")
 """Stands for the line of what a thread does without any code of the user."""
-_noted_sizes: list[Callable[[int, tuple[str, int, str]], None]] = []
-"""What is told the bytes and lines of ``noting_allocations``."""
-_blocks_noting_operations: list[None] = []
-"""One entry for each active block of ``noting_operations``."""
 
 _WITHIN = 2
 """The least number of frames of this package between the user's code and a count."""
@@ -69,9 +69,6 @@ class Ledger:
     """Adds every event to all measurements under way.
 
     It keeps a second account, to detect measured code that changed a count.
-
-    Args:
-        usage: Returns the bytes in use now.
     """
 
     # No method can be replaced for one ledger alone.
@@ -132,15 +129,14 @@ class Ledger:
         finally:
             self._open = paused
 
-    def count(self, what: str, amount: int = 1) -> None:
-        """Count something and attribute it to the source line that caused it.
+    def count(self, what: str, amount: int = 1, nbytes: int = 0) -> None:
+        """Count something of ``COUNTED``, and the bytes of a copy, at the source line that caused it.
 
-        Args:
-            what: One of ``COUNTED``.
-            amount: How often; of 0, no line is noted.
+        Of 0, no line is noted.
         """
         if self._open and amount:
-            self._count_at(self._line(_WITHIN + 1), {what: amount})
+            counts = {what: amount, f"{what}_bytes": nbytes} if nbytes else {what: amount}
+            self._count_at(self._line(_WITHIN + 1), counts)
 
     def _line(self, within: int) -> tuple[str, int, str]:
         known = self._known_line
@@ -179,16 +175,6 @@ class Ledger:
         finally:
             self._known_line = None
 
-    def copy(self, kind: str, nbytes: int) -> None:
-        """Count one copy of ``nbytes``.
-
-        Args:
-            kind: ``h2d``, ``d2h``, ``d2d`` or ``p2p``.
-            nbytes: Bytes that move.
-        """
-        if self._open:
-            self._count_at(self._line(_WITHIN + 1), {kind: 1, f"{kind}_bytes": nbytes})
-
     def launch(self, kernels: int, library: int = 0) -> None:
         """Count launches of ATen's own kernels, and of a library's."""
         # This runs for every operation.
@@ -208,7 +194,7 @@ class Ledger:
         place = (*line, "allocations")
         self._totals["allocations"] += 1
         allowed = (reason, *place) if (reason := current_reason()) else None
-        for note in _noted_sizes:
+        for note in allocation_listeners:
             note(nbytes, line)
         # The peaks of a block are found here, where usage may have risen.
         requested, allocated, host = self._usage()
@@ -250,9 +236,7 @@ class Ledger:
     def doubt(self, operation: str, slack: Slack | None = None) -> None:
         """List an operation as approximate, or else as unknown: then nobody knows whether it waits.
 
-        Args:
-            operation: Its name with overload, such as ``aten.mm.default``.
-            slack: How far below and above what is counted for it each modelled metric can be.
+        The slack is how far below and above what is counted for it each modelled metric can be.
         """
         if os.getpid() != self._process:
             self._doubt_of_forked[0] = 1
@@ -281,7 +265,7 @@ def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
             file = code.co_filename if is_wanted(code.co_filename) else None
             known[id(code)] = code, file
         if file is not None:
-            for note in _noted:
+            for note in frame_listeners:
                 note(frame)
             return file, frame.f_lineno, code.co_name
         frame = frame.f_back
@@ -297,7 +281,7 @@ def attributing_to(is_own: Callable[[str], bool]) -> Iterator[None]:
 
     Where none did, it stays theirs. Only simulated devices do so.
     """
-    with listed(_own, is_own):
+    with listening(_own, is_own):
         _own_code.clear()
         try:
             yield
@@ -309,32 +293,9 @@ def _is_own(file: str) -> bool:
     return is_user_code(file) and _own[-1](file)
 
 
-def noting_frames(note: Callable[[FrameType], None]) -> AbstractContextManager[None]:
-    """Tell ``note`` the frame of the user's code whenever something is attributed to its line.
-
-    Only simulated devices do so.
-    """
-    return listed(_noted, note)
-
-
-def noting_allocations(
-    note: Callable[[int, tuple[str, int, str]], None],
-) -> AbstractContextManager[None]:
-    """Tell ``note`` the bytes of every request to a simulated allocator while something is measured.
-
-    File, line and function follow.
-    """
-    return listed(_noted_sizes, note)
-
-
 def noting_operations(asked: bool = True) -> AbstractContextManager[None]:
     """Let simulated devices that are opened in the block tell ``operations_of``; others do no work for it."""
-    return listed(_blocks_noting_operations, None) if asked else nullcontext()
-
-
-def is_noting_operations() -> bool:
-    """Whether a block of ``noting_operations`` is active."""
-    return bool(_blocks_noting_operations)
+    return listening(operations_noted, None) if asked else nullcontext()
 
 
 def operations_of(measurement: Measurement) -> Mapping[str, Mapping[str, int]]:
@@ -359,7 +320,7 @@ def is_user_code(file: str) -> bool:
 
 # Each thread and each task has its own.
 _reason: ContextVar[str] = ContextVar("simcuda_allowed", default="")
-_listeners: list[Callable[[str], None]] = []
+_region_listeners: list[Callable[[str], None]] = []
 
 current_reason = _reason.get
 """Why this thread may wait now: the reason of the innermost region; empty outside of all."""
@@ -394,7 +355,7 @@ def _region(reason: str) -> Iterator[None]:
 
 
 def _tell(reason: str) -> None:
-    for listener in _listeners:
+    for listener in _region_listeners:
         listener(reason)
 
 
@@ -403,13 +364,13 @@ def following_regions(listener: Callable[[str], None]) -> Iterator[None]:
     """Tell ``listener`` the reason when a thread enters or leaves a region, and that of one around it."""
     if reason := current_reason():
         listener(reason)
-    with listed(_listeners, listener):
+    with listening(_region_listeners, listener):
         yield
 
 
 @contextmanager
-def listed(listeners: list[T], listener: T) -> Iterator[None]:
-    """Keep a listener in a list during the block."""
+def listening(listeners: list[T], listener: T) -> Iterator[None]:
+    """Keep a listener, the innermost last, in a list during the block."""
     listeners.append(listener)
     try:
         yield

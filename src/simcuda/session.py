@@ -19,7 +19,7 @@ import torch
 
 from simcuda.device import dispatch_key
 from simcuda.device.storages import HOST
-from simcuda.ledger import attributing_to, noting_frames
+from simcuda.ledger import attributing_to, frame_listeners, listening
 from simcuda.measurement import SYNCS, Measurement, Site, place, source, table
 from simcuda.simulation import SESSION, SimulatedCuda
 from simcuda.torch_api.concurrency import BAD_FORK
@@ -45,12 +45,7 @@ COLLECTIONS = 2
 
 @dataclass
 class Session:
-    """The measurement of the test that runs.
-
-    Args:
-        gpu: The devices of the session.
-        root: The folder of the repository.
-    """
+    """The measurement of the test that runs."""
 
     gpu: SimulatedCuda
     root: Path
@@ -157,7 +152,7 @@ def _line_of(frame: FrameType) -> Line:
 def measuring_tests(gpu: SimulatedCuda, root: Path) -> Iterator[Session]:
     """The session of tests on these devices."""
     session = Session(gpu, root)
-    with noting_frames(session.note):
+    with listening(frame_listeners, session.note):
         session.begin()
         yield session
 

@@ -13,7 +13,7 @@ import torch.utils._device
 
 from simcuda.device import dispatch_key
 from simcuda.device.machine import Machine
-from simcuda.ledger import is_noting_operations
+from simcuda.ledger import listening, operations_noted
 from simcuda.measurement import Measurement
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
 from simcuda.torch_api import refusals
@@ -25,7 +25,7 @@ from simcuda.torch_api.concurrency import (
     Threads,
     busy_seconds,
     follow_threads,
-    refused_in_children,
+    forking,
 )
 from simcuda.torch_api.cuda_api import CudaApi
 from simcuda.torch_api.device_branches import DeviceBranches
@@ -177,7 +177,7 @@ def _opened(
     kind = PROFILES[profile]
     machine = Machine(count, kind, kind.memory_bytes if capacity is None else capacity)
     dispatcher = Dispatcher(machine)
-    if is_noting_operations():
+    if operations_noted:
         run: Any = partial(_attributed, machine, dispatcher.run)
         dispatcher.run = run  # type: ignore[method-assign]  # for this one alone
     threads = Threads(machine, dispatcher)
@@ -227,7 +227,7 @@ def _opened(
             wake_by_names(patches)
         # From here on nothing is replaced any more, so that other modules' names can follow.
         stack.enter_context(patches.followed())
-        stack.enter_context(refused_in_children(dispatcher))
+        stack.enter_context(listening(forking, dispatcher))
         stack.enter_context(
             refusals.torch_imports_outside(patches, partial(refusals.imported, patches), compiler.imported)
         )
@@ -237,7 +237,7 @@ def _opened(
         stack.callback(_active.clear)
         stack.callback(threads.let_go)
         # Last of all: what was made on the way here is not the user's.
-        stack.enter_context(dispatch_key.watched_by(dispatcher, views=is_noting_operations()))
+        stack.enter_context(dispatch_key.watched_by(dispatcher, views=bool(operations_noted)))
         yield simulated
 
 

@@ -217,6 +217,44 @@ def test_a_line_that_stays_keeps_its_allowance_from_new_ones(root: Path) -> None
     assert [("budget-exceeded", "train.py", 8)] == said(found)
 
 
+@pytest.mark.parametrize(
+    ("law", "edited", "moved", "allowed"),
+    [
+        # Without a law it pays for one statement: for the same text elsewhere before one that was edited.
+        ("", N, N, "other"),
+        # 2*n is more than its law, n, and takes nothing of it.
+        ("n", N, (4, 6, 10, 18), "step"),
+        ("n", (4, 6, 10, 18), N, "other"),
+    ],
+)
+def test_a_lost_allowance_pays_for_a_statement_wholly_or_not_at_all(
+    root: Path, law: str, edited: tuple[int, ...], moved: tuple[int, ...], allowed: str
+) -> None:
+    """Of two statements that are like the one that is gone."""
+    spent = spending(
+        {
+            Spender("train.py", 2, "step", "y = loss.item()"): edited,
+            Spender("train.py", 9, "other", "x = loss.item()"): moved,
+        }
+    )
+    found = judged(root, spent, allow("x = loss.item()", law=law))
+    assert ["budget-moved", "budget-exceeded"] == [each.rule for each in found.problems]
+    assert [allowed] == [each.spender.function for each in found.allowed]
+
+
+def test_a_lost_allowance_pays_for_several_statements_up_to_its_law(root: Path) -> None:
+    """One of n waits may become n - 1 and 1; of n and 1, which are n + 1, the first is paid for."""
+    for more, counted in ((tuple(each - 1 for each in N), 2), (N, 1)):
+        spent = spending(
+            {
+                Spender("train.py", 2, "step", "y = loss.item()"): more,
+                Spender("train.py", 9, "step", "z = loss.item()"): ONE,
+            }
+        )
+        found = judged(root, spent, allow("x = loss.item()", law="n"))
+        assert counted == len(found.allowed)
+
+
 def test_lines_elsewhere_do_not_count(root: Path) -> None:
     """With paths, only the lines below them do: 1 of n + 1 waits is in src/."""
     here = Spender("src/a.py", 1, "f", "x.item()")

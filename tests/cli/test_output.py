@@ -76,10 +76,8 @@ def test_the_envelope(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("data", [[], [{}], [{"text": "two\nlines", "list": [1, []]}, None, "é"]])
-def test_items_are_written_one_by_one_as_if_together(
-    data: list[object], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The bytes are those of the envelope with all of its items, which need not be there at once."""
+def test_the_bytes_are_those_of_the_envelope(data: list[object], capsys: pytest.CaptureFixture[str]) -> None:
+    """Indented, with what a command adds before the data."""
     envelope = {"schema_version": 1, "kind": "items", "more": {"a": []}, "data": data}
     output.write_json("items", iter(data), more={"a": []})
     assert json.dumps(envelope, indent=2, ensure_ascii=False) + "\n" == capsys.readouterr().out

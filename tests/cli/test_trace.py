@@ -80,7 +80,7 @@ def test_the_lines_of_a_recorded_run(exact: str, tickets: Tickets) -> None:
     shown = tickets("trace", exact, "--lines").out
     assert f"{exact}  recorded NVIDIA H100, CUDA 12.4\n" in shown
     # The wait takes 2 microseconds.
-    assert "train.py:2  value = loss.item()  waits 1x for 0.002 ms, copies d2h 1x" in shown
+    assert "train.py:2  waits 1x for 0.002 ms, copies d2h 1x  value = loss.item()" in shown
     assert "in all: syncs 1, d2h 1, launches 1" in shown
 
 
@@ -130,7 +130,7 @@ def test_functions_without_lines(repository: Repository, tickets: Tickets) -> No
         item["beside"][0][key] for key in ("what", "line", "recorded", "probed")
     )
     shown = tickets("trace", file, "--lines").out
-    assert "train.py:1  def step(loss):  waits 1x for 0.002 ms, copies d2h 1x" in shown
+    assert "train.py:1  waits 1x for 0.002 ms, copies d2h 1x  def step(loss):" in shown
     assert "a line is where its function begins" in shown
 
 

@@ -102,4 +102,5 @@ def test_the_workflow_runs_the_command_with_no_right_but_to_read() -> None:
     command = "python -m tests.compatibility"
     assert {"libraries": command, "torch": f"{command} torch"} == runs
     versions = workflow["jobs"]["torch"]["strategy"]["matrix"]["torch"]
-    assert ["2.8", "2.9", "2.10", "2.11", "2.12", "2.13"] == [each.rpartition(".")[0] for each in versions]
+    tried = [f"2.{minor}" for minor in range(8, 15)]
+    assert tried == [each.rpartition(".")[0] for each in versions]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from finding_tickets.documents.edit.remediation import add_entries
-from finding_tickets.documents.edit.splices import spliced
-from finding_tickets.documents.remediation import YamlText
-from finding_tickets.documents.source import Source
+from finding_tickets.documents.remediation import YamlText, add_entries
+from finding_tickets.documents.source import Source, spliced
 from finding_tickets.model.vocabulary import Vocabulary
 
 ENTRIES = {"variants": {"fix": "@worktree"}, "claims": {"fix": {"syncs": "max(1, 2*n)", "d2h": "0..3"}}}

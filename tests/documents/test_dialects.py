@@ -9,7 +9,7 @@ import pytest
 from finding_tickets.documents.reading import read_document
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Severity, Vocabulary
-from finding_tickets.register.actions import DocumentEdit, setting
+from finding_tickets.register.actions import DocumentEdit, set_key
 
 WORDS = Vocabulary(severities={"P1": ("high",), "P2": ("medium",), "P3": ()})
 DIALECTS = {
@@ -179,9 +179,9 @@ def test_the_same_ticket(text: str) -> None:
 def test_a_value_is_set_where_it_stands(text: str) -> None:
     """An edit replaces the value under its own label; no second row appears, and no other line changes."""
     edit = DocumentEdit(text.encode(), "f-1-loader.md", WORDS, date(2026, 1, 1))
-    setting("severity", ["P3"])(edit)
-    setting("status", ["investigating"])(edit)
-    setting("assignee", ["zoe"])(edit)
+    set_key("severity", ["P3"])(edit)
+    set_key("status", ["investigating"])(edit)
+    set_key("assignee", ["zoe"])(edit)
     after = edit.page.data.decode().splitlines()
     before = text.splitlines()
     assert len(before) == len(after)

@@ -24,7 +24,7 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode
 from finding_tickets.executors import ray
 from finding_tickets.executors.node import versions
-from finding_tickets.executors.pack import packed
+from finding_tickets.executors.pack import pack_work_tree
 from finding_tickets.executors.ray import RayCluster
 from finding_tickets.ground import __version__
 from finding_tickets.measure.processes.isolation import Isolation
@@ -295,7 +295,7 @@ def test_a_commit_that_a_machine_does_not_have_is_said(
     git("add", ".")
     git("commit", "-m", "first")
     add(repository, 5)
-    monkeypatch.setattr(ray, "packed", lambda root, _, say: packed(root, [], say))
+    monkeypatch.setattr(ray, "pack_work_tree", lambda root, _, say: pack_work_tree(root, [], say))
     done = run(on(cluster), repository)
     assert {"T-0": Verdict.INCONCLUSIVE, "T-5": Verdict.VERIFIED} == verdicts(done)
     assert f"found: HEAD: its commit {git('rev-parse', 'HEAD')[:12]} is not on this machine" == reason(
@@ -479,7 +479,9 @@ def test_the_processes_of_a_machine_share_what_travelled(
         return {"reason": f"{own} {memoryview(objects).nbytes}"}
 
     def kibibytes_with(objects: bytes) -> int:
-        monkeypatch.setattr(ray, "packed", lambda root, _, say: (packed(root, [], say)[0], objects))
+        monkeypatch.setattr(
+            ray, "pack_work_tree", lambda root, _, say: (pack_work_tree(root, [], say)[0], objects)
+        )
         own, size = reason(run(on(cluster), repository), "T-0").partition(": ")[2].split()
         assert len(objects) == int(size)
         return int(own)

@@ -22,7 +22,7 @@ from tests.verify.conftest import TakesGpu
 
 from finding_tickets.executors import node
 from finding_tickets.executors.node import Order, verified_from, verify_on_ray, versions
-from finding_tickets.executors.pack import FOLDER, packed
+from finding_tickets.executors.pack import FOLDER, pack_work_tree
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.measure.processes.server import NO_ROOM
 from finding_tickets.measure.tasks import SIMULATED_DEVICE, VISIBLE_DEVICES
@@ -74,7 +74,7 @@ def register(repository: Repository) -> Repository:
 def order_of(register: Repository, ticket: str, **more: Any) -> tuple[dict[str, Any], bytes]:
     """An order as JSON carries it, and the objects of its pack."""
     document = f"tickets/{ticket}.md"
-    pack, objects = packed(register.root, [], pytest.fail)
+    pack, objects = pack_work_tree(register.root, [], pytest.fail)
     settings = {"meter": more.pop("meter", "simulated"), "timeout": 900.0, "memory": 1 << 30}
     known = {"sandbox": False, "versions": versions(), "limit": 900.0, "settings": settings, **more}
     return json.loads(Order(document=document, pack=pack, **known).model_dump_json()), objects

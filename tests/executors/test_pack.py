@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import Git, Repository
 from tests.executors.processes import wait_for, with_git_that_stalls
 
-from finding_tickets.executors.pack import packed, unpacked
+from finding_tickets.executors.pack import pack_work_tree, unpack_work_tree
 from finding_tickets.ground.git import GitError, ask
 
 pytestmark = pytest.mark.slow
@@ -35,7 +35,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 def there(root: Path, *commits: str) -> Path:
     """The folder ``root`` as another machine has it."""
-    return unpacked(*packed(root, commits, pytest.fail))
+    return unpack_work_tree(*pack_work_tree(root, commits, pytest.fail))
 
 
 def test_the_work_tree_arrives_byte_for_byte(repository: Repository, git: Git) -> None:
@@ -66,18 +66,18 @@ def test_packing_changes_nothing(repository: Repository, git: Git) -> None:
     git("commit", "-m", "first")
     repository.write("new.py", "new = 1\n")
     before = contents(repository.root / ".git")
-    packed(repository.root, [], pytest.fail)
+    pack_work_tree(repository.root, [], pytest.fail)
     assert before == contents(repository.root / ".git")
 
 
 def test_the_same_tree_has_the_same_name(repository: Repository, git: Git) -> None:
     """A machine that has a work tree already unpacks it once, whoever sends it and when."""
-    first, _ = packed(repository.root, [], pytest.fail)
+    first, _ = pack_work_tree(repository.root, [], pytest.fail)
     git("add", ".")
     git("commit", "-m", "first", who="Bob", when="2026-02-03")
-    again, _ = packed(repository.root, [], pytest.fail)
+    again, _ = pack_work_tree(repository.root, [], pytest.fail)
     repository.write("code.py", "def fast(): ...\n")
-    other, _ = packed(repository.root, [], pytest.fail)
+    other, _ = pack_work_tree(repository.root, [], pytest.fail)
     assert first.commits == again.commits
     assert again.commits != other.commits
 
@@ -156,7 +156,7 @@ PACKS = """
 import sys
 from pathlib import Path
 from finding_tickets.executors.pack import packed
-packed(Path(sys.argv[1]), [], print)
+pack_work_tree(Path(sys.argv[1]), [], print)
 """
 
 

@@ -17,7 +17,7 @@ from finding_tickets.budget.spending import Spender, Spending, Target
 from finding_tickets.budget.statements import statement_at, statements_of
 from finding_tickets.errors import ExitCode
 from finding_tickets.gate import budgets
-from finding_tickets.ground.checkouts import Checkouts
+from finding_tickets.ground.commits import Checkouts
 
 CODE = """\
 def step(loss):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.conftest import Repository
 
-from finding_tickets.gate.branch import ChangeKind, Side, accepted, changes
+from finding_tickets.gate.branch import ChangeKind, Side, changes, with_acceptance
 from finding_tickets.model.verification import Evidence, Input
 
 POINTS = [{"n": 1, "size": 7}, {"n": 4, "size": 9}]
@@ -100,9 +100,9 @@ def test_without_a_sweep_nobody_can_tell(repository: Repository) -> None:
 def test_a_new_line_of_the_ticket_names_changes(repository: Repository, line: str, who: str | None) -> None:
     """It names them with a reason; a line that was there before names nothing."""
     found = changes(side(repository, "syncs: 1"), side(repository, "syncs: 2"), POINTS)
-    (change,) = accepted(found, b"text\n", f"text\n{line}\n".encode(), None)
+    (change,) = with_acceptance(found, b"text\n", f"text\n{line}\n".encode(), None)
     assert (who, who is None) == (change.accepted, change.is_open)
-    (change,) = accepted(found, f"{line}\n".encode(), f"text\n{line}\n".encode(), None)
+    (change,) = with_acceptance(found, f"{line}\n".encode(), f"text\n{line}\n".encode(), None)
     assert change.is_open
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.ground.test_objects import commit
+from tests.ground.test_commits import commit
 
+from finding_tickets.ground.commits import Objects, Snapshot
 from finding_tickets.ground.imports import ABSENT
-from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.walk import StoredResult, UnmeasuredCommit, WhyUnmeasured
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from finding_tickets.documents.reading import read_document
-from finding_tickets.documents.suppression import suppressions
+from finding_tickets.documents.reading import read_document, suppressions
 from finding_tickets.importers.drafts import draft_of_finding, reported_by
 from finding_tickets.importers.sarif import found_in, read_log
 from finding_tickets.model.ticket import Ticket

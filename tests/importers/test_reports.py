@@ -298,3 +298,23 @@ def test_a_finding_is_known_by_its_title() -> None:
     assert before == {each.text: each.fingerprint for each in changed}
     twice = found("## High\n\n- **Race** `a.py:1`\n- **Race** `b.py:2`\n")
     assert 2 == len({each.fingerprint for each in twice})
+
+
+def test_the_text_of_a_finding() -> None:
+    """Without the labels at its beginning and its fix, with bold lines in the place of headings."""
+    labels = "**Severity:** High\n**Status:** Open\n\n- File: `a.py`\n\n"
+    parts = "Each step.\n\n### Impact\n\nSlow.\n\n### Recommended fix\n\nDo not.\n\n---\n"
+    (read,) = found(f"## Finding 1: It waits\n\n{labels}{parts}")
+    assert ("Each step.\n\n**Impact**\n\nSlow.", "Do not.") == (read.description, read.fix)
+
+
+def test_a_chapter_that_names_a_file() -> None:
+    """Where other headings state a severity, a numbered heading of another level is that of a chapter."""
+    text = "# R\n\n## 1. Files read\n\n`a.py`\n\n## 2. Findings\n\n### It waits (High)\n\n`b.py:3`\n"
+    assert ["It waits"] == [each.text for each in found(text)]
+
+
+def test_headings_that_skip_levels() -> None:
+    """A heading of a lower level that stands before those of a higher one is not lost."""
+    text = "#### Finding 1: One\n\n`a.py:1`\n\n## Finding 2: Two\n\n`b.py:2`\n"
+    assert ["One", "Two"] == [each.text for each in found(text)]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.lint.conftest import lint
 
-from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document
+from finding_tickets.documents.source import Splice
 from finding_tickets.lint import autofix
 from finding_tickets.lint.autofix import FixedFile, fix
 from finding_tickets.lint.rules import RULES, Context, Remark

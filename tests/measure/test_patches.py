@@ -12,7 +12,7 @@ from tests.measure.conftest import workload
 from finding_tickets.measure import results
 from finding_tickets.measure.meter import SimulatedMeter
 from finding_tickets.measure.run import run
-from finding_tickets.measure.state import changed, state, unpatched
+from finding_tickets.measure.state import changed_names, state, unpatched
 from finding_tickets.measure.tasks import CannotMeasureError
 from simcuda.cost.rules import without_rule
 from simcuda.ledger import Ledger
@@ -53,7 +53,7 @@ def test_a_method_that_a_library_adds_to_a_class_of_torch_stays() -> None:
         with unpatched():
             setattr(torch.nn.Module, name, answer)
         assert answer is getattr(torch.nn.Module, name)
-        assert [] == changed(before, state())
+        assert [] == changed_names(before, state())
     finally:
         delattr(torch.nn.Module, name)
     with pytest.raises(CannotMeasureError, match=name), unpatched():

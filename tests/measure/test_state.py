@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from finding_tickets.measure.processes.isolation import Isolation, Task
-from finding_tickets.measure.state import changed, fresh_state, state, unpatched
+from finding_tickets.measure.state import changed_names, fresh_state, state, unpatched
 from finding_tickets.measure.tasks import CannotMeasureError
 from simcuda.ledger import Ledger
 
@@ -114,7 +114,7 @@ def test_a_method_may_be_added_that_hides_nothing(name: str) -> None:
     try:
         with pytest.raises(CannotMeasureError, match=name) if is_named else nullcontext(), unpatched():
             setattr(torch.nn.Module, name, added)
-            assert (["torch.nn.modules.module.Module"] if is_named else []) == changed(before, state())
+            assert (["torch.nn.modules.module.Module"] if is_named else []) == changed_names(before, state())
         assert is_named is (name not in vars(torch.nn.Module))
     finally:
         if not is_named:
@@ -133,7 +133,7 @@ def test_a_run_changes_nothing_of_it() -> None:
     torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2))
     # The compiler turns the checks off, which other tests count.
     torch.distributions.Distribution.set_default_validate_args(checked)
-    assert [] == changed(before, fresh_state())
+    assert [] == changed_names(before, fresh_state())
 
 
 def test_it_costs_little() -> None:

@@ -21,7 +21,7 @@ from finding_tickets.measure.timing import (
     VariantRaisedError,
     answer_questions,
     measure_times,
-    waiting,
+    waiting_clock,
 )
 from finding_tickets.workload import Point, Workload
 
@@ -106,7 +106,7 @@ def test_waiting_for_a_processor_is_not_timed() -> None:
 
 def test_what_was_waited_only_grows() -> None:
     """The system tells a total in seconds, which grows by no more than has passed."""
-    waited = waiting()
+    waited = waiting_clock()
     before, start = waited(), perf_counter()
     sum(range(10_000))
     assert 0 <= waited() - before <= perf_counter() - start

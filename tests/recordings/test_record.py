@@ -7,6 +7,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import Pipe
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -33,8 +34,7 @@ from simcuda.recording.recorder import (
 from simcuda.recording.selection import Selection
 from simcuda.recording.worker import (
     TRIES,
-    RealDevices,
-    SimulatedDevices,
+    Devices,
     SuiteOrder,
     outcome,
     profile_from,
@@ -126,7 +126,7 @@ def test_a_group_that_cannot_be_found_is_lost_by_name() -> None:
         raise ValueError("not today")
 
     told: list[dict[str, Any]] = []
-    devices = SimulatedDevices(simcuda.PROFILES["h200-cuda13"])
+    devices = Devices(simcuda.PROFILES["h200-cuda13"])
     order = SuiteOrder("x", Selection(1), None)
     assert run_group("verifier/mine", broken, order, devices, told.append)
     assert {"end": "verifier/mine", "outcome": {"lost": "ValueError: not today"}} == told[-1]
@@ -134,14 +134,24 @@ def test_a_group_that_cannot_be_found_is_lost_by_name() -> None:
 
 def test_silence_is_an_end() -> None:
     """A worker that tells nothing for too long is given up."""
-    reading, writing = os.pipe()
-    os.write(writing, b'{"begin": "slow"}\n')
-    messages = _messages(reading, 0.01)
-    assert {"begin": "slow"} == next(messages)
-    with pytest.raises(TimeoutError):
-        next(messages)
-    os.close(reading)
-    os.close(writing)
+    reader, writer = Pipe(duplex=False)
+    with reader, writer:
+        writer.send_bytes(b'{"begin": "slow"}')
+        messages = _messages(reader, 0.01)
+        assert {"begin": "slow"} == next(messages)
+        with pytest.raises(TimeoutError):
+            next(messages)
+
+
+def test_a_message_that_is_cut_is_an_end() -> None:
+    """A worker that is killed while it tells something has told no more than what came before."""
+    reader, writer = Pipe(duplex=False)
+    writer.send_bytes(b'{"begin": "a/0"}')
+    # The length of the next message, 100 bytes in big-endian order, and no more of it.
+    os.write(writer.fileno(), (100).to_bytes(4, "big") + b'{"end')
+    writer.close()
+    with reader:
+        assert [{"begin": "a/0"}] == list(_messages(reader, 1.0))
 
 
 def test_what_does_not_come_to_its_turn_is_left_out_by_name(profile: Profile) -> None:
@@ -236,7 +246,7 @@ class Poisoned:
     """Devices on which the first case makes an illegal access, after which CUDA refuses everything."""
 
     def __init__(self) -> None:
-        self._simulated = SimulatedDevices(simcuda.PROFILES["h200-cuda13"])
+        self._simulated = Devices(simcuda.PROFILES["h200-cuda13"])
         self.is_healthy = iter((True, False)).__next__
 
     @contextmanager
@@ -376,7 +386,7 @@ def test_a_case_with_more_devices_than_there_are_does_not_run(monkeypatch: pytes
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(device, "why_not", lambda: None)
     case = Case("x/two", nothing, "00000000", devices=2)
-    devices: Any = RealDevices()
+    devices: Any = Devices(None)
     devices.is_healthy = lambda: True
     told: list[dict[str, Any]] = []
     run_group("x", lambda: [case], SuiteOrder("x", Selection(1), None), devices, told.append)

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document, read_document
-from finding_tickets.documents.source import plain
+from finding_tickets.documents.source import Splice, plain
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import (
@@ -26,8 +25,8 @@ from finding_tickets.model.vocabulary import (
     squeeze,
 )
 from finding_tickets.register import actions
-from finding_tickets.register.actions import DocumentEdit, Step, edit_of, relating, setting, ticking
-from finding_tickets.register.closing import Closing, closing, reopening
+from finding_tickets.register.actions import DocumentEdit, Step, add_relation, edit_of, set_key, tick_items
+from finding_tickets.register.closing import Closing, close_ticket, reopen_ticket
 from finding_tickets.register.disposition import SETTLED_AS, status_of
 from finding_tickets.register.index import outcome_of, row_of
 
@@ -104,10 +103,10 @@ def tries(document: Document) -> Iterator[Try]:
     """Every kind of edit that there is of a document."""
     for label in document.metadata:
         if squeeze(label) not in {"", "ticketid", "id", "reviewid", "ticket", "resolution", *NORMALISED}:
-            yield Try(f"set {label}", [setting(label, ["now|so *it* is"])], has_row(label, "now|so *it* is"))
+            yield Try(f"set {label}", [set_key(label, ["now|so *it* is"])], has_row(label, "now|so *it* is"))
     for number, _ in enumerate(document.checklist, 1):
         for done in (True, False):
-            yield Try(f"tick {number} {done}", [ticking([number], done)], is_ticked(number, done))
+            yield Try(f"tick {number} {done}", [tick_items([number], done)], is_ticked(number, done))
     if isinstance(document, Ticket):
         yield from tries_of_tickets(document)
 
@@ -119,32 +118,32 @@ NORMALISED = {
 
 def tries_of_tickets(ticket: Ticket) -> Iterator[Try]:
     """The edits that only a finding knows."""
-    yield Try("set severity", [setting("severity", ["p0"])], lambda it: severity(it) is Severity.P0)
-    yield Try("set batch", [setting("batch", ["77"])], has_row("Batch", "77"))
-    yield Try("set agent", [setting("agent", ["drl"])], has_row("Agent", "drl"))
-    yield Try("set assignee", [setting("assignee", ["a_b|c"])], has_row("Assignee", "a_b|c"))
-    yield Try("set domain", [setting("domain", ["x/y,z"])], lambda it: domains(it) == ["x/y", "z"])
-    yield Try("set updated", [setting("updated", ["2030-01-02"])], has_row("Updated", "2030-01-02"))
+    yield Try("set severity", [set_key("severity", ["p0"])], lambda it: severity(it) is Severity.P0)
+    yield Try("set batch", [set_key("batch", ["77"])], has_row("Batch", "77"))
+    yield Try("set agent", [set_key("agent", ["drl"])], has_row("Agent", "drl"))
+    yield Try("set assignee", [set_key("assignee", ["a_b|c"])], has_row("Assignee", "a_b|c"))
+    yield Try("set domain", [set_key("domain", ["x/y,z"])], lambda it: domains(it) == ["x/y", "z"])
+    yield Try("set updated", [set_key("updated", ["2030-01-02"])], has_row("Updated", "2030-01-02"))
     unsettled = status_of(ticket) is None or status_of(ticket) in UNSETTLED
     if unsettled:
         wanted = Status.INVESTIGATING if status_of(ticket) is not Status.INVESTIGATING else Status.OPEN
-        yield Try("set status", [setting("status", [wanted])], lambda it: status_of(it) is wanted)
+        yield Try("set status", [set_key("status", [wanted])], lambda it: status_of(it) is wanted)
         for outcome in SETTLED_AS:
             original = OTHER if outcome is Outcome.DUPLICATE else None
             # What decides to keep the code is not fixed without force.
             forced = outcome is Outcome.FIXED
             wanted_end = Closing(outcome, TODAY, "so | it `is`", original, forced)
-            end = closing(wanted_end, lambda _: Verdict.VERIFIED, Path())
+            end = close_ticket(wanted_end, lambda _: Verdict.VERIFIED, Path())
             yield Try(f"close as {outcome}", [end], is_closed_as(outcome))
     else:
         yield Try(
             "reopen",
-            [reopening("it is *not* so", TODAY, Path())],
+            [reopen_ticket("it is *not* so", TODAY, Path())],
             lambda it: status_of(it) is Status.OPEN and outcome_of(it) is None,
         )
     for relationship in Relationship:
         for other in {OTHER, *(each.id for each in ticket.related[:1])}:
-            step = relating(other, relationship, "a | b")
+            step = add_relation(other, relationship, "a | b")
             yield Try(f"relate {other} {relationship}", [step], names(relationship, other))
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from finding_tickets.documents.edit.splices import Splice, spliced
 from finding_tickets.documents.reading import read_document
+from finding_tickets.documents.source import Splice, spliced
 from finding_tickets.errors import BadDataError, GateError, UsageError
 from finding_tickets.model.vocabulary import Outcome, Relationship, Verdict, Vocabulary
-from finding_tickets.register.actions import DocumentEdit, Step, edit_of, relating, setting, ticking
-from finding_tickets.register.closing import Closing, closing, reopening
+from finding_tickets.register.actions import DocumentEdit, Step, add_relation, edit_of, set_key, tick_items
+from finding_tickets.register.closing import Closing, close_ticket, reopen_ticket
 from finding_tickets.register.index import row_of
 
 TODAY = date(2031, 5, 7)
@@ -88,8 +88,8 @@ def test_splices_that_cannot_both_be_made(second: Splice) -> None:
 def test_a_row_is_added_in_the_form_of_the_others(rows: str, row: str) -> None:
     """Below the row that it follows by custom, which is the status."""
     text = below_the_id(rows)
-    assert [row] == added(text, setting("batch", ["7"]))
-    lines = edited(text, setting("batch", ["7"])).splitlines()
+    assert [row] == added(text, set_key("batch", ["7"]))
+    lines = edited(text, set_key("batch", ["7"])).splitlines()
     above = [line for line in lines[: lines.index(row)] if line][-1]
     assert "Status" in above
 
@@ -97,14 +97,14 @@ def test_a_row_is_added_in_the_form_of_the_others(rows: str, row: str) -> None:
 def test_a_row_is_added_to_front_matter() -> None:
     """In lower case where its keys are."""
     text = f"---\nid: {ID}\nstatus: open\n---\n# Finding Ticket: It waits\n"
-    assert ["batch: 7"] == added(text, setting("batch", ["7"]))
+    assert ["batch: 7"] == added(text, set_key("batch", ["7"]))
 
 
 def test_a_first_row_goes_below_the_title() -> None:
     """A document without metadata gets a labelled line."""
     text = "# Finding Ticket: It waits\nSo it does.\n"
     expected = "# Finding Ticket: It waits\n\n**Batch:** 7\n\nSo it does.\n"
-    assert expected == edited(text, setting("batch", ["7"]))
+    assert expected == edited(text, set_key("batch", ["7"]))
 
 
 @pytest.mark.parametrize(
@@ -134,25 +134,25 @@ def test_a_value_takes_the_place_and_the_markup_of_the_one_before(
 ) -> None:
     """And what surrounds it stays."""
     head = f"# Finding Ticket: It waits\n\n| Field | Value |\n|---|---|\n| **Ticket ID** | `{ID}` |\n"
-    assert f"{head}{expected}\n" == edited(f"{head}{row}\n", setting(key, [value]))
+    assert f"{head}{expected}\n" == edited(f"{head}{row}\n", set_key(key, [value]))
 
 
 def test_text_below_a_labelled_value_is_no_part_of_it() -> None:
     """It stays, as a paragraph of its own."""
     text = f"# Finding Ticket: It waits\n\n**Ticket ID:** {ID}\n\n**Status:** open\nSince last week.\n"
     expected = text.replace("open\n", "investigating\n\n")
-    assert expected == edited(text, setting("status", ["investigating"]))
+    assert expected == edited(text, set_key("status", ["investigating"]))
 
 
 def test_updated_is_kept_current() -> None:
     """Where the document has such a row, unless the edit sets it or changes nothing."""
     text = TABLE + "| **Updated** | 2030-01-01 |\n"
     assert ["| **Severity** | `P3` |", "| **Updated** | 2031-05-07 |"] == added(
-        text, setting("severity", ["P3"])
+        text, set_key("severity", ["P3"])
     )
-    assert ["| **Updated** | 2030-02-02 |"] == added(text, setting("updated", ["2030-02-02"]))
-    assert text == edited(text, setting("severity", ["p2"]))
-    assert "Updated" not in edited(TABLE, setting("severity", ["P3"]))
+    assert ["| **Updated** | 2030-02-02 |"] == added(text, set_key("updated", ["2030-02-02"]))
+    assert text == edited(text, set_key("severity", ["p2"]))
+    assert "Updated" not in edited(TABLE, set_key("severity", ["P3"]))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_updated_is_kept_current() -> None:
 def test_what_cannot_be_set(key: str, value: str, message: str) -> None:
     """The refusal says what would be right."""
     with pytest.raises(UsageError, match=message):
-        edited(TABLE, setting(key, [value]))
+        edited(TABLE, set_key(key, [value]))
 
 
 def test_the_words_of_a_register_are_kept() -> None:
@@ -180,24 +180,24 @@ def test_the_words_of_a_register_are_kept() -> None:
     words = Vocabulary(
         severities={**WORDS.severities, "P0": ("blocker",)}, domains={"loader": ()}, agents={"kim": ()}
     )
-    assert "| **Severity** | `blocker` |" in edited(TABLE, setting("severity", ["blocker"]), words=words)
+    assert "| **Severity** | `blocker` |" in edited(TABLE, set_key("severity", ["blocker"]), words=words)
     with pytest.raises(UsageError, match=r"domain cannot be 'lodaer' \(it is one of loader\)"):
-        edited(TABLE, setting("domain", ["lodaer"]), words=words)
+        edited(TABLE, set_key("domain", ["lodaer"]), words=words)
     with pytest.raises(UsageError, match=r"agent cannot be 'kmi' \(it is one of kim\)"):
-        edited(TABLE, setting("agent", ["kmi"]), words=words)
+        edited(TABLE, set_key("agent", ["kmi"]), words=words)
 
 
 @pytest.mark.parametrize("key", ["agent", "domain"])
 def test_words_that_a_register_has_not_chosen(key: str) -> None:
     """Where it has chosen no agents and no domains, everybody found something, about anything."""
-    assert f"| **{key.title()}** | `claude 5` |" in edited(TABLE, setting(key, ["claude 5"]))
+    assert f"| **{key.title()}** | `claude 5` |" in edited(TABLE, set_key(key, ["claude 5"]))
 
 
 def test_an_id_that_changed_meanwhile() -> None:
     """The document that is found under the lock is the one that was asked for."""
     document, _ = read_document(TABLE.encode(), f"{ID}.md", WORDS)
     assert document is not None
-    edit = edit_of(row_of(document), WORDS, TODAY, setting("batch", ["7"]))
+    edit = edit_of(row_of(document), WORDS, TODAY, set_key("batch", ["7"]))
     with pytest.raises(BadDataError, match="is B1-PT-99 now, and was B1-PT-01"):
         edit.make(TABLE.replace(ID, "B1-PT-99").encode())
 
@@ -226,7 +226,7 @@ def test_an_id_that_changed_meanwhile() -> None:
 def test_a_ticket_is_named_in_the_form_of_the_others(section: str, lines: list[str]) -> None:
     """A row, a bullet, a first row instead of ``None.``; one that is named already is not named twice."""
     text = f"{TABLE}\n## Related Findings\n\n{section}\n\n## Appendix\n\nNothing.\n"
-    new = added(text, relating("B1-PT-02", Relationship.BLOCKS, "why"))
+    new = added(text, add_relation("B1-PT-02", Relationship.BLOCKS, "why"))
     assert lines == [line for line in new if not line.startswith(("| Ticket", "|--"))]
 
 
@@ -238,23 +238,23 @@ def test_a_section_of_related_findings_is_added_before_those_that_follow_it() ->
         "| `B1-PT-02` | `related` |  |\n\n---\n\n"
     )
     expected = text.replace("## Appendix", f"{section}## Appendix")
-    assert expected == edited(text, relating("B1-PT-02", Relationship.RELATED))
+    assert expected == edited(text, add_relation("B1-PT-02", Relationship.RELATED))
 
 
 def test_boxes_are_ticked_and_cleared() -> None:
     """The letter between the brackets changes, nothing else."""
     text = f"{TABLE}\n## Verification\n\n- [ ] one\n-   [X] two\n"
-    assert text.replace("[ ]", "[x]") == edited(text, ticking([1, 2], done=True))
-    assert text.replace("[X]", "[ ]") == edited(text, ticking([2], done=False))
+    assert text.replace("[ ]", "[x]") == edited(text, tick_items([1, 2], done=True))
+    assert text.replace("[X]", "[ ]") == edited(text, tick_items([2], done=False))
     with pytest.raises(UsageError, match=r"B1-PT-01 has no item 3 \(it has 2\)"):
-        edited(text, ticking([3], done=True))
+        edited(text, tick_items([3], done=True))
 
 
 def close(
     outcome: Outcome, verdict: Verdict = Verdict.UNVERIFIED, *, reason: str = "", forced: bool = False
 ) -> Step:
     """Close a ticket that was measured with this verdict."""
-    return closing(Closing(outcome, TODAY, reason, forced=forced), lambda _: verdict, Path())
+    return close_ticket(Closing(outcome, TODAY, reason, forced=forced), lambda _: verdict, Path())
 
 
 def test_closing_writes_status_and_record() -> None:
@@ -313,7 +313,7 @@ def test_a_verified_decision_to_keep_the_code_is_no_fix() -> None:
 def test_reopening_keeps_what_closed_the_ticket() -> None:
     """Under a heading from which nothing is read any more."""
     closed = edited(TABLE + "| **Resolution** | |\n", close(Outcome.NOT_A_BUG, reason="rare"))
-    new = edited(closed, reopening("not that rare", TODAY, Path()))
+    new = edited(closed, reopen_ticket("not that rare", TODAY, Path()))
     assert "| **Status** | `open` |" in new
     assert "| **Resolution** |  |" in new
     assert "## Earlier Resolution\n\n**Status:** Not a bug\n**Closed:** 2031-05-07\n**Reason:** rare\n" in new
@@ -334,7 +334,7 @@ def test_an_edit_that_cannot_be_read_back_is_refused() -> None:
     """A pipe in code, say, which no cell of a table can hold."""
     message = r"Assignee a`\|`b cannot be written: it would not read back; nothing was changed"
     with pytest.raises(BadDataError, match=message):
-        edited(TABLE, setting("assignee", ["a`|`b"]))
+        edited(TABLE, set_key("assignee", ["a`|`b"]))
 
 
 @pytest.mark.parametrize(
@@ -373,4 +373,4 @@ def test_a_change_that_would_be_an_error_is_refused() -> None:
 def test_a_row_is_set_once() -> None:
     """Two names of one row are not two rows."""
     with pytest.raises(UsageError, match="Created is set twice"):
-        edited(TABLE, setting("created", ["2030-01-01"]), setting("date", ["2030-01-02"]))
+        edited(TABLE, set_key("created", ["2030-01-01"]), set_key("date", ["2030-01-02"]))

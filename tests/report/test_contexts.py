@@ -21,7 +21,14 @@ from finding_tickets.register.query import Facts, select
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report import write_report
 from finding_tickets.report.rows import ReportRow, row_of
-from finding_tickets.report.status import CrossTable, RegisterStatus, StatusReport, disproved, shortened, won
+from finding_tickets.report.status import (
+    CrossTable,
+    RegisterStatus,
+    StatusReport,
+    gains_text,
+    refutation_text,
+    short_paths,
+)
 from finding_tickets.report.status import status_of_rows as of_rows
 
 if TYPE_CHECKING:
@@ -210,9 +217,9 @@ def test_what_a_fix_has_won(metric: str, found: tuple[Any, ...], fix: tuple[Any,
         for name, (law, *values) in {"found": found, "fix": fix}.items()
     }
     done = verification(claim("found", metric, holds=True), **variants)
-    assert expected == won(measured_row(Verdict.VERIFIED, done))
+    assert expected == gains_text(measured_row(Verdict.VERIFIED, done))
     for verdict in (Verdict.FAILED, Verdict.STALE, Verdict.INCONCLUSIVE):
-        assert "" == won(measured_row(verdict, done))
+        assert "" == gains_text(measured_row(verdict, done))
 
 
 def measured_row(verdict: Verdict, done: Verification | None) -> ReportRow:
@@ -234,7 +241,7 @@ def test_the_false_claim_that_matters_most() -> None:
             "fix.syncs claims 1, but measured 2, which is not expected; 2 more claims false",
         ),
     ):
-        assert text == disproved(measured_row(Verdict.REFUTED, verification(*claims)))
+        assert text == refutation_text(measured_row(Verdict.REFUTED, verification(*claims)))
 
 
 def replace_why(one: ClaimResult, why: str) -> ClaimResult:
@@ -353,7 +360,7 @@ def test_one_file_under_several_names(tmp_path: Path) -> None:
         "x/src/a/one.py": "x/src/a/one.py",
         "/": "/",
     }
-    assert spellings == shortened(spellings, tmp_path)
+    assert spellings == short_paths(spellings, tmp_path)
     rows = [
         document("A-1", files=("/home/ada/repo/src/a/one.py", "src/a/one.py")),
         document("A-2", files=("src/a/one.py",)),

@@ -235,11 +235,10 @@ def test_fragmented_memory_refuses_a_request_smaller_than_what_is_free() -> None
     for block in blocks[::2]:
         memory.free(block)
     assert (100 * MIB, 200 * MIB) == (memory.stats.both.allocated.current, memory.reserved)
-    with pytest.raises(OutOfMemory) as caught:
+    with pytest.raises(
+        OutOfMemory, match=f"{6 * MIB} bytes asked for; {CAPACITY} of {CAPACITY} are reserved"
+    ):
         memory.malloc(6 * MIB, 0)
-    error = caught.value
-    assert (6 * MIB, CAPACITY, 0) == (error.requested, error.capacity, error.free)
-    assert (100 * MIB, 100 * MIB) == (error.allocated, error.unallocated)
     assert (1, 1) == (memory.stats.num_alloc_retries, memory.stats.num_ooms)
     for hole in blocks[::2]:
         assert hole.address == take(memory, 5 * MIB).address
@@ -259,9 +258,8 @@ def test_a_memory_fraction_limits_the_segments() -> None:
     memory = allocator()
     memory.fraction = 0.5
     take(memory, 100 * MIB)
-    with pytest.raises(OutOfMemory) as caught:
+    with pytest.raises(OutOfMemory, match=f"1 bytes asked for; {100 * MIB} of {100 * MIB} are reserved"):
         memory.malloc(1, 0)
-    assert (100 * MIB, 100 * MIB) == (caught.value.limit, caught.value.free)
 
 
 def test_a_refused_request_changes_nothing() -> None:

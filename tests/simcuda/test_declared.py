@@ -12,7 +12,7 @@ import torch
 import simcuda
 from finding_tickets.measure.meter import SimulatedMeter
 from finding_tickets.measure.run import check_declared, run
-from finding_tickets.measure.state import changed, state, unpatched
+from finding_tickets.measure.state import changed_names, state, unpatched
 from finding_tickets.measure.tasks import CannotMeasureError
 from finding_tickets.workload import Point, Workload
 from simcuda import SimulatedCuda
@@ -174,7 +174,7 @@ def test_to_declare_is_no_tampering() -> None:
     before = state()
     with unpatched():
         simcuda.declare(f"{NAMESPACE}::odd", waits=1)
-    assert [] == changed(before, state())
+    assert [] == changed_names(before, state())
 
 
 def test_measured_code_may_not_declare_what_is_counted_for_it(odd: Any) -> None:

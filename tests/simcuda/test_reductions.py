@@ -2,12 +2,13 @@
 
 import pytest
 
-from simcuda.cost.reductions import Reduction, arithmetic, reduce_all, reduction
+from simcuda.cost.call import FREE, OpCost
+from simcuda.cost.reductions import Arithmetic, reduce_all, reduction
 from simcuda.profile import PROFILES
 
 H200 = PROFILES["h200-cuda13"]
 A100 = PROFILES["a100-cuda12"]
-FLOATS = arithmetic("sum", 4)
+FLOATS = Arithmetic("sum", 4)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ FLOATS = arithmetic("sum", 4)
 )
 def test_a_full_reduction_of_floats(elements: int, workspaces: tuple[int, ...]) -> None:
     """Large reductions meet in global memory: one kernel, a buffer, and counters."""
-    assert Reduction(1, workspaces) == reduce_all(elements, FLOATS, H200)
+    assert OpCost(1, workspaces=workspaces) == reduce_all(elements, FLOATS, H200)
 
 
 @pytest.mark.parametrize(
@@ -51,13 +52,13 @@ def test_partial_results_are_as_wide_as_the_arithmetic_needs(
     family: str, itemsize: int, half: bool, partial: int
 ) -> None:
     """130561 elements take 16 blocks of 512 threads whatever the type, each with one partial result."""
-    how = arithmetic(family, itemsize, half=half)
+    how = Arithmetic(family, itemsize, half)
     assert (16 * partial, 4) == reduce_all(130_561, how, H200).workspaces
 
 
 def test_complex_doubles_use_smaller_blocks() -> None:
     """256 threads: shared from 255 x 256 + 1 = 65281 elements on, by 16 blocks x 16 bytes."""
-    how = arithmetic("sum", 16)
+    how = Arithmetic("sum", 16)
     assert () == reduce_all(65_280, how, H200).workspaces
     assert (256, 4) == reduce_all(65_281, how, H200).workspaces
 
@@ -70,12 +71,12 @@ def test_the_blocks_follow_the_profile() -> None:
 def test_an_unknown_family_is_refused() -> None:
     """A misspelt family is an error, not a guess."""
     with pytest.raises(KeyError):
-        arithmetic("medians", 4)
+        _ = Arithmetic("medians", 4).partial_bytes
 
 
 def test_nothing_to_reduce_costs_nothing() -> None:
     """Without elements there is no reduction; whoever asked fills the result instead."""
-    assert Reduction(0, ()) == reduction((0, 5), (5, 1), (0,), FLOATS, H200)
+    assert FREE == reduction((0, 5), (5, 1), (0,), FLOATS, H200)
 
 
 def test_rows_that_are_long_and_few_are_shared() -> None:
@@ -174,14 +175,12 @@ def test_a_middle_dimension_reduced() -> None:
 
 def test_what_outgrows_32_bits_is_reduced_in_parts() -> None:
     """2^29 + 1 floats: halves of 2^28 and 2^28 + 1, at 256 values a thread 2048 and 2049 blocks x 4 bytes."""
-    assert Reduction(2, (8192, 4, 8196, 4)) == reduce_all(2**29 + 1, FLOATS, H200)
+    assert OpCost(2, workspaces=(8192, 4, 8196, 4)) == reduce_all(2**29 + 1, FLOATS, H200)
 
 
 def test_half_precision_in_parts_adds_up_apart() -> None:
     """2^30 + 1 halves take two kernels, which meet in one single-precision number of 4 bytes."""
-    half = arithmetic("sum", 2, half=True)
-    assert (2, 4) == (
-        reduce_all(2**30 + 1, half, H200).launches,
-        reduce_all(2**30 + 1, half, H200).accumulator_bytes,
-    )
-    assert 0 == reduce_all(2**30, half, H200).accumulator_bytes
+    half = Arithmetic("sum", 2, is_half=True)
+    in_parts, at_once = (reduce_all(elements, half, H200) for elements in (2**30 + 1, 2**30))
+    assert (2, 4) == (in_parts.launches, in_parts.workspaces[0])
+    assert len(in_parts.workspaces) == 2 * len(at_once.workspaces) + 1

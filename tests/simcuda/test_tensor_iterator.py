@@ -1,20 +1,20 @@
-from simcuda.cost.launches import fits_32_bits, parts
+from simcuda.cost.launches import parts
 
 
 def test_an_iteration_fits_up_to_the_largest_offset() -> None:
     """The last byte offset may be 2^31 - 2: 2^29 elements of 4 bytes fit, one more does not."""
-    assert fits_32_bits((2**29,), [(4,)])
-    assert not fits_32_bits((2**29 + 1,), [(4,)])
+    assert [(2**29,)] == list(parts((2**29,), [(4,)]))
+    assert [(2**28,), (2**28 + 1,)] == list(parts((2**29 + 1,), [(4,)]))
 
 
 def test_the_widest_operand_decides() -> None:
     """A result of 1 byte an element does not help an operand of 4 bytes."""
-    assert not fits_32_bits((2**30,), [(1,), (4,)])
+    assert [(2**29,), (2**29,)] == list(parts((2**30,), [(1,), (4,)]))
 
 
 def test_elements_are_counted_too() -> None:
     """An expanded operand has no offsets, but 2^31 elements cannot be numbered."""
-    assert fits_32_bits((2**31 - 1,), [(0,)])
+    assert [(2**31 - 1,)] == list(parts((2**31 - 1,), [(0,)]))
     assert [(2**30,), (2**30,)] == list(parts((2**31,), [(0,)]))
 
 

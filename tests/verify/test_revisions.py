@@ -12,9 +12,8 @@ import pytest
 from tests.conftest import Git, Repository
 
 from finding_tickets.errors import RevisionError
-from finding_tickets.ground import checkouts
 from finding_tickets.ground.cache import release_folders
-from finding_tickets.ground.checkouts import Checkouts, Revision
+from finding_tickets.ground.commits import Checkouts, Revision
 from finding_tickets.history import walk
 from finding_tickets.history.tickets_at_commits import measure_history
 from finding_tickets.measure.processes.isolation import Isolation
@@ -72,7 +71,7 @@ claims:
 USING = """
 import sys
 from pathlib import Path
-from finding_tickets.ground.checkouts import Checkouts, Revision
+from finding_tickets.ground.commits import Checkouts, Revision
 
 Checkouts(Path(sys.argv[1])).files(Revision("", sys.argv[2]))
 print("ready", flush=True)
@@ -279,7 +278,7 @@ def test_a_run_has_all_that_it_checks_out_however_much(
     repository: Repository, isolation: Isolation, history: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was checked out first is there when it is measured, though fewer are kept in the end."""
-    monkeypatch.setattr(checkouts, "_KEEP", 1)
+    monkeypatch.setattr("finding_tickets.ground.commits._KEEP", 1)
     repository.ticket(more=BLOCK.format(found=history[0], fix=f"@{history[1]}"))
     done = measured(repository, isolation)
     assert (Verdict.VERIFIED, "every claim about found and fix holds") == (done.verdict, done.reason)
@@ -289,7 +288,7 @@ def test_a_run_that_begins_keeps_the_checkouts_that_were_used_last(
     repository: Repository, history: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others go, unless they may be in use by another run; it does not matter which were made last."""
-    monkeypatch.setattr(checkouts, "_KEEP", 1)
+    monkeypatch.setattr("finding_tickets.ground.commits._KEEP", 1)
     first, last = checked_out(repository, *history)
     with another_run(repository, history[0]):
         checked_out(repository, history[0])
@@ -308,7 +307,7 @@ def test_a_history_needs_no_more_checkouts_than_it_measures_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Those of the measurements before are no more than what is kept, however long the history is."""
-    monkeypatch.setattr(checkouts, "_KEEP", 1)
+    monkeypatch.setattr("finding_tickets.ground.commits._KEEP", 1)
     monkeypatch.setattr(walk, "AT_ONCE", 1)
     repository.ticket(more=BLOCK.format(found="", fix="").replace("@\n", "\n"))
     for number in range(4):

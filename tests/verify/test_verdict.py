@@ -6,7 +6,7 @@ import pytest
 
 from finding_tickets.model.verification import ClaimResult
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.verify.judge import rule
+from finding_tickets.verify.judge import verdict_of
 
 
 def claim(variant: str, holds: bool | None, *, refuted: bool = False) -> ClaimResult:
@@ -47,7 +47,8 @@ TABLE: list[tuple[list[ClaimResult], Verdict]] = [
 def test_claims_about_found_and_fix_decide(claims: list[ClaimResult], expected: Verdict) -> None:
     """Each row of the table of verdicts; an expected refutation is a refutation all the same."""
     assert (
-        expected == rule(claims, has_fix=any(c.variant == "fix" for c in claims), keep=False, trouble=None)[0]
+        expected
+        == verdict_of(claims, has_fix=any(c.variant == "fix" for c in claims), keep=False, trouble=None)[0]
     )
 
 
@@ -63,23 +64,23 @@ def test_claims_about_found_and_fix_decide(claims: list[ClaimResult], expected: 
 )
 def test_a_decision_to_keep_needs_its_reasons(claims: list[ClaimResult], expected: Verdict) -> None:
     """Where the code is to stay, the claims about it are what justifies that: no fix is missing."""
-    assert expected == rule(claims, has_fix=False, keep=True, trouble=None)[0]
+    assert expected == verdict_of(claims, has_fix=False, keep=True, trouble=None)[0]
 
 
 def test_runs_that_decide_nothing_are_inconclusive() -> None:
     """A variant that did not execute is never a pass, whatever the claims say."""
-    assert (Verdict.INCONCLUSIVE, "fix was not run") == rule(
+    assert (Verdict.INCONCLUSIVE, "fix was not run") == verdict_of(
         [FOUND, FIX], has_fix=True, keep=False, trouble="fix was not run"
     )
 
 
 def test_both_false_claims_are_named() -> None:
     """Where the finding and the fix both fail, the reason says both."""
-    _, reason = rule([NO_FOUND, NO_FIX], has_fix=True, keep=False, trouble=None)
+    _, reason = verdict_of([NO_FOUND, NO_FIX], has_fix=True, keep=False, trouble=None)
     assert "found.syncs: claimed 1, measured 2; fix.syncs: claimed 1, measured 2" == reason
 
 
 def test_a_fix_without_claims_is_no_proof() -> None:
     """A fix that nothing is claimed of leaves the finding reproduced, and the reason says so."""
-    verdict, reason = rule([FOUND], has_fix=True, keep=False, trouble=None)
+    verdict, reason = verdict_of([FOUND], has_fix=True, keep=False, trouble=None)
     assert (Verdict.REPRODUCED, True) == (verdict, reason.endswith("the fix has no claims"))

@@ -19,7 +19,7 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import FileChange, FileEdit, create, rewrite
 from finding_tickets.ground.git import last_author
 from finding_tickets.register.budgets import Allowance, Budget
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, is_configured
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, config_file_of
 from finding_tickets.register.config_table import parse_config
 
 AS_FOUND = "as found"
@@ -63,7 +63,7 @@ def add_budget(root: Path, table: Mapping[str, Any], *, dry_run: bool = False) -
     Raises:
         BadDataError: The file cannot be written, or would not be a configuration.
     """
-    file = is_configured(root) or CONFIG_FILE
+    file = config_file_of(root) or CONFIG_FILE
     prefix = "tool.tickets." if file == PROJECT_FILE else ""
     text = _as_text(table, prefix)
 
@@ -85,7 +85,7 @@ def tighten(root: Path, judged: Iterable[JudgedBudget], *, dry_run: bool = False
 
     A moved line is written as it is now. Returns None where there is no configuration.
     """
-    file = is_configured(root)
+    file = config_file_of(root)
     if file is None:
         return None
 

@@ -1,4 +1,4 @@
-"""What a target spends beside what its budget says: limits, allowances, and who goes beyond them."""
+"""Compare what a target spends with its budget: limits, allowances, and the lines that exceed them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class AllowedSpender:
 
 @dataclass(frozen=True)
 class LimitRow:
-    """A limit beside what counts towards it; ``law`` is what that is, with all points in view."""
+    """A limit and what counts towards it, at each point as ``values`` and for all of them as a ``law``."""
 
     metric: str
     limit: str
@@ -97,7 +97,7 @@ class LawExcess(NamedTuple):
 
 @dataclass(kw_only=True)
 class JudgedBudget:
-    """A budget beside what its target spends in the folder ``root``, and what there is to say of it."""
+    """A budget compared with what its target spends in the folder ``root``, and the problems found."""
 
     budget: Budget
     spending: Spending
@@ -209,9 +209,10 @@ def judge(
     is_closed: Callable[[str], bool | None],
     today: date,
 ) -> JudgedBudget:
-    """A budget beside what its target spends in the folder ``root``; ``file`` is the configuration.
+    """Compare a budget with what its target spends in the folder ``root``; ``file`` is the configuration.
 
-    Without a spending nothing was run: then each allowance must count, and name exactly one place.
+    Without a spending nothing was run: then only the allowances are checked. Each must be in force, and name
+    exactly one place.
     ``is_closed`` tells of a ticket's ID whether it is closed; None for no such ticket.
     """
     judged = JudgedBudget(budget=budget, spending=spending or Spending(), root=root, file=file)
@@ -221,7 +222,7 @@ def judge(
         level = Level.ERROR if len(missing) == len(budget.paths) else Level.WARNING
         judged.say("budget-allowance", f"paths: there is no {path}", level=level)
     if spending and spending.trouble:
-        # With the values of the first point, anybody can run it.
+        # With the values of the first point it can be run by hand.
         run = re.sub(r"\{(\w+)\}", lambda name: str((*budget.sweep.get(name[1], ()), name[0])[0]), budget.run)
         text = f"not measured: {spending.trouble}"
         judged.say("budget-inconclusive", text, f"tickets probe {run}")
@@ -386,7 +387,7 @@ def is_for(allowance: Allowance, metric: str) -> bool:
 
 
 def _row(judged: JudgedBudget, metric: str, limit: str) -> LimitRow:
-    """One limit beside what counts towards it."""
+    """One limit with what counts towards it."""
     spending = judged.spending
     if metric not in spending.metrics:
         judged.say("budget-inconclusive", f"{metric}: {spending.device} does not count it")

@@ -127,7 +127,7 @@ def find_moves(
                 payers.setdefault(spender, []).append(_Payer(rank, alike, allowance, kinds))
     for several in payers.values():
         several.sort(key=lambda each: each.rank)
-    # What is left of each law; without one nobody knows how much it stood for: it pays for one statement.
+    # What is left of each law. Without a law an allowance pays for one statement.
     rooms = {(each, kind): law for each, law in laws.items() for kind in metrics}
     used: set[Allowance] = set()
     moves: dict[Spender, Move] = {}

@@ -58,7 +58,7 @@ def raises(old: Budget, new: Budget | None, allowed: Collection[AllowedSpender])
 
 
 def raised_regions(then: Spending, now: Spending, metrics: Iterable[str]) -> Iterator[Raise]:
-    """What regions of the code set apart now beyond what they did; nobody but the code's author allows it."""
+    """What regions of the code set apart beyond what they did before, which only their author allowed."""
     for metric in metrics:
         before, after = _set_apart(then, metric, len(now.points)), _set_apart(now, metric, len(now.points))
         if any(new > old for old, new in zip(before, after, strict=True)):
@@ -124,7 +124,7 @@ def _more(new: Allowance, old: Allowance, points: Points) -> str:
 
 
 def _is_more(new: str, old: str, points: Points) -> bool:
-    """Whether a law is above another one somewhere, as far as anybody can see."""
+    """Whether a law is above another one at any of the points."""
     try:
         return any(bound(new, at) > bound(old, at) for at in points)
     except (ExpressionError, LookupError, ArithmeticError):

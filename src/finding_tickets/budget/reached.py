@@ -27,8 +27,8 @@ class Reached(MetaPathFinder):
     """Follows the allowances by their numbers, in the modules that are imported while it is installed."""
 
     def __init__(self, root: Path, allowances: Sequence[Allowance]) -> None:
-        # Of these it cannot be told: their files were imported before, or another loader compiles them, as
-        # pytest does for tests.
+        # Not known of these: their files were imported before, or another loader compiles them, as pytest
+        # does for tests.
         self.unseen: set[int] = set()
         self._root, self._allowances = root.resolve(), allowances
         self._seen: set[int] = set()

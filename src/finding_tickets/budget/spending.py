@@ -22,7 +22,7 @@ from finding_tickets.register.intoto import Recorded, recorded_of
 from finding_tickets.register.staleness import InstalledPackages, own_torch, repository_changes
 
 if TYPE_CHECKING:
-    from finding_tickets.ground.checkouts import Revision
+    from finding_tickets.ground.commits import Revision
     from finding_tickets.measure.processes.isolation import Isolation, TaskOutcome
     from finding_tickets.model.verification import MeasuredRun
     from finding_tickets.verify.plan import Plan
@@ -67,7 +67,7 @@ class Spending:
     regions: tuple[tuple[str, Spender, Mapping[str, tuple[int, ...]]], ...] = ()
     device: str = ""
     trouble: str = ""
-    unknown: tuple[str, ...] = ()  # operations whose waits nobody knows
+    unknown: tuple[str, ...] = ()  # operations whose waits are not known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,7 +254,7 @@ def spender_at(code: Path, file: str, line: int, function: str) -> Spender:
 def _keep(
     target: Target, plan: Plan, spending: Spending, outcomes: Iterable[TaskOutcome], isolation: Isolation
 ) -> None:
-    """Keep what was measured, unless it rests on what nobody can check later."""
+    """Keep what was measured, unless it rests on what cannot be checked later."""
     from finding_tickets.model.verification import Input
     from finding_tickets.register.staleness import TORCH
     from finding_tickets.verify.evidence import rests_on

@@ -75,7 +75,7 @@ class SeenSites:
 
 @dataclass(frozen=True)
 class JudgedEntry:
-    """An entry, what came of it, how often it waited, and the tests that tell, those of waits first."""
+    """An entry with its status, how often it waited, and the tests that show it."""
 
     entry: AllowedEntry
     status: str
@@ -138,7 +138,7 @@ def read_suite(file: Path, folder: Path) -> Suite:
 def judge_suite(
     suite: Suite, seen: SeenSites, is_closed: Callable[[str], bool | None], today: date
 ) -> JudgedSuite:
-    """What a session did beside where it may wait, by the rules for budgets."""
+    """Compare where a session waited with where it may wait, by the rules for budgets."""
     waits: dict[tuple[str, Spender], dict[str, int]] = {}
     tests: dict[Spender, dict[str, None]] = {}
     for (file, line, function, what, reason), waited in seen.waits.items():

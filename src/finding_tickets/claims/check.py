@@ -1,8 +1,7 @@
-"""Check a claim against what was measured: plain values at the points of a sweep.
+"""Check a claim against the counts at the points of a sweep.
 
-A claim about ``seconds`` states the time of its variant as a multiple of another variant's time: in
-``<= 0.5*found`` the variant's name stands for its time. A time by itself differs from machine to machine.
-Variables of the sweep may take part, as in ``<= 2*found/params``.
+Times differ from machine to machine. So a claim about ``seconds`` states a multiple of another variant's
+time: in ``<= 0.5*found`` the variant's name stands for its time. Variables of the sweep may take part.
 """
 
 from __future__ import annotations
@@ -159,8 +158,8 @@ def check_counts(
 ) -> Checked:
     """A claim about a metric that was counted at ``points`` of a sweep, one at least.
 
-    Where counts contain modelled numbers, ``ranges`` has what they can be. The outcome is that of the counts,
-    and says so unless it is the same for all that they can be.
+    Counts that contain modelled numbers have ``ranges``. The outcome is that of the counts; it is marked as
+    modelled unless it is the same in the whole range.
     """
     condition, found = parse_condition(value), fit(points, counts, sweep, is_ending=metric in ENDINGS)
     # People must see that a law was fitted to a part of the sweep.
@@ -217,10 +216,10 @@ def coverage(checked: int, points: int) -> str:
 
 
 def undominated(law: str, growth: Expression) -> list[str]:
-    """The terms of a law that a growth class does not dominate, as texts; none where it bounds the law.
+    """The terms of a law that a growth class does not dominate; none if it bounds the law.
 
-    Only the exact law decides: any class bounds a finite number of samples. ``params*params`` dominates
-    ``params`` and any constant. Variables are independent, even where one was nowhere larger than another.
+    Samples cannot decide this, since any class bounds a finite number of them. ``params*params`` dominates
+    ``params`` and constants. Variables are independent, even where one was nowhere larger than another.
     """
     bounds = [dict(bound) for bound in _monomials(growth)]
     return [

@@ -71,11 +71,10 @@ Range = tuple[int, int | None]
 
 @dataclass(frozen=True)
 class CountedRun:
-    """A run at a point: what it counted, where, and the exception that ended it, if one did.
+    """A run at a point: what it counted and where; up to an exception, if one ended it (``error``).
 
-    With an ``error`` it counted up to the exception. With ``unknown`` operations no count can be trusted.
-    The metrics that contain modelled numbers have ``ranges``; they are costs of ``approximate`` operations.
-    ``operations`` has what each of them counted, where that was asked for.
+    With ``unknown`` operations no count can be trusted. Metrics with modelled numbers, the costs of
+    ``approximate`` operations, have ``ranges``. ``operations`` has the counts of each, if asked for.
     """
 
     at: Sizes
@@ -317,10 +316,7 @@ def _shortest(laws: Sequence[tuple[int, str]]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16)
 def directions(points: tuple[Point, ...]) -> dict[Column, list[Term]]:
-    """The terms by direction: columns that are multiples of each other cannot be told apart by this sweep.
-
-    Of one direction the shortest terms are kept.
-    """
+    """The shortest terms of each direction: this sweep cannot tell apart columns that are multiples."""
     groups: dict[Column, list[Term]] = {}
     for term in _terms([dict(point) for point in points]):
         # The sweep says nothing about a term that is 0 at every point.
@@ -352,10 +348,10 @@ def _terms(points: Sequence[Sizes]) -> Iterator[Term]:
 
 @lru_cache(maxsize=1024)
 def _shadow(column: Column) -> Column:
-    """What a column is, as the coefficients of a polynomial, at each of ``BASES``, modulo a prime.
+    """The polynomial with the column's values as coefficients, at each of ``BASES``, modulo a prime.
 
-    Columns that depend on one another cast shadows that do, and up to four that do not cast such that do not,
-    but for a chance of one in ``PRIME``. Thousands are looked through so; what is found is solved exactly.
+    Up to four columns are linearly dependent if their shadows are, but for a chance of one in ``PRIME``. So
+    thousands can be searched; what is found is solved exactly.
     """
     return tuple(reduce(lambda so_far, value: (so_far * base + value) % PRIME, column, 0) for base in BASES)
 
@@ -443,8 +439,8 @@ def _predicts(law: Sum, values: Column, rows: Sequence[int]) -> bool:
 def _max_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> tuple[str, ...]:
     """The shortest of every ``max`` of two sums that is exact at all points.
 
-    Such a peak is set by one of two phases, depending on the sizes. A branch nowhere exceeds the metric, and
-    is the only law of the points that it touches alone.
+    Depending on the sizes, one of two phases sets such a peak. A branch never exceeds the metric, and is the
+    only law of the points that it alone touches.
     """
     terms = [term for group in directions(points).values() for term in group]
     branches = []

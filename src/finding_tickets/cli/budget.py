@@ -1,4 +1,4 @@
-"""``tickets budget``: what code spends beside what it may."""
+"""``tickets budget``: what code spends, compared with what it may."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from finding_tickets.cli.options import (
 from finding_tickets.cli.output import say, style, used_width, write, write_annotations, write_json, write_log
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.register.budgets import Budget
-from finding_tickets.register.config import Config, is_configured, read_config, repository_of
+from finding_tickets.register.config import Config, config_file_of, read_config, repository_of
 from finding_tickets.register.disposition import closed_tickets
 from finding_tickets.report.budget import budget_item, budget_lines, budget_page
 from finding_tickets.report.text import counted
@@ -193,7 +193,7 @@ def _new_budget(config: Config, table: dict[str, Any]) -> Budget:
 def _judged(
     names: Sequence[str] | None, root: Path, how: Measuring, *, static: bool = False
 ) -> list[JudgedBudget]:
-    """The budgets of these names, or all, beside what their targets spend; ``static`` runs nothing."""
+    """The budgets of these names, or all, judged by what their targets spend; ``static`` runs nothing."""
     place = repository_of(root).resolve()
     config = read_config(place)
     if not config.budgets:
@@ -204,7 +204,7 @@ def _judged(
             raise UsageError(f"{name}: no such budget", hint=f"there are {', '.join(known)}")
     chosen = [known[name] for name in dict.fromkeys(names or known)]
     spent = {} if static else _spend(chosen, place, config, how)
-    file, is_closed = is_configured(place) or "", closed_tickets(place)
+    file, is_closed = config_file_of(place) or "", closed_tickets(place)
     return [judge(each, spent.get(each.name), place, file, is_closed, today()) for each in chosen]
 
 

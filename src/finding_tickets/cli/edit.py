@@ -44,8 +44,16 @@ from finding_tickets.model.vocabulary import (
     Verdict,
     squeeze,
 )
-from finding_tickets.register.actions import Step, edit_of, one_line, relating, replacing, setting, ticking
-from finding_tickets.register.closing import Closing, closing, original_of, reopening
+from finding_tickets.register.actions import (
+    Step,
+    add_relation,
+    edit_of,
+    one_line,
+    replace_text,
+    set_key,
+    tick_items,
+)
+from finding_tickets.register.closing import Closing, close_ticket, original_of, reopen_ticket
 from finding_tickets.register.disposition import SETTLED_AS
 from finding_tickets.register.index import Listing, Row, list_rows, row_of
 from finding_tickets.register.load import Register, read_one
@@ -82,7 +90,7 @@ def set_values(
         values_of.setdefault(squeeze(key), (key.strip().lower(), []))[1].append(value)
     listing = list_rows(root)
     rows = list(dict.fromkeys(listing.find(word) for word in words if "=" not in word))
-    steps = [setting(key, values) for key, values in values_of.values()]
+    steps = [set_key(key, values) for key, values in values_of.values()]
     what = f"{', '.join(row.id for row in rows)}: {', '.join(changes)}"
     return _edit(listing, [(row, steps) for row in rows], what, writing)
 
@@ -122,7 +130,7 @@ def edit(ticket: Id, root: Root = HERE) -> ExitCode:
         return [each for each in problems if each.level is Level.ERROR or each.rule == "unknown-word"]
 
     try:
-        steps = [replacing(before, copy.read_bytes(), errors_of)]
+        steps = [replace_text(before, copy.read_bytes(), errors_of)]
         code = _edit(listing, [(row, steps)], row.id, WRITING)
     except TicketsError as error:
         error.hint = f"{error.hint}; {kept}" if error.hint else kept
@@ -143,7 +151,7 @@ def tick(
     """Tick items of a checklist."""
     listing = list_rows(root)
     row = listing.find(ticket)
-    steps = [ticking(items, not undo)]
+    steps = [tick_items(items, not undo)]
     what = f"{row.id}: {'cleared' if undo else 'ticked'} {', '.join(map(str, items))}"
     return _edit(listing, [(row, steps)], what, writing)
 
@@ -167,8 +175,8 @@ def relate(
     if first is second:
         raise UsageError(f"{first.id} cannot relate to itself")
     steps = [
-        (first, [relating(second.id, relationship, remark)]),
-        (second, [relating(first.id, CONVERSE[relationship], remark)]),
+        (first, [add_relation(second.id, relationship, remark)]),
+        (second, [add_relation(first.id, CONVERSE[relationship], remark)]),
     ]
     what = f"{first.id}: {relationship} {second.id}"
     return _edit(listing, steps, what, writing)
@@ -228,12 +236,12 @@ def close(
 
     original = original_of(row, listing.find(of)) if of else None
     end = Closing(wanted, today(), why, original.id if original else None, force)
-    own = [closing(end, verdict_of, listing.root)]
+    own = [close_ticket(end, verdict_of, listing.root)]
     steps = [(row, own)]
     if original:
-        own.insert(0, relating(original.id, Relationship.DUPLICATE))
+        own.insert(0, add_relation(original.id, Relationship.DUPLICATE))
         # Should a crash leave the second file old, the ticket is still open and can be closed once more.
-        steps.insert(0, (original, [relating(row.id, Relationship.DUPLICATE)]))
+        steps.insert(0, (original, [add_relation(row.id, Relationship.DUPLICATE)]))
     what = f"{row.id}: closed as {wanted}{f' of {original.id}' if original else ''}"
     code = _edit(listing, steps, what, writing)
     if not writing.dry_run and wanted is Outcome.FIXED:
@@ -268,7 +276,7 @@ def reopen(
         raise UsageError("--reason must say why")
     listing = list_rows(root)
     row = listing.find(ticket)
-    steps = [reopening(why, today(), listing.root)]
+    steps = [reopen_ticket(why, today(), listing.root)]
     return _edit(listing, [(row, steps)], f"{row.id}: open again", writing)
 
 

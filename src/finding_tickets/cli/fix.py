@@ -11,13 +11,13 @@ from finding_tickets.cli.verify import code_of, measurable
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
 from finding_tickets.errors import ExitCode, GateError, RevisionError, UsageError
-from finding_tickets.ground.checkouts import Checkouts, named_commits
+from finding_tickets.ground.commits import Checkouts, named_commits
 from finding_tickets.ground.files import FileChange, fixes_folder, rewrite
 from finding_tickets.ground.git import GitError
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Claim, Remediation, VariantRef
 from finding_tickets.model.vocabulary import SAME_RESULT, WORKTREE, Verdict
-from finding_tickets.register.actions import edit_of, extending, extending_sidecar
+from finding_tickets.register.actions import add_to_remediation, add_to_sidecar, edit_of
 from finding_tickets.register.index import row_of
 from finding_tickets.register.load import Register, load, load_named
 from finding_tickets.report.text import Sources, deciding_changes, verification_lines
@@ -140,9 +140,9 @@ class FixTrial:
         register, document = self._register, self._stated
         vocabulary = register.config.vocabulary
         if before.path == document.path:
-            edit = edit_of(row_of(document), vocabulary, today(), extending(entries))
+            edit = edit_of(row_of(document), vocabulary, today(), add_to_remediation(entries))
         else:
-            edit = extending_sidecar(before.path, entries)
+            edit = add_to_sidecar(before.path, entries)
         (change,) = rewrite(register.root, [edit], dry_run=self._dry_run)
         self.change = change
         if before.path == document.path:

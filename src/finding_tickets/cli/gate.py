@@ -20,6 +20,7 @@ from finding_tickets.cli.options import (
     format_option,
     option,
     today,
+    words_of,
 )
 from finding_tickets.cli.output import Format, say, say_errors, style, write, write_annotations, write_json
 from finding_tickets.cli.output_file import add_to_summary
@@ -27,7 +28,7 @@ from finding_tickets.cli.verify import measurable
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.gate import audit as auditing
 from finding_tickets.gate.branch import BUDGET, bases_of, branch_tickets
-from finding_tickets.gate.check import configuration, exit_code, judge, unread
+from finding_tickets.gate.check import exit_code, guarded_changes, judge, unreadable_files
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
@@ -92,7 +93,7 @@ def check(
             from finding_tickets.gate.budgets import BudgetGate
 
             spent = BudgetGate(then, head, named, isolation, settings, today(), say).check()
-    others = [*configuration(then, head, accepted=CONFIGURATION in named), *unread(then, head)]
+    others = [*guarded_changes(then, head, accepted=CONFIGURATION in named), *unreadable_files(then, head)]
     # These are no ticket's, so that each needs its place.
     beside = (*others, *spent)
     problems = [*beside, *(problem for each in judged for problem in each.problems)]
@@ -141,11 +142,8 @@ def audit(
     if bool(ids) is everything:
         raise UsageError("name the tickets to audit, or say --all", hint="one of the two")
     # A misspelt name would try nothing, and so find nothing wrong.
-    known = [each.id for each in auditing.CHEATS]
-    for name in cheat or ():
-        if name not in known:
-            raise UsageError(f"--cheat {name}: no such cheat", hint=f"one of {', '.join(known)}")
-    cheats = tuple(each for each in auditing.CHEATS if not cheat or each.id in cheat)
+    named = words_of("cheat", cheat, {each.id: () for each in auditing.CHEATS})
+    cheats = tuple(each for each in auditing.CHEATS if not cheat or each.id in named)
     with Isolation(sandbox=how.sandbox) as isolation:
         register = load(root)
         chosen, code = find_each(register.find, ids or ())

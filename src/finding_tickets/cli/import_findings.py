@@ -173,7 +173,7 @@ class _Import:
         self, findings: Sequence[SarifFinding] | Sequence[ReportFinding], *, dry_run: bool
     ) -> Iterator[ImportOutcome]:
         """Write the tickets, or find out which there would be; what became of each finding, one by one."""
-        # Whoever imports into the same folder meanwhile waits, and then knows the tickets written here.
+        # Another import into the same folder waits, and then finds the tickets written here.
         with locked(self.here, str(self.here), patience=math.inf):
             paths = imported_findings(self.here) if self.is_register else {}
             writer = None

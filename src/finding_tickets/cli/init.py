@@ -51,7 +51,7 @@ def init(
     # Printed first: if writing fails, this explains why.
     say("\n".join(_explained(found)))
     if found.configured:
-        # Whoever asks for a table in pyproject.toml has to know that there will be none.
+        # The table in pyproject.toml that was asked for is not written.
         ignored = pyproject and found.configured != PROJECT_FILE
         say("nothing to do" + (f"; --pyproject is ignored: {found.configured} counts" if ignored else ""))
     is_asked = bool(shown) and not dry_run and not yes and sys.stdin.isatty()

@@ -116,7 +116,7 @@ def run(arguments: Sequence[str]) -> int:
         application(wanted or COMMANDS, load=not is_overview).main(words, prog_name="tickets")
     except SystemExit as end:
         code = int(end.code or 0)
-        # Who probes a script types its options where Python takes them.
+        # Python takes the options of a script without the --.
         if code == ExitCode.USAGE and words[:1] == ["probe"] and "--" not in words:
             say("arguments of the target follow --: tickets probe train.py -- --steps 5")
         return code

@@ -106,27 +106,16 @@ def ask(question: str) -> str:
     try:
         return input().strip()
     except EOFError:
-        # Nobody will answer, as after Ctrl-C.
+        # There will be no answer, as after Ctrl-C.
         raise KeyboardInterrupt from None
 
 
 def write_json(kind: str, data: Iterable[object], **more: object) -> None:
     """Print data in the envelope of all JSON that ``tickets`` prints; ``more`` stands before it."""
-
-    def pieces() -> Iterator[str]:
-        # The text of json.dumps({**head, "data": [*data]}, indent=2), of which only one item is in memory.
-        head = {"schema_version": 1, "kind": kind, **more}
-        opened = json.dumps(head, indent=2, ensure_ascii=False).removesuffix("\n}")
-        yield f'{opened},\n  "data": ['
-        separator = ""
-        for item in data:
-            text = json.dumps(item, indent=2, ensure_ascii=False).replace("\n", f"\n{' ' * 4}")
-            yield f"{separator}\n{' ' * 4}{text}"
-            separator = ","
-        yield "\n  ]\n}\n" if separator else "]\n}\n"
-
+    envelope = {"schema_version": 1, "kind": kind, **more, "data": [*data]}
+    text = json.dumps(envelope, indent=2, ensure_ascii=False)
     # In JSON these characters only occur in strings.
-    write_all(STEERING.sub(lambda char: json.dumps(char[0])[1:-1], piece) for piece in pieces())
+    write_all([STEERING.sub(lambda char: json.dumps(char[0])[1:-1], text), "\n"])
 
 
 def write_log(log: Mapping[str, object]) -> None:

@@ -44,7 +44,7 @@ def write_output(pieces: Iterable[str], output: Path | None, is_protected: Calla
     What a link leads to is replaced, and the link stays.
     """
     if output in (None, Path("-")):
-        # Nobody gets one half of a report whose other half fails.
+        # If the second half of a report fails, the first half is not printed.
         write_all(list(pieces))
         return
     refuse_protected(output, is_protected)
@@ -52,7 +52,7 @@ def write_output(pieces: Iterable[str], output: Path | None, is_protected: Calla
         mask = os.umask(0)
         os.umask(mask)
         mode = stat.S_IFREG | 0o666 & ~mask
-        # Looked at before anybody waits for the text. A link that leads back to itself is an error here.
+        # Checked before the text is made. A link that leads back to itself is an error here.
         with suppress(FileNotFoundError):
             mode = output.stat().st_mode
         if stat.S_ISDIR(mode):

@@ -152,7 +152,7 @@ def trace(
     drafting.check()
     if drafting.draft and len(files) > 1:
         raise UsageError("--draft is about a line of one trace", hint="name one of the files")
-    item = report.probe_beside(beside) if beside else None
+    item = report.read_probe(beside) if beside else None
     with Isolation(probing.PRELOAD_FOR_TRACES) as isolation:
         place = repository_of(root)
         config = read_config(place)
@@ -167,7 +167,7 @@ def trace(
             )
         )
     read = [
-        (each, report.places_beside(each, item) if item else None)
+        (each, report.compare_places(each, item) if item else None)
         for each in answers
         if not isinstance(each, BadDataError)
     ]

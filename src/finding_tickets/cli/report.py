@@ -78,7 +78,7 @@ def report(
         matrix = matrix_of_rows((row.stated for row in rows), facts, facts.config.matrix)
     name = TEMPLATES.get(output_format, "") if template is None else template
     made = StatusReport(facts, status_of_rows(rows, facts, text, past, matrix), name, profile or Profile.FULL)
-    # A file that could not be read is still somebody's ticket.
+    # A file that could not be read may be a ticket all the same.
     unread_files = [problem.file for problem in listing.problems if problem.level is Level.ERROR]
     is_protected = files_to_protect(listing, [*(row.path for row in listing.rows), *unread_files])
     if summary:

@@ -38,7 +38,6 @@ from finding_tickets.cli.output import (
     used_width,
     with_signs,
     write,
-    write_all,
     write_json,
     write_table,
 )
@@ -338,12 +337,8 @@ def _show(
     if len(packs) > 1 and not made:
         pages = chain(pages, [summary_lines(map(unpack, packs), style, width)])
     shown = with_signs if on_terminal else str
-    texts = (shown("\n".join(lines)) for lines in pages)
-    pieces = (f"\n{text}\n" if place else f"{text}\n" for place, text in enumerate(texts))
-    if on_terminal:
-        write("".join(pieces))
-    else:
-        write_all(pieces)
+    if texts := [shown("\n".join(lines)) for lines in pages]:
+        write("\n\n".join(texts))
     if made:
         numbers = [str(number) for number, _ in enumerate(made.names, 1)]
         write("")

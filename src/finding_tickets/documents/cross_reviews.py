@@ -1,7 +1,7 @@
-"""Cross-reviews: the tokens that the blocks of a section hold, and the reviews that the tokens make up.
+"""Cross-reviews: the blocks of a section become tokens, and the tokens become reviews.
 
 Each reviewer writes in another form: a heading, a table by rows or columns, labels, an item, a sentence. All
-forms become the same tokens, and a token that the current review has already begins the next review.
+forms become the same tokens. A fact that the current review has already begins the next review.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from finding_tickets.documents.sections import CROSS_REVIEW_TITLE, DocumentPart,
 from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Source, Values
 from finding_tickets.model.vocabulary import Opinion, Vocabulary, Words, squeeze, word_for
 
-_IN_BRACKETS = re.compile(r"\(([^()]+)\)")
 _BEFORE_NAME = re.compile(r"[\W\d_]*(?:(?:reviews? )?(?:by|from)\s+)?", re.IGNORECASE)
 _TO_LAST_WORD = re.compile(r"(?:.*[^\W_])?", re.DOTALL)
 _DATE_AT_END = re.compile(r"\d{4}-\d\d-\d\d")
@@ -74,7 +73,7 @@ ReviewRow = dict[str, Excerpt]
 
 
 class ReviewToken(NamedTuple):
-    """A piece of a review. ``begin`` starts another one; behind ``end`` no text belongs to the one before.
+    """A piece of a review; ``begin`` starts a review, and text after ``end`` belongs to none.
 
     ``about`` is the register's word for the reviewer whom a label names.
     """
@@ -88,9 +87,9 @@ class ReviewToken(NamedTuple):
 
 
 def reviewer_word(name: str, vocabulary: Vocabulary) -> str | None:
-    """The word for a reviewer: ``DRL Specialist`` is ``drl``; None for one whom the vocabulary does not know.
+    """The register's word for the first reviewer in ``name``, if any: ``drl`` for ``DRL Specialist``.
 
-    Of several that are named, the first. A spelling of two letters must be a word of its own.
+    A spelling of two letters must be a word of its own.
     """
     whole = squeeze(name)
     within = [each for each in vocabulary.known_agents.spellings if each[0] in whole]
@@ -109,8 +108,6 @@ def _reviewer_in_heading(headline: Excerpt) -> Excerpt:
     if title := CROSS_REVIEW_TITLE.search(raw):
         behind = _without_end(raw[title.end() :]).strip()
         start, end = (title.end(), end) if behind else (0, title.start())
-        if brackets := _IN_BRACKETS.search(raw, start, end):
-            start, end = brackets.span(1)
     verdict = _opinion_span(raw, headline.source.vocabulary.opinions, start, end)
     end = verdict[0] if verdict else end
     before = _BEFORE_NAME.match(raw[start:end])
@@ -290,9 +287,8 @@ def _leading_verdict(text: Excerpt) -> list[ReviewToken]:
 
 def _first_line_verdict(text: Excerpt) -> Iterator[ReviewToken]:
     """A verdict that is the first line of a text, and what follows it."""
-    line = text.raw.partition("\n")[0]
-    yield ReviewToken("verdict", text.piece(0, len(line)))
-    rest = text.piece(len(line))
+    yield ReviewToken("verdict", text.first_line)
+    rest = text.piece(len(text.first_line.raw))
     if rest.raw:
         yield ReviewToken("prose", rest)
 
@@ -347,9 +343,9 @@ def _reason(text: Excerpt, first: int) -> Excerpt:
 
 
 def read_reviews(sections: Iterable[DocumentPart]) -> list[Values]:
-    """The reviews in all cross-reviews: sections, or without any of them parts within other sections.
+    """The reviews in all sections of cross-reviews; without such a section, in such parts of other sections.
 
-    What sums reviews up or answers them holds none, unless it is all there is.
+    Summaries of reviews and answers to them are skipped, unless there is nothing else.
     """
     found = [part for part in sections if part.kind is SectionKind.CROSS_REVIEW]
     found = [part for part in found if not _ABOUT_REVIEWS.search(part.name)] or found
@@ -370,25 +366,25 @@ def read_reviews(sections: Iterable[DocumentPart]) -> list[Values]:
 class ReviewSheet:
     """A review while it is being read.
 
-    ``running`` says whether text that follows continues the last of the ``words``, and ``evaluation`` which
-    of them is labelled as the evaluation; without a label, the first is. An ``aside`` is what a label
-    announced as one reviewer's, to be put to the rest of that review.
+    While it is ``running``, text continues the last of the ``words``. The evaluation is the ``labelled`` one
+    or else the first. An ``aside`` is text under a label with a reviewer's name: it joins that one's review.
     """
 
     words: list[Excerpt] = field(default_factory=list)
     facts: dict[str, Excerpt] = field(default_factory=dict)
     running: bool = False
-    evaluation: int | None = None
+    labelled: Excerpt | None = None
     aside: bool = False
 
     def write(self, token: ReviewToken) -> None:
         """Add to the evaluation, or a remark: what continues a text stays one with it."""
-        text, labelled = token.text, token.kind == "evaluation"
+        text, is_evaluation = token.text, token.kind == "evaluation" and self.labelled is None
         # Two paragraphs in a row are one text; a cell or a label begins another.
         if self.running and self.words and token.kind == "prose":
-            text = text.source.text(self.words.pop().start, text.end)
-        if labelled and self.evaluation is None:
-            self.evaluation = len(self.words)
+            last = self.words.pop()
+            text, is_evaluation = text.source.text(last.start, text.end), last is self.labelled
+        if is_evaluation:
+            self.labelled = text
         self.words.append(text)
         self.running = token.kind != "cell"
 
@@ -397,7 +393,7 @@ class ReviewSheet:
 class ReviewsOfPart:
     """The reviews of a part and of the parts within it.
 
-    ``names`` are the reviewers in the headings above it, the innermost first, and then in its own as well.
+    ``names`` are the reviewers in its heading and in those above, the innermost first.
     """
 
     part: DocumentPart
@@ -429,8 +425,6 @@ class ReviewsOfPart:
                 sheets[0].facts["verdict"] = part.headline.piece(*found)
         if len(sheets) == 1:
             sheets[0].words[:0] = self.lead.words
-            if sheets[0].evaluation is not None:
-                sheets[0].evaluation += len(self.lead.words)
         # Evaluations below a table of verdicts belong to the review of the one they name.
         for word, aside in self.labelled:
             mine = [sheet for sheet in sheets if self._reviewer(sheet)[1] == word]
@@ -467,14 +461,11 @@ class ReviewsOfPart:
 
     def _enter(self, part: DocumentPart) -> None:
         """Account for a part within the part: text of the review above it, its verdict, or more reviews."""
-        if _VERDICT_TITLE.match(part.name):
+        if part.headline and _VERDICT_TITLE.match(part.name):
             # What the heading states, else the first line below it.
-            label, colon, _ = part.headline.raw.partition(":") if part.headline else ("", "", "")
-            stated = part.headline.piece(len(label) + 1) if part.headline and colon else None
-            tokens = [ReviewToken("verdict", stated)] if stated and stated.raw else []
-            if tokens and part.body.raw:
-                tokens.append(ReviewToken("prose", part.body))
-            for token in () if self.within else tokens or _first_line_verdict(part.body):
+            stated, below = part.headline.after_colon, ReviewToken("prose", part.body)
+            tokens = [ReviewToken("verdict", stated), *([below] if below.text.raw else [])]
+            for token in () if self.within else tokens if stated.raw else _first_line_verdict(part.body):
                 self._take(token)
             return
         found = [] if _TEXT.match(part.name) else ReviewsOfPart(part, self.names).read()
@@ -513,14 +504,13 @@ class ReviewsOfPart:
         # What stands behind the opinion is a condition, or the reason where none is given elsewhere.
         behind = verdict.raw[stated[1] :].lstrip(_MARKS_OF_CONDITION) if stated else ""
         rest = verdict.piece(len(verdict.raw) - len(behind)) if any(map(str.isalnum, behind)) else None
-        at = sheet.evaluation or 0
-        evaluation = sheet.words[at] if sheet.words else rest
+        evaluation = sheet.labelled or (sheet.words[0] if sheet.words else rest)
         return whole.record(
             reviewer=reviewer.record(value=word or reviewer.plain) if reviewer else None,
             verdict=verdict.record(value=verdict.plain),
             opinion=Opinion(opinion) if opinion else None,
             condition=_WHOLLY_IN_BRACKETS.sub(r"\1", rest.plain.strip(_MARKS_OF_CONDITION)) if rest else "",
             evaluation=evaluation.record() if evaluation else None,
-            remarks=[text.record() for text in sheet.words[:at] + sheet.words[at + 1 :] if text.raw],
+            remarks=[text.record() for text in sheet.words if text.raw and text is not evaluation],
             date=date.record(value=date.plain) if date else None,
         )

@@ -103,7 +103,6 @@ _IN_WORDS = re.compile(
 def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Excerpt | None) -> Ticket:
     """The ticket that ``sections`` make up."""
     source, words = metadata.source, metadata.source.vocabulary
-    named = file_name(source.path, words)
     of_kind = parts_by_kind(sections)
     # All sections but these two are in the ticket's own words.
     own = [p for p in sections if p.kind not in (SectionKind.METADATA, SectionKind.CROSS_REVIEW)]
@@ -167,10 +166,12 @@ def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Ex
     }
     # What the file's name or its folder says counts only where the ticket does not say it itself. Such values
     # have an empty span, so that no edit takes them for text.
-    if named.severity and values["severity"] is None:
-        values["severity"] = source.text(0, 0).record(value=named.severity)
-    if named.domain and not values["domains"]:
-        values["domains"] = [source.text(0, 0).record(value=named.domain)]
+    if values["severity"] is None or not values["domains"]:
+        named = file_name(source.path, words)
+        if named.severity and values["severity"] is None:
+            values["severity"] = source.text(0, 0).record(value=named.severity)
+        if named.domain and not values["domains"]:
+            values["domains"] = [source.text(0, 0).record(value=named.domain)]
     if filed := words.folder_of(source.path):
         _fill_in(values, filed[1], source)
     return Ticket.model_validate(values)
@@ -308,10 +309,7 @@ def _leading(vocabulary: Vocabulary, words: str) -> tuple[list[str], str] | None
 
 
 def _run(vocabulary: Vocabulary, words: str, start: int) -> tuple[list[str], int]:
-    """A run of IDs from ``start`` on, with ranges of them spelled out, and where it ends.
-
-    ``B1-PT-01, B1-PT-02``, ``B1-PT-01 to B1-PT-05`` and ``B1-PT-01/02``.
-    """
+    """The IDs of ``B1-PT-01, B1-PT-02``, ``B1-PT-01 to B1-PT-05`` or ``B1-PT-01/02``, and where they end."""
     first = vocabulary.an_id.match(words, start)
     found, end = ([first[0].upper()], first.end()) if first else ([], start)
     # A comma is tried first: a dash may belong to the next ID, or to the remark.
@@ -350,9 +348,11 @@ def _report_no_id(text: Excerpt) -> None:
 def _checked(sections: Sequence[DocumentPart]) -> Iterator[DocumentPart]:
     """The parts whose check boxes are checks: the verification, what was done, and parts so headed within."""
     for part in sections:
-        if part.kind in _CHECKED or (len(sections) == 1 and part.heading and part.heading.level == 1):
+        if part.kind in _CHECKED or (len(sections) == 1 and part.level == 1):
             yield part
-        elif part.kind is not SectionKind.CROSS_REVIEW and any(True for _ in read_checklist(part)):
+        elif part.kind is not SectionKind.CROSS_REVIEW and any(
+            item.checked is not None for item in part.by_kind["Item"]
+        ):
             yield from _checked(part.parts)
 
 
@@ -366,7 +366,7 @@ def _labelled(metadata: Metadata, names: Iterable[str]) -> Values | None:
 def _opening(sections: Sequence[DocumentPart], title: Excerpt | None) -> Iterator[Values]:
     """The text below the title that is neither a labelled value nor a remark on the severity."""
     titles = [part for part in sections if part.headline and title and part.headline.start == title.start]
-    for part in (part for part in sections if part in titles or not part.heading or part.heading.level == 1):
+    for part in (part for part in sections if part in titles or part.level <= 1):
         words = part.source.vocabulary.severities
         for text in filter(lambda text: _PROSE.match(text.raw), part.paragraphs):
             labels = labels_in(part.source, text, LABELS)

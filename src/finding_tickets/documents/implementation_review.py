@@ -138,9 +138,8 @@ def read_implementation_review(
 def _verdict(parts: Sequence[DocumentPart]) -> Values | None:
     """The verdict, without the sign in front of it.
 
-    A labelled verdict counts before an assessment and this before a recommendation that says as much; without
-    any of them, a heading does: ``Verdict: APPROVED``, ``APPROVED`` alone, or the first words below
-    ``Verdict``.
+    The best is a label Verdict, then Assessment, then a Recommendation with a word of approval; then a
+    heading: ``Verdict: APPROVED``, ``APPROVED`` alone, or the first line below ``Verdict``.
     """
     labelled = [entry for part in parts for entry in part.entries if entry.plain]
     texts = [
@@ -151,17 +150,17 @@ def _verdict(parts: Sequence[DocumentPart]) -> Values | None:
         and (pattern is not _VERDICTS[-1] or _SAYS_VERDICT.match(entry.plain))
     ]
     for part in nested(parts) if not texts else ():
-        if part.headline is None or part.heading is None or part.heading.level == 1:
+        if part.headline is None or part.level == 1:
             continue
-        label, _, stated = part.headline.raw.partition(":")
-        named = any(pattern.fullmatch(words_of(label)) for pattern in _VERDICTS)
-        below = part.paragraphs[0] if named and part.paragraphs else None
-        if named and stated.strip():
-            texts.append(part.headline.piece(len(label) + 1))
+        label, stated = words_of(part.headline.raw.partition(":")[0]), part.headline.after_colon
+        named = any(pattern.fullmatch(label) for pattern in _VERDICTS)
+        below = part.paragraphs[0].first_line if named and part.paragraphs else None
+        if named and stated.raw:
+            texts.append(stated)
         elif _SAYS_VERDICT.match(part.title) and (part.title.isupper() or _SIGNED.match(part.title)):
             texts.append(part.headline)
-        elif below and _SAYS_VERDICT.match(below.raw.partition("\n")[0]):
-            texts.append(below.piece(0, len(below.raw.partition("\n")[0])))
+        elif below and _SAYS_VERDICT.match(below.raw):
+            texts.append(below)
     return texts[0].record(value=_BEFORE_WORDS.sub("", texts[0].plain)) if texts else None
 
 
@@ -275,8 +274,7 @@ def _severities(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
 def _on_issues(parts: Iterable[DocumentPart], *, summaries: bool) -> Iterator[DocumentPart]:
     """The outermost parts on issues, or the parts that sum them up."""
     for part in parts:
-        titled = part.heading is not None and part.heading.level > 1
-        if not (titled and _ISSUES.fullmatch(part.name)):
+        if part.level <= 1 or not _ISSUES.fullmatch(part.name):
             yield from _on_issues(part.parts, summaries=summaries)
         elif ("summary" in part.name.split()) is summaries:
             yield part

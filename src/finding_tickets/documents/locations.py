@@ -74,10 +74,7 @@ _NO_LINES = re.compile(
 
 
 def line_ranges(text: str) -> Lines:
-    """The line numbers and ranges in ``text``: ``177-178, 189 (2 calls)`` gives two.
-
-    What stands in brackets counts where it is nothing but lines.
-    """
+    """The lines in ``text``, two in ``177-178, 189 (2 calls)``. Brackets count if they hold only lines."""
     if not text:
         return ()
     bare = _ASIDE.sub(
@@ -105,7 +102,7 @@ def _place(
 ) -> Values:
     """The fields of a ``Location``; ``written`` are its symbols with their markup.
 
-    Names are what stands in backticks; without any, the pieces of the text that look like code.
+    Symbols stand in backticks; without any, they are the pieces of the text that look like code.
     """
     data = written.encode()
     spans = code_spans(data, 0, len(data))
@@ -185,10 +182,7 @@ def read_locations(part: DocumentPart) -> list[Values]:
 
 
 def read_mentioned(part: DocumentPart) -> list[Values]:
-    """The paths in code spans of a section without labels, such as a list of changed files.
-
-    Where no code span is a path, the paths in the text.
-    """
+    """The paths in the code spans of a section without labels; without such spans, the paths in its text."""
     body = part.body
     found = []
     for span in body.code_spans():

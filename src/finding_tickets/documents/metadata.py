@@ -1,7 +1,7 @@
-"""Labelled values, however they are written; the fields of the metadata, and what identifies a document.
+"""Labelled values in all their forms, the fields of the metadata, and what identifies a document.
 
-A value is the cell of a table row, follows a ``**Label:**`` or a label in a list, or belongs to a key of the
-front matter, of which only the upper level is read.
+A value stands in a table row, after a ``**Label:**``, after a label in a list, or at a top-level key of the
+front matter.
 """
 
 from __future__ import annotations
@@ -290,21 +290,17 @@ class Metadata:
                 self.entries.setdefault(entry.key, entry)
 
     def add_section(self, headline: Excerpt, blocks: Sequence[Block]) -> bool:
-        """Take a section for a row that holds nothing but a value; whether it is one, and new.
+        """Add a section with nothing but a value as a row. False where it has more, or the row is known.
 
         The value stands below the heading (``## Severity``) or in it (``## Severity: High``).
         """
-        label, _, stated = headline.raw.partition(":")
-        key, value = squeeze(label), None
-        if any(key in keys and self.get(name) for name, keys in _KEYS.items()):
-            return False
-        if stated.strip():
-            value = headline.piece(len(label) + 1)
-        elif len(blocks) == 1 and blocks[0].kind == "Paragraph":
+        label, value = headline.raw.partition(":")[0], headline.after_colon
+        key = squeeze(label)
+        if not value.raw and len(blocks) == 1 and blocks[0].kind == "Paragraph":
             value = self.source.whole(blocks[0])
-        if value is None or not 0 < len(value.raw) <= _LONGEST_VALUE:
-            return False
-        if "\n" in value.raw or "\r" in value.raw:
+        is_known = any(key in keys and self.get(name) for name, keys in _KEYS.items())
+        is_value = 0 < len(value.raw) <= _LONGEST_VALUE and not re.search(r"[\r\n]", value.raw)
+        if is_known or not is_value:
             return False
         self.entries.setdefault(key, LabelledValue(plain(label), value, headline.start))
         return True
@@ -341,9 +337,9 @@ class Metadata:
         return entry.value.record(value=int(match[1]) if match else None)
 
     def word(self, name: str, words: Words, *, mentioned: bool = False) -> Values | None:
-        """The field of a row as a word of a vocabulary; None inside where it is not one.
+        """The field of a row with a word of a vocabulary, or with None where the row has no such word.
 
-        With ``mentioned`` the only word that stands anywhere in the row counts as well.
+        With ``mentioned`` the word may stand anywhere in the row if it is the only one.
         """
         entry = self.get(name)
         if entry is None:
@@ -380,9 +376,9 @@ def listed(value: Excerpt) -> list[Excerpt]:
 
 
 def beginnings(phrase: str) -> Iterator[str]:
-    """What of ``phrase`` may be a word, the longest first: it or its first words, after a change the last.
+    """``phrase`` and its first words, the longest first; after an arrow, those of the last state.
 
-    What is struck through does not count: ``closed (2024-12-28)``, ``P1 -> P3``, ``~~open~~ fixed``.
+    Struck text does not count: ``closed (2024-12-28)``, ``P1 -> P3``, ``~~open~~ fixed``.
     """
     # People keep the history of a value beside it; the last state is the one that counts.
     last = _ARROW.split(_STRUCK.sub(" ", phrase))[-1]
@@ -392,9 +388,9 @@ def beginnings(phrase: str) -> Iterator[str]:
 
 
 def word_in(phrase: str, words: Words, *, mentioned: bool = True) -> str | None:
-    """The word that ``phrase`` is or begins with; where it names a change, by an arrow, of its last state.
+    """The word of a vocabulary that ``phrase`` begins with; after an arrow, that of the last state.
 
-    Else, unless words that are only ``mentioned`` do not count, the only one of these: ``Medium (P2)``.
+    Else, if ``mentioned`` words count, the only word anywhere in it: ``Medium (P2)``.
     """
     stated = next((word for each in beginnings(phrase) if (word := word_for(each, words))), None)
     if stated or not mentioned:
@@ -407,10 +403,7 @@ def word_in(phrase: str, words: Words, *, mentioned: bool = True) -> str | None:
 
 
 class FileName(NamedTuple):
-    """What a file's name says, as in ``BUG-013-P2-domain-slug.md``; None for what it does not.
-
-    ``domain`` is the first word behind the severity where more words follow it.
-    """
+    """The parts of a file name such as ``BUG-013-P2-domain-slug.md``, None for each that is missing."""
 
     id: str | None = None
     severity: str | None = None

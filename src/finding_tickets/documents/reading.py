@@ -1,12 +1,12 @@
-"""Read one file: from its bytes to a record and the problems on the way; nothing that it contains raises.
+"""Read one file: its bytes become a record and a list of problems. No content makes the reader raise.
 
-Before a record is made, the file is checked for what shows that it is not as its author wanted it: an open
-merge or fence, rows that are none.
+First it looks for damage: an unfinished merge, code without an end, rows that are none in Markdown.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,7 +15,18 @@ from typing import TypeAlias
 from finding_tickets.documents.finding import read_finding
 from finding_tickets.documents.metadata import kind_of
 from finding_tickets.documents.sections import DocumentPart, read_metadata, read_sections, title_of
-from finding_tickets.documents.source import DEEPEST, MOST_PIECES, TOO_DEEP, Block, Source, walk
+from finding_tickets.documents.source import (
+    DEEPEST,
+    LINE_END,
+    MOST_PIECES,
+    TOO_DEEP,
+    Block,
+    Source,
+    code_spans,
+    is_within,
+    parse,
+    walk,
+)
 from finding_tickets.model.ticket import ImplementationReview, Problem, Text, Ticket
 from finding_tickets.model.vocabulary import Level, Vocabulary
 
@@ -26,7 +37,9 @@ _MERGE = re.compile(
 )
 _FENCE = re.compile(rb"[ \t]*(?P<fence>`{3,}|~{3,})")
 _LINE_ENDS = {b"\r\n": "CRLF", b"\n": "LF", b"\r": "CR"}
-_LINE_END = re.compile(rb"\r\n|\n|\r")
+_LINT_IGNORE = b"lint-ignore"
+_SUPPRESSION = re.compile(rb"<!--[ \t\r\n]*lint-ignore\b(?P<text>(?:(?!<!--|-->)[\s\S])*)-->")
+_IGNORED = re.compile(r"\s+(?P<rules>[\w-]+(?:\s*,\s*[\w-]+)*)\s*(?::\s*(?P<reason>\S.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -48,9 +61,9 @@ class Page:
         return walk(block for part in self.parts for block in part.blocks)
 
     def enclosing(self, value: Text, kinds: Sequence[str], label: str = "") -> Block | None:
-        """The innermost block of these kinds that a value stands in, or that ends where it would begin.
+        """The innermost block of these kinds around a value. An empty value may stand where the block ends.
 
-        Where a row ends without a cell for its value, the next one begins: the ``label`` tells them apart.
+        The next row may begin at that place as well: the ``label`` tells the two apart.
         """
         at, named = value.span.start, label.encode()
         found = [block for block in self.blocks if block.kind in kinds and block.start <= at <= block.end]
@@ -71,10 +84,9 @@ def read_document(
 def read_page(
     data: bytes, path: str, vocabulary: Vocabulary | None = None
 ) -> tuple[Page | None, tuple[Problem, ...]]:
-    """The document in ``data`` with its parts, and what could not be understood of it.
+    """The document in ``data`` with its parts, and the problems, in which ``path`` names the file.
 
-    ``path`` names the file in the problems. There is no document where ``data`` is not text or is neither a
-    finding ticket nor a review; a problem then says why.
+    Where ``data`` is no text, or neither a ticket nor a review, there is no document, and a problem says why.
     """
     source = Source(path, data, vocabulary or Vocabulary())
     page: Page | None = None
@@ -102,26 +114,20 @@ def read_page(
 
 def _is_text(source: Source) -> bool:
     """Whether the bytes are text; reports the line on which they are not."""
-    nul = source.data.find(b"\0")
-    if not source.data.strip():
+    data, before = source.data, len(source.problems)
+    if not data.strip():
         source.report("empty-file", 0, "the file is empty", level=Level.ERROR)
-    elif nul >= 0:
-        source.report("binary-file", nul, "a NUL byte: this is not a text file", level=Level.ERROR)
+    elif b"\0" in data:
+        source.report("binary-file", data.index(0), "a NUL byte: this is not a text file", level=Level.ERROR)
     else:
-        try:
-            source.data.decode()
-        except UnicodeDecodeError as error:
-            message = f"byte 0x{source.data[error.start]:02x} is not UTF-8"
-            source.report("invalid-utf8", error.start, message, "save the file as UTF-8", Level.ERROR)
-        else:
-            return True
-    return False
+        source.utf8_text("invalid-utf8")
+    return len(source.problems) == before
 
 
 def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
-    """Report marks of a merge, mixed line ends, what is too deep, and code and comments without an end."""
-    # Most files have no mark of a merge, and looking for one at the start of each line takes as long as
-    # parsing. A line of equal signs is one within a conflict only.
+    """Report conflict marks, mixed line ends, deep nesting, and code and comments that do not end."""
+    # The search at the start of each line takes as long as parsing, and few files have conflict marks. A line
+    # of equal signs is one only within a conflict.
     within = False
     marked = any(mark in source.data for mark in (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>"))
     for mark in _MERGE.finditer(source.data) if marked else ():
@@ -129,15 +135,14 @@ def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
             message = "a mark of a merge that is not finished: what follows may be there twice"
             source.report("merge-conflict", mark.start(), message, level=Level.ERROR)
         within = bool(mark["ours"] or (within and mark["between"]))
-    ends = list(_LINE_END.finditer(source.data)) if b"\r" in source.data else []
-    counts = {end: sum(1 for each in ends if each[0] == end) for end in _LINE_ENDS}
-    usual = max(counts, key=lambda end: counts[end])
-    # The first line that ends otherwise than most is what an editor or a merge has brought in.
-    first = next((each.start() for each in ends if each[0] != usual), None)
-    if first is not None:
+    ends = list(LINE_END.finditer(source.data)) if b"\r" in source.data else []
+    counts = Counter(each[0] for each in ends)
+    usual = max(_LINE_ENDS, key=lambda end: counts[end])
+    # The first line with another end shows what an editor or a merge has brought in.
+    if first := next((each for each in ends if each[0] != usual), None):
         stated = ", ".join(f"{counts[end]} in {name}" for end, name in _LINE_ENDS.items() if counts[end])
         message = f"the file mixes line ends: of {len(ends)} lines {stated}"
-        source.report("line-ends", first, message)
+        source.report("line-ends", first.start(), message)
     for part in parts:
         for block in part.by_kind[TOO_DEEP]:
             message = f"nested more than {DEEPEST} deep, or behind {MOST_PIECES} pieces: this is not read"
@@ -159,7 +164,7 @@ def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
 
 
 def _check_tables(source: Source, parts: Iterable[DocumentPart]) -> None:
-    """Report the rows that do not mean in Markdown what they seem to mean."""
+    """Report rows that Markdown reads in another way than people do."""
     for part in parts:
         for row in (row for block in part.by_kind["Table"] for row in source.table(block).body):
             if row.text:
@@ -170,7 +175,7 @@ def _check_tables(source: Source, parts: Iterable[DocumentPart]) -> None:
                 hint = r"a pipe ends a cell even inside backticks; write it as \|"
                 source.report("table-cells", row.block.children[-1].end, message, hint)
         for block in part.by_kind["Paragraph"]:
-            # Two lines that look like rows, in what Markdown takes for text.
+            # Two lines in a paragraph that look like rows.
             text = source.data[block.start : block.end]
             lines = [line.strip() for line in text.splitlines()] if b"|" in text else []
             rows = [len(line) > 1 and line.startswith(b"|") and line.endswith(b"|") for line in lines]
@@ -179,3 +184,39 @@ def _check_tables(source: Source, parts: Iterable[DocumentPart]) -> None:
                 message = "rows without a delimiter row, so Markdown makes no table of them"
                 hint = "below the header write |---|---|, with as many cells as the header"
                 source.report("table-delimiter", (source.line(block.start) + first, 1), message, hint)
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """A comment at ``[start, end)`` that makes lint ignore rules, and its reason, empty where it has none."""
+
+    start: int
+    end: int
+    rules: tuple[str, ...]
+    reason: str
+
+
+def suppressions(data: bytes) -> tuple[Suppression, ...]:
+    """The comments ``<!-- lint-ignore RULE, RULE: reason -->`` of a document, except in code."""
+    if _LINT_IGNORE not in data:
+        return ()
+    code: list[tuple[int, int]] = []
+    for block in walk(parse(data)):
+        if block.kind == "CodeBlock":
+            code.append((block.start, block.end))
+        elif block.first < block.last:
+            code += code_spans(data, block.first, block.last)
+    code.sort()
+    found = []
+    for match in _SUPPRESSION.finditer(data):
+        if not is_within(match.start(), code):
+            text = _IGNORED.fullmatch(match["text"].decode(errors="replace").rstrip())
+            names = re.split(r"\s*,\s*", text["rules"]) if text else []
+            found.append(Suppression(*match.span(), tuple(names), (text["reason"] or "") if text else ""))
+    return tuple(found)
+
+
+def ignored_rules(data: bytes) -> tuple[str, ...]:
+    """The rules that the comments of a document ignore. A comment without a reason ignores nothing."""
+    names = (name for each in suppressions(data) if each.reason for name in each.rules)
+    return tuple(dict.fromkeys(names))

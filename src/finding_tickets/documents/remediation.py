@@ -1,18 +1,28 @@
-"""The Remediation of a ticket: its YAML as nodes that know their line in the file, and what it says."""
+"""The Remediation of a ticket: its YAML as nodes that know their line, what it says, entries added to it."""
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from finding_tickets.documents.sections import DocumentPart
-from finding_tickets.documents.source import Block, Source, Values
+from finding_tickets.documents.source import (
+    BYTE_ORDER_MARK,
+    Block,
+    Source,
+    Splice,
+    Splices,
+    Values,
+    line_at,
+    line_end,
+)
 from finding_tickets.ground.files import inside_repository
 from finding_tickets.model.ticket import Problem, Remediation, Span
 from finding_tickets.model.vocabulary import MOST_POINTS, SAME_RESULT, SECONDS, WORKTREE, Level, Vocabulary
@@ -37,8 +47,13 @@ _NO_RUN = {
     "graph_breaks": "what runs by itself is not traced",
 }
 _CLAIM_KEYS = ("is", "at", "expect", "why")
+# What YAML reads as this very text, within braces too.
+_PLAIN = re.compile(r"\w(?:[\w.+*/()-]|:(?=\w)| (?=[\w.+*/()-]))*")
 _REVISION = re.compile(r"(?P<module>)(?P<function>)@(?P<revision>[^\s@]+)")
 _REFERENCE = re.compile(r"(?P<module>[^:@\s]+):(?P<function>[A-Za-z_][\w.]*)(?:@(?P<revision>[^\s@]+))?")
+
+Entries = Mapping[str, Any]
+"""What is to be added: texts and further mappings by their keys."""
 
 
 class YamlText:
@@ -86,10 +101,7 @@ class YamlText:
 
 
 class YamlNode:
-    """A node of a YAML text; ``kind`` is ``mapping``, ``sequence`` or ``scalar``.
-
-    What is asked of a node and is not there is reported and left out.
-    """
+    """A node of a YAML text: a ``mapping``, ``sequence`` or ``scalar``. It reports what it does not have."""
 
     def __init__(self, origin: YamlText, node: Node) -> None:
         self.origin = origin
@@ -191,13 +203,8 @@ def yaml_blocks(part: DocumentPart) -> list[Block]:
 
 def read_sidecar(data: bytes, path: str) -> tuple[Remediation, tuple[Problem, ...]]:
     """What a file of YAML says in place of a Remediation section, and what is wrong in it."""
-    source, text = Source(path, data, Vocabulary()), ""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        message = f"byte 0x{data[error.start]:02x} is not UTF-8"
-        source.report("remediation-yaml", error.start, message, "save the file as UTF-8", Level.ERROR)
-    root = YamlText(source, text, 1).root()
+    source = Source(path, data, Vocabulary())
+    root = YamlText(source, source.utf8_text("remediation-yaml").removeprefix("\ufeff"), 1).root()
     # An empty file beside a ticket is an accident; without an error nobody would notice it.
     if root is None and not source.problems:
         source.report("remediation-yaml", 0, "the file says nothing", level=Level.ERROR)
@@ -377,3 +384,68 @@ def _answers(keys: YamlMapping) -> Iterator[Values]:
             entry.wrong("answer", "an answer to the checklist names claims, or why there are none")
         elif item:
             yield {"item": item, "claims": claims, "why": why, "line": entry.place[0]}
+
+
+# Entries added to the YAML, in the ticket or in a file beside it; what is there stays.
+
+
+def add_entries(yaml: YamlText, entries: Entries) -> Splices:
+    """Add to a mapping of YAML what it does not have, in the style that each of its mappings has.
+
+    A text that is there is replaced where it is another one.
+
+    Raises:
+        ValueError: The text is no mapping.
+    """
+    root = yaml.root()
+    if root is None or root.kind != "mapping":
+        raise ValueError("the Remediation says nothing yet")
+    return [_splice(yaml, *each) for each in _changes(root.node, yaml.text, entries)]
+
+
+def _changes(node: Any, text: str, entries: Entries) -> Iterator[tuple[int, int, str]]:
+    """From where to where the text is replaced, and by what; a new line begins with a line feed."""
+    there = {key.value: value for key, value in node.value}
+    for key, value in entries.items():
+        if key in there and isinstance(value, Mapping) and isinstance(there[key].value, list):
+            yield from _changes(there[key], text, value)
+        elif key in there and isinstance(value, str) and there[key].value != value:
+            yield there[key].start_mark.index, _end(there[key], text), _flow(value)
+    new = [f"{key}: {_flow(value)}" for key, value in entries.items() if key not in there]
+    if not new:
+        return
+    last = _end(node.value[-1][1], text) if node.value else node.start_mark.index + 1
+    if node.flow_style:
+        yield last, last, (", " if node.value else "") + ", ".join(new)
+    else:
+        # A comment behind the last value stays there.
+        end = re.compile(r"\r|\n|\Z").search(text, last)
+        indent = " " * int(node.start_mark.column)
+        at = end.start() if end else last
+        yield at, at, "".join(f"\n{indent}{line}" for line in new)
+
+
+def _end(node: Any, text: str) -> int:
+    """Where the text of a node ends, without the blank lines that YAML counts as part of it."""
+    if isinstance(node.value, list) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _end(last[1] if isinstance(last, tuple) else last, text)
+    return len(text[: node.end_mark.index].rstrip())
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {_flow(each)}' for key, each in value.items())}}}"
+    return str(value) if _PLAIN.fullmatch(str(value)) else json.dumps(str(value))
+
+
+def _splice(yaml: YamlText, index: int, until: int, added: str) -> Splice:
+    """A change of the YAML, within one line, as one of the file, whose lines may begin with more."""
+    data, number = yaml.source.data, bisect_right(yaml.line_ends, index)
+    start = yaml.line_ends[number - 1] if number else 0
+    own = re.split(r"[\r\n]", yaml.text[start:], maxsplit=1)[0].encode()
+    line = line_at(data, yaml.source.line_starts[yaml.first_line - 1 + number])
+    prefix = data[line.start : max(line.start, line.end - len(own))]
+    at = line.start + len(prefix) + len(yaml.text[start:index].encode())
+    begin = line_end(data, line.start) + prefix.removeprefix(BYTE_ORDER_MARK)
+    return Splice(at, at + len(yaml.text[index:until].encode()), added.encode().replace(b"\n", begin))

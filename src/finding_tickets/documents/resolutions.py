@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from finding_tickets.documents.metadata import LabelledValue, Metadata, labelled_values, word_in
 from finding_tickets.documents.sections import DocumentPart, PartsByKind, SectionKind, nested
 from finding_tickets.documents.source import Excerpt, Values
-from finding_tickets.model.vocabulary import Level, Outcome, Status, Words, squeeze, word_for
+from finding_tickets.model.vocabulary import UNSETTLED, Level, Outcome, Status, Words, squeeze, word_for
 
 _DONE = r"(?:fixed|resolved|implemented|addressed|applied|closed)"
 # The first that matches counts: "won't fix (duplicate of ...)" is a won't-fix, "not fixed" is no outcome.
@@ -69,7 +69,6 @@ _CLOSED = frozenset(["closed", "resolved", "fixed", "date", "closedon", "resolve
 _CORRECTED = re.compile(r"status|correction|verdict|outcome")
 _DATED = re.compile(r"date|corrected(?:on)?")
 
-_SETTLED = frozenset([Status.CLOSED, Status.FIXED, Status.WONT_FIX, Status.INVALID])
 _OUTCOME_OF_STATUS: Mapping[str, Outcome] = {
     Status.FIXED: Outcome.FIXED,
     Status.WONT_FIX: Outcome.WONT_FIX,
@@ -92,8 +91,8 @@ _MARK = r"[`*\"'\s]*"
 def read_resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | None) -> Values:
     """When it was closed, the outcome, and the resolution: the first section with an outcome, else the first.
 
-    The outcome is that of the metadata, else of the newest correction, of the resolution, of a proposal that
-    is marked as done, or of the status.
+    The outcome is stated by the metadata, else by the last correction, the resolution, a proposal marked as
+    done, the status, or a date under Fixed.
     """
     words = metadata.source.vocabulary.outcomes
     resolutions = [(part, _stated_outcome(part)) for part in of_kind[SectionKind.RESOLUTION]]
@@ -132,7 +131,7 @@ def read_resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | N
 def _resolution(part: DocumentPart, stated: Values | None, status: Values | None) -> Values:
     """The fields of a ``Resolution``; one in an open ticket may be advice that the ticket was filed with."""
     outcome, source = stated["value"] if stated else None, part.source
-    settled = status is not None and status["value"] in _SETTLED
+    settled = status is not None and status["value"] not in UNSETTLED | {None}
     acts = (_STATEMENTS.fullmatch(entry.key) or _ACTS.fullmatch(entry.key) for entry in part.entries)
     acted = any(acts) or bool(_stating_headings(part)) or any(True for _ in _announcements(part))
     pattern = rf"duplicates? (?:of|to)[\s:*_`\[]*({source.vocabulary.id_pattern})"

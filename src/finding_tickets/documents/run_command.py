@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable
+from typing import Literal
 
 from finding_tickets.documents.source import Values
 from finding_tickets.ground.files import inside_repository
 
 TARGET_FORMS = "script.py ARGUMENTS, package.module, package.module:function or tests/test_x.py::test_y"
 _DOTTED = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
-_TARGETS = {
+TargetKind = Literal["function", "script", "module", "test"]
+_TARGETS: dict[TargetKind, re.Pattern[str]] = {
     "test": re.compile(r"[^:]+\.py::.+"),
     "function": re.compile(rf"(?:{_DOTTED}|[^:]+\.py):{_DOTTED}"),
     "script": re.compile(r"[^:]*\.py|[^:=]*/[^:]+"),
@@ -31,6 +33,11 @@ class WrongCommandError(ValueError):
         self.message, self.hint = message, hint
 
 
+def target_kind(target: str) -> TargetKind | None:
+    """What a target is by its form alone; None where Python runs nothing that is written so."""
+    return next((name for name, form in _TARGETS.items() if form.fullmatch(target)), None)
+
+
 def parse_command(raw: str, names: Iterable[str]) -> Values:
     """The parts of a ``RunCommand`` but for its line; ``names`` are the variables of the sweep.
 
@@ -44,14 +51,14 @@ def parse_command(raw: str, names: Iterable[str]) -> Values:
         raise WrongCommandError(f"run cannot be split into arguments: {error}") from None
     if not words:
         raise WrongCommandError("run: nothing to run", f"write {TARGET_FORMS}")
-    kind = next((name for name, form in _TARGETS.items() if form.fullmatch(words[0])), None)
+    kind = target_kind(words[0])
     if wrong := _wrong(raw, kind, words, set(names)):
         raise WrongCommandError(f"run: {wrong[0]}", wrong[1])
     return {"raw": raw, "kind": kind, "target": words[0], "arguments": words[1:]}
 
 
 def _wrong(
-    raw: str, kind: str | None, words: list[str], variables: set[str]
+    raw: str, kind: TargetKind | None, words: list[str], variables: set[str]
 ) -> tuple[str, str | None] | None:
     """What is wrong with a command, and a hint; None where nothing is."""
     named, target = _BRACES.findall(raw), words[0]

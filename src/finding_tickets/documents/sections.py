@@ -29,9 +29,9 @@ _ON_RESOLUTION = r"(?:notes?|details?|summary|status|statement|decision|analysis
 
 
 class SectionKind(Enum):
-    """What a section is for; the value is a pattern of its titles, in lower case and without punctuation.
+    """What a section is for. The value is a pattern of its titles, in lower case without punctuation.
 
-    The first that matches counts, but for that of cross-reviews, which is matched with a title as it is.
+    The first match counts. Only the pattern of cross-reviews is matched with the title as written.
     """
 
     METADATA = r"(?:(?:ticket|review|bug|finding|issue) )?(?:metadata|information)"
@@ -114,10 +114,9 @@ def kind_of_title(title: str) -> SectionKind | None:
 
 @dataclass(eq=False)
 class DocumentPart:
-    """A heading with everything up to the next heading of its level or above.
+    """A heading, None before the first one, and the ``blocks`` up to the next of its level or above.
 
-    ``heading`` is None for what precedes the first heading. ``blocks`` leaves the heading out. What is read
-    of a part is read once, however many extractors ask for it.
+    Everything is read once, however many extractors ask for it.
     """
 
     source: Source
@@ -125,6 +124,11 @@ class DocumentPart:
     start: int
     end: int
     blocks: tuple[Block, ...]
+
+    @property
+    def level(self) -> int:
+        """The level of the heading, 0 where there is none."""
+        return self.heading.level if self.heading else 0
 
     @cached_property
     def headline(self) -> Excerpt | None:
@@ -144,7 +148,7 @@ class DocumentPart:
     @cached_property
     def kind(self) -> SectionKind | None:
         """What the section is for, as far as its title says; the title of a document says nothing."""
-        if self.heading and self.heading.level == 1 and not _PLAIN_TITLE.fullmatch(self.name):
+        if self.level == 1 and not _PLAIN_TITLE.fullmatch(self.name):
             return None
         kind = kind_of_title(self.title)
         if kind is SectionKind.RESOLUTION and _SUMMARY_OF_FIX.fullmatch(self.name):
@@ -184,30 +188,37 @@ class DocumentPart:
         return [self.source.whole(block) for block in self.blocks if block.kind == "Paragraph"]
 
     @property
+    def with_heading(self) -> tuple[Block, ...]:
+        """The heading, if there is one, and the blocks."""
+        return (self.heading, *self.blocks) if self.heading else self.blocks
+
+    @property
     def headlines(self) -> list[Excerpt]:
         """The text of the heading and of every heading within the part."""
-        headings = [block for block in (self.heading, *self.blocks) if block and block.level]
-        return [self.source.words(block) for block in headings]
+        return [self.source.words(block) for block in self.with_heading if block.level]
+
+    @cached_property
+    def pieces(self) -> tuple[DocumentPart, ...]:
+        """What stands below the heading, cut at the headings of the highest level within."""
+        start = self.heading.end if self.heading else self.start
+        level = min((block.level for block in self.blocks if block.level), default=0)
+        return tuple(_cut(self.source, self.blocks, start, self.end, level))
 
     @cached_property
     def parts(self) -> tuple[DocumentPart, ...]:
         """The parts within the part, which begin at its headings of the highest level."""
-        levels = [block.level for block in self.blocks if block.level]
-        if not levels:
-            return ()
-        within = _cut(self.source, self.blocks, self.start, self.end, min(levels))
-        return tuple(part for part in within if part.heading)
+        return tuple(piece for piece in self.pieces if piece.heading)
 
     def record(self) -> Values:
         """The fields of a ``Section``, with every byte that belongs to it."""
         source, heading = self.source, self.heading
         below = heading.end if heading else self.start
         return {
-            "level": heading.level if heading else 0,
+            "level": self.level,
             "title": self.title,
             "heading": source.span(self.start, below),
             "body": {"raw": source.raw(below, self.end), "span": source.span(below, self.end)},
-            "known": self.kind is not None or heading is None or heading.level == 1,
+            "known": self.kind is not None or self.level <= 1,
         }
 
 
@@ -225,7 +236,7 @@ def parts_by_kind(parts: Iterable[DocumentPart]) -> PartsByKind:
 def read_sections(source: Source) -> tuple[DocumentPart, ...]:
     """The document cut at its headings of level 1 and 2 (or of the highest level below the title).
 
-    Together the parts cover every byte exactly once.
+    The parts cover every byte exactly once.
     """
     blocks = parse(source.data)
     headings = [block for block in blocks if block.level]
@@ -246,19 +257,13 @@ def read_sections(source: Source) -> tuple[DocumentPart, ...]:
 
 def read_metadata(source: Source, parts: Sequence[DocumentPart]) -> Metadata:
     """The labelled values below the title and in the metadata section, and sections that hold only one."""
-    headed = [part for part in parts if part.heading]
+    levels = [part.level for part in parts]
     # Without a heading of level 1, the first one is the title, if it begins the document.
-    before = [block for part in parts[:1] if not part.heading for block in part.blocks]
-    untitled = headed and all(block.kind == "FrontMatter" for block in before)
-    untitled = untitled and not any(part.heading and part.heading.level == 1 for part in headed)
-    holding = [
-        part
-        for part in parts
-        if part.kind is SectionKind.METADATA
-        or part.heading is None
-        or part.heading.level == 1
-        or (untitled and part is headed[0] and part.kind is None)
-    ]
+    before = [block for part in parts[:1] if not part.level for block in part.blocks]
+    untitled = 1 not in levels and all(block.kind == "FrontMatter" for block in before)
+    titles = [part for part in parts if part.level][:1] if untitled else []
+    held = [part for part in parts if part.kind is SectionKind.METADATA or part.level <= 1]
+    holding = [part for part in parts if part in held or (part in titles and part.kind is None)]
     metadata = Metadata(source, (block for part in holding for block in part.blocks))
     for part in parts:
         named = part.headline and squeeze(part.title.partition(":")[0]) in ALONE
@@ -272,7 +277,7 @@ def read_metadata(source: Source, parts: Sequence[DocumentPart]) -> Metadata:
 def title_of(parts: Iterable[DocumentPart], metadata: Metadata) -> Excerpt | None:
     """The text of the first heading of level 1, or else of the first heading that is no section's."""
     headed = [part for part in parts if part.heading and part.heading.first < part.heading.last]
-    titles = [part for part in headed if part.heading and part.heading.level == 1]
+    titles = [part for part in headed if part.level == 1]
     # A file may begin with a section, whose heading is not the title; nor is one where front matter has it.
     if not titles and not metadata.get("Title"):
         titles = [part for part in headed[:1] if part.kind is None]

@@ -1,18 +1,18 @@
-"""The bytes of one file: excerpts, blocks of Markdown, tables, and the problems met in reading them.
+"""The bytes of one file: blocks of Markdown, tables, excerpts, problems, and splices that change them.
 
-Markdown is a tree of blocks, each with the bytes it covers. Front matter is what stands between a line of
-``---`` at the very beginning of a file and the next such line (or ``...``). Of a table nothing is dropped
-that the Markdown parser would drop.
+Markdown is a tree of blocks, each with the bytes it covers. Front matter stands between a line of ``---`` at
+the very beginning of a file and the next such line (or ``...``). Tables keep the cells that Markdown drops.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, islice
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import pyromark
@@ -40,6 +40,7 @@ _FRONT_MATTER = re.compile(
 )
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+LINE_END = re.compile(rb"\r\n|\r|\n")
 DEEPEST = 100
 """So many blocks may stand one within another: more than people write, few enough to be walked in any way."""
 MOST_PIECES = 500_000
@@ -52,19 +53,15 @@ Values: TypeAlias = dict[str, Any]
 
 def plain(raw: str) -> str:
     """``raw`` on one line, without bold marks, backticks and escapes: ``**Agent**`` is ``Agent``."""
-    ticks = raw.count("`")
     # Most texts have neither code nor escapes, and some have one code span: the general way takes longer.
-    if not ticks and "\\" not in raw:
+    if "`" not in raw and "\\" not in raw:
         return " ".join(raw.replace("**", "").split())
-    if not ticks:
-        pieces = [_without_marks(raw)]
-    elif ticks == _ONE_SPAN and "``" not in raw:
+    if raw.count("`") == _ONE_SPAN and "``" not in raw:
         before, code, after = raw.split("`")
         # A backslash takes the backtick behind it along, though it does not keep it from opening the span.
         pieces = [_without_marks(before + "`"), code, _without_marks(after)]
     else:
-        data, at = raw.encode(), 0
-        pieces = []
+        data, at, pieces = raw.encode(), 0, list[str]()
         for start, end in code_spans(data, 0, len(data)):
             pieces += [_without_marks(data[at:start].decode()), data[start:end].decode()]
             at = end
@@ -100,6 +97,13 @@ def code_spans(data: bytes, start: int, end: int) -> list[tuple[int, int]]:
     return spans
 
 
+def is_within(offset: int, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether one of ``spans``, which are sorted and lie apart, holds the offset."""
+    # A hostile file may have a hundred thousand of both.
+    at = bisect_right(spans, offset, key=itemgetter(0)) - 1
+    return at >= 0 and offset < spans[at][1]
+
+
 def code_span(value: str) -> str:
     """A value on one line as a code span of Markdown, whatever backticks are in it."""
     ticks = "`" * (max(map(len, re.findall("`+", value)), default=0) + 1)
@@ -133,6 +137,16 @@ class Excerpt:
         """What stands between two of its characters."""
         start = self.start + len(self.raw[:first].encode())
         return self.source.text(start, start + len(self.raw[first:last].encode()))
+
+    @property
+    def after_colon(self) -> Excerpt:
+        """What stands behind its first colon; empty without one."""
+        return self.piece(len(self.raw.partition(":")[0]) + 1)
+
+    @property
+    def first_line(self) -> Excerpt:
+        """Its first line."""
+        return self.piece(0, len(self.raw.partition("\n")[0]))
 
     def code_spans(self) -> list[Excerpt]:
         """What stands between backticks."""
@@ -170,6 +184,15 @@ class Source:
         if lines and not lines[-1].endswith((b"\n", b"\r")):
             self.line_starts.pop()
 
+    def utf8_text(self, rule: str) -> str:
+        """All of the text; where it is not UTF-8, none, and the first byte that is not is reported."""
+        try:
+            return self.data.decode()
+        except UnicodeDecodeError as error:
+            message = f"byte 0x{self.data[error.start]:02x} is not UTF-8"
+            self.report(rule, error.start, message, "save the file as UTF-8", Level.ERROR)
+            return ""
+
     def line(self, offset: int) -> int:
         """The line, from 1, that the byte at ``offset`` is on."""
         return bisect_right(self.line_starts, offset)
@@ -190,9 +213,8 @@ class Source:
     def text(self, start: int, end: int) -> Excerpt:
         """The text of ``[start, end)``; of white space alone, its empty end."""
         piece = self.data[start:end]
-        begun = piece.lstrip()
-        written = begun.rstrip()
-        first = start + len(piece) - len(begun)
+        written = piece.strip()
+        first = start + len(piece) - len(piece.lstrip()) if len(written) < len(piece) else start
         return Excerpt(self, first, first + len(written), written.decode())
 
     def whole(self, block: Block) -> Excerpt:
@@ -302,13 +324,13 @@ def parse(data: bytes) -> list[Block]:
                 outer.append(current)
                 current = block
                 continue
+        elif what == "Text":
+            if current.kind == "CodeBlock":
+                current.code += detail
         elif what == "End":
             if (detail if detail.__class__ is str else next(iter(detail))) in _BLOCKS:
                 current = outer.pop()
                 continue
-        elif what == "Text":
-            if current.kind == "CodeBlock":
-                current.code += detail
         elif what == "Rule":
             start, end = span["start"], span["end"]
             current.children.append(Block(what, start, end, end, end))
@@ -340,8 +362,8 @@ def walk(blocks: Iterable[Block], *, rows: bool = True) -> Iterator[Block]:
 class TableRow(NamedTuple):
     """A row whose content ends at ``end``, before the last pipe.
 
-    It is ``overfull`` where it has more cells than the header, and ``text`` where it is a line that Markdown
-    has only taken for a row: no pipe is before it, though one is before the header.
+    An ``overfull`` row has more cells than the header. A row of ``text`` is a line below the table that
+    Markdown takes for a row: the header begins with a pipe, and the line does not.
     """
 
     block: Block
@@ -380,9 +402,8 @@ class MarkdownTable:
     def cells(self, row: TableRow) -> list[Excerpt]:
         """The cells of a row, as many as the header has.
 
-        For Markdown a pipe ends a cell even inside backticks, and cells beyond the header's are dropped. Here
-        pipes inside backticks do not count in a row that has the right number of cells without them; in any
-        other, what is left over stays part of the last cell.
+        In Markdown a pipe ends a cell even inside backticks, and surplus cells are dropped. Here such pipes
+        do not count if the number of cells is right without them; else the last cell takes the surplus.
         """
         cells = [(cell.start, cell.end) for cell in row.block.children]
         cells[-1] = (cells[-1][0], max(cells[-1][1], row.end))
@@ -395,3 +416,64 @@ class MarkdownTable:
             if len(outside) + 1 == len(cells):
                 cells = list(zip([start, *(pipe + 1 for pipe in outside)], [*outside, row.end], strict=True))
         return [self.source.text(*cell) for cell in cells]
+
+
+# Splices, and the lines around them, which may end in any of three ways.
+
+
+@dataclass(frozen=True)
+class Splice:
+    """The bytes ``[start, end)`` of a file are to become ``new``; where both are equal, it is inserted."""
+
+    start: int
+    end: int
+    new: bytes
+
+
+Splices = Sequence[Splice]
+
+
+def spliced(data: bytes, splices: Splices) -> bytes:
+    """``data`` after all of ``splices``, which may come in any order; insertions at one place keep theirs.
+
+    Raises:
+        ValueError: Two of them overlap, or one reaches beyond the data.
+    """
+    pieces, at = [], 0
+    for splice in sorted(splices, key=lambda each: (each.start, each.end)):
+        if not at <= splice.start <= splice.end <= len(data):
+            raise ValueError(f"{splice} overlaps another edit or the end of {len(data)} bytes")
+        pieces += [data[at : splice.start], splice.new]
+        at = splice.end
+    return b"".join([*pieces, data[at:]])
+
+
+class LineOfFile(NamedTuple):
+    """The line ``[start, end)`` of a file; with its line end, if it has one, it is ``[start, after)``."""
+
+    start: int
+    end: int
+    after: int
+
+
+def line_at(data: bytes, offset: int) -> LineOfFile:
+    """The line that the byte at ``offset`` is on."""
+    start = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
+    match = LINE_END.search(data, offset)
+    return LineOfFile(start, *match.span()) if match else LineOfFile(start, len(data), len(data))
+
+
+def line_end(data: bytes, offset: int) -> bytes:
+    """The line end that a line added at ``offset`` is to have: that of the line there or before it."""
+    line = line_at(data, offset)
+    if line.after == line.end and line.start:
+        line = line_at(data, line.start - (2 if data[: line.start].endswith(b"\r\n") else 1))
+    return data[line.end : line.after] or b"\n"
+
+
+def lines_below(data: bytes, line: LineOfFile, *texts: bytes) -> Splice:
+    """Add lines below a line."""
+    end = line_end(data, line.start)
+    added = end.join(texts)
+    # The last line of a file may have no end yet; then the last one that is added gets none.
+    return Splice(line.after, line.after, end + added if line.after == line.end else added + end)

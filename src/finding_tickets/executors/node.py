@@ -15,7 +15,7 @@ from typing import Any
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, TicketsError, UnreachableError
 from finding_tickets.executors.cleanup import remove_afterwards
-from finding_tickets.executors.pack import Pack, unpacked
+from finding_tickets.executors.pack import Pack, unpack_work_tree
 from finding_tickets.ground import __version__
 from finding_tickets.ground.git import GitError
 from finding_tickets.measure import tasks
@@ -72,7 +72,7 @@ def verify_on_ray(sent: dict[str, Any], objects: Any) -> dict[str, Any]:
     order = Order.model_validate(sent)
     try:
         with _limited(order.limit):
-            return _verify(order, unpacked(order.pack, memoryview(objects)))
+            return _verify(order, unpack_work_tree(order.pack, memoryview(objects)))
     except _OwnFaultError as error:
         return {"reason": str(error)}
     except (TicketsError, GitError, OSError) as error:

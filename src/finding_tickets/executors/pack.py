@@ -40,7 +40,7 @@ class Pack:
     kind: str
 
 
-def packed(root: Path, commits: Iterable[str], say: Callable[[str], object]) -> tuple[Pack, bytes]:
+def pack_work_tree(root: Path, commits: Iterable[str], say: Callable[[str], object]) -> tuple[Pack, bytes]:
     """The work tree that ``root`` is in, and commits of its repository; outside of any, ``root`` itself.
 
     What may not be read stays behind; ``say`` gets a message for each. Raises ``GitError`` and ``OSError``.
@@ -81,7 +81,7 @@ def packed(root: Path, commits: Iterable[str], say: Callable[[str], object]) -> 
         return pack, ask_bytes(top, "pack-objects", "--stdout", "--quiet", settings=settings, given=wanted)
 
 
-def unpacked(pack: Pack, objects: bytes | memoryview) -> Path:
+def unpack_work_tree(pack: Pack, objects: bytes | memoryview) -> Path:
     """The register's folder of a pack, in a repository of its own in the cache of this machine."""
 
     def unpack(folder: Path) -> None:

@@ -18,7 +18,7 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import UnreachableError, UsageError
 from finding_tickets.executors.cleanup import MARK, temporary_folder
 from finding_tickets.executors.node import Order, verified_from, verify_on_ray, versions
-from finding_tickets.executors.pack import packed
+from finding_tickets.executors.pack import pack_work_tree
 from finding_tickets.ground.git import GitError
 from finding_tickets.register.staleness import TOOL
 from finding_tickets.verify.verify import Planned, Settings, Verified, inconclusive, plan_each, record
@@ -94,7 +94,7 @@ class _ClusterRun:
         revisions = [revision for _, todo in planned.values() for revision in todo.revisions.values()]
         commits = {str(revision): revision.commit for revision in revisions}
         try:
-            pack, objects = packed(settings.root, commits.values(), how.say)
+            pack, objects = pack_work_tree(settings.root, commits.values(), how.say)
         except (GitError, OSError) as error:
             raise UnreachableError(f"the work tree cannot be packed for the cluster: {error}") from None
         wanted = versions()
@@ -269,7 +269,7 @@ def _connected(address: str | None, settings: Settings) -> Iterator[Any]:
     if address == AUTO:
         address = os.environ.get(_ADDRESS) or AUTO
     if address and address != AUTO:
-        _reach(address)
+        _check_head(address)
     with ExitStack() as stack:
         try:
             where: dict[str, Any] = {"address": address}
@@ -307,7 +307,7 @@ def _interrupts_held_back() -> Iterator[None]:
         before(signal.SIGINT, None)
 
 
-def _reach(address: str) -> None:
+def _check_head(address: str) -> None:
     """Raise unless a head listens, which speaks gRPC and so HTTP/2; Ray itself would wait for minutes."""
     place = _host_and_port(address)
     try:

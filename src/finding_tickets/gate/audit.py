@@ -131,10 +131,7 @@ _Trials = Mapping[_Part, MeasuredTicket | str]
 
 
 def audit(
-    documents: Iterable[Document],
-    isolation: Isolation,
-    settings: Settings,
-    cheats: Sequence[Cheat] = CHEATS,
+    documents: Iterable[Document], isolation: Isolation, settings: Settings, cheats: Sequence[Cheat] = CHEATS
 ) -> Iterator[Audited]:
     """Try cheats on the verifiers of documents, each in a process of its own; nothing is recorded.
 

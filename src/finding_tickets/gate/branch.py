@@ -29,7 +29,7 @@ from finding_tickets.claims.language import (
 )
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
-from finding_tickets.ground.checkouts import Checkouts, Revision
+from finding_tickets.ground.commits import Checkouts, Revision
 from finding_tickets.ground.files import fixes_folder, safe_name
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.ground.imports import answer, value_of
@@ -244,7 +244,7 @@ def branch_tickets(bases: Iterable[Base], head: Register, named: Iterable[str]) 
         now, name = _side(document, head.root, head.config.evidence, is_checkout=False), document.id.value
         olds = tuple(then.pop(name.casefold(), ()))
         who = "the command line" if name.casefold() in by_command else None
-        found = [accepted(_changes(old, now), old.text, now.text, who) for old in olds]
+        found = [with_acceptance(_changes(old, now), old.text, now.text, who) for old in olds]
         why = [reason for old, each in zip(olds, found, strict=True) for reason in _reasons(old, now, each)]
         held_to = [old for old, each in zip(olds, found, strict=True) if any(one.is_open for one in each)]
         every = dict.fromkeys(change for each in found for change in each)
@@ -361,7 +361,9 @@ def _files(base: Side, texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield name, file
 
 
-def accepted(found: Iterable[Change], base: bytes, head: bytes, by_command: str | None) -> tuple[Change, ...]:
+def with_acceptance(
+    found: Iterable[Change], base: bytes, head: bytes, by_command: str | None
+) -> tuple[Change, ...]:
     """The changes, each with who accepts it: the command line, or a line that is new in the ticket."""
     before = set(base.splitlines())
     lines = [line.decode(errors="replace") for line in head.splitlines() if line not in before]

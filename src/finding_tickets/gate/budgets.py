@@ -28,7 +28,7 @@ from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.budgets import Budget
-from finding_tickets.register.config import is_configured
+from finding_tickets.register.config import config_file_of
 from finding_tickets.register.disposition import ENDED, status_of
 from finding_tickets.register.load import Register
 from finding_tickets.verify.verify import Settings
@@ -88,7 +88,7 @@ class BudgetGate:
 
     def __post_init__(self) -> None:
         self._spent: dict[str, Spending] = {}
-        self._file = is_configured(self.head.root) or ""
+        self._file = config_file_of(self.head.root) or ""
 
     def check(self) -> tuple[Problem, ...]:
         """What speaks against the branch in all budgets; what refuses comes first."""

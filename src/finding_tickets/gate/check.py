@@ -184,7 +184,7 @@ def judge(
     documents: dict[Path | None, list[Document]] = {}
     for pair in changed:
         document = pair.document
-        if pair.head and (error := broken(document, head)):
+        if pair.head and (error := remediation_error(document, head)):
             runs[document.path].append(GateRun(Verified(document, error=error)))
         elif pair.head:
             documents.setdefault(None, []).append(document)
@@ -233,7 +233,7 @@ def _verify_twice(
         yield done, key.endswith("\0")
 
 
-def configuration(bases: Iterable[Base], head: Register, *, accepted: bool) -> Iterator[Problem]:
+def guarded_changes(bases: Iterable[Base], head: Register, *, accepted: bool) -> Iterator[Problem]:
     """What of a branch could make tickets, their state, their evidence or the measuring another one."""
     found: dict[str, str] = {}
     for base in bases:
@@ -261,7 +261,7 @@ def configuration(bases: Iterable[Base], head: Register, *, accepted: bool) -> I
         yield _problem("gate-configuration", file, 1, message, hint, accepted=accepted)
 
 
-def unread(bases: Iterable[Base], head: Register) -> Iterator[Problem]:
+def unreadable_files(bases: Iterable[Base], head: Register) -> Iterator[Problem]:
     """The files that cannot be read in the work tree, and were not as broken at every base."""
     registers = [base.register.problems if base.register else () for base in bases]
     already = set[tuple[str, str, str]].intersection(
@@ -280,7 +280,7 @@ def exit_code(problems: Iterable[Problem]) -> ExitCode:
     return ExitCode.worst(*(CODES.get(problem.rule, ExitCode.GATE_FAILED) for problem in errors))
 
 
-def broken(document: Document, head: Register) -> BadDataError | None:
+def remediation_error(document: Document, head: Register) -> BadDataError | None:
     """What is wrong with a Remediation that was not understood."""
     for problem in head.problems_of(document):
         if problem.level is Level.ERROR and problem.rule.startswith(REMEDIATION_RULES):

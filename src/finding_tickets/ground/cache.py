@@ -57,7 +57,7 @@ def read_entry(kind: str, name: str) -> bytes | None:
 
 
 def write_entry(kind: str, name: str, content: bytes, keep: int) -> None:
-    """Write a file of the cache; of its kind the ``keep`` files used last stay. Failure is no error."""
+    """Write a file of the cache, and keep the ``keep`` files of its kind used last. Failure is no error."""
     if cache := cache_folder():
         with suppress(OSError):
             folder = cache / kind
@@ -68,7 +68,7 @@ def write_entry(kind: str, name: str, content: bytes, keep: int) -> None:
 
 
 def make_folder(kind: str, name: str, write: Callable[[Path], None], keep: int) -> Path:
-    """A folder of the cache, which ``write`` fills unless it is there, whoever else does the same.
+    """A folder of the cache, which ``write`` fills unless it is there; other processes may do the same.
 
     It stays until this process ends, or lets go of all by ``release_folders``. What nobody uses is removed
     but for the ``keep`` folders of the kind that were used last. Its files cannot be written by accident.
@@ -132,7 +132,7 @@ def _oldest(paths: Iterable[Path], keep: int) -> list[Path]:
 
 
 def _lock(folder: Path, keep: int) -> None:
-    """Have nobody remove what is in a folder, from which too much is removed first if nobody else uses it."""
+    """Keep others from removing what is in a folder; if no other process uses it, remove what is too much."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = _locks[folder] = os.open(f"{folder}.lock", os.O_CREAT | os.O_RDWR, 0o600)
@@ -150,7 +150,7 @@ def _lock(folder: Path, keep: int) -> None:
                 for path in old:
                     with suppress(FileNotFoundError):
                         path.rename(aside / path.name)
-    # Where a file system has no locks, nobody is ever alone.
+    # Where a file system has no locks, no process counts as alone.
     with suppress(OSError):
         fcntl.flock(lock, fcntl.LOCK_SH)
 
@@ -159,7 +159,7 @@ def _lock(folder: Path, keep: int) -> None:
 def _aside(folder: Path) -> Iterator[Path]:
     """A folder that is gone when the block is left, and within seconds where this process is killed."""
     aside = folder / f".{secrets.token_hex(8)}"
-    # Whoever is to remove it is there first. Its input ends with this process, for nothing inherits the pipe.
+    # The process that removes it starts first. Its input ends with this process: nothing inherits the pipe.
     with subprocess.Popen(  # noqa: S603 - a program of ours
         ["/bin/sh", "-c", _REMOVE_WHEN_INPUT_ENDS, "sh", str(aside)],
         stdin=subprocess.PIPE,

@@ -33,7 +33,7 @@ PATIENCE = 30.0
 """Seconds to wait for another process that is editing files of the same folder, which takes milliseconds."""
 
 _UNFINISHED = re.compile(r"\.(?P<process>[1-9][0-9]*)-[0-9a-f]{16}\.part")
-# After this time nobody is still writing, not even a process of another machine with the same files.
+# After this time no process is still writing, not even one of another machine with the same files.
 _ABANDONED_SECONDS = 2.0
 _PAUSE = 0.005
 _NO_NEWLINE = "\n\\ No newline at end of file\n"

@@ -12,10 +12,9 @@ from finding_tickets.claims.language import parse_condition
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
 from finding_tickets.ground import __version__
-from finding_tickets.ground.checkouts import Checkouts
+from finding_tickets.ground.commits import Checkouts, Snapshot
 from finding_tickets.ground.git import Commit, GitError, LogEntry, ask, log, shallow_commits
 from finding_tickets.ground.imports import places_of
-from finding_tickets.ground.objects import Snapshot
 from finding_tickets.history.ticket_log import SHALLOW
 from finding_tickets.history.walk import (
     CommitResult,
@@ -45,7 +44,7 @@ COMPARING = frozenset({SAME_RESULT, SECONDS})
 
 
 class BisectState(StrEnum):
-    """Whether the claims about the code hold at a commit; changed: those about the fix do not either."""
+    """Defect: the claims about the code hold. Clean: those about the fix do. Changed: neither."""
 
     DEFECT = "defect"
     CHANGED = "changed"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from finding_tickets.errors import UsageError
+from finding_tickets.ground.commits import read_objects
 from finding_tickets.ground.files import safe_name
 from finding_tickets.ground.git import Commit, GitError, LogEntry, log, shallow_commits
-from finding_tickets.ground.objects import read_objects
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.intoto import NoStatementError

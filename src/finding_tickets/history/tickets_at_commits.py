@@ -16,10 +16,9 @@ from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
 from finding_tickets.ground import __version__
-from finding_tickets.ground.checkouts import Checkouts, resolve_commits
+from finding_tickets.ground.commits import Checkouts, Objects, Snapshot, resolve_commits
 from finding_tickets.ground.files import fixes_folder, safe_name, verifier_path
 from finding_tickets.ground.git import CommitNode, GitError, commits_since, shallow_commits
-from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.history.ticket_log import SHALLOW
 from finding_tickets.history.walk import (
     CommitWalk,
@@ -241,7 +240,7 @@ class RegisterAtCommits:
         return TicketInputs(key, tuple(dict.fromkeys([verifier, *named, *usual])))
 
     def from_evidence(self, name: str, snapshot: Snapshot, inputs: TicketInputs) -> Iterator[StoredResult]:
-        """The evidence that a commit has of a ticket as results, where it is of the files of the commit."""
+        """The results in the evidence of a commit whose digests match the files of the commit."""
         ticket = self.tickets(snapshot)[name]
         for _, blob in snapshot.files(f"{self.config(snapshot).evidence}/{safe_name(ticket.id)}"):
             evidence = self._evidence(blob)

@@ -25,10 +25,9 @@ from pydantic import TypeAdapter, ValidationError
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.ground.cache import read_entry, release_folders, write_entry
-from finding_tickets.ground.checkouts import Checkouts, Revision
+from finding_tickets.ground.commits import Checkouts, Objects, Revision, Snapshot
 from finding_tickets.ground.git import CommitNode, LogEntry, ask
 from finding_tickets.ground.imports import ABSENT, value_of
-from finding_tickets.ground.objects import Objects, Snapshot
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Record
 from finding_tickets.model.verification import Input, Verification
@@ -65,7 +64,7 @@ CommitResult = Verification | UnmeasuredCommit
 
 
 class StoredResult(Record):
-    """What came of measuring a ticket, and what that depends on beside the key."""
+    """The result of measuring a ticket, and what it depends on besides the key."""
 
     key: str
     result: CommitResult
@@ -83,7 +82,7 @@ class StoredResult(Record):
 
     @property
     def is_here(self) -> bool:
-        """Whether all that it rests on beside the commit is as it was."""
+        """Whether all that it depends on outside the commit is unchanged."""
         root = Path(self.root or "/")
         is_changed = InstalledPackages(root).changes(self.environment)
         return not is_changed and not any(repository_changes(self.beside, DiskFiles(root)))
@@ -123,7 +122,7 @@ class ResultStore:
 
 
 def at_commit(inputs: Iterable[Input], snapshot: Snapshot) -> tuple[Recorded, ...]:
-    """Inputs of a repository as they are at a commit; those that it has are told by git's objects."""
+    """Inputs of a repository as they are at a commit, files by their git objects."""
     given = ((each.name, each.kind, each.value) for each in inputs)
     return tuple((name, kind, value_of(kind, name, value, snapshot)) for name, kind, value in given)
 
@@ -155,7 +154,7 @@ class TicketInputs:
 
 @dataclass
 class Course:
-    """One ticket through the commits, which are known by their places."""
+    """One ticket and its result at each commit; commits are numbered from the oldest."""
 
     ticket: str
     inputs: Sequence[TicketInputs | UnmeasuredCommit]  # at each commit
@@ -182,7 +181,7 @@ def snapshots_of(root: Path, nodes: Sequence[LogEntry | CommitNode]) -> Iterator
 
 @dataclass
 class CommitWalk:
-    """Fills courses with results."""
+    """Measures the tickets of courses at commits until each has a result at every commit."""
 
     nodes: Sequence[LogEntry | CommitNode]
     snapshots: Sequence[Snapshot]  # they have to last as long as the walk
@@ -207,7 +206,7 @@ class CommitWalk:
             self._measure(wanted[:AT_ONCE], plan_at)
 
     def _distinct(self, course: Course) -> list[int]:
-        """Commits of which nothing is known, no two with the same input for certain; the newest of each.
+        """The commits without a result, of those with the same input only the newest.
 
         What measurements of other commits, now or earlier, say of this course is taken over first.
         """
@@ -272,8 +271,8 @@ class CommitWalk:
                 root=str(self.settings.root),
                 limits="" if isinstance(result, Verification) and result.variants else self._limits,
             )
-            # What nobody can check later says nothing of another day. Nor does git know a file that was
-            # imported through a link out of the repository.
+            # A result that rests on what cannot be checked later counts for this run only. A file that was
+            # imported through a link out of the repository is not in git: nothing is kept.
             known = all(each.kind != "file" or snapshot.file(each.name) for each in rests.repository)
             if known and not rests.unseen:
                 self.store.add(stored)

@@ -74,12 +74,10 @@ def reported_by(*parts: str) -> str:
 
 
 def imported_findings(root: Path) -> Mapping[str, str]:
-    """The path of the file in which a fingerprint is, for all that are anywhere in a file of a register.
-
-    Files are searched and not read as documents: whatever people did to a ticket, its fingerprint counts.
+    """The file of each fingerprint in a register, found by its text, whatever people made of the ticket.
 
     Raises:
-        BadDataError: A file cannot be read, and nobody knows which findings it is about.
+        BadDataError: A file cannot be read, so it is not known which findings it is about.
     """
     found: dict[str, str] = {}
     problems: list[FileProblem] = []
@@ -144,9 +142,9 @@ def _is_understood(place: Place, vocabulary: Vocabulary) -> bool:
 
 
 def words(text: str, longest: int) -> str:
-    """``text`` on one line, cut behind ``longest`` characters; a word with markup in it becomes code.
+    """``text`` on one line, cut after ``longest`` characters; a word with markup in it becomes code.
 
-    What stands between backticks is code already; no backtick is left without another one.
+    Code spans stay, and a lone backtick goes.
     """
     # Of a text of megabytes, what comes much later is not even looked at.
     line = " ".join(text[: longest * 2].split())

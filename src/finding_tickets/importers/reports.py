@@ -10,13 +10,20 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from pathlib import PurePosixPath
 
+from finding_tickets.documents.finding import read_finding
 from finding_tickets.documents.locations import place_of
 from finding_tickets.documents.metadata import LABELS, labelled_values, word_in
 from finding_tickets.documents.reading import read_document
-from finding_tickets.documents.sections import kind_of_title
+from finding_tickets.documents.sections import (
+    DocumentPart,
+    SectionKind,
+    kind_of_title,
+    read_metadata,
+    read_sections,
+)
 from finding_tickets.documents.source import Block, Source, parse, plain
 from finding_tickets.errors import BadDataError
 from finding_tickets.importers.drafts import (
@@ -59,7 +66,6 @@ _FILLER = re.compile(
 # These head other sections as well.
 _WEAK = re.compile(r"(?:note|info|information|normal|small|important|average|suggestion)s?", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*(?P<lead>[^*\n]+)\*\*")
-_MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
 _SENTENCE = re.compile(r"(?<=[\w`)\]\"'])[.;:]\s|\s[\u2013\u2014-]\s|\n\s*\n")
 _TITLE_COLUMNS = (
     "title", "finding", "issue", "bug", "problem", "vulnerability", "name", "summary", "description",
@@ -71,10 +77,8 @@ _PLACE_COLUMNS = re.compile(
 _ID = re.compile(r"\[?[A-Z]+-?\d+\]?")
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _UNDER_ALL = 7
-_TICKET = "# Finding Ticket: x\n\n{}\n"
-_PAGE = _TICKET.format(
-    "## Detailed Description\n\n{}\n\n## Recommended Fix\n\n{}\n\n## Verification\n\n- [ ] x"
-)
+_NO_PATH = "x.md"
+_PAGE = "# Finding Ticket: x\n\n## Description\n\n{}\n\n## Recommended Fix\n\n{}\n"
 # What chapters of a report are called that find nothing; below the last of them nothing is found either.
 _CHAPTER = re.compile(
     r"(?:introduction|scope|background|method|conclusion|overview|appendix|reference|tool|disclaimer|about"
@@ -107,9 +111,9 @@ def draft_of_report(
     """The content of a ticket about a finding of a report, in the report's own Markdown where that can be."""
     description, fix = found.description, found.fix
     page = _PAGE.format(description or "x", fix or "x")
-    document, problems = read_document(page.encode(), "x.md", vocabulary)
+    document, problems = read_document(page.encode(), _NO_PATH, vocabulary)
     strange = [each for each in problems if each.rule != "id-missing"]
-    if strange or document is None or [each.level for each in document.sections] != [1, 2, 2, 2]:
+    if strange or document is None or [each.level for each in document.sections] != [1, 2, 2]:
         description, fix = paragraphs(description, LONGEST_TEXT), paragraphs(fix, LONGEST_TEXT)
     return Draft(
         title=found.text,
@@ -134,20 +138,43 @@ def findings_in(data: bytes, path: str, vocabulary: Vocabulary) -> list[ReportFi
         data.decode()
     except UnicodeDecodeError as error:
         raise BadDataError(f"not a report: {error}", file=path) from None
-    report = _Report(Source(path, data.replace(b"\0", b" "), vocabulary))
+    # What a path says of a ticket, its name and its folder, a report's path does not say of its findings.
+    source = Source(_NO_PATH, data.replace(b"\0", b" ").replace(b"\r\n", b"\n"), vocabulary)
     found, ranks = [], Counter[str]()
-    for piece in report.pieces():
+    for piece in _Report(source).pieces():
         title, key = words(piece.head.title, LONGEST_TITLE).rstrip(".:"), squeeze(piece.head.title)
         if squeeze(title):
             # By its title, since numbers change and lines move; equal titles are told apart by their order.
             text = json.dumps([path, key, ranks[key]])
             ranks[key] += 1
             fingerprint = MARK + hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
-            found.append(report.finding(piece, title, fingerprint))
+            found.append(_finding(piece, path, title, fingerprint))
     if not found:
         hint = "a finding is a heading, a list item or a row of a table, with a number, a severity or a place"
         raise BadDataError("nothing in this report looks like a finding", file=path, hint=hint)
     return found
+
+
+def _finding(piece: _Piece, path: str, title: str, fingerprint: str) -> ReportFinding:
+    """What a piece of the report at ``path`` says, read as a ticket."""
+    read = [each for each in (piece.text, piece.beside) if each]
+    raw = next((each.ticket.status.raw for each in read if each.ticket.status), "")
+    status = _word(raw, "statuses", piece.text.source.vocabulary)
+    description, fix = piece.text.description_and_fix
+    stated = piece.text.ticket.summary
+    summary = plain(stated.raw) if stated and not _is_place(plain(stated.raw)) else ""
+    return ReportFinding(
+        fingerprint=fingerprint,
+        tool=path,
+        rule=piece.head.heading,
+        text=title,
+        severity=piece.text.severity or piece.severity,
+        status=Status(status) if status else None,
+        spots=next((each.spots for each in read if each.spots), ()),
+        description=description or piece.head.heading,
+        fix=fix,
+        summary=summary.removeprefix(piece.head.title).lstrip(" :.\u2013\u2014-"),
+    )
 
 
 @dataclass(frozen=True)
@@ -163,38 +190,124 @@ class _Title:
     is_numbered: bool
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """A finding: ``block`` is that of its heading, or what it is an item or a row of.
+class _Passage:
+    """A text that may be a finding, cut at its headings and read as a ticket is."""
 
-    ``severity`` is stated around it: in its heading, or by a heading above.
-    """
+    def __init__(self, source: Source, parts: Sequence[DocumentPart]) -> None:
+        self.source, self.parts = source, parts
 
-    block: Block
-    start: int
-    head: _Title
-    body: str
-    severity: Severity | None
-    beside: str = ""  # what the row of a table says of the same finding
+    @classmethod
+    def of_text(cls, text: str, vocabulary: Vocabulary) -> _Passage:
+        """A text that does not stand in the report as it is."""
+        source = Source(_NO_PATH, text.encode(), vocabulary)
+        return cls(source, read_sections(source))
 
-
-@dataclass(frozen=True)
-class _Section:
-    """A heading, or bold text in the place of one, and all blocks below it; None for the whole report."""
-
-    heading: Block | None
-    head: _Title
-    blocks: Sequence[Block]
-    group: Severity | None = None  # of all that is below it, by its heading alone
-    severity: Severity | None = None  # of all that is below it
-    above: _Section | None = None
-    finds: bool = False  # whether it, or what it stands in, is called findings
-    aside: bool = False  # whether it, or what it stands in, is called something that is no finding
+    @cached_property
+    def ticket(self) -> Ticket:
+        """What a ticket of this text would say."""
+        return read_finding(self.parts, read_metadata(self.source, self.parts), None)
 
     @property
+    def severity(self) -> Severity | None:
+        """The severity that the text states under a label."""
+        stated = self.ticket.severity
+        return severity_of(stated.raw, self.source.vocabulary) if stated else None
+
+    @cached_property
+    def spots(self) -> tuple[Spot, ...]:
+        """Where the finding is: by its labels, else by the files with lines that it mentions, else by any."""
+        stated = [each for each in self.ticket.locations if each.file]
+        if not stated and self.parts:
+            text = self.source.text(self.parts[0].start, self.parts[-1].end)
+            mentioned = [each for span in text.code_spans() for each in place_of(span)]
+            mentioned = mentioned or [
+                each for link in _LINK.findall(text.raw) for each in place_of(text, link)
+            ]
+            stated = [Location(**each) for each in mentioned]
+            stated = [each for each in stated if each.lines] or stated
+        found = []
+        for each in stated:
+            file, path = each.file or "", PurePosixPath(each.file or "")
+            inside = "://" not in file and not path.is_absolute() and ".." not in path.parts and path.suffix
+            place = Spot(file, path.as_posix() if inside else None, None, None, each.symbol)
+            found += [replace(place, lines=(at.first, at.last)) for at in each.lines] or [place]
+        return tuple(found)
+
+    @property
+    def description_and_fix(self) -> tuple[str, str]:
+        """The text without its fix and the labels at its beginning, and the recommended fix."""
+        proposal = next((part for part in self.parts if part.kind is SectionKind.FIX), None)
+        others = [part.with_heading for part in self.parts if part is not proposal]
+        shown = (self._with_bold_headings([*dropwhile(self._is_label, blocks)]) for blocks in others)
+        labelled = self.ticket.recommended_fix
+        fix = self._with_bold_headings(proposal.blocks) if proposal else labelled.raw if labelled else ""
+        return "\n\n".join(filter(None, shown)), fix
+
+    def _with_bold_headings(self, blocks: Sequence[Block]) -> str:
+        """Blocks with bold lines in the place of headings, so that they fit in one section."""
+        blocks = blocks[:-1] if blocks and blocks[-1].kind == "Rule" else blocks
+        pieces, at = [], blocks[0].start if blocks else 0
+        for block in blocks:
+            if block.level:
+                pieces += [self.source.raw(at, block.start), f"**{self.source.words(block).plain}**\n"]
+                at = block.end
+        return "".join([*pieces, self.source.raw(at, blocks[-1].end if blocks else 0)]).strip()
+
+    def _is_label(self, block: Block) -> bool:
+        """Whether a block is nothing but labelled values that a ticket has in its metadata, or a rule."""
+        entries = list(labelled_values(self.source, [block], LABELS))
+        known = all(LABELS.fullmatch(each.key) for each in entries)
+        begins = bool(entries) and entries[0].start <= self.source.whole(block).start + 4
+        return block.kind == "Rule" or (begins and known)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A finding: a section, an item of a list or a row of a table."""
+
+    block: Block  # its heading, the item or paragraph, or the table
+    start: int
+    head: _Title
+    text: _Passage
+    severity: Severity | None  # by its heading, or a heading above
+    beside: _Passage | None = None  # what the row of a table says of the same finding
+
+
+class _Section:
+    """A part of the report, or all of it, and what its heading and those above say of all below it."""
+
+    def __init__(self, part: DocumentPart, above: _Section | None = None) -> None:
+        vocabulary, heading = part.source.vocabulary, part.title
+        self.part, self.above, self.head = part, above, _title_of(heading, vocabulary)
+        self.group = severity_heading(heading, vocabulary)
+        self.severity: Severity | None = self.group or (above.severity if above else None)
+        # Whether it, or what it stands in, is called findings, or something that is no finding.
+        self.finds: bool = bool(_FINDINGS.search(heading) or (above and above.finds))
+        self.aside: bool = part.level > 1 and bool(_ASIDE.search(heading) or (above and above.aside))
+        self.text = _Passage(part.source, part.pieces)
+
+    @cached_property
     def own(self) -> list[Block]:
         """The blocks above the first section within it."""
-        return list(takewhile(lambda block: not block.level, self.blocks))
+        return list(takewhile(lambda block: not block.level, self.part.blocks))
+
+    @cached_property
+    def sections(self) -> list[_Section]:
+        """The sections right below it, also those of a deeper level that stand before the first of these."""
+        pieces = self.part.pieces
+        parts = [each for piece in pieces for each in ([piece] if piece.heading else piece.parts)]
+        return [_Section(part, self) for part in parts]
+
+    @property
+    def states(self) -> bool:
+        """Whether it names a finding, or states a severity, in its heading or right below."""
+        return bool(self.head.is_named or (self.head.title and self.head.severity) or self.text.severity)
+
+    def nested(self) -> Iterator[_Section]:
+        """Every section within it."""
+        for each in self.sections:
+            yield each
+            yield from each.nested()
 
 
 class _Report:
@@ -202,14 +315,13 @@ class _Report:
 
     def __init__(self, source: Source) -> None:
         self.source, self.vocabulary = source, source.vocabulary
-        self._tickets: dict[str, Ticket | None] = {}
         blocks = [block for block in parse(source.data) if block.kind != "FrontMatter"]
         for block in blocks:
             # Bold text that begins as a finding does is a heading below all others.
             bold = _BOLD.fullmatch(source.whole(block).raw) if block.kind == "Paragraph" else None
             if bold and (_NAMED.match(bold["lead"]) or _NUMBERED.match(bold["lead"])):
                 block.level, block.first, block.last = _UNDER_ALL, block.start, block.end
-        self._whole = _Section(None, _title_of("", self.vocabulary), blocks)
+        self._whole = _Section(DocumentPart(source, None, 0, len(source.data), tuple(blocks)))
 
     def pieces(self) -> list[_Piece]:
         """What the report finds: its sections, then items and rows that no such section has."""
@@ -224,82 +336,26 @@ class _Report:
                 found.append(row)
             else:
                 severity = found[same].severity or row.severity
-                found[same] = replace(found[same], severity=severity, beside=row.body)
+                found[same] = replace(found[same], severity=severity, beside=row.text)
         return sorted(found, key=lambda each: each.start)
-
-    def finding(self, piece: _Piece, title: str, fingerprint: str) -> ReportFinding:
-        """What a piece says, read as a ticket."""
-        ticket = self._read(piece.body)
-        read = [each for each in (ticket, self._read(piece.beside)) if each]
-        raw = next((each.status.raw for each in read if each.status), "")
-        status = _word(raw, "statuses", self.vocabulary)
-        spots = next((spots for each in read if (spots := tuple(self._spots("", each)))), ())
-        summary = plain(ticket.summary.raw) if ticket and ticket.summary else ""
-        summary = "" if self._is_place(summary) else summary
-        description, fix = _told(piece.body, ticket)
-        return ReportFinding(
-            fingerprint=fingerprint,
-            tool=self.source.path,
-            rule=piece.head.heading,
-            text=title,
-            severity=self._severity(piece.body) or piece.severity,
-            status=Status(status) if status else None,
-            spots=spots or tuple(self._spots(piece.body, ticket)),
-            description=description or piece.head.heading,
-            fix=fix,
-            summary=summary.removeprefix(piece.head.title).lstrip(" :.\u2013\u2014-"),
-        )
-
-    def _parts(self, outer: _Section) -> Iterator[_Section]:
-        """The sections right below one, whatever levels their headings skip."""
-        blocks, at = outer.blocks, len(outer.own)
-        while at < len(blocks):
-            block, start = blocks[at], at + 1
-            below = takewhile(lambda each: not 0 < each.level <= block.level, blocks[start:])  # noqa: B023
-            at = start + sum(1 for _ in below)
-            heading = self.source.text(block.first, block.last).plain
-            group = severity_heading(heading, self.vocabulary)
-            yield _Section(
-                block,
-                _title_of(heading, self.vocabulary),
-                blocks[start:at],
-                group,
-                group or outer.severity,
-                outer,
-                bool(_FINDINGS.search(heading) or outer.finds),
-                block.level > 1 and bool(_ASIDE.search(heading) or outer.aside),
-            )
 
     @cached_property
     def _telling(self) -> set[int]:
         """The levels of headings that name a finding, or state a severity, themselves or right below."""
-        waiting, levels = [self._whole], set[int]()
-        while waiting:
-            section = waiting.pop()
-            waiting += self._parts(section)
-            head, block = section.head, section.heading
-            states = head.is_named or (head.title and head.severity)
-            if block and (states or self._severity(self._text(section.blocks))):
-                levels.add(block.level)
-        return levels
-
-    def _severity(self, text: str) -> Severity | None:
-        """The severity that a text states under a label."""
-        ticket = self._read(text)
-        return severity_of(ticket.severity.raw if ticket and ticket.severity else "", self.vocabulary)
+        return {each.part.level for each in self._whole.nested() if each.states}
 
     def _within(self, section: _Section) -> list[_Piece]:
         """The finding that a section is, or else those in it."""
-        head, block, body = section.head, section.heading, self._text(section.blocks)
+        head, block = section.head, section.part.heading
         whole = []
         if block and section.group is None:
             severity = head.severity or section.severity or head.implied
-            whole = [_Piece(block, block.start, head, body, severity)]
-            if head.severity or (block.level > 1 and self._severity(body)):
+            whole = [_Piece(block, block.start, head, section.text, severity)]
+            if head.severity or (section.part.level > 1 and section.text.severity):
                 return whole
-        within = [piece for part in self._parts(section) for piece in self._within(part)]
+        within = [piece for each in section.sections for piece in self._within(each)]
         # What may be a finding is none where sections within it are.
-        if whole and self._may_be_one(section, body) and not any(each.block.level for each in within):
+        if whole and self._may_be_one(section) and not any(each.block.level for each in within):
             return whole
         own: list[_Piece] = []
         for each in section.own:
@@ -309,26 +365,25 @@ class _Report:
                 own += self._rows(each, section)
         return own + within
 
-    def _may_be_one(self, section: _Section, body: str) -> bool:
+    def _may_be_one(self, section: _Section) -> bool:
         """Whether a section that states no severity has the form of a finding."""
-        head, level, outer = section.head, section.heading.level if section.heading else 0, section.above
+        head, outer = section.head, section.above
         if head.is_named:
             return True
-        if section.aside or level == 1 or _CHAPTER.match(head.title) or kind_of_title(head.heading):
+        chapter = _CHAPTER.match(head.title) or kind_of_title(head.heading)
+        if section.aside or section.part.level == 1 or chapter or outer is None:
             return False
-        if outer is None or outer.group or not head.is_numbered:
-            return bool(outer and outer.group)
-        known = outer.heading is not None and outer.heading.level > 1 and outer.finds
+        if outer.group or not head.is_numbered:
+            return bool(outer.group)
         # A number is that of a chapter, too: where other headings state more, those beside them count.
-        placed = any(spot.path for spot in self._spots(self._text(section.own), self._read(body)))
-        among = level in self._telling if self._telling else placed
-        return bool((placed and among) or section.severity or known)
+        placed = any(spot.path for spot in section.text.spots)
+        among = section.part.level in self._telling if self._telling else placed
+        return bool((placed and among) or section.severity or (outer.part.level > 1 and outer.finds))
 
     def _item(self, block: Block, here: _Section) -> Iterator[_Piece]:
         """The finding that an item of a list is, or a paragraph that begins with a severity."""
-        raw, vocabulary = self.source.raw(block.start, block.end), self.vocabulary
-        marker = _MARKER.match(raw) if block.kind == "Item" else None
-        first, _, rest = raw[marker.end() if marker else 0 :].partition("\n")
+        vocabulary, start = self.vocabulary, self.source.words(block).start
+        first, _, rest = self.source.raw(start, block.end).partition("\n")
         text = f"{first}\n{textwrap.dedent(rest)}".strip()
         opening = _SIGNS.sub("", text, count=1)
         bold = _BOLD.match(opening)
@@ -340,22 +395,19 @@ class _Report:
         if block.kind != "Item" and not (lead and head.severity):
             return
         tag = _TAG.match(behind)
-        if not head.title or self._is_place(lead):
+        if not head.title or _is_place(lead):
             # The bold text is a severity or a place, or there is none: the title is behind it.
             sentences = map(plain, _SENTENCE.split(behind[tag.end() if tag else 0 :]))
-            told = next((each for each in sentences if not self._is_place(each)), "")
+            told = next((each for each in sentences if not _is_place(each)), "")
             title = _title_of(told, vocabulary)
             head = replace(title, severity=head.severity or title.severity)
         stated = [tag["word"]] if tag else []
         stated += [each["word"] or each["tag"] for each in _INLINE.finditer(plain(text))]
         severity = head.severity or next(filter(None, (_exactly(each, vocabulary) for each in stated)), None)
-        severity = severity or self._severity(text) or here.severity or head.implied
-        placed = any(True for _ in self._spots(text, self._read(text)))
-        if (lead or placed) and (severity or here.finds):
-            yield _Piece(block, block.start, head, text, severity)
-
-    def _is_place(self, text: str) -> bool:
-        return bool(place_of(self.source.text(0, 0), text.strip("`* ")))
+        passage = _Passage.of_text(text, vocabulary)
+        severity = severity or passage.severity or here.severity or head.implied
+        if (lead or passage.spots) and (severity or here.finds):
+            yield _Piece(block, block.start, head, passage, severity)
 
     def _rows(self, block: Block, here: _Section) -> Iterator[_Piece]:
         """The rows of a table of findings: with a title, and a severity or a place."""
@@ -376,43 +428,12 @@ class _Report:
             # A severity such as P1 has the form of an ID.
             ids = [cell.plain for title, cell in others if title != severe and _ID.fullmatch(cell.plain)]
             head = replace(head, names=head.names | set(map(squeeze, ids)))
-            yield _Piece(block, row[named].start, head, "\n".join(lines), severity)
+            text = _Passage.of_text("\n".join(lines), self.vocabulary)
+            yield _Piece(block, row[named].start, head, text, severity)
 
-    def _text(self, blocks: Sequence[Block]) -> str:
-        """Blocks as they stand in the report, their headings from level 2 on."""
-        blocks = blocks[:-1] if blocks and blocks[-1].kind == "Rule" else blocks
-        headings = [block for block in blocks if block.kind == "Heading"]
-        pieces, at = [], blocks[0].start if blocks else 0
-        for block in headings:
-            level = block.level - min(each.level for each in headings) + 2
-            text = self.source.raw(block.first, block.last)
-            pieces += [self.source.raw(at, block.start), f"{'#' * level} {text}\n"]
-            at = block.end
-        pieces.append(self.source.raw(at, blocks[-1].end if blocks else at))
-        return "".join(pieces).replace("\r\n", "\n").strip("\n")
 
-    def _read(self, body: str) -> Ticket | None:
-        """A text read as a ticket."""
-        if body not in self._tickets:
-            document = read_document(_TICKET.format(body).encode(), "x.md", self.vocabulary)[0]
-            self._tickets[body] = document if isinstance(document, Ticket) else None
-        return self._tickets[body]
-
-    def _spots(self, body: str, ticket: Ticket | None) -> Iterator[Spot]:
-        """Where a finding is: by its labels, else by the files with lines that it mentions, else by any."""
-        stated = [each for each in (ticket.locations if ticket else ()) if each.file]
-        if not stated:
-            data = body.encode()
-            text = Source("x.md", data, self.vocabulary).text(0, len(data))
-            mentioned = [each for span in text.code_spans() for each in place_of(span)]
-            mentioned = mentioned or [each for link in _LINK.findall(body) for each in place_of(text, link)]
-            stated = [Location(**each) for each in mentioned]
-            stated = [each for each in stated if each.lines] or stated
-        for each in stated:
-            file, path = each.file or "", PurePosixPath(each.file or "")
-            inside = "://" not in file and not path.is_absolute() and ".." not in path.parts and path.suffix
-            place = Spot(file, path.as_posix() if inside else None, None, None, each.symbol)
-            yield from [replace(place, lines=(at.first, at.last)) for at in each.lines] or [place]
+def _is_place(text: str) -> bool:
+    return bool(place_of(Source(_NO_PATH, b"", Vocabulary()).text(0, 0), text.strip("`* ")))
 
 
 def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
@@ -474,36 +495,3 @@ def severity_heading(heading: str, vocabulary: Vocabulary) -> Severity | None:
     if not left or None in meant or (left == tokens and any(map(_WEAK.fullmatch, left))):
         return None
     return meant[0]
-
-
-def _told(body: str, ticket: Ticket | None) -> tuple[str, str]:
-    """The description and the recommended fix: the text without its fix and the labels at its beginning."""
-    data, fix = _TICKET.format(body).encode(), ""
-    if ticket and (proposed := ticket.recommended_fix):
-        fix = _without_headings(proposed.raw)
-        for section in ticket.sections:
-            below = section.body.span
-            if section.level > 1 and below.start <= proposed.span.start < below.end:
-                data = data[: section.heading.start] + data[below.end :]
-    source = Source("x.md", data, Vocabulary())
-    _, *blocks = parse(data)
-    while blocks and blocks[0].kind in ("Table", "Paragraph", "List", "Rule"):
-        entries = list(labelled_values(source, blocks[:1], LABELS))
-        known = all(LABELS.fullmatch(each.key) for each in entries)
-        if blocks[0].kind != "Rule":
-            first = source.whole(blocks[0]).start
-            if not (entries and known and entries[0].start <= first + 4):
-                break
-        blocks = blocks[1:]
-    return (_without_headings(data[blocks[0].start :].decode()) if blocks else ""), fix
-
-
-def _without_headings(text: str) -> str:
-    """A text with bold lines in the place of headings, so that it is part of one section."""
-    data = text.encode()
-    source, pieces, at = Source("x.md", data, Vocabulary()), [], 0
-    for block in parse(data):
-        if block.level:
-            pieces += [source.raw(at, block.start), f"**{source.text(block.first, block.last).plain}**\n"]
-            at = block.end
-    return "".join([*pieces, source.raw(at, len(data))]).strip()

@@ -1,7 +1,7 @@
-"""Read a log in SARIF 2.1.0: every result as a finding, with a fingerprint by which it is known again.
+"""Read a log in SARIF 2.1.0: each result becomes a finding, and a fingerprint recognises it in later logs.
 
-The objects have what tickets are made of; everything else is skipped unread. Whatever a tool may leave out
-may also be null. The standard: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html.
+Only properties that tickets need are decoded. Whatever a tool may leave out may also be null. The standard:
+https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html.
 """
 
 from __future__ import annotations
@@ -279,10 +279,9 @@ def _part(piece: bytes | Raw, kind: type[P], place: str, data: bytes, source: st
 
 
 def found_in(log: SarifLog, roots: Collection[str]) -> Iterator[SarifFinding]:
-    """Every result of a log, in its order; what several runs of a tool have in common comes once.
+    """Every result of a log, in its order; one that several runs of a tool have in common comes once.
 
-    ``roots`` are folders that are the repository's root, as paths or ``file:`` URIs: where it is now, and
-    where it was when the tool ran.
+    ``roots`` are paths or ``file:`` URIs of the repository's root, now and where the tool ran.
 
     Raises:
         BadDataError: A result is none of SARIF; the message has its place and line.
@@ -324,10 +323,10 @@ class _RunReader:
                 self._rules.setdefault(rule.id or "", rule)
 
     def identity(self, result: _Result) -> tuple[tuple[object, ...], tuple[int, int]]:
-        """What the result has in common with itself in other logs, and the line and column it has here.
+        """What identifies the result in any log, and its line and column in this one.
 
-        The best that the tool says: fingerprints that stand for the result wherever it is, or those that need
-        the file beside them, or rule, file, symbol, text and code.
+        That is the best of what the tool states: fingerprints, partial fingerprints with the file, or rule,
+        file, symbol, text and code.
         """
         place = next(iter(result.locations or ()), _Location())
         spot, rule = self._spot(place, result), self._rule(result)[0]

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from finding_tickets.documents.edit.splices import spliced
 from finding_tickets.documents.reading import Document, read_document
-from finding_tickets.documents.source import Source
+from finding_tickets.documents.source import Source, spliced
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import FileEdit, rewrite
 from finding_tickets.lint.engine import Breach, any_rule, breaches, examine
@@ -34,11 +33,10 @@ class FixedFile:
 def fix(
     register: Register, documents: Collection[Document] | None, is_wanted: Callable[[str], bool] = any_rule
 ) -> tuple[FixedFile, ...]:
-    """Fix the breaches of wanted rules that take no judgement, in the files of a register or some documents.
+    """Fix what takes no judgement, by wanted rules, in the files of a register or of some documents.
 
-    An edit is made only where the file, read again, no longer has the breach, has the same ID (if it stated
-    one), and has no new error; every other byte stays as it is. If one file cannot be written, or somebody
-    changes it meanwhile, the others are still fixed.
+    Each edit is kept only if the file, read again, has lost the breach, has the same ID (if it stated one)
+    and no new error. A file that cannot be written, or that somebody changes meanwhile, stops no other.
     """
     context = Context(register)
     found = breaches(register, documents, is_wanted)

@@ -1,6 +1,6 @@
-"""What single rules say of one document, as reports ask: above all, where it contradicts itself.
+"""Single rules applied to one document, for reports: above all, where it contradicts itself.
 
-What parses and checks is imported only when a document has to be read, which an index often spares.
+Lint is imported only when a document has to be read, which an index often spares.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def contradictions_in(
     document: Document, data: bytes, vocabulary: Vocabulary
 ) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
     """Where a document of these bytes contradicts itself, and the rules that it has lint ignore."""
-    from finding_tickets.documents.suppression import ignored_rules
+    from finding_tickets.documents.reading import ignored_rules
     from finding_tickets.register.config import Config
 
     config = Config(vocabulary=vocabulary)

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 
-from finding_tickets.documents.edit.splices import Splice
-from finding_tickets.documents.reading import Document
-from finding_tickets.documents.source import Source
-from finding_tickets.documents.suppression import Suppression, suppressions
+from finding_tickets.documents.reading import Document, Suppression, suppressions
+from finding_tickets.documents.source import Source, Splice
 from finding_tickets.errors import BadDataError, ExitCode
 from finding_tickets.lint.rules import RULES, Context, Remark, Rule
 from finding_tickets.lint.rules.reported import FORM, UNUSED
@@ -47,10 +45,9 @@ def breaches(
     documents: Collection[Document] | None = None,
     is_wanted: Callable[[str], bool] = any_rule,
 ) -> tuple[Breach, ...]:
-    """The problems of a register or of some of its documents, those met in reading too, with what fixes them.
+    """The problems of a register or of some documents by wanted rules, with their fixes, by file and line.
 
-    They come by file and line, those of the rules that are wanted. Files that hold no document are looked at
-    only with the register as a whole.
+    Problems of files without a document are included only for the whole register.
     """
     context = Context(register)
     found: list[Breach] = []
@@ -93,10 +90,7 @@ def examine(
 
 
 def baseline_text(problems: Iterable[Problem]) -> str:
-    """A file of problems that are known, without their lines, so that it stays true where lines move.
-
-    By file and rule it has every message, and how often it occurs.
-    """
+    """A baseline: by file and rule each message and its count, without lines, since these move."""
     known: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for problem in problems:
         known[problem.file][problem.rule][_LINE_NUMBER.sub("", problem.message)] += 1
@@ -106,7 +100,7 @@ def baseline_text(problems: Iterable[Problem]) -> str:
 
 
 def new_breaches(found: Iterable[Breach], text: bytes, file: str) -> tuple[list[Breach], int]:
-    """The breaches that a baseline does not know, and how many of those that it knows are gone.
+    """The breaches that are not in a baseline, and how many of those in it are gone.
 
     Raises:
         BadDataError: The text is no baseline.

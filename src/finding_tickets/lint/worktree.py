@@ -55,16 +55,11 @@ class WorkTree:
 
     def exists(self, path: str) -> bool:
         """Whether a file or folder of the repository has this path."""
-        try:
-            return self.inside(path) and (self.root / path).exists()
-        except (OSError, ValueError):
-            return False
+        # Unlike Path.exists, this raises nothing for a path that no file can have.
+        return self.inside(path) and os.path.exists(self.root / path)  # noqa: PTH110
 
     def at_home(self, path: str) -> str | None:
-        """The path from the root of a file that an absolute path names on somebody's machine.
-
-        The longest end of the path that is a file here, in a folder; None where there is none.
-        """
+        """The longest end of an absolute path, of somebody's machine, that is a file in a folder here."""
         parts = re.split(r"[\\/]+", path.strip("\\/"))
         ends = ("/".join(parts[first:]) for first in range(1, len(parts) - 1))
         return next((end for end in ends if self.exists(end) and (self.root / end).is_file()), None)

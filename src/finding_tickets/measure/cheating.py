@@ -395,9 +395,7 @@ WAYS: Mapping[str, Callable[[CheatingVariant, tuple[Any, ...]], Any]] = {
     "early-thread": lambda cheat, given: cheat.kept["pool"].apply(cheat.found, given),
     "stopped": _stop_parent,
     "patched-torch": lambda cheat, given: cheat.after_patching(
-        given,
-        *((torch.Tensor, name) for name in ("item", "tolist", "cpu")),
-        (torch.cuda, "synchronize"),
+        given, *((torch.Tensor, name) for name in ("item", "tolist", "cpu")), (torch.cuda, "synchronize")
     ),
     "patched-meter": lambda *_: setattr(results, "difference", lambda *_: None),
     "patched-device": lambda cheat, given: cheat.after_patching(given, (simcuda.ledger.Ledger, "count")),

@@ -29,12 +29,7 @@ from finding_tickets.claims.check import ONCE, at_text, named_at
 from finding_tickets.claims.laws import Fit, Place, by_line, fit_metrics, fit_sites, join_ranges
 from finding_tickets.ground.git import FOREIGN_FOLDERS
 from finding_tickets.measure.calls import Callers, CallMeter, CallsRun, Line, statement_at
-from finding_tickets.measure.loading import (
-    import_from,
-    imported_files,
-    load_function,
-    load_workload,
-)
+from finding_tickets.measure.loading import import_from, imported_files, load_function, load_workload
 from finding_tickets.measure.meter import (
     AllowedPlace,
     Function,
@@ -55,7 +50,7 @@ from finding_tickets.measure.tasks import (
     own_folder,
 )
 from finding_tickets.measure.workloads import Point, Workload
-from simcuda.ledger import attributing_to, noting_allocations, noting_frames, noting_operations
+from simcuda.ledger import allocation_listeners, attributing_to, frame_listeners, listening, noting_operations
 from simcuda.measurement import HEAVIEST_FIRST
 
 # Stands in reports for the name of a variant.
@@ -100,7 +95,7 @@ def probe_payload(job: RunJob) -> dict[str, Any]:
     root = Path(job.code)
     callers = Callers(root)
     try:
-        with noting_frames(callers.note), noting_operations(job.operations):
+        with listening(frame_listeners, callers.note), noting_operations(job.operations):
             report = run_target(job)
     except WrongTargetError as error:
         return {"wrong": str(error)}
@@ -153,7 +148,7 @@ def run_payload(job: RunJob) -> dict[str, Any]:
     if root != work_tree:
         root = own_folder() / COPY
         # What is installed to be edited, or named in PYTHONPATH, is the copy's too.
-        sys.path[:] = [_moved(entry, work_tree, root) for entry in sys.path]
+        sys.path[:] = [_entry_in_copy(entry, work_tree, root) for entry in sys.path]
     os.chdir(root)
     try:
         largest: dict[Line, int] = {}
@@ -205,10 +200,7 @@ def _own_lines(root: Path, largest: dict[Line, int], paths: Sequence[str]) -> It
             return False
         return not paths or any(path.is_relative_to(root / each) for each in paths)
 
-    with (
-        attributing_to(is_own),
-        noting_allocations(note),
-    ):
+    with attributing_to(is_own), listening(allocation_listeners, note):
         yield
 
 
@@ -226,7 +218,7 @@ def _named_files(root: Path, job: RunJob) -> Iterator[str]:
             yield file.relative_to(root).as_posix()
 
 
-def _moved(entry: str, work_tree: Path, copy: Path) -> str:
+def _entry_in_copy(entry: str, work_tree: Path, copy: Path) -> str:
     """An entry of the path for modules, in a copy of the work tree where it is the work tree's own."""
     path = Path(entry)
     return str(copy / path.relative_to(work_tree)) if entry and belongs_to(work_tree, path) else entry

@@ -171,14 +171,15 @@ def has_fixed_inputs(stated: Workload, drawn: Workload, meter: Meter) -> bool:
     for point in points:
         with steady_state(), meter.devices_for(stated, point):
             one, other = (
-                to_host(contents(arguments(stated, point, DEVICE, each.seed))) for each in (stated, drawn)
+                to_host(plain_contents(arguments(stated, point, DEVICE, each.seed)))
+                for each in (stated, drawn)
             )
             if difference(one, other) is not None:
                 return False
     return bool(points)
 
 
-def contents(value: Any, depth: int = 8) -> Any:
+def plain_contents(value: Any, depth: int = 8) -> Any:
     """A value with the contents of objects in their place, as far as they are plain; others become None."""
     if (
         isinstance(value, torch.Tensor)
@@ -189,7 +190,7 @@ def contents(value: Any, depth: int = 8) -> Any:
     parts = value.state_dict() if isinstance(value, torch.nn.Module) else parts_of(value)
     if parts is None:
         parts = getattr(value, "__dict__", {})
-    return [[repr(key), contents(part, depth - 1)] for key, part in parts.items()] if depth else None
+    return [[repr(key), plain_contents(part, depth - 1)] for key, part in parts.items()] if depth else None
 
 
 @contextmanager

@@ -136,7 +136,7 @@ def fresh_state() -> dict[str, int]:
     return found
 
 
-def changed(before: Mapping[str, int], after: Mapping[str, object]) -> list[str]:
+def changed_names(before: Mapping[str, int], after: Mapping[str, object]) -> list[str]:
     """The names that stand for something else than before, or for nothing."""
     return [
         name for name, number in before.items() if not isinstance(after, dict) or after.get(name) != number

@@ -117,13 +117,7 @@ def answer_questions(
 
 
 def compare_times(
-    timers: Mapping[str, Ask],
-    at: At,
-    pairs: Collection[Pair],
-    *,
-    doubt: float,
-    deadline: float,
-    clock: Clock,
+    timers: Mapping[str, Ask], at: At, pairs: Collection[Pair], *, doubt: float, deadline: float, clock: Clock
 ) -> dict[Pair, RatioInterval | str]:
     """How the times of each pair compare at a point, or why that is not known.
 
@@ -177,7 +171,7 @@ def confidence_interval(ratios: Sequence[float], doubt: float) -> RatioInterval 
     return RatioInterval(median(ordered), ordered[left_out - 1], ordered[-left_out], count)
 
 
-def waiting() -> Clock:
+def waiting_clock() -> Clock:
     """A clock of the seconds that this thread has waited for a processor that others had.
 
     Long runs wait more often than short ones, which says nothing about the code. If the system does not
@@ -309,6 +303,6 @@ def _load_timer(job: TimeJob, code: Code, prepare: Callable[[], Replace] | None)
     loaded = {name: load_function(path, folder) for name, path in code.variants.items()}
     gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
     # A GPU works on while the host waits for a processor, so that nothing is subtracted there.
-    waited = waiting() if job.device == "cpu" else float
+    waited = waiting_clock() if job.device == "cpu" else float
     timed = replace_functions(workload, loaded) if replace_functions else loaded
     return LocalTimer(workload, timed, job.device, folder, waited=waited)

@@ -11,14 +11,12 @@ from functools import partial
 from itertools import chain
 from typing import Any, Concatenate, ParamSpec
 
-from finding_tickets.documents.edit.changes import RelationLink, relate, row_of, set_row, spellings, tick
-from finding_tickets.documents.edit.remediation import Entries, add_entries
-from finding_tickets.documents.edit.splices import Splice, Splices, spliced
+from finding_tickets.documents.edits import RelationLink, relate, row_of, set_row, spellings, tick
 from finding_tickets.documents.metadata import ROWS
 from finding_tickets.documents.reading import Document, Page, read_page
-from finding_tickets.documents.remediation import YamlText, read_sidecar, yaml_blocks
+from finding_tickets.documents.remediation import Entries, YamlText, add_entries, read_sidecar, yaml_blocks
 from finding_tickets.documents.sections import SectionKind
-from finding_tickets.documents.source import Source, plain
+from finding_tickets.documents.source import Source, Splice, Splices, plain, spliced
 from finding_tickets.errors import BadDataError, TicketsError, UsageError
 from finding_tickets.ground.files import FileEdit
 from finding_tickets.model.ticket import Problem, Record, Remediation, Span, Text, Ticket
@@ -70,7 +68,7 @@ class DocumentEdit:
         """
         why = "it would not read back"
         for splices in tries:
-            # Only reading tells whether a way works: documents have too many forms to know it beforehand.
+            # Documents have too many forms to predict whether a way works, so the result is read.
             data = spliced(self.page.data, splices)
             page, problems = read_page(data, self.path, self.vocabulary)
             if page is None or not expected(page.document):
@@ -245,7 +243,7 @@ def edit_of(row: Row, vocabulary: Vocabulary, today: date, *steps: Step) -> File
 
 
 @as_step
-def setting(edit: DocumentEdit, name: str, given: Sequence[str]) -> None:
+def set_key(edit: DocumentEdit, name: str, given: Sequence[str]) -> None:
     """Give a row of the metadata new values, or the document another title.
 
     A status changes by the rules of its states alone. Where a row may have several values, ``+x`` adds one to
@@ -321,7 +319,7 @@ def _set_title(edit: DocumentEdit, given: Sequence[str]) -> None:
 
 
 @as_step
-def replacing(
+def replace_text(
     edit: DocumentEdit, before: bytes, after: bytes, errors_of: Callable[[Document, bytes], Sequence[Problem]]
 ) -> None:
     """Replace the whole text of a document by one that somebody has made of it.
@@ -350,7 +348,7 @@ def replacing(
 def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> None:
     """Give a row of the metadata values that are known to be right."""
     labels = set(map(squeeze, key.labels))
-    # Two names of one row: whichever value won, somebody would be surprised.
+    # Two names of one row: neither value may win silently.
     if labels & edit.labels:
         raise UsageError(f"{key.labels[0]} is set twice", hint="make the changes one by one")
     edit.labels |= labels
@@ -368,7 +366,7 @@ def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> No
 
 
 @as_step
-def relating(edit: DocumentEdit, other: str, kind: Relationship, note: str = "") -> None:
+def add_relation(edit: DocumentEdit, other: str, kind: Relationship, note: str = "") -> None:
     """Name another ticket among the related findings."""
     if not isinstance(edit.document, Ticket):
         raise UsageError(f"{edit.document.id.value} is a review, which has no list of related findings")
@@ -384,7 +382,7 @@ def relating(edit: DocumentEdit, other: str, kind: Relationship, note: str = "")
 
 
 @as_step
-def ticking(edit: DocumentEdit, numbers: Sequence[int], done: bool) -> None:
+def tick_items(edit: DocumentEdit, numbers: Sequence[int], done: bool) -> None:
     """Tick items of the verification checklist, counted from 1, or clear their boxes."""
     items = edit.document.checklist
     for number in numbers:
@@ -408,7 +406,7 @@ def ticking(edit: DocumentEdit, numbers: Sequence[int], done: bool) -> None:
 
 
 @as_step
-def extending(edit: DocumentEdit, entries: Entries) -> None:
+def add_to_remediation(edit: DocumentEdit, entries: Entries) -> None:
     """Add variants and claims to the Remediation section of a document.
 
     Raises (the step does):
@@ -423,7 +421,7 @@ def extending(edit: DocumentEdit, entries: Entries) -> None:
     edit.change("the fix", [splices], lambda now: _extends(before, now.remediation, entries), ["remediation"])
 
 
-def extending_sidecar(path: str, entries: Entries) -> FileEdit:
+def add_to_sidecar(path: str, entries: Entries) -> FileEdit:
     """The edit that adds variants and claims to a Remediation in a file of its own."""
 
     def make(data: bytes) -> bytes:

@@ -28,7 +28,7 @@ from finding_tickets.model.vocabulary import (
     squeeze,
     word_for,
 )
-from finding_tickets.register.config import CONFIG_FILE, is_configured, read_config
+from finding_tickets.register.config import CONFIG_FILE, config_file_of, read_config
 from finding_tickets.register.config_table import parse_config
 from finding_tickets.register.disposition import contradicted_folder
 from finding_tickets.register.files import File, markdown_files, read_file
@@ -142,7 +142,7 @@ def survey(root: Path) -> Survey:
     Raises:
         BadDataError: There is a configuration, and it is wrong.
     """
-    configured, config = is_configured(root), read_config(root)
+    configured, config = config_file_of(root), read_config(root)
     # The Markdown files of the folders that are configured, else all of the repository's own.
     folders = [root / folder for folder in config.tickets] if configured else [root]
     own = None if configured else repository_files(root)
@@ -150,7 +150,7 @@ def survey(root: Path) -> Survey:
     above = sorted(
         {parent.as_posix() for file in files for parent in PurePosixPath(file.path).parents} - {"."}
     )
-    registers = [] if configured else [folder for folder in above if is_configured(root / folder)]
+    registers = [] if configured else [folder for folder in above if config_file_of(root / folder)]
     files = [
         file
         for file in files

@@ -8,11 +8,10 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
-from finding_tickets.documents.edit.changes import EARLIER, add_below, add_section, mark_earlier, row_of
-from finding_tickets.documents.edit.splices import Splices
+from finding_tickets.documents.edits import EARLIER, add_below, add_section, mark_earlier, row_of
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.sections import DocumentPart, SectionKind
-from finding_tickets.documents.source import plain
+from finding_tickets.documents.source import Splices, plain
 from finding_tickets.errors import GateError, UsageError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Outcome, Verdict
@@ -22,7 +21,7 @@ from finding_tickets.register.actions import (
     DocumentEdit,
     MetadataKey,
     as_step,
-    ticking,
+    tick_items,
     touched,
     write_row,
 )
@@ -66,7 +65,7 @@ class Closing:
 
 
 @as_step
-def closing(
+def close_ticket(
     edit: DocumentEdit, wanted: Closing, verdict_of: Callable[[Document], Verdict], root: Path
 ) -> None:
     """Close a ticket of the register at ``root``, where its remediation may stand beside it.
@@ -96,18 +95,18 @@ def closing(
     if row_of(edit.page, _RESOLUTION.labels):
         write_row(edit, _RESOLUTION, [wanted.outcome])
     if verdict is Verdict.VERIFIED:
-        ticking(_answered(whole), True)(edit)
+        tick_items(_answered_items(whole), True)(edit)
     resolutions = _resolutions(edit)
     # A record of another outcome is of the past.
     is_outdated = outcome_of(ticket) not in {None, wanted.outcome}
-    tries = _records(edit, resolutions, wanted.record(verdict), is_outdated)
+    tries = _ways_to_record(edit, resolutions, wanted.record(verdict), is_outdated)
     closed = f"**Closed:** {wanted.today.isoformat()}"
-    expected = partial(_records_outcome, outcome=wanted.outcome, title=_CLOSED, text=closed)
+    expected = partial(_is_recorded, outcome=wanted.outcome, title=_CLOSED, text=closed)
     edit.change(f"the resolution {wanted.outcome}", tries, expected, _fields_of(edit, resolutions))
 
 
 @as_step
-def reopening(edit: DocumentEdit, reason: str, today: date, root: Path) -> None:
+def reopen_ticket(edit: DocumentEdit, reason: str, today: date, root: Path) -> None:
     """Open a ticket of the register at ``root`` again.
 
     What closed it is kept under a heading that says that it is of the past.
@@ -120,17 +119,17 @@ def reopening(edit: DocumentEdit, reason: str, today: date, root: Path) -> None:
     check_transition(status_of(ticket), "reopen", REOPENED_AS)
     write_row(edit, KEYS["status"], [REOPENED_AS])
     # Before the sections of the past are marked: their items are read no more after that.
-    ticking(_answered(with_sidecar(root, ticket)), False)(edit)
+    tick_items(_answered_items(with_sidecar(root, ticket)), False)(edit)
     _mark_earlier(edit, _resolutions(edit))
     body = [f"**Reopened:** {today.isoformat()}", f"**Reason:** {reason}"]
     # An outcome may be stated in several places: the next one counts once the first is gone.
-    while stated := _stating(edit):
+    while stated := _stated_in(edit):
         if isinstance(stated, DocumentPart):
             _mark_earlier(edit, [stated])
         else:
             body.append(f"**Before:** {stated} {plain(ticket.metadata[stated].raw)}")
             write_row(edit, MetadataKey((stated,)), [])
-    expected = partial(_records_outcome, outcome=None, title=_REOPENED, text=body[-1])
+    expected = partial(_is_recorded, outcome=None, title=_REOPENED, text=body[-1])
     edit.change("the reopening", add_section(edit.page, _REOPENED, body, _BEFORE), expected, _FIELDS)
 
 
@@ -154,7 +153,7 @@ def _ticket(edit: DocumentEdit) -> Ticket:
     return edit.document
 
 
-def _answered(ticket: Document) -> list[int]:
+def _answered_items(ticket: Document) -> list[int]:
     """The items, from 1, that claims answer on which the verdict rests; the others are for people."""
     block = ticket.remediation
     answers = [block.answer_to(item.text) if block else None for item in ticket.checklist]
@@ -181,7 +180,7 @@ def _mark_earlier(edit: DocumentEdit, parts: Sequence[DocumentPart]) -> None:
     edit.change("that a section is of the past", [splices], lambda _: True, fields)
 
 
-def _records(
+def _ways_to_record(
     edit: DocumentEdit, resolutions: Sequence[DocumentPart], lines: Sequence[str], is_outdated: bool
 ) -> Iterator[Splices]:
     """Ways to write down how the ticket was closed, beside what its document says of that already."""
@@ -195,7 +194,7 @@ def _records(
             yield [*marked, *added]
 
 
-def _stating(edit: DocumentEdit) -> str | DocumentPart | None:
+def _stated_in(edit: DocumentEdit) -> str | DocumentPart | None:
     """The row of the metadata or the section from which an outcome is still read."""
     outcome = _ticket(edit).outcome
     if outcome is None:
@@ -210,7 +209,7 @@ def _stating(edit: DocumentEdit) -> str | DocumentPart | None:
     return next((part for part in parts if part.heading and not part.title.startswith(EARLIER)), None)
 
 
-def _records_outcome(document: Document, outcome: Outcome | None, title: str, text: str) -> bool:
+def _is_recorded(document: Document, outcome: Outcome | None, title: str, text: str) -> bool:
     """Whether a document has this outcome, and a section of this title that says so."""
     titled = (each.body.raw for each in document.sections if each.title.casefold() == title.casefold())
     return outcome_of(document) is outcome and any(text in body for body in titled)

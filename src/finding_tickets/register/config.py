@@ -79,7 +79,7 @@ def read_config(root: Path) -> Config:
     Raises:
         BadDataError: The file cannot be read, has an unknown key or a value of the wrong type.
     """
-    name = is_configured(root)
+    name = config_file_of(root)
     return config_from(root, {name: _content(root / name)} if name else {})
 
 
@@ -101,7 +101,7 @@ def config_from(root: Path, texts: Mapping[str, bytes]) -> Config:
     return config
 
 
-def is_configured(root: Path) -> str | None:
+def config_file_of(root: Path) -> str | None:
     """The file that configures a register at ``root``, or None."""
     # Path.is_file and is_dir raise below a folder that may not be entered.
     if os.path.isfile(root / CONFIG_FILE):  # noqa: PTH113
@@ -113,7 +113,7 @@ def is_configured(root: Path) -> str | None:
 
 def is_repository(folder: Path) -> bool:
     """Whether ``folder`` is configured for a register or has a folder of tickets."""
-    return os.path.isdir(folder / Config.tickets[0]) or is_configured(folder) is not None  # noqa: PTH112
+    return os.path.isdir(folder / Config.tickets[0]) or config_file_of(folder) is not None  # noqa: PTH112
 
 
 def find_root(root: Path | None = None) -> Path:

@@ -221,7 +221,7 @@ def parse_config(path: Path, content: bytes, *, is_project: bool) -> dict[str, A
         raise _mistake(error, flat, str(path)) from None
     matrix = {name: values.pop(name) for name in _AXES if name in values}
     if "matrix" in table:
-        # Who names GPUs and no meter means both.
+        # GPUs without a meter mean both meters.
         usual = ("simulated", "cuda") if matrix.get("gpus") else ("simulated",)
         values["matrix"] = {"meters": usual, **matrix}
     words = {name: values.pop(name) for name in _OWN_WORDS if name in values}
@@ -387,7 +387,7 @@ def _check_law(key: str, law: str, sweep: Mapping[str, Sequence[int]]) -> None:
     try:
         expression = parse_expression(law)
         check_variables(expression, sweep)
-        # It has a value at every point, which nobody should learn after an hour of measuring.
+        # A law without a value at some point is refused now, and not after an hour of measuring.
         points = (dict(zip(sweep, row, strict=True)) for row in product(*sweep.values()))
         least = min(evaluate(expression, at) for at in points)
     except ExpressionError as error:

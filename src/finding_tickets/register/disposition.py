@@ -32,7 +32,7 @@ SETTLED_AS: Mapping[Outcome, Status] = MappingProxyType(
 
 REOPENED_AS = Status.OPEN
 
-# Nobody can review what nobody has worked on; everything else that is unsettled may change into any other.
+# Only work in progress can be in review; any other unsettled status may change into any other.
 _WORK: Mapping[Status | None, tuple[Status, ...]] = {
     None: (Status.OPEN, Status.INVESTIGATING, Status.IN_PROGRESS, Status.IN_REVIEW),
     Status.OPEN: (Status.INVESTIGATING, Status.IN_PROGRESS),

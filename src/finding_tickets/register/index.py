@@ -115,7 +115,7 @@ class IndexExtras(NamedTuple):
 
 
 Examine = Callable[["Document", bytes, Vocabulary], tuple[tuple["Problem", ...], tuple[str, ...]]]
-"""Finds the contradictions of a document, and the rules that it has lint ignore."""
+"""Finds the contradictions of a document, and the rules that its comments have lint ignore."""
 
 
 class IndexEntry(msgspec.Struct, frozen=True, array_like=True):
@@ -126,7 +126,7 @@ class IndexEntry(msgspec.Struct, frozen=True, array_like=True):
     section_line: int = 0  # of the Remediation section, if there is one
     problems: tuple[FileProblem, ...] = ()  # without those that a comment has lint ignore
     code: CodeInputs | None = None  # of a remediation beside its ticket
-    # None where nobody asked for those of a document; a sidecar and a file without one always have them.
+    # None for a document whose extras were not asked for; sidecars and other files always have them.
     extras: IndexExtras | None = None
 
 
@@ -249,7 +249,7 @@ def _read(
     met: list[Problem],
 ) -> IndexEntry:
     # Nothing that parses is imported where nothing has changed.
-    from finding_tickets.documents.reading import read_document
+    from finding_tickets.documents.reading import ignored_rules, read_document
 
     record: Document | Remediation | None
     unread: list[FileProblem] = []
@@ -279,8 +279,6 @@ def _read(
     problems = tuple(each.record for each in unread) or problems
     if not problems:
         return entry
-    from finding_tickets.documents.suppression import ignored_rules
-
     met += problems
     ignored = ignored_rules(data or b"")
     wanted = (each for each in problems if each.level is Level.ERROR or each.rule not in ignored)

@@ -132,7 +132,7 @@ def recordings(root: Path, folder: str, ticket: str) -> Iterator[Recording | Bad
     from finding_tickets.model.verification import Recording
 
     disk, files = DiskFiles(root), []
-    # What cannot be listed is told by the reader of the verifications, which lie there too.
+    # The reader of verifications, which are in the same folder, reports one that cannot be listed.
     with suppress(OSError):
         files = sorted((root / folder / evidence_folder(ticket, None)).glob(f"*{RECORDING}"))
     for file in files:

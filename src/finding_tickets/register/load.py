@@ -76,7 +76,7 @@ def load(root: Path | str | None = None) -> Register:
 
 
 def load_named(root: Path | None, ids: Collection[str]) -> Register | None:
-    """The register with the documents that have these IDs, in this order; None unless each is that of one.
+    """The register with these documents only, in this order; None unless each ID has exactly one document.
 
     The other documents are known from the index and not read, and the register has no problems of theirs.
     """

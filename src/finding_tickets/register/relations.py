@@ -99,7 +99,7 @@ def relations(rows: Iterable[Row]) -> Relations:
     spelt = {name: row.id for name, row in documents.items()}
     edges = []
     for (one, relationship, other), by in stated.items():
-        # Nobody knows how a document spells its ID that is not there.
+        # How a missing document spells its ID is not known.
         source, target, *names = (spelt.get(name, name.upper()) for name in (one, other, *by))
         edges.append(Edge(source, relationship, target, tuple(dict.fromkeys(names))))
     return Relations(documents, tuple(edges))

@@ -77,6 +77,14 @@ class RecordedEvidence(NamedTuple):
     unseen: tuple[str, ...] = ()  # as in a Verification
 
 
+class EvidenceFile(NamedTuple):
+    """A file of evidence, and the names of its inputs that have changed since."""
+
+    place: str
+    evidence: RecordedEvidence
+    changed: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class CurrentVerdict:
     """The verdict that counts now, and where it comes from."""
@@ -92,7 +100,7 @@ class CurrentVerdict:
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """What the measurement may rest on and nobody can check."""
+        """What the measurement may depend on and cannot be checked."""
         return self.evidence.unseen if self.evidence else ()
 
     @cached_property
@@ -141,22 +149,21 @@ class Verdicts:
         found = self.recorded(document_id, code)
         if not found:
             return CurrentVerdict()
-        fresh = [each for each in found if not each[2]]
+        fresh = [each for each in found if not each.changed]
         if fresh:
             # Evidence of several meters may all be fresh, and disagree.
-            first = min(fresh, key=lambda each: rank(each[1]))
+            first = min(fresh, key=lambda each: rank(each.evidence))
         else:
             # Evidence of another version of torch says least about what has changed here.
-            first = min(found, key=lambda each: len(each[2]))
-        file, counts, changed = first
+            first = min(found, key=lambda each: len(each.changed))
+        counts = first.evidence
         return CurrentVerdict(
             counts.verdict if fresh else Verdict.STALE,
-            None,
-            file,
-            counts,
-            _disagreement([evidence for _, evidence, _ in fresh]),
-            changed,
-            self._installed.changes(counts.inputs) if counts.meter == "simulated" else (),
+            file=first.place,
+            evidence=counts,
+            disagreement=_disagreement([each.evidence for each in fresh]),
+            changed=first.changed,
+            environment=self._installed.changes(counts.inputs) if counts.meter == "simulated" else (),
         )
 
     def recorded(
@@ -166,8 +173,8 @@ class Verdicts:
         revision: str | None = None,
         *,
         any_torch: bool = False,
-    ) -> list[tuple[str, RecordedEvidence, tuple[str, ...]]]:
-        """All evidence on a document in the work tree, or at a revision, with the inputs that have changed.
+    ) -> list[EvidenceFile]:
+        """All evidence on a document in the work tree, or at a revision.
 
         That of real GPUs comes first. With ``any_torch`` it is not stale because the tool has another torch.
         """
@@ -180,8 +187,8 @@ class Verdicts:
                 file = self._file(f"{place}/{name}")
                 evidence = self.evidence.get(file, _read_recorded)
                 changed = self._changed(evidence, document_id, code or CodeInputs(), any_torch)
-                found.append((file.place, evidence, changed))
-        return sorted(found, key=lambda each: each[1].meter != "cuda")
+                found.append(EvidenceFile(file.place, evidence, changed))
+        return sorted(found, key=lambda each: each.evidence.meter != "cuda")
 
     def has_evidence(self, document_id: str) -> bool:
         """Whether there is, or may be, a folder of evidence on a document."""
@@ -192,7 +199,7 @@ class Verdicts:
     def resolve(self, revisions: Iterable[str]) -> None:
         """Ask git once for the commits of all these revisions, for which it is asked one by one otherwise."""
         if unknown := [name for name in revisions if name not in self._commits]:
-            from finding_tickets.ground.checkouts import resolve_commits
+            from finding_tickets.ground.commits import resolve_commits
 
             found = resolve_commits(self._root, unknown)
             self._commits |= {name: found.get(name) for name in unknown}

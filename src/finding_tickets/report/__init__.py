@@ -19,9 +19,9 @@ def write_report(report: StatusReport, output_format: str) -> Iterator[str]:
         BadDataError: The template is wrong, or uses a name that the report does not have.
     """
     if output_format == "markdown":
-        from finding_tickets.report.templates import pieces
+        from finding_tickets.report.templates import render_pieces
 
-        return pieces(report.template, {"report": report, "status": report.status}, report.templates)
+        return render_pieces(report.template, {"report": report, "status": report.status}, report.templates)
     if output_format == "csv":
         from finding_tickets.report.rows import write_csv
 

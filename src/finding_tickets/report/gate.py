@@ -8,16 +8,7 @@ from finding_tickets.gate.audit import Audited, Fate
 from finding_tickets.gate.check import Judged
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
-from finding_tickets.report.text import (
-    COLOURS,
-    INDENT,
-    LEVELS,
-    Styled,
-    Styler,
-    aligned,
-    fields_of,
-    printable,
-)
+from finding_tickets.report.text import COLOURS, INDENT, LEVELS, Styled, Styler, aligned, fields_of, printable
 
 FATES: Mapping[Fate, str] = {Fate.CAUGHT: "green", Fate.MISSED: "red", Fate.UNTRIED: "magenta"}
 SHOWN = 3

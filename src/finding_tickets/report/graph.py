@@ -15,11 +15,7 @@ _DOT_ARROWS = {
     Relationship.DUPLICATE: ", style=dashed",
     Relationship.RELATED: ", dir=none",
 }
-_MERMAID_ARROWS = {
-    Relationship.BLOCKS: "-->",
-    Relationship.DUPLICATE: "-.->",
-    Relationship.RELATED: "---",
-}
+_MERMAID_ARROWS = {Relationship.BLOCKS: "-->", Relationship.DUPLICATE: "-.->", Relationship.RELATED: "---"}
 
 
 def graph_text(graph: Graph) -> str:

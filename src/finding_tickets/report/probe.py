@@ -18,9 +18,12 @@ from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.register.files import DiskFiles
 from finding_tickets.report.text import (
     INDENT,
+    LEAST_CUT,
     MODELLED,
     SYNCS,
+    Styled,
     Styler,
+    TableCell,
     TextSection,
     counted,
     fields_of,
@@ -28,6 +31,7 @@ from finding_tickets.report.text import (
     printable,
     section_lines,
     single_line,
+    table_lines,
 )
 from finding_tickets.verify.probing import CallingLine, Probed, ProbedCost, ProbedSite, TracedRun
 
@@ -39,8 +43,8 @@ if TYPE_CHECKING:
 
 MOST_LINES = 12
 """Lines of code that are shown unless all are."""
-LEAST_ROOM = 16
-"""Characters of a statement, before it goes to a line of its own."""
+BESIDE = 5 * len(INDENT) + LEAST_CUT
+"""Columns of a row that its place and what it costs leave free: for its number, for gaps and for code."""
 WORDS = {
     "drains": "drains",
     "device_syncs": "waits for the device",
@@ -138,7 +142,7 @@ def rows_of(probed: Probed) -> list[ProbedRow]:
 def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = False) -> Iterator[str]:
     """The lines that cost something and the totals; ``style`` colours a text.
 
-    Unless ``verbose``, these are the heaviest lines, cut to ``width`` columns.
+    Unless ``verbose``, these are the heaviest lines, and code is cut to ``width`` columns.
     """
     runs = f", {len(probed.points)} points" if len(probed.points) > 1 else ""
     title = style(printable(probed.target), "bold")
@@ -152,13 +156,16 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
     shown = rows if verbose else (heavy or rows)[:MOST_LINES]
     if not heavy:
         yield f"{INDENT}no line waits or copies"
-    lines = list(_row_lines(shown, style, width - len(INDENT), verbose=verbose))
+    heads = [row.sites[0] for row in shown]
+    ends: list[ProbedSite | CallingLine] = [*heads, *(each for site in heads for each in site.called_from)]
+    room = width - BESIDE - max((len(_place(each, width).text) for each in ends), default=0)
     is_apart = any(row.is_set_up for row in rows)
     for title, is_set_up in (("in loops", False), ("once, outside loops", True)):
-        part = [line for row, line in zip(shown, lines, strict=True) if row.is_set_up is is_set_up]
+        part = [row for row in shown if row.is_set_up is is_set_up]
         if part and is_apart:
             yield style(f"{INDENT}{title}", "bold")
-        yield from (INDENT + line for line in part)
+        cells = [line for row in part for line in _row_cells(row, 0 if verbose else width, room)]
+        yield from table_lines(cells, style, 0 if verbose else width, cut=True)
     left = [row for row in rows if row not in shown]
     if left:
         light = sum(row.is_light for row in left)
@@ -188,42 +195,27 @@ def _sums(rows: Sequence[ProbedRow]) -> str:
     return f" ({', '.join(shown)})" if shown else ""
 
 
-def _row_lines(rows: Sequence[ProbedRow], style: Styler, width: int, *, verbose: bool) -> Iterator[str]:
-    """The line or lines of each row, with columns that all have in common."""
-    places = [f"{row.sites[0].file}:{row.sites[0].line}" for row in rows]
-    if not verbose:
-        places = [each if len(each) <= width // 3 else f"…{each[1 - width // 3 :]}" for each in places]
-    effects = [row.effects(allocations=verbose) for row in rows]
-    number, gap = max((len(str(row.number)) for row in rows), default=0), len(INDENT)
-    place = max(map(len, places), default=0)
-    room = width - number - place - 3 * gap
-    # Long effects, such as several laws, leave no room beside them and stand above the statement.
-    beside = max((len(each) for each in effects if len(each) <= room - LEAST_ROOM), default=0)
-    room -= beside
+def _row_cells(row: ProbedRow, width: int, room: int) -> Iterator[tuple[TableCell, ...]]:
+    """A line of code, what it costs and its statement, and who calls it; all that there is for no width.
 
-    def cut(text: str, columns: int) -> str:
-        text = single_line(text)
-        return text if verbose or len(text) <= columns else f"{text[: columns - 1]}…"
+    What it costs takes at most so many columns as there is ``room``.
+    """
+    site, effects = row.sites[0], row.effects(allocations=not width)
+    look = "dim" if row.is_light else "yellow" if site.what in COPIES else "red"
+    first, *more = wrap(effects, max(room, LEAST_CUT)) if width else [effects]
+    yield str(row.number), _place(site, width, "cyan"), Styled(first, look), single_line(site.statement)
+    yield from (("", "", Styled(text, look), "") for text in more)
+    for caller in site.called_from[: 1 if width else None]:
+        others = len(site.called_from) - 1 if width else 0
+        here = "called from here" + (f" and {counted(others, 'other line')}" if others else "")
+        statement = Styled(single_line(caller.statement), "dim")
+        yield "", _place(caller, width, "dim"), Styled(here, "dim"), statement
 
-    indent = " " * (number + gap + gap)
-    shown = [cut(row.sites[0].statement, room) for row in rows]
-    statement = max(
-        (len(each) for each, what in zip(shown, effects, strict=True) if len(what) <= beside), default=0
-    )
-    for row, where, what in zip(rows, places, effects, strict=True):
-        site = row.sites[0]
-        start = f"{row.number:>{number}}  {style(printable(where), 'cyan')}{' ' * (place - len(where))}"
-        effect = style(what, "dim" if row.is_light else "yellow" if site.what in COPIES else "red")
-        if verbose or len(what) > beside:
-            lines = [f"{start}  {effect}", f"{indent}{cut(site.statement, width - len(indent))}"]
-        else:
-            lines = [f"{start}  {cut(site.statement, room):<{statement}}  {effect}"]
-        for caller in site.called_from[: None if verbose else 1]:
-            others = len(site.called_from) - 1
-            more = f" and {counted(others, 'other line')}" if others and not verbose else ""
-            text = f"called from {caller.file}:{caller.line}{more}: {caller.statement}"
-            lines.append(f"{indent}{style(cut(text, width - len(indent)), 'dim')}")
-        yield f"\n{INDENT}".join(lines)
+
+def _place(at: ProbedSite | CallingLine, width: int, look: str = "") -> Styled:
+    """File and line; of a long path its end."""
+    place, most = f"{at.file}:{at.line}", width // 3
+    return Styled(place if not width or len(place) <= most else f"…{place[1 - most :]}", look)
 
 
 def doubts(probed: Probed, *, verbose: bool = False) -> Iterator[str]:
@@ -497,7 +489,7 @@ class PlaceBeside:
     probed: str | None
 
 
-def probe_beside(path: Path) -> Mapping[str, Any]:
+def read_probe(path: Path) -> Mapping[str, Any]:
     """The item of a probe's JSON.
 
     Raises:
@@ -518,7 +510,7 @@ def probe_beside(path: Path) -> Mapping[str, Any]:
         raise BadDataError(f"not the JSON of a probe: {error}", file=str(path), hint=hint) from None
 
 
-def places_beside(traced: TracedRun, item: Mapping[str, Any]) -> list[PlaceBeside]:
+def compare_places(traced: TracedRun, item: Mapping[str, Any]) -> list[PlaceBeside]:
     """The places of a trace and of a probe, those that both have first.
 
     Files are the same if one path ends in the other: a trace cuts the entries of ``sys.path`` off.

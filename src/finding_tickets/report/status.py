@@ -25,22 +25,8 @@ from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, differ
 from finding_tickets.register.index import Row
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
-from finding_tickets.report.rows import (
-    CONSENSUS,
-    REVIEW,
-    SEVERITIES,
-    SIDES,
-    UNPROVEN_RULE,
-    ReportRow,
-    row_of,
-)
-from finding_tickets.report.text import (
-    AFTER,
-    BEFORE,
-    MeasuredDocument,
-    counted,
-    measured_documents,
-)
+from finding_tickets.report.rows import CONSENSUS, REVIEW, SEVERITIES, SIDES, UNPROVEN_RULE, ReportRow, row_of
+from finding_tickets.report.text import AFTER, BEFORE, MeasuredDocument, counted, measured_documents
 
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Problem
@@ -304,23 +290,25 @@ def status_of_rows(
     if since:
         # A document that is new has no past to differ from.
         fates = {change.id: CHANGED for change in since.changed} | dict.fromkeys(since.added, ADDED)
-        by_fate = cross(((row.severity, fates.get(row.id, UNCHANGED)) for row in rows), SEVERITIES, FATES)
+        by_fate = cross_table(
+            ((row.severity, fates.get(row.id, UNCHANGED)) for row in rows), SEVERITIES, FATES
+        )
     work = [
         OpenWork(row, STEPS[_step(row, facts)])
         for row in rows
         if row.stated.status in UNSETTLED or row.verdict in AGAINST
     ]
-    paths = shortened({file for row in rows for file in row.stated.files}, facts.root)
-    gains = (Headline(row, text) for row in rows if (text := won(row)))
-    refuted = (Headline(row, text) for row in rows if (text := disproved(row)))
+    paths = short_paths({file for row in rows for file in row.stated.files}, facts.root)
+    gains = (Headline(row, text) for row in rows if (text := gains_text(row)))
+    refuted = (Headline(row, text) for row in rows if (text := refutation_text(row)))
     blocked = [Headline(row, f"waits for {names}") for row in rows if (names := _blockers(row, facts))]
     return RegisterStatus(
         total=len(rows),
-        by_disposition=cross(
+        by_disposition=cross_table(
             ((row.severity, row.disposition) for row in rows), SEVERITIES, [*DISPOSITIONS, UNDECIDED, REVIEW]
         ),
-        by_verdict=cross(((row.severity, row.verdict) for row in rows), SEVERITIES, verdicts),
-        by_consensus=cross(((row.consensus, row.verdict) for row in rows), CONSENSUS, verdicts),
+        by_verdict=cross_table(((row.severity, row.verdict) for row in rows), SEVERITIES, verdicts),
+        by_consensus=cross_table(((row.consensus, row.verdict) for row in rows), CONSENSUS, verdicts),
         by_reviewer=by_reviewer,
         reviewers=reviewers,
         hot_spots=hot_spots(rows, paths),
@@ -362,10 +350,10 @@ def _reviewers(rows: Sequence[ReportRow]) -> tuple[CrossTable, tuple[Reviewer, .
         counts[name, DID_NOT_REVIEW] = len(rows) - sum(counts[name, standing] for standing in STANDINGS)
         right, wrong = counts[name, BORNE_OUT], counts[name, NOT_BORNE_OUT]
         shares.append(Reviewer(name, right, right + wrong))
-    return cross(counts.elements(), names, STANDINGS, with_sum=False), tuple(shares)
+    return cross_table(counts.elements(), names, STANDINGS, with_sum=False), tuple(shares)
 
 
-def cross(
+def cross_table(
     counts: Iterable[tuple[str, str]], names: Iterable[str], columns: Iterable[str], *, with_sum: bool = True
 ) -> CrossTable:
     """A table of how often there is each pair of words; rows and columns that count nothing are left out."""
@@ -391,11 +379,11 @@ def hot_spots(rows: Sequence[ReportRow], paths: Mapping[str, str]) -> HotSpots:
     places = [NO_FILE if not each else each[0] if each[0] in most else OTHER_FILES for each in files]
     pairs = zip(places, (row.severity for row in rows), strict=True)
     return HotSpots(
-        cross(pairs, [*most, OTHER_FILES, NO_FILE], SEVERITIES), {file: counts[file] for file in most}
+        cross_table(pairs, [*most, OTHER_FILES, NO_FILE], SEVERITIES), {file: counts[file] for file in most}
     )
 
 
-def shortened(files: Collection[str], root: Path) -> dict[str, str]:
+def short_paths(files: Collection[str], root: Path) -> dict[str, str]:
     """What each file is called here: its path from the repository's root, as far as that can be told.
 
     Reviewers write absolute paths of their machines. ``/home/ada/repo/src/a.py`` shows that
@@ -475,10 +463,10 @@ def _by_age(rows: Sequence[ReportRow]) -> CrossTable | None:
         created = {row: month if month == NO_DATE else month[:4] for row, month in created.items()}
     ages = [*sorted({*created.values()} - {NO_DATE}), NO_DATE, NOT_OPEN]
     counts = ((row.severity, created.get(id(row), NOT_OPEN)) for row in rows)
-    return cross(counts, SEVERITIES, ages) if created else None
+    return cross_table(counts, SEVERITIES, ages) if created else None
 
 
-def won(row: ReportRow) -> str:
+def gains_text(row: ReportRow) -> str:
     """What the fix of a document costs less than the code as found, in words; empty where that is nothing.
 
     Only points where both were measured count. A fix of which a claim is false has won nothing.
@@ -503,7 +491,7 @@ def won(row: ReportRow) -> str:
             more += [noun] if worse else []
             continue
         laws = before.laws.get(metric), after.laws.get(metric)
-        was, now = map(_each, laws)
+        was, now = map(_law_in_words, laws)
         if metric in NOUNS:
             raised, still = (sum(map(bool, each)) for each in zip(*pairs, strict=True))
             gain = f"{noun} at {raised} of {len(pairs)} points became {still or 'none'}"
@@ -519,7 +507,7 @@ def won(row: ReportRow) -> str:
     return "; ".join([*less[:MOST_GAINS], *others, *price])
 
 
-def _each(law: str | None) -> str:
+def _law_in_words(law: str | None) -> str:
     """A law in words: one that is only the name of things is one for each of them."""
     law = law or ""
     each = f"one for each {law[:-1]}" if re.fullmatch("[a-z_]+s", law) else law
@@ -531,7 +519,7 @@ def false_claims(row: ReportRow) -> list[ClaimResult]:
     return [each for each in (row.verification.claims if row.verification else ()) if each.holds is False]
 
 
-def disproved(row: ReportRow) -> str:
+def refutation_text(row: ReportRow) -> str:
     """The false claim of a document that matters most, and how many more there are; empty without one."""
     claims = false_claims(row)
     if not claims:
@@ -580,7 +568,7 @@ def compare_since(
         UsageError: There is no such revision, or no history.
     """
     # Only those who ask for it wait for git and for what reads evidence.
-    from finding_tickets.ground.checkouts import Checkouts
+    from finding_tickets.ground.commits import Checkouts
     from finding_tickets.ground.files import safe_name
     from finding_tickets.ground.git import GitError
     from finding_tickets.history.ticket_log import changed_verdicts

@@ -121,10 +121,10 @@ def render(name: str, context: Mapping[str, object], own: Path | None = None) ->
         UsageError: There is no such template.
         BadDataError: The template is wrong, or uses a name that the context does not have.
     """
-    return "".join(pieces(name, context, own))
+    return "".join(render_pieces(name, context, own))
 
 
-def pieces(name: str, context: Mapping[str, object], own: Path | None) -> Iterator[str]:
+def render_pieces(name: str, context: Mapping[str, object], own: Path | None) -> Iterator[str]:
     """What ``render`` gives, piece by piece, as the pieces are asked for; raises what that raises."""
     environment = _environment(own)
     try:
@@ -337,11 +337,7 @@ class Attached:
 
 EXAMPLE = Attached(
     remediation="example.yaml.j2",
-    files={
-        "{verifier}": "verifier.py.j2",
-        "{fixes}/found.py": "found.py.j2",
-        "{fixes}/fix.py": "fix.py.j2",
-    },
+    files={"{verifier}": "verifier.py.j2", "{fixes}/found.py": "found.py.j2", "{fixes}/fix.py": "fix.py.j2"},
     place=("{fixes}/found.py", "nan_flags()"),
     checklist=("One wait for the GPU instead of one per tensor, with the same result",),
 )

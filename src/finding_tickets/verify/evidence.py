@@ -346,7 +346,7 @@ class _UsedFiles:
             if place.endswith(".py"):
                 with suppress(OSError):
                     text = Path(place).read_bytes()
-            names, reads_clock = _says(text)
+            names, reads_clock = _imports_and_clock(text)
             tops |= set(names)
             if is_own:
                 own |= set(names)
@@ -463,7 +463,7 @@ class _UsedFiles:
 
 
 @lru_cache(maxsize=4096)
-def _says(text: bytes) -> tuple[tuple[str, ...], bool]:
+def _imports_and_clock(text: bytes) -> tuple[tuple[str, ...], bool]:
     """The modules that code imports, and whether it reads the clock."""
     lines = [(one or several).decode() for one, several in _IMPORTS.findall(text)]
     names = [part.strip().partition(".")[0].partition(" ")[0] for line in lines for part in line.split(",")]

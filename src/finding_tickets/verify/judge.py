@@ -88,7 +88,7 @@ def check(claims: Sequence[Claim], measured: MeasuredTicket) -> tuple[ClaimResul
     return tuple(_result(claim, _checked(claim, measured, troubles)) for claim in claims)
 
 
-def unchecked(claims: Sequence[Claim]) -> tuple[ClaimResult, ...]:
+def open_claims(claims: Sequence[Claim]) -> tuple[ClaimResult, ...]:
     """Every claim as one that nothing was measured for."""
     return tuple(_result(claim, Checked(None, "nothing")) for claim in claims)
 
@@ -150,7 +150,7 @@ def judge(
 
     made = []
     for results in (shown, kept):
-        verdict, reason = rule(results, has_fix=FIX in deciding, keep=todo.keep, trouble=why_not)
+        verdict, reason = verdict_of(results, has_fix=FIX in deciding, keep=todo.keep, trouble=why_not)
         timed = [one.id for one in results if one.metric == SECONDS and one.variant in DECIDING]
         if timed and verdict in {Verdict.VERIFIED, Verdict.REPRODUCED}:
             reason += f"; {', '.join(timed)} by times on {_timed_on(measured)}"
@@ -201,7 +201,7 @@ def propose(
     )
 
 
-def rule(
+def verdict_of(
     results: Sequence[ClaimResult], *, has_fix: bool, keep: bool, trouble: str | None
 ) -> tuple[Verdict, str]:
     """The verdict and its reason.

@@ -38,7 +38,7 @@ from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
 from finding_tickets.register.staleness import code_inputs
 
 if TYPE_CHECKING:
-    from finding_tickets.ground.checkouts import Revision
+    from finding_tickets.ground.commits import Revision
 
 # Stands for all variants that name no revision themselves.
 EVERY = "*"
@@ -102,7 +102,7 @@ class Plan:
         """
         folders = {"": self.root}
         if self.revisions:
-            from finding_tickets.ground.checkouts import Checkouts
+            from finding_tickets.ground.commits import Checkouts
 
             checkouts = Checkouts(self.repository)
             for revision in self.revisions.values():
@@ -283,7 +283,7 @@ def _resolve(
 ) -> tuple[dict[str, Revision], str | None]:
     """The revisions of variants, and why they cannot be measured there."""
     # Most tickets name no revision, and git is not asked for them.
-    from finding_tickets.ground.checkouts import Checkouts
+    from finding_tickets.ground.commits import Checkouts
 
     checkouts = Checkouts(repository, commits)
     found: dict[str, Revision] = {}

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from finding_tickets.claims.laws import Range, range_text
+from finding_tickets.documents.run_command import TARGET_FORMS, TargetKind, target_kind
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.measure.processes.isolation import PRELOADED, Isolation, Task
 from finding_tickets.measure.tasks import PROBE, At, RunJob
@@ -26,8 +27,7 @@ from finding_tickets.verify.judge import answer_of
 PRELOAD = (*PRELOADED, "finding_tickets.measure.probe")
 PRELOAD_FOR_TRACES = (*PRELOADED, "finding_tickets.measure.recorded")
 TRACE_FUNCTION = "finding_tickets.measure.recorded:trace_payload"
-TARGET_FORMS = "a target is script.py, package.module, package.module:function or tests/test_x.py::test_y"
-TargetKind = Literal["function", "script", "module", "test", "trace"]
+ProbedKind = Literal[TargetKind, "trace"]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Probed:
     """What a target cost."""
 
     target: str
-    kind: TargetKind
+    kind: ProbedKind
     meter: str
     torch: str
     device: str
@@ -132,13 +132,11 @@ class ProbeRequest:
     @property
     def within_path(self) -> str:
         """The function to count in, with its file by the path from the root; raises ``UsageError``."""
-        module, _, function = (self.within or "").rpartition(":")
         if not self.within:
             return ""
-        if not _is_dotted_name(function) or not (module.endswith(".py") or _is_dotted_name(module)):
+        if target_kind(self.within) != "function":
             raise UsageError(f"--within {self.within}: not path.py:function or package.module:function")
-        is_file = module.endswith(".py")
-        return f"{_path_from_root(Path(module), self.root)}:{function}" if is_file else self.within
+        return _function_from_root(self.within, self.root)
 
     def command(self, *more: str) -> str:
         """The command line by which anybody measures the same again."""
@@ -231,24 +229,22 @@ def values_of(sweep: Iterable[str]) -> dict[str, list[int]]:
 
 def _kind_and_name(target: str, root: Path) -> tuple[TargetKind, str]:
     """What a target is, and its name as ``measure.probe`` takes it; nothing is imported to find out."""
-    if "::" in target:
-        return "test", target
-    module, colon, function = target.rpartition(":")
-    if colon and _is_dotted_name(function):
-        if module.endswith(".py"):
-            return "function", f"{_path_from_root(Path(module), root)}:{function}"
-        if not _is_dotted_name(module):
-            raise UsageError(f"{module!r} is neither a module nor a file", hint=TARGET_FORMS)
-        return "function", target
+    kind = target_kind(target)
+    if kind == "test":
+        return kind, target
+    if kind == "function":
+        return kind, _function_from_root(target, root)
     if Path(target).is_file():
         return "script", str(Path(target).resolve())
-    if target.endswith(".py") or not _is_dotted_name(target):
-        raise UsageError(f"there is no file {target}", hint=TARGET_FORMS)
-    return "module", target
+    if kind == "module":
+        return kind, target
+    raise UsageError(f"there is no file {target}", hint=f"a target is {TARGET_FORMS}")
 
 
-def _is_dotted_name(name: str) -> bool:
-    return all(part.isidentifier() for part in name.split("."))
+def _function_from_root(function: str, root: Path) -> str:
+    """A function with its file, if it names one, by the path from the root."""
+    module, _, name = function.rpartition(":")
+    return f"{_path_from_root(Path(module), root)}:{name}" if module.endswith(".py") else function
 
 
 def _path_from_root(file: Path, root: Path) -> str:
@@ -282,13 +278,7 @@ _TRACED = TypeAdapter(TracedRun)
 
 
 def read_traces(
-    files: Sequence[Path],
-    root: Path,
-    isolation: Isolation,
-    *,
-    only_lines: bool,
-    timeout: float,
-    memory: int,
+    files: Sequence[Path], root: Path, isolation: Isolation, *, only_lines: bool, timeout: float, memory: int
 ) -> Iterator[TracedRun | BadDataError]:
     """What each trace tells, or why it cannot be used; the source of its lines may be below ``root``.
 

@@ -43,8 +43,8 @@ from finding_tickets.verify.judge import (
     MEASURED,
     answer_of,
     judge,
+    open_claims,
     times_of,
-    unchecked,
 )
 from finding_tickets.verify.plan import AGAIN, EVERY, Plan, cannot_time, plan, time_job, timing_device
 
@@ -275,7 +275,7 @@ def record(done: Verified, settings: Settings) -> Verified:
 def inconclusive(todo: Plan, settings: Settings, reason: str) -> Verification:
     """A verification without samples: every claim stays open."""
     blank = _blank(todo.ticket, settings, Verdict.INCONCLUSIVE, reason)
-    return blank.model_copy(update={"claims": unchecked(todo.claims)})
+    return blank.model_copy(update={"claims": open_claims(todo.claims)})
 
 
 def _blank(ticket: str, settings: Settings, verdict: Verdict, reason: str) -> Verification:
@@ -573,11 +573,7 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
     if first is None:
         return "nothing was run"
     return MeasuredTicket(
-        meter=first.meter,
-        torch=first.torch,
-        device=first.device,
-        sweep=todo.sweep,
-        variants=variants,
+        meter=first.meter, torch=first.torch, device=first.device, sweep=todo.sweep, variants=variants
     )
 
 

@@ -52,18 +52,12 @@ class Charges:
             cost = self._cost(traits, call)
             for kind, size in cost.copies:
                 if kind == "d2h":
-                    machine.ledger.copy(kind, size)
+                    machine.ledger.count(kind, 1, size)
             for _ in range(cost.waits):
                 machine.wait_for_stream(machine.current.streams[device])
 
     def on_device(self, traits: OperationTraits, call: OperationCall, tags: Tags, device: int) -> None:
-        """Charge an operation on a device.
-
-        Args:
-            traits: The kind of operation.
-            call: The operation, which has run on the CPU.
-            tags: The tag of each of its inputs.
-            device: Index of the device.
+        """Charge an operation on a device, given the tags of its inputs.
 
         Raises:
             torch.OutOfMemoryError: The device has no room for results, temporaries or workspaces.
@@ -84,7 +78,7 @@ class Charges:
             if blocks:
                 machine.free(device, blocks)
         for kind, size in cost.copies:
-            machine.ledger.copy(kind, size)
+            machine.ledger.count(kind, 1, size)
         library = cost.library
         if library is not None and library.is_cublas:
             machine.use_cublas(device)
@@ -101,10 +95,7 @@ class Charges:
     def one_kernel(self, result: torch.Tensor, reads: Sequence[int], device: int) -> None:
         """Charge a plain operation on dense tensors of a device: a fast path of ``on_device``.
 
-        Args:
-            result: What it made, or wrote to.
-            reads: The serial numbers of its tensors.
-            device: Their device.
+        The result is made or written to, and its tensors are known by serial number.
         """
         machine, storage = self._machine, result.untyped_storage()
         written = machine.storages.tags.get(storage._cdata) or machine.place(storage, device)

@@ -29,11 +29,9 @@ def same_bytes(to: torch.Tensor, source: torch.Tensor) -> bool:
 
 
 def copied_within(to: torch.Tensor, source: torch.Tensor) -> OpCost:
-    """A copy within a device: bytes where both are laid out alike, else a kernel.
+    """A copy within a device: bytes where both are laid out alike, else a kernel; nothing without elements.
 
-    Args:
-        to: What is written; no elements, no copy.
-        source: What is read, of a shape that broadcasts to that.
+    The source has a shape that broadcasts to that of ``to``.
     """
     if not to.numel():
         return FREE
@@ -89,7 +87,7 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
     elif HOST in (here, there):
         _transfer(machine, to, source, reads, writes, non_blocking=non_blocking)
     else:
-        machine.ledger.copy("p2p", to.numel() * source.element_size())
+        machine.ledger.count("p2p", 1, to.numel() * source.element_size())
         machine.ledger.launch(0 if same_bytes(to, source) else 1)
         streams = machine.current.streams
         conflicts = machine.ordering.copy_across(streams[here], streams[there], *reads, *writes)
@@ -109,7 +107,7 @@ def _within(
         kernels = elementwise(to.numel(), max(to.element_size(), source.element_size()))
         machine.run(device, kernels, reads, writes)
     elif to.data_ptr() != source.data_ptr():
-        machine.ledger.copy("d2d", to.nbytes)
+        machine.ledger.count("d2d", 1, to.nbytes)
         machine.run(device, 0, reads, writes)
 
 
@@ -146,7 +144,7 @@ def _transfer(
     try:
         if temporaries and kind == "d2h":
             machine.run(device, len(temporaries), reads, ())
-        machine.ledger.copy(kind, moved)
+        machine.ledger.count(kind, 1, moved)
         machine.run(device, 0, reads, writes)
         if not non_blocking:
             machine.wait_for_stream(machine.current.streams[device])

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import torch
 
+from simcuda.cost.call import OpCost
 from simcuda.profile import MultiTensorTables
 
 CHUNK_ELEMENTS = 65_536
@@ -20,20 +22,9 @@ CHUNK_ELEMENTS = 65_536
 NORMS_PER_CLEANUP = 400
 """Tensors whose partial norms one kernel adds up."""
 
-INPUTS_PER_CAT = 128
-"""Contiguous inputs that one concatenation kernel copies; half as many where one is not contiguous."""
-
-CAT_DIMENSIONS = 4
-"""Most dimensions that the concatenation kernel handles."""
-
 
 def elementwise(elements: int, itemsize: int) -> int:
-    """Kernels of an elementwise operation on contiguous memory.
-
-    Args:
-        elements: Elements of the result.
-        itemsize: Bytes of one element, of the widest operand.
-    """
+    """Kernels of an elementwise operation on contiguous memory, by the widest operand's ``itemsize``."""
     if not elements:
         return 0
     # Almost always: no iterator needs to be built.
@@ -48,44 +39,6 @@ def kernels_over(tensor: torch.Tensor) -> int:
     Its elements are taken to be the widest among those that are read and written.
     """
     return elementwise(tensor.numel(), tensor.element_size())
-
-
-def concatenation(
-    elements: Sequence[int],
-    itemsize: int,
-    *,
-    dimensions: int,
-    outermost: bool,
-    contiguous: bool = True,
-    converted: Collection[int] = (),
-) -> tuple[int, list[int]]:
-    """What ``cat`` does, and ``stack``, which concatenates views.
-
-    Args:
-        elements: Elements of each input.
-        itemsize: Bytes of one element of the result.
-        dimensions: Dimensions of the result.
-        outermost: Whether the inputs follow each other in the result's memory.
-        contiguous: Whether every input is contiguous.
-        converted: Positions of the inputs of another type than the result.
-
-    Returns:
-        The kernels, and the positions of the inputs that are copied as bytes, each without a kernel.
-    """
-    fits = dimensions <= CAT_DIMENSIONS and sum(elements) < LARGEST_OFFSET
-    if len(elements) > 1 and not converted and fits:
-        batch = INPUTS_PER_CAT if contiguous else INPUTS_PER_CAT // 2
-        # Batches of empty inputs are skipped only before the first that has elements.
-        first = next((place for place, count in enumerate(elements) if count), None)
-        return (0 if first is None else -(-len(elements) // batch) - first // batch), []
-    # One by one: an input that goes to one run of memory, in its own type, is a copy of bytes.
-    is_dense = contiguous and (outermost or len(elements) == 1)
-    as_bytes = [
-        place for place, count in enumerate(elements) if is_dense and count and place not in converted
-    ]
-    return sum(
-        elementwise(n, itemsize) for place, n in enumerate(elements) if place not in as_bytes
-    ), as_bytes
 
 
 def multi_tensor(
@@ -119,35 +72,29 @@ def multi_tensor(
     return launches + (1 if blocks else 0)
 
 
-@dataclass(frozen=True)
-class ForeachNorm:
-    """What ``_foreach_norm`` costs for tensors of one device and type.
-
-    Attributes:
-        launches: One kernel to clear the partial norms, the multi-tensor kernels, those that add up the
-            partial norms, and one for the zero that stands for the norm of each empty tensor.
-        workspace_bytes: The partial norms: for every tensor as many as the largest has chunks.
-        spare_results: Results that were allocated and are dropped at the end, one for each empty tensor.
-    """
-
-    launches: int
-    workspace_bytes: int
-    spare_results: int
-
-
 def foreach_norm(
-    elements: Sequence[int], tables: MultiTensorTables, *, accumulator_bytes: int
-) -> ForeachNorm:
-    """The fast path of ``_foreach_norm``; ``accumulator_bytes`` is the width of the type it adds up in."""
+    elements: Sequence[int], tables: MultiTensorTables, *, accumulator_bytes: int, result_bytes: int
+) -> OpCost:
+    """The fast path of ``_foreach_norm`` for tensors of one device and type.
+
+    One kernel clears the partial norms, of which every tensor has as many as the largest has chunks; these
+    are found by the multi-tensor kernels, and added up. An empty tensor gets a zero of its own, by a kernel,
+    and the result that was made for it is dropped at the end.
+
+    Args:
+        elements: Elements of each tensor.
+        tables: How much a kernel takes.
+        accumulator_bytes: Bytes of the type in which it adds up.
+        result_bytes: Bytes of one norm.
+    """
     chunks = -(-max(elements, default=0) // CHUNK_ELEMENTS)
-    # The partial norms are zeros of their own, which one kernel fills.
     clear = 1 if chunks else 0
     clean_up = -(-len(elements) // NORMS_PER_CLEANUP)
     zeros = sum(1 for count in elements if not count)
-    return ForeachNorm(
-        launches=clear + multi_tensor(elements, tables, depth=1) + clean_up + zeros,
-        workspace_bytes=len(elements) * chunks * accumulator_bytes,
-        spare_results=zeros,
+    return OpCost(
+        clear + multi_tensor(elements, tables, depth=1) + clean_up + zeros,
+        temporaries=(len(elements) * chunks * accumulator_bytes,),
+        workspaces=(result_bytes,) * zeros,
     )
 
 
@@ -170,27 +117,19 @@ class Dimension:
         return self.result_stride == 0
 
 
-def fits_32_bits(shape: Shape, operands: Sequence[Shape]) -> bool:
-    """Whether one kernel can index all of ``shape``; each operand is its strides in bytes."""
-    elements = 1
-    for size in shape:
-        elements *= size
-    # How many bytes an operand reaches from its first element on.
-    extents = (
-        1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-        for strides in operands
-    )
-    return elements <= LARGEST_OFFSET and all(extent <= LARGEST_OFFSET for extent in extents)
-
-
 def parts(shape: Shape, operands: Sequence[Shape]) -> Iterator[Shape]:
-    """The shapes that each get a kernel: the dimension that reaches furthest is halved until all fit."""
-    if fits_32_bits(shape, operands):
+    """The shapes that each get a kernel, for operands that each are their strides in bytes.
+
+    The dimension that reaches furthest is halved until 32-bit offsets reach all.
+    """
+    reach = [
+        [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)] for strides in operands
+    ]
+    if prod(shape) <= LARGEST_OFFSET and all(1 + sum(steps) <= LARGEST_OFFSET for steps in reach):
         yield shape
         return
-    reach = [max((size - 1) * strides[dim] for strides in operands) for dim, size in enumerate(shape)]
     # The last of equals: the search runs from the outermost dimension inwards.
-    widest = max(range(len(shape)), key=lambda dim: (reach[dim], dim))
+    widest = max(range(len(shape)), key=lambda dim: (max(steps[dim] for steps in reach), dim))
     half = shape[widest] // 2
     for size in (half, shape[widest] - half):
         yield from parts((*shape[:widest], size, *shape[widest + 1 :]), operands)

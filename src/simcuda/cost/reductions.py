@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 
+from simcuda.cost.call import FREE, OpCost
 from simcuda.cost.launches import Dimension, Shape, iterate, parts
 from simcuda.profile import Profile
 
@@ -23,77 +24,41 @@ COUNTER_BYTES = 4
 
 
 @dataclass(frozen=True)
-class Reduction:
-    """The work of one reduction.
-
-    Attributes:
-        launches: Kernels.
-        workspaces: Bytes of each allocation, in order; a kernel's two are freed before the next one's.
-        accumulator_bytes: Bytes of a buffer that lasts for all kernels, where there are several and the
-            results are too narrow to add up in; 0 where there is none.
-    """
-
-    launches: int
-    workspaces: tuple[int, ...]
-    accumulator_bytes: int = 0
-
-
-@dataclass(frozen=True)
 class Arithmetic:
-    """What of a reduction's arithmetic decides how it is laid out on the device; ``arithmetic`` builds it.
+    """What of a reduction's arithmetic decides how it is laid out on the device.
 
     Attributes:
-        itemsize: Bytes of an element that is read.
-        partial_bytes: Bytes of a partial result.
-        threads: Most threads of a block.
-        is_half: Whether the elements are half or bfloat16, which add up in single precision.
-    """
-
-    itemsize: int
-    partial_bytes: int
-    threads: int
-    is_half: bool
-
-
-@lru_cache(maxsize=256)
-def arithmetic(family: str, itemsize: int, *, half: bool = False) -> Arithmetic:
-    """The arithmetic of a family of reductions over elements of ``itemsize`` bytes.
-
-    Args:
         family: ``sum`` (sum, prod, mean and their nan variants), ``norm``, ``extremum`` (max, min, amax, amin
             over everything or without indices), ``logical`` (any, all), ``aminmax``, ``argument`` (argmax,
             argmin, and max, min along a dimension) or ``moment`` (var, std, with and without the mean).
         itemsize: Bytes of an element that is read; 16 for complex numbers in double precision.
-        half: Whether the elements are half or bfloat16, which add up in single precision.
-
-    Raises:
-        KeyError: There is no such family.
+        is_half: Whether the elements are half or bfloat16, which add up in single precision.
     """
-    # Half precision adds up in floats.
-    accumulator = 4 if half else itemsize
-    partial_bytes = {
-        "sum": accumulator,
-        "norm": accumulator,
-        "extremum": itemsize,
-        "logical": 1,
-        "aminmax": 2 * itemsize,
-        # A value and its 64-bit index, aligned to the index.
-        "argument": 16,
-        # Mean and sum of squares, a 32-bit and a floating count, aligned to the widest.
-        "moment": 4 * accumulator,
-    }[family]
-    threads = THREADS // 2 if itemsize == 16 else THREADS
-    return Arithmetic(itemsize, partial_bytes, threads, half)
+
+    family: str
+    itemsize: int
+    is_half: bool = False
+
+    @property
+    def partial_bytes(self) -> int:
+        """Bytes of a partial result."""
+        # Half precision adds up in floats.
+        accumulator = 4 if self.is_half else self.itemsize
+        return {
+            "sum": accumulator,
+            "norm": accumulator,
+            "extremum": self.itemsize,
+            "logical": 1,
+            "aminmax": 2 * self.itemsize,
+            # A value and its 64-bit index, aligned to the index.
+            "argument": 16,
+            # Mean and sum of squares, a 32-bit and a floating count, aligned to the widest.
+            "moment": 4 * accumulator,
+        }[self.family]
 
 
-def reduce_all(elements: int, how: Arithmetic, profile: Profile) -> Reduction:
-    """Reduce all elements of dense memory to one result.
-
-    Args:
-        elements: How many there are.
-        how: The reduction's arithmetic.
-        profile: The kind of device, whose size decides how many blocks share the work.
-    """
+def reduce_all(elements: int, how: Arithmetic, profile: Profile) -> OpCost:
+    """Reduce all elements of dense memory to one result."""
     return reduction((elements,), (1,), (0,), how, profile)
 
 
@@ -105,14 +70,14 @@ def reduction(
     how: Arithmetic,
     profile: Profile,
     result_itemsize: int | None = None,
-) -> Reduction:
+) -> OpCost:
     """Reduce the dimensions ``reduced`` of an input with these sizes and strides, in elements.
 
     ``result_itemsize`` is that of the result's elements, by default the input's. An input without elements
     needs no reduction. The input is taken to begin at an address that suits every vector width.
     """
     if 0 in shape:
-        return Reduction(0, ())
+        return FREE
     dimensions = iterate(shape, strides, reduced, how.itemsize, result_itemsize or how.itemsize)
     operands = [tuple(d.result_stride for d in dimensions), tuple(d.stride for d in dimensions)]
     # An input that 32-bit offsets cannot reach is reduced part by part.
@@ -122,20 +87,22 @@ def reduction(
         cut = [replace(d, size=size) for d, size in zip(dimensions, part, strict=True)]
         workspaces += _workspaces(cut, how, profile)
     results = prod(d.size for d in dimensions if not d.is_reduced)
-    # Several kernels add up to one result, for which half precision is too narrow.
-    accumulator = 4 * results if how.is_half and len(sizes) > 1 else 0
-    return Reduction(len(sizes), tuple(workspaces), accumulator)
+    # Several kernels add up to one result, for which half precision is too narrow: it has a buffer.
+    accumulator = (4 * results,) if how.is_half and len(sizes) > 1 else ()
+    return OpCost(len(sizes), workspaces=(*accumulator, *workspaces))
 
 
 def _workspaces(dimensions: list[Dimension], how: Arithmetic, profile: Profile) -> list[int]:
     """Bytes of the partial results and of the counters of one kernel; nothing where blocks need not meet."""
     inner = [d for d in dimensions if d.is_reduced]
     outer = [d for d in dimensions if not d.is_reduced]
+    # Most threads of a block.
+    threads = THREADS // 2 if how.itemsize == 16 else THREADS
     values, results = prod(d.size for d in inner), prod(d.size for d in outer)
     reduces_fastest = not outer or bool(inner and dimensions[0].stride < outer[0].stride)
     if reduces_fastest:
         # The threads of a row share one result.
-        width, height = _block(values, results, how.threads)
+        width, height = _block(values, results, threads)
         grid = results
         results_per_row, threads_per_result = results, width * height
     else:
@@ -145,7 +112,7 @@ def _workspaces(dimensions: list[Dimension], how: Arithmetic, profile: Profile) 
         for number in (fastest.size, *(d.stride // how.itemsize for d in dimensions if d is not fastest)):
             while number % vector:
                 vector //= 2
-        width, height = _block(results // vector, values, how.threads // vector)
+        width, height = _block(results // vector, values, threads // vector)
         grid = -(-(results // vector) // width)
         results_per_row, threads_per_result = results * width * vector, height
     # Several blocks share a result where each thread would read many values alone, and the device has room.

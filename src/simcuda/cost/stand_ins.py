@@ -125,7 +125,7 @@ INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 @dataclass(frozen=True)
 class Widening:
-    """How an operation is widened that CUDA computes, and of which it returns statistics, in a wider type.
+    """How an operation is widened that CUDA has in types, or computes in a precision, that the host lacks.
 
     Attributes:
         types: Types of the first argument for which it is.
@@ -141,13 +141,25 @@ class Widening:
 
 
 # ATen/native/cuda/layer_norm_kernel.cu, Normalization.cu: toAccumulateType(input.scalar_type(), true), also
-# for the means and deviations that are returned; SummaryOps.cu: histc of integers, which the host lacks.
+# for the means and deviations that are returned; SummaryOps.cu: histc of integers, which the host lacks, as
+# it does half precision in AveragePool3d.cu, UpSampleBilinear2d.cu (antialiased), MultiMarginLoss.cu,
+# MultiLabelMarginCriterion.cu and RreluWithNoise.cu.
+_HALF = Widening(HALVES, torch.float32, (0,))
 WIDENED: Mapping[str, Widening] = {
     "aten.native_layer_norm": Widening(HALVES, torch.float32, (0, None, None)),
     "aten.native_layer_norm_backward": Widening(HALVES, torch.float32, (1, 5, 6)),
     "aten.native_batch_norm": Widening(HALVES, torch.float32, (0, None, None), written=(3, 4)),
     "aten.native_batch_norm_backward": Widening(HALVES, torch.float32, (1, 2, 2)),
     "aten.histc": Widening(INTEGERS, torch.float64, (0,)),
+    **{
+        f"aten.{name}{way}": _HALF
+        for name in ("avg_pool3d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", "multi_margin_loss")
+        for way in ("", "_backward")
+    },
+    "aten.multilabel_margin_loss_forward": Widening(HALVES, torch.float32, (0, 0)),
+    "aten.multilabel_margin_loss_backward": _HALF,
+    "aten.rrelu_with_noise": Widening((torch.float16,), torch.float32, (0,), written=(1,)),
+    "aten.rrelu_with_noise_": Widening((torch.float16,), torch.float32, (0,), written=(0, 1)),
 }
 
 
@@ -168,7 +180,7 @@ class WideOperation(StandIn):
             if args[place] is not None and args[place] is not wide[place]:
                 args[place].copy_(wide[place])
         if isinstance(made, torch.Tensor):
-            return made.to(args[0].dtype)
+            return args[0] if made is wide[0] else made.to(args[0].dtype)
         return tuple(
             result if result is None or place is None or args[place] is None else result.to(args[place].dtype)
             for result, place in zip(made, how.results, strict=True)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import torch
 
-from simcuda.cost.rules import CostRule, rules_for
+from simcuda.cost.rules import rules_for
 from simcuda.cost.rules.layouts import SHARED
-from simcuda.cost.rules.without_rule import HOST_ONLY, TAKEN_APART_NAMES, never_waits
-from simcuda.cost.stand_ins import FOR_CUDA_ALONE, WIDENED, Widening
+from simcuda.cost.rules.without_rule import HOST_ONLY, PRODUCT_KERNELS, TAKEN_APART_NAMES, never_waits
+from simcuda.cost.stand_ins import FOR_CUDA_ALONE, WIDENED
 
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 SHARED_CODE = (
@@ -42,9 +41,8 @@ TAKE_HOST_SCALARS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
 class OperationTraits:
-    """One operation with overload.
+    """One operation with overload, such as ``torch.ops.aten.add.Tensor``.
 
     Attributes:
         op: Its name, such as ``aten.add.Tensor``.
@@ -74,129 +72,87 @@ class OperationTraits:
         is_unknown: Whether it might make the host wait if no rule applies.
         is_one_kernel: Whether it is one kernel if no rule applies.
         is_host_only: Whether it has no kernel for CUDA.
-        may_be_refused: Whether to check for that, or for a lack of memory, before it runs on the host.
+        product_kernel: What CUDA calls its kernel if it is a product of matrices, which takes no integers.
+        may_be_refused: Whether to check for these, or for a lack of memory, before it runs on the host.
         is_plain: Whether it is one kernel that makes one result of tensors, or writes to its first argument,
             no more.
         is_special: Whether the dispatcher does more than run and charge it.
         shared: The code for sparse tensors, or, where it is strided, for nested ones, if CUDA has the same.
     """
 
-    op: str
-    names: tuple[str, ...]
-    widening: Widening | None
-    composite: Any
-    is_view: bool
-    is_foreign: bool
-    is_copy: bool
-    hands_out: bool
-    joins_gradients: bool
-    makes: bool
-    takes_device: bool
-    reads: bool
-    draws: bool
-    written: tuple[str, ...]
-    writes_first: bool
-    resizes: bool
-    is_foreach: bool
-    takes_host_scalars: bool
-    takes_host_tensors: bool
-    value: int
-    host_result: int
-    rules: tuple[CostRule, ...]
-    is_unknown: bool
-    is_one_kernel: bool
-    is_host_only: bool
-    may_be_refused: bool
-    is_plain: bool
-    is_special: bool
-    shared: Mapping[torch.layout, torch._C.DispatchKey]
-
-
-@cache
-def traits_of(operation: Any) -> OperationTraits:
-    """The traits of an operator overload.
-
-    Args:
-        operation: An ``OpOverload``, such as ``torch.ops.aten.add.Tensor``.
-    """
-    schema, tag = operation._schema, torch.Tag
-    op = f"{operation.namespace}.{schema.name.partition('::')[2]}.{operation._overloadname}"
-    packet = op.rpartition(".")[0]
-    rules = rules_for(op)
-    names = tuple(argument.name for argument in schema.arguments)
-    written = tuple(a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write)
-    has_out = any(argument.is_out for argument in schema.arguments)
-    # What has no tensor among its arguments makes tensors from nothing.
-    makes = not any("Tensor" in str(argument.type) for argument in schema.arguments)
-    # Any overload's tag counts: those that write to a given result have none.
-    overloads = getattr(getattr(torch.ops, operation.namespace), packet.partition(".")[2])
-    tags = {tag for overload in overloads.overloads() for tag in getattr(overloads, overload).tags}
-    is_one_kernel = tag.pointwise in tags or tag.reduction in tags
-    # The first of the kernels that make it of other operations.
-    keys = (COMPOSITE, *SHARED_CODE) if packet in TAKEN_APART_NAMES else (COMPOSITE,)
-    registered = torch._C._dispatch_has_kernel_for_dispatch_key
-    composite = next((key for key in keys if registered(operation.name(), key.name)), None)
-    if packet in OWN_KERNELS:
-        composite = None
-    # A view's results are aliases that nothing is written to.
-    aliases = [result.alias_info for result in schema.returns]
-    is_view = (
-        bool(aliases)
-        and all(alias is not None and not alias.is_write for alias in aliases)
-        and packet not in HANDS_OUT
-    )
-    is_foreign = not op.startswith("aten.")
-    joins_gradients = op == "aten.add.Tensor"
-    value = next((place for place, name in enumerate(names) if name in ("value", "values")), -1)
-    return OperationTraits(
-        op=op,
-        names=names,
-        widening=WIDENED.get(packet),
-        composite=composite,
-        is_view=is_view,
-        is_foreign=is_foreign,
-        is_copy=packet in COPIES,
-        hands_out=packet in HANDS_OUT,
-        joins_gradients=joins_gradients,
-        makes=makes,
-        takes_device="device" in names,
-        draws=tag.nondeterministic_seeded in operation.tags,
+    def __init__(self, operation: Any) -> None:
+        schema, tag = operation._schema, torch.Tag
+        self.op = f"{operation.namespace}.{schema.name.partition('::')[2]}.{operation._overloadname}"
+        packet = self.op.rpartition(".")[0]
+        self.rules = rules_for(self.op)
+        self.names = names = tuple(argument.name for argument in schema.arguments)
+        self.written: tuple[str, ...] = tuple(
+            a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write
+        )
+        self.writes_first = self.written == names[:1]
+        self.widening = WIDENED.get(packet)
+        # The first of the kernels that make it of other operations.
+        keys = (COMPOSITE, *SHARED_CODE) if packet in TAKEN_APART_NAMES else (COMPOSITE,)
+        registered = torch._C._dispatch_has_kernel_for_dispatch_key
+        of_others = next((key for key in keys if registered(operation.name(), key.name)), None)
+        self.composite = None if packet in OWN_KERNELS else of_others
+        self.hands_out = packet in HANDS_OUT
+        # A view's results are aliases that nothing is written to.
+        aliases = [result.alias_info for result in schema.returns]
+        are_views = all(alias is not None and not alias.is_write for alias in aliases)
+        self.is_view = bool(aliases) and are_views and not self.hands_out
+        self.is_foreign = not self.op.startswith("aten.")
+        self.is_copy = packet in COPIES
+        self.joins_gradients = self.op == "aten.add.Tensor"
+        # What has no tensor among its arguments makes tensors from nothing.
+        self.makes = not any("Tensor" in str(argument.type) for argument in schema.arguments)
+        self.takes_device = "device" in names
+        self.draws = tag.nondeterministic_seeded in operation.tags
         # ``empty_like`` and its kin look at sizes alone.
-        reads=not packet.endswith("_like") and not packet.startswith("aten.new_"),
-        written=written,
-        writes_first=written == names[:1],
-        resizes=has_out or packet in RESIZING,
-        is_foreach=packet.startswith("aten._foreach_"),
-        takes_host_scalars=tag.pointwise in operation.tags or packet in TAKE_HOST_SCALARS,
-        takes_host_tensors=packet in TAKE_HOST_TENSORS or any(rule.takes_host_tensors for rule in rules),
-        value=value if packet in TAKE_DEVICE_VALUES else -1,
-        host_result=HOST_RESULTS.get(packet, -1),
-        rules=rules,
-        is_unknown=not (is_one_kernel or never_waits(packet)),
-        is_one_kernel=is_one_kernel,
-        is_host_only=packet in HOST_ONLY,
-        may_be_refused=makes or packet in HOST_ONLY,
+        self.reads = not packet.endswith("_like") and not packet.startswith("aten.new_")
+        has_out = any(argument.is_out for argument in schema.arguments)
+        self.resizes = has_out or packet in RESIZING
+        self.is_foreach = packet.startswith("aten._foreach_")
+        self.takes_host_scalars = tag.pointwise in operation.tags or packet in TAKE_HOST_SCALARS
+        self.takes_host_tensors = packet in TAKE_HOST_TENSORS or any(
+            rule.takes_host_tensors for rule in self.rules
+        )
+        value = next((place for place, name in enumerate(names) if name in ("value", "values")), -1)
+        self.value = value if packet in TAKE_DEVICE_VALUES else -1
+        self.host_result = HOST_RESULTS.get(packet, -1)
+        # Any overload's tag counts: those that write to a given result have none.
+        overloads = getattr(getattr(torch.ops, operation.namespace), packet.partition(".")[2])
+        tags = {tag for overload in overloads.overloads() for tag in getattr(overloads, overload).tags}
+        self.is_one_kernel = tag.pointwise in tags or tag.reduction in tags
+        self.is_unknown = not (self.is_one_kernel or never_waits(packet))
+        self.is_host_only = packet in HOST_ONLY
+        self.product_kernel = PRODUCT_KERNELS.get(packet)
+        self.may_be_refused = self.makes or self.is_host_only or self.product_kernel is not None
         # The dispatcher takes a short way for these, which are most of what runs, while there is no tensor
         # of another layout.
-        is_plain=is_one_kernel
-        and [str(result.type) for result in schema.returns] == ["Tensor"]
-        and not makes
-        and tag.nondeterministic_seeded not in operation.tags
-        and all(rule.any_layout for rule in rules)
-        and not is_foreign
-        and written in ((), names[:1])
-        and not has_out
-        and packet not in RESIZING | HOST_RESULTS.keys() | HOST_ONLY,
-        is_special=composite is not None
-        or packet in WIDENED
-        or op in FOR_CUDA_ALONE
-        or is_view
-        or is_foreign
-        or packet in COPIES,
+        self.is_plain = (
+            self.is_one_kernel
+            and [str(result.type) for result in schema.returns] == ["Tensor"]
+            and all(rule.any_layout for rule in self.rules)
+            and self.written in ((), names[:1])
+            and self.host_result < 0
+            and not (self.may_be_refused or self.draws or self.is_foreign or self.resizes)
+        )
+        self.is_special = (
+            self.composite is not None
+            or self.widening is not None
+            or self.op in FOR_CUDA_ALONE
+            or self.is_view
+            or self.is_foreign
+            or self.is_copy
+        )
         # One function for every layout is not registered for each.
-        shared={
+        self.shared = {
             layout: key if registered(operation.name(), key.name) else SHARED_CODE[0]
             for layout, (key, names) in SHARED.items()
             if packet in names
-        },
-    )
+        }
+
+
+traits_of: Callable[[Any], OperationTraits] = cache(OperationTraits)
+"""The traits of an operator overload."""

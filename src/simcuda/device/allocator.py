@@ -43,26 +43,7 @@ SEGMENT_ROUNDING = 2 * MIB
 
 
 class OutOfMemory(Exception):  # noqa: N818 - torch.OutOfMemoryError is the error that users meet
-    """No block and no room for a new segment, even after the cached ones were released.
-
-    Attributes:
-        requested: Bytes asked for by the caller.
-        capacity: Bytes of the device.
-        limit: Bytes the process may use of them; lower than ``capacity`` under a memory fraction.
-        reserved: Bytes in segments.
-        allocated: Bytes in blocks handed out.
-        free: Bytes of the device outside every segment.
-        unallocated: Bytes in segments that no block in use covers: cached, or lost to fragmentation.
-    """
-
-    def __init__(self, *, requested: int, capacity: int, limit: int, reserved: int, allocated: int) -> None:
-        self.requested, self.capacity, self.limit = requested, capacity, limit
-        self.reserved, self.allocated = reserved, allocated
-        self.free = capacity - reserved
-        self.unallocated = reserved - allocated
-        super().__init__(
-            f"{requested} bytes asked for; of {limit} bytes, {reserved} are reserved, {allocated} allocated"
-        )
+    """No block and no room for a new segment, even after the cached ones were released."""
 
 
 @dataclass(eq=False, slots=True)
@@ -188,6 +169,11 @@ class Allocator:
         """Bytes in segments now."""
         return self.stats.both.reserved.current
 
+    @property
+    def limit(self) -> int:
+        """Bytes that segments may take: fewer than the capacity under a memory fraction."""
+        return int(self.capacity * self.fraction)
+
     def malloc(self, requested: int, stream: int) -> MemoryBlock | None:
         """A block of at least ``requested`` bytes for ``stream``; None for a request of 0 bytes.
 
@@ -232,12 +218,7 @@ class Allocator:
         block.used_by = None
 
     def record_stream(self, block: MemoryBlock, stream: int) -> None:
-        """Note that ``stream`` uses the block, besides the one it was allocated on.
-
-        Args:
-            block: A block that is handed out.
-            stream: The stream, by its number on the machine.
-        """
+        """Note that another stream, by its number on the machine, uses a block that is handed out."""
         if stream != block.stream:
             block.used_by = (block.used_by or set()) | {stream}
 
@@ -276,20 +257,14 @@ class Allocator:
             segment = MEDIUM_SEGMENT
         else:
             segment = -(-size // SEGMENT_ROUNDING) * SEGMENT_ROUNDING
-        limit = int(self.capacity * self.fraction)
+        limit = self.limit
         # Cached segments of another size may be what takes the room.
         if self.reserved + segment > limit:
             self.empty_cache()
             self.stats.num_alloc_retries += 1
         if self.reserved + segment > limit:
             self.stats.num_ooms += 1
-            raise OutOfMemory(
-                requested=requested,
-                capacity=self.capacity,
-                limit=limit,
-                reserved=self.reserved,
-                allocated=self.stats.both.allocated.current,
-            )
+            raise OutOfMemory(f"{requested} bytes asked for; {self.reserved} of {limit} are reserved")
         # Addresses are never used again, so that a block is known by its first one.
         block = MemoryBlock(self._next_address, segment, pool.stream, pool)
         self._next_address += segment

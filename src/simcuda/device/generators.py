@@ -52,11 +52,7 @@ class SimulatedGenerator(_Generator, metaclass=_AnyGenerator):
 
 
 class Generators:
-    """The default generator of every device; each starts from the host's seed.
-
-    Args:
-        devices: The devices.
-    """
+    """The default generator of every device; each starts from the host's seed."""
 
     def __init__(self, devices: Sequence[torch.device]) -> None:
         self.defaults = tuple(SimulatedGenerator(device) for device in devices)

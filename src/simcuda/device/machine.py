@@ -34,9 +34,6 @@ ADDS_TO_A_LEAF = 2**64 - 1
 class CurrentStreams(threading.local):
     """A thread's current device and streams, as CUDA has them for each thread.
 
-    Args:
-        count: Number of devices.
-
     Attributes:
         device: Index of the current device.
         streams: The current stream of every device.
@@ -77,12 +74,8 @@ class CurrentStreams(threading.local):
 class Machine:
     """All state of one simulation; the rest of the package changes it through these methods.
 
-    Streams are integers: a device's default stream has the device's index, those made later follow.
-
-    Args:
-        count: Number of devices, all alike.
-        profile: The kind of device.
-        capacity: Bytes of memory of each device.
+    All devices are alike. Streams are integers: a device's default stream has the device's index, those made
+    later follow.
     """
 
     def __init__(self, count: int, profile: Profile, capacity: int) -> None:
@@ -152,11 +145,7 @@ class Machine:
             self.current.streams[device] = stream
 
     def leave_backward(self, streams: list[int]) -> None:
-        """Restore the streams that a backward pass was started on, and order them after it.
-
-        Args:
-            streams: The stream of every device that was current before the pass.
-        """
+        """Restore the streams that were current before a backward pass, and order them after it."""
         for before, last in zip(streams, self.current.streams, strict=True):
             if before != last:
                 self.ordering.wait(before, self.ordering.record(last))
@@ -179,17 +168,20 @@ class Machine:
         Raises:
             torch.OutOfMemoryError: With CUDA's message.
         """
+        allocator = self.allocators[device]
         try:
-            block = self.allocators[device].malloc(nbytes, self.current.streams[device])
-        except OutOfMemory as error:
+            block = allocator.malloc(nbytes, self.current.streams[device])
+        except OutOfMemory:
             self.ledger.out_of_memory()
-            allowed = f"{_in_units(error.limit)} allowed; " if error.limit < error.capacity else ""
+            capacity, limit, reserved = allocator.capacity, allocator.limit, allocator.reserved
+            allocated = allocator.stats.both.allocated.current
+            allowed = f"{_in_units(limit)} allowed; " if limit < capacity else ""
             raise torch.OutOfMemoryError(
-                f"CUDA out of memory. Tried to allocate {_in_units(error.requested)}. GPU {device} has a "
-                f"total capacity of {_in_units(error.capacity)} of which {_in_units(error.free)} is free. "
-                f"Including non-PyTorch memory, this process has {_in_units(error.reserved)} memory in use. "
-                f"{allowed}Of the allocated memory {_in_units(error.allocated)} is allocated by PyTorch, and "
-                f"{_in_units(error.unallocated)} is reserved by PyTorch but unallocated."
+                f"CUDA out of memory. Tried to allocate {_in_units(nbytes)}. GPU {device} has a "
+                f"total capacity of {_in_units(capacity)} of which {_in_units(capacity - reserved)} is free. "
+                f"Including non-PyTorch memory, this process has {_in_units(reserved)} memory in use. "
+                f"{allowed}Of the allocated memory {_in_units(allocated)} is allocated by PyTorch, and "
+                f"{_in_units(reserved - allocated)} is reserved by PyTorch but unallocated."
             ) from None
         if block is not None:
             self.ledger.allocation(nbytes)
@@ -211,11 +203,7 @@ class Machine:
             self.malloc(device, nbytes)
 
     def use_for_a_while(self, device: int, sizes: Collection[int]) -> list[MemoryBlock]:
-        """Blocks for an operation's temporaries; the caller frees them by ``free``.
-
-        Args:
-            device: Index of the device.
-            sizes: Bytes of each; nothing is allocated for 0.
+        """Blocks for an operation's temporaries, none for 0 bytes; the caller frees them by ``free``.
 
         Raises:
             torch.OutOfMemoryError: With CUDA's message; none of the blocks stays allocated.
@@ -269,13 +257,7 @@ class Machine:
     def place_on_host(
         self, storage: torch.UntypedStorage, *, pinned: bool = False, floating: bool = False
     ) -> Tag:
-        """Record a new storage in host memory.
-
-        Args:
-            storage: The storage.
-            pinned: Whether it is page-locked, so that copies need not wait for the host.
-            floating: Whether it may turn out to belong to a device; see ``Tag``.
-        """
+        """Record a new storage in host memory; ``Tag`` says what ``pinned`` and ``floating`` mean."""
         nbytes = storage.nbytes()
         if pinned:
             self._pin(nbytes)
@@ -317,14 +299,10 @@ class Machine:
     def run(
         self, device: int, kernels: int, reads: Collection[int], writes: Collection[int], library: int = 0
     ) -> None:
-        """Launch kernels on the current stream of a device, over data known by serial number.
+        """Launch kernels on the current stream of a device, and so many of a library beside them.
 
-        Args:
-            device: Index of the device.
-            kernels: How many; 0 for a copy, which is ordered as a kernel is.
-            reads: Data that they read.
-            writes: Data that they write.
-            library: How many a library launches beside them.
+        The data that they read and write is known by serial number. No kernel at all is a copy, which is
+        ordered as one.
         """
         self.ledger.launch(kernels, library)
         conflicts = self.ordering.launch(self.current.streams[device], reads, writes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 POOLS = ("small_pool", "large_pool")
 
@@ -158,6 +158,7 @@ def hold(counted: Iterable[PoolStats], size: int) -> None:
             quantity.peak = max(quantity.peak, quantity.current)
 
 
+@dataclass(eq=False)
 class AllocatorStats:
     """All statistics of one device's allocator.
 
@@ -171,22 +172,15 @@ class AllocatorStats:
         num_device_free: Calls of ``cudaFree``.
     """
 
-    COUNTERS = (
-        "num_alloc_retries",
-        "num_ooms",
-        "num_sync_all_streams",
-        "num_device_alloc",
-        "num_device_free",
-    )
+    num_alloc_retries: int = 0
+    num_ooms: int = 0
+    num_sync_all_streams: int = 0
+    num_device_alloc: int = 0
+    num_device_free: int = 0
 
-    def __init__(self) -> None:
+    def __post_init__(self) -> None:
         self.pools = {pool: PoolStats() for pool in POOLS}
         self.both = self.pools["small_pool"]
-        self.num_alloc_retries = 0
-        self.num_ooms = 0
-        self.num_sync_all_streams = 0
-        self.num_device_alloc = 0
-        self.num_device_free = 0
 
     def counting(self, pool: str) -> tuple[PoolStats, ...]:
         """The statistics that a block of a pool counts in."""
@@ -216,7 +210,7 @@ class AllocatorStats:
             name: {group: quantities[name].as_dict() for group, quantities in groups.items()}
             for name in groups["all"]
         }
-        nested |= {name: getattr(self, name) for name in self.COUNTERS}
+        nested |= {each.name: getattr(self, each.name) for each in fields(self)}
         # PyTorch's own code asks for these names.
         unused = Quantity().as_dict()
         return nested | {"oversize_allocations": unused, "oversize_segments": unused, "max_split_size": -1}

@@ -87,10 +87,7 @@ class Ordering:
     def launch(self, stream: int, reads: Iterable[int] = (), writes: Collection[int] = ()) -> list[Conflict]:
         """Queue a kernel or a copy; at most one conflict for each piece of data it touches.
 
-        Args:
-            stream: The stream.
-            reads: Data it reads.
-            writes: Data it writes; what it both reads and writes may be in both.
+        What it both reads and writes may be in both.
         """
         # Each launch is a tick of its stream's own clock.
         clock = self._clock(stream)

@@ -74,8 +74,7 @@ class Tag(weakref.ref[torch.UntypedStorage]):
 class Storages:
     """Every storage that was made on a device, or on the host, within the simulation.
 
-    Args:
-        released: Called with the tag of a storage that is gone.
+    When one is gone, ``released`` is called with its tag.
 
     Attributes:
         tags: The tag of every storage, by its address.
@@ -113,16 +112,7 @@ class Storages:
         pinned: bool = False,
         floating: bool = False,
     ) -> Tag:
-        """Remember a new storage until it is gone.
-
-        Args:
-            storage: The storage.
-            device: Index of its device, or ``HOST``.
-            nbytes: Bytes that were asked for.
-            block: Its block on the device.
-            pinned: See ``Tag``.
-            floating: See ``Tag``.
-        """
+        """Remember a new storage until it is gone; ``Tag`` explains what is known of it."""
         # The tag is the weak reference itself: one object for each storage instead of two.
         tag = Tag(storage, self._gone)
         tag.key = storage._cdata

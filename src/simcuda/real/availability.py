@@ -85,11 +85,6 @@ def profile_of(properties: Any, cuda_version: str, cublas_workspace_bytes: int) 
 
     A known profile is taken for a GPU of its name and multiprocessors under the same major version of CUDA;
     else it is made of what the device says of itself.
-
-    Args:
-        properties: What ``torch.cuda.get_device_properties`` says of the device.
-        cuda_version: The version of CUDA that PyTorch was built for.
-        cublas_workspace_bytes: What PyTorch gives cuBLAS.
     """
     major = int(cuda_version.split(".", maxsplit=1)[0])
     for known in PROFILES.values():

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.autograd.profiler import profile
@@ -209,40 +209,48 @@ class _Observation:
 @contextmanager
 def _observed() -> Iterator[_Observation]:
     """Watch the block; what is yielded is filled once it has ended, also by an exception."""
-    seen = _Observation()
-    with _profiled(seen), _allocations_traced(seen):
-        # The beginning and the end are marked by a wait for the device, which the calls' own clock shows too.
-        # The second one also lets the device finish, so that the profiler gets to know all that it did.
-        with mark(BEGIN):
-            torch.cuda.synchronize()
-        try:
-            for device in range(torch.cuda.device_count()):
-                torch.cuda.reset_peak_memory_stats(device)
-            before = statistics()
-            try:
-                with seen.marks.listening(), seen.marks.following_lines():
-                    yield seen
-            finally:
-                seen.statistics = list(zip(before, statistics(), strict=True))
-        finally:
-            with mark(END):
-                torch.cuda.synchronize()
-
-
-@contextmanager
-def _profiled(seen: _Observation) -> Iterator[None]:
-    """Keep work that began before, or has not finished at the end, out of the trace."""
+    seen, record_history = _Observation(), cast("Any", torch.cuda.memory._record_memory_history)
+    # Work that began before, or has not finished at the end, stays out of the trace.
     _finish_all()
     profiler = profile(use_cpu=True, use_device="cuda", use_kineto=True)
     try:
         with profiler:
+            record_history("all", context=None, stacks="python", clear_history=True)
             try:
-                yield
+                with _between_marks():
+                    for device in range(torch.cuda.device_count()):
+                        torch.cuda.reset_peak_memory_stats(device)
+                    before = statistics()
+                    try:
+                        with seen.marks.listening(), seen.marks.following_lines():
+                            yield seen
+                    finally:
+                        seen.statistics = list(zip(before, statistics(), strict=True))
             finally:
+                devices = torch.cuda.memory._snapshot()["device_traces"]
+                seen.entries = [
+                    [each for each in entries if each["action"] in CHANGES] for entries in devices
+                ]
+                record_history(None)
                 _finish_all()
     finally:
         if profiler.kineto_results is not None:
             seen.events = events_of(profiler)
+
+
+@contextmanager
+def _between_marks() -> Iterator[None]:
+    """Mark beginning and end by a wait for the device, which the calls' own clock shows too.
+
+    The second one also lets the device finish, so that the profiler gets to know all that it did.
+    """
+    with mark(BEGIN):
+        torch.cuda.synchronize()
+    try:
+        yield
+    finally:
+        with mark(END):
+            torch.cuda.synchronize()
 
 
 def events_of(profiler: profile) -> list[dict[str, Any]]:
@@ -253,18 +261,6 @@ def events_of(profiler: profile) -> list[dict[str, Any]]:
         profiler.export_chrome_trace(str(file))  # type: ignore[no-untyped-call]  # has no annotations
         events: list[dict[str, Any]] = json.loads(file.read_bytes())["traceEvents"]
     return events
-
-
-@contextmanager
-def _allocations_traced(seen: _Observation) -> Iterator[None]:
-    record: Any = torch.cuda.memory._record_memory_history
-    record("all", context=None, stacks="python", clear_history=True)
-    try:
-        yield
-    finally:
-        devices = torch.cuda.memory._snapshot()["device_traces"]
-        seen.entries = [[entry for entry in entries if entry["action"] in CHANGES] for entries in devices]
-        record(None)
 
 
 def _finish_all() -> None:
@@ -314,11 +310,8 @@ def replay_allocations(
 ) -> Allocations:
     """Replay what the allocators traced: counts of allocations, and the lines of code behind them.
 
-    The entries of several devices are ordered by their time, in microseconds.
-
-    Args:
-        devices: The entries of each device.
-        announced: Address and place of every allocation that PyTorch reported.
+    The entries of each device have a time, in microseconds, which orders them. Of every allocation that
+    PyTorch announced the address and the place are known.
     """
     # An address is handed out again and again: the places of one are in the order of its allocations.
     places: dict[int, deque[Place]] = {}

@@ -20,7 +20,7 @@ import torch
 import torch.cuda._gpu_trace as gpu_trace
 
 from simcuda import ledger
-from simcuda.ledger import NOWHERE, following_regions
+from simcuda.ledger import NOWHERE, following_regions, listening
 
 Place = tuple[str, int, str]
 """File, line and function."""
@@ -71,13 +71,12 @@ class Marks:
         """Record what PyTorch reports in the block; its callback stays for the rest of the process."""
         torch._C._activate_gpu_trace()
         _register()
-        _listening.append(self)
-        try:
-            # The place of a region is its reason.
-            with following_regions(lambda reason: self.leave(REGION, (reason, 0, ""))):
-                yield
-        finally:
-            _listening.remove(self)
+        # The place of a region is its reason.
+        with (
+            listening(_listening, self),
+            following_regions(lambda reason: self.leave(REGION, (reason, 0, ""))),
+        ):
+            yield
 
     @contextmanager
     def following_lines(self) -> Iterator[None]:
@@ -115,12 +114,7 @@ class Marks:
                 frame.f_trace = None
 
     def leave(self, kind: str, place: Place) -> None:
-        """Leave a mark of a place.
-
-        Args:
-            kind: ``LINE``, ``REGION``, or the metric that PyTorch announced.
-            place: The place, which the trace knows by a number.
-        """
+        """Leave a mark of a place: a ``LINE``, a ``REGION``, or the metric that PyTorch announced."""
         number = self._numbers.setdefault(place, len(self.places))
         if number == len(self.places):
             self.places.append(place)

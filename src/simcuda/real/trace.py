@@ -68,6 +68,7 @@ class TraceMark:
     end: float
 
 
+@dataclass(eq=False)
 class CudaRecords:
     """What a trace in Chrome's format, as Kineto writes it, has of CUDA, by correlation.
 
@@ -78,11 +79,10 @@ class CudaRecords:
         memsets: The calls for which a device filled memory.
     """
 
-    def __init__(self) -> None:
-        self.calls: dict[int, CudaCall] = {}
-        self.kernels: defaultdict[int, list[str]] = defaultdict(list)
-        self.copies: defaultdict[int, list[DeviceCopy]] = defaultdict(list)
-        self.memsets: set[int] = set()
+    calls: dict[int, CudaCall] = field(default_factory=dict)
+    kernels: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+    copies: dict[int, list[DeviceCopy]] = field(default_factory=lambda: defaultdict(list))
+    memsets: set[int] = field(default_factory=set)
 
     def add(self, event: Mapping[str, Any], category: str) -> None:
         """Keep what an event says of CUDA; raises what a missing or wrong field does."""
@@ -198,10 +198,6 @@ class TraceCounts:
 
 def count(trace: ProfilerTrace, places: Sequence[Place]) -> TraceCounts:
     """Count what a trace shows between its marks for the beginning and the end.
-
-    Args:
-        trace: What the profiler saw.
-        places: What the numbers in marks stand for.
 
     Raises:
         IncompleteTraceError: A mark is missing, or a call left no record of what it made the device do.

@@ -46,11 +46,7 @@ Groups = dict[str, Callable[[], Iterable[Case]]]
 
 
 def digest(*parts: str) -> str:
-    """Eight hexadecimal digits that differ where the parts do.
-
-    Args:
-        *parts: What a case is made of, as text.
-    """
+    """Eight hexadecimal digits that differ where the parts do, of which a case is made."""
     return f"{zlib.crc32(chr(0).join(parts).encode()):08x}"
 
 

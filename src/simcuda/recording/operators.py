@@ -91,11 +91,20 @@ def _cases(op: Any, most: int) -> Iterator[Case]:
 
 
 def _prepare(op: Any, samples: dict[int, Any], backward: bool, seed: int) -> Work:
-    given, args, kwargs = _arguments(samples[seed], keep_grad=backward)
+    def to_cuda(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        moved = same_strides(leaf.detach())
+        return moved.requires_grad_() if backward and leaf.requires_grad else moved
+
+    sample = samples[seed]
+    given, args, kwargs = tree_map(to_cuda, (sample.input, sample.args, sample.kwargs))
+    if "device" in kwargs:
+        kwargs["device"] = "cuda"
     if not backward:
         return lambda: op(given, *args, **kwargs)
     inputs = _that_require_grad((given, args, kwargs))
-    outputs = _that_require_grad(samples[seed].output_process_fn_grad(op(given, *args, **kwargs)))
+    outputs = _that_require_grad(sample.output_process_fn_grad(op(given, *args, **kwargs)))
     if not outputs:
         raise NotRunError("no output has a gradient")
     gradients = [torch.ones_like(output) for output in outputs]
@@ -104,21 +113,6 @@ def _prepare(op: Any, samples: dict[int, Any], backward: bool, seed: int) -> Wor
 
 def _that_require_grad(tree: Any) -> list[torch.Tensor]:
     return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
-
-
-def _arguments(sample: Any, *, keep_grad: bool) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a sample on the device: input, positional and by name."""
-
-    def to_cuda(leaf: Any) -> Any:
-        if not isinstance(leaf, torch.Tensor):
-            return leaf
-        moved = same_strides(leaf.detach())
-        return moved.requires_grad_() if keep_grad and leaf.requires_grad else moved
-
-    given, args, kwargs = tree_map(to_cuda, (sample.input, sample.args, sample.kwargs))
-    if "device" in kwargs:
-        kwargs["device"] = "cuda"
-    return given, args, kwargs
 
 
 def same_strides(tensor: torch.Tensor) -> torch.Tensor:

@@ -9,7 +9,6 @@ import gzip
 import json
 import os
 import pickle
-import select
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from math import inf
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -87,7 +87,8 @@ def read_recording(path: Path) -> Recording:
         header, cases = content["header"], content["cases"]
         if (header.pop("format"), header.pop("version")) != (FORMAT, VERSION):
             raise NotARecordingError(f"{path}: not version {VERSION} of a recording")
-        selection, left_out = Selection.from_json(header.pop("selection")), header.pop("left_out")
+        fields, left_out = header.pop("selection"), header.pop("left_out")
+        selection = Selection(fields["samples"], *(tuple(fields[n]) for n in ("only", "cases", "within")))
     except (ValueError, KeyError, TypeError, EOFError, gzip.BadGzipFile) as error:
         raise NotARecordingError(f"{path}: not a recording: {error}") from None
     return Recording(header, selection, left_out, cases)
@@ -97,7 +98,6 @@ CASE_SECONDS = 120.0
 """How long one case may take, with what the worker loads before the first."""
 
 BETWEEN_REPORTS = 5.0
-READ_AT_ONCE = 1 << 16
 
 
 class CannotRecordError(Exception):
@@ -183,11 +183,7 @@ def say_on_stderr(text: str) -> None:
 def run_suite(order: SuiteOrder, seconds: float) -> Generator[dict[str, Any]]:
     """Run a suite in as many processes as it takes, and yield what they report.
 
-    A case that ends its process is ``lost``, with how that ended.
-
-    Args:
-        order: What to run.
-        seconds: How long a worker may be silent.
+    A case that ends its process, or keeps it silent for so many seconds, is ``lost``.
 
     Raises:
         CannotCountError: Nothing can be counted on the requested device.
@@ -218,36 +214,37 @@ def run_suite(order: SuiteOrder, seconds: float) -> Generator[dict[str, Any]]:
 
 
 @contextmanager
-def _worker(order: SuiteOrder) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def _worker(order: SuiteOrder) -> Iterator[tuple[subprocess.Popen[bytes], Connection]]:
     """A worker with the pipe it reports on; killed on leaving, with all that it started."""
-    ours, theirs = os.pipe()
+    reader, writer = Pipe(duplex=False)
     process = subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
-        [sys.executable, "-m", "simcuda.recording.worker", str(theirs)],
+        [sys.executable, "-m", "simcuda.recording.worker", str(writer.fileno())],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
-        pass_fds=(theirs,),
+        pass_fds=(writer.fileno(),),
         # Sets of strings iterate the same way in every run.
         env={**os.environ, "PYTHONHASHSEED": "0"},
         start_new_session=True,
     )
-    os.close(theirs)
+    writer.close()
     try:
         with suppress(BrokenPipeError), cast("IO[bytes]", process.stdin) as stdin:
             stdin.write(pickle.dumps(order))
-        yield process, ours
+        yield process, reader
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        os.close(ours)
+        reader.close()
 
 
-def _messages(pipe: int, seconds: float) -> Iterator[dict[str, Any]]:
+def _messages(reader: Connection, seconds: float) -> Iterator[dict[str, Any]]:
     """The messages of a worker until it closes the pipe; ``TimeoutError`` after so long without one."""
-    rest = b""
-    while select.select([pipe], [], [], seconds)[0]:
-        if not (read := os.read(pipe, READ_AT_ONCE)):
+    while reader.poll(seconds):
+        try:
+            data = reader.recv_bytes()
+        except (EOFError, OSError):
+            # Also in the middle of a message, if it was killed.
             return
-        *lines, rest = (rest + read).split(b"\n")
-        yield from map(json.loads, lines)
+        yield json.loads(data)
     raise TimeoutError

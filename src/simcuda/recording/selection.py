@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from simcuda.cost.rules import RULES, CostRule, example_names, run_example
 from simcuda.recording import operators, verifiers, workloads
@@ -31,11 +30,6 @@ class Selection:
     only: tuple[str, ...] = ()
     cases: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
-
-    @classmethod
-    def from_json(cls, fields: dict[str, Any]) -> Selection:
-        """A selection from its fields as JSON has them: lists instead of tuples."""
-        return cls(fields["samples"], *(tuple(fields[name]) for name in ("only", "cases", "within")))
 
     def has(self, case: str) -> bool:
         """Whether a case is selected, by its id."""
@@ -77,7 +71,12 @@ class Selection:
             case "operators":
                 groups: Groups = operators.groups(self.samples)
             case "rules":
-                groups = {"rule": lambda: map(_case_of, RULES)}
+                groups = {
+                    "rule": lambda: (
+                        Case(f"rule/{rule.id}", partial(_prepare_rule, rule), digest(rule.example))
+                        for rule in RULES
+                    )
+                }
             case "optimizers":
                 groups = {"optimizer": operators.optimizer_cases}
             case "workloads":
@@ -92,11 +91,8 @@ GROUP_NAMES = {"rules": "rule", "workloads": "workload", "optimizers": "optimize
 """How the names of groups begin, by suite; the long one comes last, where time may run out."""
 
 
-def _case_of(rule: CostRule) -> Case:
-    def prepare(seed: int) -> Work:
-        seed_all(seed)
-        # The tensors that the example uses are made before it is measured.
-        names = example_names()
-        return lambda: run_example(rule, names)
-
-    return Case(f"rule/{rule.id}", prepare, digest(rule.example))
+def _prepare_rule(rule: CostRule, seed: int) -> Work:
+    seed_all(seed)
+    # The tensors that the example uses are made before it is measured.
+    names = example_names()
+    return lambda: run_example(rule, names)

@@ -1,6 +1,6 @@
 """A process that runs the cases of one suite on real or simulated devices, and reports each on a pipe.
 
-A line is a JSON object with one of these keys: ``why_not`` (nothing can be counted here), ``environment``,
+A message is a JSON object with one of these keys: ``why_not`` (nothing can be counted here), ``environment``,
 ``absent`` (why the suite has no cases here), ``begin`` and ``end``. What begins and ends is a group, by its
 name, or a case, by its id; at last the suite ends. The end of a case has its ``outcome``. A worker that ends
 before its suite is followed by another one.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import pickle
 import platform
 import re
@@ -19,6 +18,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
@@ -34,45 +34,43 @@ from simcuda.recording.selection import Selection
 REAL, SIMULATED = "real", "simulated"
 
 
-class SimulatedDevices:
-    """Fresh simulated devices for each case."""
+@dataclass
+class Devices:
+    """Fresh simulated devices of a profile for each case, or else the CUDA devices of this machine.
 
-    def __init__(self, profile: Profile) -> None:
-        self._profile = profile
-        # A recording brings along the profile of a real GPU that this version does not know.
-        PROFILES.setdefault(profile.name, profile)
+    Where real ones cannot be counted on, all raise ``CannotCountError``.
+    """
+
+    _profile: Profile | None
 
     def environment(self) -> dict[str, Any]:
-        """There is no driver, and the version of CUDA is the profile's."""
-        profile = self._profile
-        return _header(SIMULATED, profile, device=profile.gpu, driver=None, cuda=profile.cuda_version)
+        """What the counts depend on, as the header of a recording has it."""
+        if profile := self._profile:
+            device = {"device": profile.gpu, "driver": None, "cuda": profile.cuda_version}
+        else:
+            with real.real_device() as gpu:
+                found, profile = real.environment(), gpu.profile
+            device = {"device": found.gpu, "driver": found.driver, "cuda": found.cuda}
+        return {
+            "made_by": SIMULATED if self._profile else REAL,
+            **device,
+            # Without the name of torch's build: the simulation is the same on every one.
+            "torch": torch.__version__.split("+")[0],
+            "python": platform.python_version(),
+            "profile": asdict(profile),
+        }
 
     def for_case(self, case: Case) -> AbstractContextManager[Gpu]:
         """The devices and the memory that the case needs."""
+        if self._profile is None:
+            return real.real_device(case.devices, capacity=case.memory)
         return simcuda.device(case.devices, profile=self._profile.name, capacity=case.memory)
-
-    def is_healthy(self) -> bool:
-        """Each case gets a fresh device."""
-        return True
-
-
-class RealDevices:
-    """The CUDA devices of this machine; all raise ``CannotCountError`` where nothing can be counted."""
-
-    def environment(self) -> dict[str, Any]:
-        """The first device, its driver and the profile that describes it."""
-        with real.real_device() as gpu:
-            found, profile = real.environment(), gpu.profile
-        return _header(REAL, profile, device=found.gpu, driver=found.driver, cuda=found.cuda)
-
-    def for_case(self, case: Case) -> AbstractContextManager[Gpu]:
-        """The real devices, with their memory limited where the case asks for that."""
-        return real.real_device(case.devices, capacity=case.memory)
 
     def is_healthy(self) -> bool:
         """Whether this process can continue: after an illegal access CUDA refuses all further calls."""
         try:
-            torch.cuda.synchronize()
+            if self._profile is None:
+                torch.cuda.synchronize()
         except RuntimeError:
             return False
         return True
@@ -91,15 +89,7 @@ def profile_from(fields: dict[str, Any]) -> Profile:
     return Profile(**{**figures, "multi_tensor": MultiTensorTables(**tables)})
 
 
-def _header(made_by: str, profile: Profile, **device: str | None) -> dict[str, Any]:
-    """What the counts depend on, as the header of a recording has it."""
-    # Without the name of torch's build: the simulation is the same on every one.
-    software = {"torch": torch.__version__.split("+")[0], "python": platform.python_version()}
-    return {"made_by": made_by, **device, **software, "profile": asdict(profile)}
-
-
 Tell = Callable[[dict[str, Any]], None]
-Devices = SimulatedDevices | RealDevices
 
 COUNTS = (
     "stream_syncs",
@@ -136,15 +126,12 @@ class SuiteOrder:
 
 
 def work(order: SuiteOrder, tell: Tell) -> None:
-    """Run the order and report each case.
-
-    Args:
-        order: What to run.
-        tell: Called with each message.
-    """
-    devices: Devices = (
-        RealDevices() if order.profile is None else SimulatedDevices(profile_from(order.profile))
-    )
+    """Run the order, and ``tell`` each message."""
+    profile = None if order.profile is None else profile_from(order.profile)
+    if profile is not None:
+        # A recording brings along the profile of a real GPU that this version does not know.
+        PROFILES.setdefault(profile.name, profile)
+    devices = Devices(profile)
     try:
         tell({"environment": devices.environment()})
         groups = order.selection.groups(order.suite)
@@ -253,14 +240,9 @@ def main() -> None:
     """Take an order from standard input, and report on the pipe whose number is the argument."""
     # Warnings of cases would mix with the messages of the recorder.
     warnings.simplefilter("ignore")
-    with os.fdopen(int(sys.argv[1]), "w", encoding="utf-8") as pipe:
-
-        def tell(message: dict[str, Any]) -> None:
-            pipe.write(json.dumps(message) + "\n")
-            pipe.flush()
-
-        order: SuiteOrder = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
-        work(order, tell)
+    order: SuiteOrder = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
+    with Connection(int(sys.argv[1]), readable=False) as pipe:
+        work(order, lambda message: pipe.send_bytes(json.dumps(message).encode()))
 
 
 if __name__ == "__main__":

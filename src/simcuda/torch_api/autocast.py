@@ -60,6 +60,7 @@ SINGLE: tuple[str, ...] = (
     *("upsample_nearest2d", "_upsample_nearest_exact2d", "upsample_nearest3d"),
     *("_upsample_nearest_exact3d", "upsample_linear1d", "upsample_bilinear2d", "_upsample_bilinear2d_aa"),
     *("upsample_trilinear3d", "upsample_bicubic2d", "_upsample_bicubic2d_aa"),
+    *(name for name in ("linalg_matrix_sqrth",) if hasattr(torch.ops.aten, name)),  # from torch 2.14 on
 )
 """In single precision."""
 

@@ -22,9 +22,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import thread as executors
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -68,22 +68,17 @@ BAD_FORK = (
 _following: set[int] = set()
 """The numbers of the threads that take part in any simulation."""
 
-_forking: list[Dispatcher] = []
-"""The active dispatchers; a forked child has its own list."""
+forking: list[Dispatcher] = []
+"""The active dispatchers; in processes that are forked meanwhile they let only the host be used."""
 
 
+@dataclass(eq=False)
 class Threads:
-    """Lets other threads take part.
+    """Lets other threads take part: they share the machine, and the dispatcher handles their operations."""
 
-    Args:
-        machine: What they share.
-        dispatcher: Handles their operations.
-    """
-
-    def __init__(self, machine: Machine, dispatcher: Dispatcher) -> None:
-        self._machine = machine
-        self._dispatcher: Any = dispatcher
-        self._lock: threading.RLock | None = None
+    _machine: Machine
+    _dispatcher: Any
+    _lock: threading.RLock | None = None
 
     def install(self, patches: Patches) -> None:
         """Install the replacements."""
@@ -177,22 +172,8 @@ def _locked(lock: threading.RLock, function: Function, /, *args: Any, **kwargs: 
         return function(*args, **kwargs)
 
 
-@contextmanager
-def refused_in_children(dispatcher: Dispatcher) -> Iterator[None]:
-    """Let processes that are forked in this block see only the host.
-
-    Args:
-        dispatcher: What runs the operations of this process.
-    """
-    _forking.append(dispatcher)
-    try:
-        yield
-    finally:
-        _forking.remove(dispatcher)
-
-
 def _forked() -> None:
-    for dispatcher in _forking:
+    for dispatcher in forking:
         on_host: Any = partial(_run_on_host, dispatcher)
         dispatcher.run = on_host  # type: ignore[method-assign]  # for this one alone
 

@@ -6,6 +6,7 @@ For C++ code every simulated tensor is a CPU tensor, so the CUDA branch is imple
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any
@@ -20,7 +21,7 @@ from simcuda.device.dispatch_key import unwatched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.fake_tensors import is_fake
-from simcuda.torch_api.patches import Patches, as_method, genuine
+from simcuda.torch_api.patches import Patches
 
 CUDNN_VERSION = 91_300
 EXTREMES = ("max", "min", "median", "nanmedian")
@@ -36,7 +37,7 @@ UNSEEN: tuple[tuple[Any, str], ...] = (
 )
 """Functions that may return memory of their own without having looked at any tensor."""
 
-QUANTILES = tuple(product((torch, torch.Tensor), ("quantile", "nanquantile")))
+QUANTILES = ("quantile", "nanquantile")
 """Functions that check on the CPU alone whether their probabilities lie between 0 and 1."""
 
 # ATen/native/transformers/cuda/sdp_utils.cpp.
@@ -58,44 +59,30 @@ def _wait_if_enabled(marks: Any) -> Any:
     return marks
 
 
+@dataclass(frozen=True)
 class DeviceBranches:
     """Replaces these functions."""
 
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self._one_hot = genuine(torch._C._nn.one_hot)
-        self._dropout = genuine(torch.dropout)
-        self._attention = genuine(torch._C._nn.scaled_dot_product_attention)
-        self._ctc_loss: Callable[..., Tensor] = genuine(torch.ctc_loss)
-        self._from_dlpack = genuine(torch.utils.dlpack.from_dlpack)
+    _machine: Machine
 
     def install(self, patches: Patches) -> None:
         """Install the replacements."""
-        owner: Any
-        for owner in (torch._C._nn, torch.nn.functional):
-            patches.set(owner, one_hot=self.one_hot, scaled_dot_product_attention=self.attention)
-        for owner in (torch, torch._VF):
-            patches.set(owner, dropout=self.dropout)
-        for owner in (torch, torch.utils.dlpack):
-            patches.set(owner, from_dlpack=self.from_dlpack)
-        patches.set(torch, ctc_loss=self.ctc_loss)
+        nn, tensor = (torch._C._nn, torch.nn.functional), (torch, Tensor)
+        patches.wrap(_one_hot, *product(nn, ["one_hot"]))
+        patches.wrap(self._attention, *product(nn, ["scaled_dot_product_attention"]))
+        patches.wrap(_dropout, (torch, "dropout"), (torch._VF, "dropout"))
+        patches.wrap(_from_dlpack, (torch, "from_dlpack"), (torch.utils.dlpack, "from_dlpack"))
+        patches.wrap(self._ctc_loss, (torch, "ctc_loss"))
         for name in FUSED:
-            can_use = partial(self._can_use, genuine(getattr(torch._C, name)), "flash" in name)
-            patches.set(torch._C, **{name: can_use})
-        for owner, name in product((torch, torch.Tensor), EXTREMES):
-            original = genuine(getattr(owner, name))
-            patches.set(owner, **{name: as_method(partial(_share_evenly, original))})
-        for owner, name in QUANTILES:
-            patches.set(owner, **{name: as_method(partial(self._quantile, genuine(getattr(owner, name))))})
-        for name in FOREACH_BY_TENSOR:
-            patches.set(torch, **{name: partial(_by_host_number, genuine(getattr(torch, name)))})
-        for owner, name in UNSEEN:
-            original = genuine(getattr(owner, name))
-            patches.set(owner, **{name: as_method(partial(self._on_device_of_input, original))})
-        for owner in (torch, torch.Tensor):
-            split = partial(_split_by_host, genuine(owner.tensor_split))
-            patches.set(owner, tensor_split=as_method(split))
-        patches.set(torch.Tensor, __init__=as_method(self._made_on_host))
+            patches.wrap(partial(_can_use, is_flash="flash" in name), (torch._C, name))
+        patches.wrap(_share_evenly, *product(tensor, EXTREMES))
+        patches.wrap(self._quantile, *product(tensor, QUANTILES))
+        patches.wrap(_by_host_number, *product([torch], FOREACH_BY_TENSOR))
+        patches.wrap(self._on_device_of_input, *UNSEEN)
+        patches.wrap(_split_by_host, *product(tensor, ["tensor_split"]))
+        # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
+        settle, tag_of = self._machine.settle, self._machine.storages.of
+        patches.set(Tensor, __init__=lambda tensor, *_, **__: settle((tag_of(tensor),)))
         # cuDNN would warn that it is missing; recurrent layers run without it.
         patches.set(torch.backends.cudnn, is_acceptable=lambda _: False)
         patches.set(torch.backends.cudnn, is_available=lambda: True, version=lambda: CUDNN_VERSION)
@@ -103,33 +90,15 @@ class DeviceBranches:
         marks: Any = torch.autograd.profiler.emit_nvtx
         patches.set(marks, __enter__=_wait_if_enabled, __exit__=lambda self, *_: not _wait_if_enabled(self))
 
-    def one_hot(self, tensor: Tensor, num_classes: int = -1) -> Tensor:
-        """``torch.nn.functional.one_hot``."""
-        if not tensor.is_cuda or not tensor.numel():
-            return self._one_hot(tensor, num_classes)
-        # On CUDA nothing checks the values, and only an unknown number of classes is read.
-        if num_classes < 0:
-            num_classes = int(tensor.max().item()) + 1
-        made = torch.zeros((*tensor.shape, num_classes), dtype=torch.int64, device=tensor.device)
-        return made.scatter_(-1, tensor.unsqueeze(-1), 1)
-
-    def dropout(self, input: Tensor, p: float | Tensor, train: bool) -> Tensor:  # noqa: A002 - torch's name
-        """``torch.dropout``, for which CUDA has a kernel of its own."""
-        if isinstance(p, Tensor):
-            p = p.item()  # as C++ code does, once
-        if train and 0 < p < 1 and input.is_cuda and input.numel():
-            return torch.native_dropout(input, p, train)[0]
-        return self._dropout(input, p, train)
-
-    def attention(self, query: Tensor, key: Tensor, value: Tensor, *how: Any, **named: Any) -> Tensor:
-        """``torch.nn.functional.scaled_dot_product_attention``."""
+    def _attention(self, original: Callable[..., Tensor], query: Tensor, *how: Any, **named: Any) -> Tensor:
         if query.is_cuda and not is_fake(query):
             # Which kernels there are depends on the device: with dropout, the CPU has none that does it all.
             self._machine.ledger.doubt("aten.scaled_dot_product_attention.default", ANYTHING)
-        return self._attention(query, key, value, *how, **named)
+        return original(query, *how, **named)
 
-    def ctc_loss(
+    def _ctc_loss(
         self,
+        original: Callable[..., Tensor],
         log_probs: Tensor,
         targets: Tensor,
         input_lengths: Any,
@@ -138,13 +107,12 @@ class DeviceBranches:
         reduction: int = MEAN,
         zero_infinity: bool = False,
     ) -> Tensor:
-        """``torch.ctc_loss``."""
         # On CUDA the lengths are brought to the host, unless a dispatch mode is on.
         lengths = [
             n.reshape(-1).tolist() if isinstance(n, Tensor) else n for n in (input_lengths, target_lengths)
         ]
         if not log_probs.is_cuda:
-            return self._ctc_loss(log_probs, targets, *lengths, blank, reduction, zero_infinity)
+            return original(log_probs, targets, *lengths, blank, reduction, zero_infinity)
         if not targets.is_cuda:
             if targets.dim() == 1 and targets.dtype == torch.int32 and blank == 0:
                 # Given sequences of full length, cuDNN would do it.
@@ -152,16 +120,11 @@ class DeviceBranches:
             targets = targets.to(log_probs.device, torch.int64)
         # The mean is taken here, because C++ would divide on the host.
         if reduction != MEAN:
-            return self._ctc_loss(log_probs, targets, *lengths, blank, reduction, zero_infinity)
-        losses = self._ctc_loss(log_probs, targets, *lengths, blank, 0, zero_infinity)
+            return original(log_probs, targets, *lengths, blank, reduction, zero_infinity)
+        losses = original(log_probs, targets, *lengths, blank, 0, zero_infinity)
         # The host's list is copied to the device, which C++ code would not do here.
         divisors = torch.tensor(lengths[1], dtype=losses.dtype, device=losses.device)
         return (losses / divisors.clamp_min(1)).mean()
-
-    def from_dlpack(self, ext_tensor: Any, **how: Any) -> Tensor:
-        """``torch.from_dlpack``: a capsule would hand over host memory."""
-        is_on_device = isinstance(ext_tensor, Tensor) and ext_tensor.is_cuda
-        return ext_tensor.detach() if is_on_device else self._from_dlpack(ext_tensor, **how)
 
     def _quantile(
         self,
@@ -200,27 +163,46 @@ class DeviceBranches:
             machine.adopt(made, given.device)
         return result
 
-    @staticmethod
-    def _can_use(original: Callable[..., bool], is_flash: bool, params: Any, *how: Any) -> bool:
-        """Whether CUDA has one of the ``FUSED`` kernels for jagged tensors; sdpa.py checks the rest."""
-        tensors = (params.query, params.key, params.value)
-        if not all(each.is_cuda and each.layout is torch.jagged for each in tensors):
-            return original(params, *how)
-        dtype, sizes = params.query.dtype, [each.shape[-1] for each in tensors]
-        if not all((each.dim(), each.dtype) == (4, dtype) for each in tensors):
-            return False
-        if is_flash:
-            fits = dtype in HALVES and len(set(sizes)) == 1 and sizes[0] <= LARGEST_FLASH_HEAD
-            return fits and torch._C._get_flash_sdp_enabled()
-        # Tensor cores load 128 bits at once.
-        fits = dtype in (*HALVES, torch.float32) and not any(
-            size * dtype.itemsize % 16 for size in sizes[::2]
-        )
-        return fits and torch._C._get_mem_efficient_sdp_enabled()
 
-    def _made_on_host(self, tensor: Tensor, /, *_: Any, **__: Any) -> None:
-        # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
-        self._machine.settle((self._machine.storages.of(tensor),))
+def _one_hot(original: Callable[..., Tensor], tensor: Tensor, num_classes: int = -1) -> Tensor:
+    if not tensor.is_cuda or not tensor.numel():
+        return original(tensor, num_classes)
+    # On CUDA nothing checks the values, and only an unknown number of classes is read.
+    if num_classes < 0:
+        num_classes = int(tensor.max().item()) + 1
+    made = torch.zeros((*tensor.shape, num_classes), dtype=torch.int64, device=tensor.device)
+    return made.scatter_(-1, tensor.unsqueeze(-1), 1)
+
+
+def _dropout(original: Callable[..., Tensor], input: Tensor, p: float | Tensor, train: bool) -> Tensor:  # noqa: A002 - torch's name
+    # CUDA has a kernel of its own.
+    if isinstance(p, Tensor):
+        p = p.item()  # as C++ code does, once
+    if train and 0 < p < 1 and input.is_cuda and input.numel():
+        return torch.native_dropout(input, p, train)[0]
+    return original(input, p, train)
+
+
+def _from_dlpack(original: Callable[..., Tensor], ext_tensor: Any, **how: Any) -> Tensor:
+    # A capsule would hand over host memory.
+    is_on_device = isinstance(ext_tensor, Tensor) and ext_tensor.is_cuda
+    return ext_tensor.detach() if is_on_device else original(ext_tensor, **how)
+
+
+def _can_use(original: Callable[..., bool], params: Any, *how: Any, is_flash: bool) -> bool:
+    """Whether CUDA has one of the ``FUSED`` kernels for jagged tensors; sdpa.py checks the rest."""
+    tensors = (params.query, params.key, params.value)
+    if not all(each.is_cuda and each.layout is torch.jagged for each in tensors):
+        return original(params, *how)
+    dtype, sizes = params.query.dtype, [each.shape[-1] for each in tensors]
+    if not all((each.dim(), each.dtype) == (4, dtype) for each in tensors):
+        return False
+    if is_flash:
+        fits = dtype in HALVES and len(set(sizes)) == 1 and sizes[0] <= LARGEST_FLASH_HEAD
+        return fits and torch._C._get_flash_sdp_enabled()
+    # Tensor cores load 128 bits at once.
+    fits = dtype in (*HALVES, torch.float32) and not any(size * dtype.itemsize % 16 for size in sizes[::2])
+    return fits and torch._C._get_mem_efficient_sdp_enabled()
 
 
 def _by_host_number(original: Callable[..., Any], self: Any, *others: Any, **named: Any) -> Any:

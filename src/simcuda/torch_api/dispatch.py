@@ -57,12 +57,7 @@ class Dispatcher:
         self._last_device = HOST
 
     def run(self, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
-        """Run one operation, placing its results where CUDA would.
-
-        Args:
-            func: The operator overload.
-            args: Its positional arguments.
-            kwargs: Its arguments by name.
+        """Run one operation, given an overload and its arguments, and place its results where CUDA would.
 
         Raises:
             RuntimeError: The tensors lie on several devices.
@@ -250,6 +245,12 @@ class Dispatcher:
                 f"Could not run '{_name(traits)}' with arguments from the 'CUDA' backend. "
                 "PyTorch has this operation for other backends only."
             )
+        if traits.product_kernel:
+            first = args[0]
+            # What has no elements needs no kernel.
+            if not (first.is_floating_point() or first.is_complex()) and all(t.numel() for t in args[:2]):
+                kind = first.type().rpartition(".")[2].removesuffix("Tensor")
+                raise NotImplementedError(f"\"{traits.product_kernel}\" not implemented for '{kind}'")
         if traits.makes:
             names = traits.names[: len(args)]
             size = args[names.index("size")] if "size" in names else ()

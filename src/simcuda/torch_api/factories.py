@@ -48,27 +48,23 @@ MAKERS: tuple[Callable[..., Tensor], ...] = (torch.tensor, torch.as_tensor, torc
 METHODS = ("new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros")
 
 
+_make_tensor, _make_as_tensor, _make_asarray = map(genuine, MAKERS)
+_parse_to = genuine(torch._C._nn._parse_to)
 _KIND: Any = type(torch.FloatTensor)
 DEFAULTS = "torch.set_default_dtype() and torch.set_default_device()"
 KEPT = ("dtype", "layout", "is_cuda", "is_sparse", "__module__", "__doc__")
 """Attributes that a replacement of a torch type takes over from it."""
 
 
+@dataclass(frozen=True)
 class Factories:
     """Replaces ``torch.tensor`` and its kin, and lets other factories take a number for a device.
 
-    Args:
-        tensors: What moves tensors to devices.
-        sleeps: Whether operations are watched only once a device is named.
+    If the simulation sleeps, operations are watched only once a device is named.
     """
 
-    def __init__(self, tensors: TensorApi, *, sleeps: bool) -> None:
-        self._tensors = tensors
-        self._sleeps = sleeps
-        self._make_tensor = genuine(torch.tensor)
-        self._make_as_tensor = genuine(torch.as_tensor)
-        self._make_asarray = genuine(torch.asarray)
-        self._parse_to = genuine(torch._C._nn._parse_to)
+    tensors: TensorApi
+    sleeps: bool
 
     def install(self, patches: Patches) -> None:
         """Install the replacements."""
@@ -80,7 +76,7 @@ class Factories:
         nested: Any = vars(torch._C)["_nested"]
         patches.set(nested, nested_tensor=partial(self._sparse, genuine(nested.nested_tensor)))
         patches.set(torch._C._nn, _parse_to=self.parse_to)
-        if C_KNOWS_NUMBERS and not self._sleeps:
+        if C_KNOWS_NUMBERS and not self.sleeps:
             return
         # Redirected, they stay what they are: TorchScript and ``__torch_function__`` find them by that.
         for factory in FACTORIES:
@@ -99,17 +95,17 @@ class Factories:
         """``torch.tensor``: made on the host, then copied to the device."""
         # Given a tensor, ``torch.tensor`` makes a copy on the same device.
         if isinstance(data, Tensor):
-            target = self._tensors.device(data) if device is None else device_of(device)
-            made = self._tensors.to(data.detach(), target, dtype=dtype, copy=True)
+            target = self.tensors.device(data) if device is None else device_of(device)
+            made = self.tensors.to(data.detach(), target, dtype=dtype, copy=True)
         else:
-            made = self._made_of(data, device, self._make_tensor, dtype=dtype)
+            made = self._made_of(data, device, _make_tensor, dtype=dtype)
         if pin_memory:
-            made = self._tensors.pin_memory(made)
+            made = self.tensors.pin_memory(made)
         return made.requires_grad_(requires_grad)
 
     def new_tensor(self, tensor: Tensor, data: Any, **kwargs: Any) -> Tensor:
         """``torch.Tensor.new_tensor``."""
-        asked: dict[str, Any] = {"dtype": tensor.dtype, "device": self._tensors.device(tensor)}
+        asked: dict[str, Any] = {"dtype": tensor.dtype, "device": self.tensors.device(tensor)}
         return self.tensor(data, **(asked | {name: v for name, v in kwargs.items() if v is not None}))
 
     def as_tensor(
@@ -117,8 +113,8 @@ class Factories:
     ) -> Tensor:
         """``torch.as_tensor``."""
         if isinstance(data, Tensor):
-            return self._tensors.to(data, device=device, dtype=dtype)
-        return self._made_of(data, device, self._make_as_tensor, dtype=dtype)
+            return self.tensors.to(data, device=device, dtype=dtype)
+        return self._made_of(data, device, _make_as_tensor, dtype=dtype)
 
     def asarray(
         self,
@@ -131,21 +127,21 @@ class Factories:
     ) -> Tensor:
         """``torch.asarray``."""
         if isinstance(obj, Tensor):
-            made = self._tensors.to(obj, device=device, dtype=dtype, copy=bool(copy))
+            made = self.tensors.to(obj, device=device, dtype=dtype, copy=bool(copy))
         else:
-            made = self._made_of(obj, device, self._make_asarray, dtype=dtype, copy=copy)
+            made = self._made_of(obj, device, _make_asarray, dtype=dtype, copy=copy)
         return made.requires_grad_(requires_grad) if requires_grad else made
 
     def parse_to(self, *how: Any, **named: Any) -> Any:
         """``torch._C._nn._parse_to``: what ``torch.nn.Module.to`` moves to."""
         asked = named.pop("tensor", None) if "tensor" in named else how[0] if how else None
         if isinstance(asked, Tensor):
-            return self._parse_to(asked.device, asked.dtype, *how[1:], **named)
+            return _parse_to(asked.device, asked.dtype, *how[1:], **named)
         if isinstance(asked, int):
-            return self._parse_to(device_of(asked), *how[1:], **named)
+            return _parse_to(device_of(asked), *how[1:], **named)
         if isinstance(named.get("device"), int):
             named["device"] = device_of(named["device"])
-        return self._parse_to(*how, **named)
+        return _parse_to(*how, **named)
 
     def _made_of(
         self, data: Any, device: DeviceLike | None, make: Callable[..., Tensor], **how: Any
@@ -156,7 +152,7 @@ class Factories:
             # Only a function mode, such as ``with torch.device(...)``, makes it another one than the host.
             has_mode = torch._C._len_torch_function_stack()
             device = torch.empty(0).device if has_mode else torch.device("cpu")
-        return self._tensors.to(made, device)
+        return self.tensors.to(made, device)
 
     def _sparse(
         self,
@@ -170,7 +166,7 @@ class Factories:
         """A sparse tensor: made where its parts are, then copied to the device."""
         sparse = make(*args, **kwargs)
         if device is not None:
-            sparse = self._tensors.to(sparse, device)
+            sparse = self.tensors.to(sparse, device)
         return sparse.requires_grad_(requires_grad)
 
 

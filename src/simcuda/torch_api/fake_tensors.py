@@ -40,7 +40,7 @@ def install(patches: Patches, module: ModuleType) -> None:
     # A copy of a mode copies its weak references, of which each would free the same storage.
     patches.set(vars(module)["StorageWeakRef"], __deepcopy__=lambda reference, _: reference)
     converter: Any = vars(module)["FakeTensorConverter"]
-    patches.set(converter, from_real_tensor=as_method(partial(_convert, converter.from_real_tensor)))
+    patches.wrap(_convert, (converter, "from_real_tensor"))
     patches.set(mode, dispatch=as_method(partial(_dispatch, unwatched(mode.dispatch))))
     common_device = partial(_common_device, fake._find_common_device)
     patches.set(fake, _find_common_device=staticmethod(common_device))

@@ -34,8 +34,8 @@ ADDING = frozenset(
     f"{name}Backward0"
     for name in (
         *("Atan2", "Cholesky", "CholeskyInverse", "CholeskySolve", "LinalgCholeskyEx", "LinalgDet"),
-        *("LinalgLstsq", "LinalgLu", "LinalgLuFactorEx", "LinalgLuSolve", "LinalgPinv", "LinalgQr"),
-        *("LinalgSvd", "Logcumsumexp", "LuUnpack", "Mvlgamma", "NativeGroupNorm", "SpecialI1E"),
+        *("LinalgLstsq", "LinalgLu", "LinalgLuFactorEx", "LinalgLuSolve", "LinalgPinv", "LinalgPolar"),
+        *("LinalgQr", "LinalgSvd", "Logcumsumexp", "LuUnpack", "Mvlgamma", "NativeGroupNorm", "SpecialI1E"),
         *("SpecialLogNdtr", "StdMean", "TriangularSolve", "VarMean"),
     )
 )

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial, wraps
 from types import BuiltinFunctionType, MethodDescriptorType, ModuleType, WrapperDescriptorType
 from typing import Any, TypeVar, cast
 
@@ -23,6 +24,7 @@ from torch.jit import _builtins
 
 _MISSING = object()
 F = TypeVar("F")
+Swap = tuple[partial[Any], Any]
 _find_builtin: Callable[[Any], str | None] = _builtins._find_builtin
 _NATIVE = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType)
 # How CPython lays out its objects: the type is the last word of the head. ``CAN_REDIRECT`` checks it.
@@ -89,18 +91,20 @@ def genuine(function: F) -> F:
     return cast("F", _genuine[id(function)][1])
 
 
-def _redirect(native: Any, target: Callable[..., Any]) -> list[int]:
-    """Let a function of C++ call ``target`` instead; the words that undo it."""
-    genuine(native)
-    words = _words(native)
-    before = [*words]
-    ctypes.pythonapi.Py_IncRef(_object(target))
+def _redirected_to(target: Callable[..., Any], native: Any) -> list[int]:
+    """The words of a function of C++ that calls ``target`` instead."""
+    words = [*_words(native)]
     if isinstance(native, BuiltinFunctionType):
         # It calls what it is bound to. The last word is for quick calls, which do not look at the definition.
+        genuine(native)
         definition = ctypes.addressof(_genuine[id(native)][2])
-        words[:] = [words[0], definition, id(target), *words[3:5], 0]
-    else:
-        words[:2] = [id(_bound_when_got), id(target)]
+        return [words[0], definition, id(target), *words[3:5], 0]
+    return [id(_bound_when_got), id(target), *words[2:]]
+
+
+def _swap_words(native: Any, now: list[int]) -> list[int]:
+    words = _words(native)
+    before, words[:] = [*words], now
     return before
 
 
@@ -129,18 +133,35 @@ def native_new(kind: type) -> Callable[..., Any]:
     return lambda cls, *args, **kwargs: call(cls, args, kwargs)
 
 
-def _set_new(kind: type, before: int, now: int, named: Any) -> None:
+def _swap_new(kind: type, now: tuple[int, Any]) -> tuple[int, Any]:
     """Change what makes objects, and what ``__new__`` is, also in the classes that inherit both."""
     names = gc.get_referents(vars(kind))[0]
-    names.pop("__new__", None)
-    names.update({} if named is None else {"__new__": named})
+    slot, before = _slot_of(kind, _PY_TP_NEW), names.pop("__new__", _MISSING)
+    if now[1] is not _MISSING:
+        names["__new__"] = now[1]
     inheriting: list[type] = [kind]
     for each in inheriting:
-        if _type_words(each)[_NEWS[0]] == before:
-            _type_words(each)[_NEWS[0]] = now
+        if _type_words(each)[_NEWS[0]] == slot:
+            _type_words(each)[_NEWS[0]] = now[0]
         subclasses: list[type] = type.__subclasses__(each)
         inheriting += [one for one in subclasses if "__new__" not in vars(one)]
     ctypes.pythonapi.PyType_Modified(_object(kind))
+    return slot, before
+
+
+def _swap_name(owner: Any, name: str, now: Any) -> Any:
+    # An inherited attribute is not the owner's: it comes back by deleting the one that was set.
+    before = vars(owner).get(name, _MISSING)
+    if now is _MISSING:
+        delattr(owner, name)
+    else:
+        setattr(owner, name, now)
+    return before
+
+
+def _swap_all(swaps: list[Swap]) -> list[Swap]:
+    """Swap all, the last first; what swaps them back."""
+    return [(swap, swap(value)) for swap, value in reversed(swaps)]
 
 
 _OURS = ("torch", "simcuda")
@@ -163,26 +184,20 @@ Table = dict[Any, Any] | set[Any]
 
 @dataclass(eq=False)
 class Patches:
-    """Attributes set on modules and classes, each to be put back as it was.
+    """What is changed in modules, classes and functions of C++, each to be put back as it was.
 
     Attributes:
-        replaced: Every owner and name that is replaced, with what the name stood for before.
         tables: What has functions as keys, besides what modules outside torch have.
     """
 
-    replaced: list[tuple[Any, str, Any]] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
-    _redirected: list[tuple[Any, Any, list[int]]] = field(default_factory=list)
-    _made: list[tuple[type, Any, int, Any]] = field(default_factory=list)
+    # What swaps one value for another, and what to swap it for, in the order of the changes.
+    _swaps: list[Swap] = field(default_factory=list)
+    _redirected: list[tuple[Any, Any]] = field(default_factory=list)
     _is_suspended: bool = False
 
     def set(self, owner: Any, **values: Any) -> None:
-        """Give a module or class these attributes until ``restore``.
-
-        Args:
-            owner: The module or class.
-            **values: The attributes by name; a name may be set again.
-        """
+        """Give a module or class these attributes until ``restore``; a name may be set again."""
         for name, value in values.items():
             original = getattr(owner, name, None)
             # Other classes have the methods of ``object`` too. TorchScript knows a function by what it is.
@@ -190,19 +205,25 @@ class Patches:
             is_native = isinstance(original, _NATIVE) and (is_own or _find_builtin(original) is not None)
             if CAN_REDIRECT and is_native and callable(value):
                 self.redirect(original, value)
-                continue
-            # An inherited attribute is not the owner's: it comes back by deleting the one set here.
-            self.replaced.append((owner, name, vars(owner).get(name, _MISSING)))
-            setattr(owner, name, value)
+            else:
+                self._change(partial(_swap_name, owner, name), value)
+
+    def wrap(self, wrapper: Callable[..., Any], *names: tuple[Any, str]) -> None:
+        """Let ``wrapper`` be called, with the original first, for each owner and name until ``restore``."""
+        for owner, name in names:
+            original = genuine(getattr(owner, name))
+            self.set(owner, **{name: wraps(original)(as_method(partial(wrapper, original)))})
 
     def redirect(self, native: Any, target: Callable[..., Any]) -> None:
         """Let a function of C++ call ``target`` until ``restore``, wherever it is bound.
 
-        Meanwhile a method has no hash, and a function another one: only ``tables``, and those of modules
-        outside torch, find it.
+        Meanwhile a function has another hash, and a class gives ``target`` where it is asked for a method:
+        only ``tables``, and those of modules outside torch, find it.
         """
         if CAN_REDIRECT:
-            self._redirected.append((native, target, _redirect(native, target)))
+            ctypes.pythonapi.Py_IncRef(_object(target))
+            self._redirected.append((native, target))
+            self._change(partial(_swap_words, native), _redirected_to(target, native))
             return
         owner, name = sys.modules.get(getattr(native, "__module__", "")), native.__name__
         if getattr(owner, name, None) is native:
@@ -210,25 +231,22 @@ class Patches:
 
     def set_new(self, kind: type, new: Callable[..., Any]) -> None:
         """Let ``new`` make the objects of a type without a ``__new__`` of Python, until ``restore``."""
-        if not CAN_REDIRECT:
-            return
-        names = gc.get_referents(vars(kind))[0]
-        self._made.append((kind, names.get("__new__"), _slot_of(kind, _PY_TP_NEW), staticmethod(new)))
-        _set_new(kind, self._made[-1][2], _BY_NAME, self._made[-1][3])
+        if CAN_REDIRECT:
+            self._change(partial(_swap_new, kind), (_BY_NAME, staticmethod(new)))
+
+    def _change(self, swap: partial[Any], value: Any) -> None:
+        self._swaps.append((swap, swap(value)))
 
     def restore(self) -> None:
         """Put everything back, the last first."""
-        while self._made:
-            kind, own, before, _ = self._made.pop()
-            _set_new(kind, _BY_NAME, before, own)
-        while self.replaced:
-            _put(*self.replaced.pop())
-        functions = {id(native) for native, _, _ in self._redirected}
-        natives = {id(target): native for native, target in self._methods()}
+        methods = {id(target): native for native, target in self._methods()}
+        tables = self._tables()
+        _swap_all(self._swaps)
+        self._swaps.clear()
         while self._redirected:
-            _put_back(*self._redirected.pop())
-        for table in (*self.tables, *_tables_of(functions | natives.keys())):
-            _rehash(table, natives)
+            ctypes.pythonapi.Py_DecRef(_object(self._redirected.pop()[1]))
+        for table in tables:
+            _rehash(table, methods)
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
@@ -237,37 +255,26 @@ class Patches:
             yield
             return
         self._is_suspended = True
-        # Later patches may have replaced a name again: what counts is what it stands for now.
-        simulated = [(owner, name, vars(owner)[name]) for owner, name, _ in self.replaced]
-        for owner, name, original in reversed(self.replaced):
-            _put(owner, name, original)
-        for redirected in reversed(self._redirected):
-            _put_back(*redirected)
-        for kind, own, before, _ in self._made:
-            _set_new(kind, _BY_NAME, before, own)
+        # What is changed meanwhile, as in a module that is loaded, stays.
+        suspended, self._swaps = _swap_all(self._swaps), []
         try:
             yield
         finally:
-            for native, target, _ in self._redirected:
-                _redirect(native, target)
-            for kind, _, before, new in self._made:
-                _set_new(kind, before, _BY_NAME, new)
-            for owner, name, value in simulated:
-                _put(owner, name, value)
+            self._swaps += _swap_all(suspended)
             self._is_suspended = False
 
     @contextmanager
     def followed(self) -> Iterator[None]:
         """Let every module's names stand for what replaces them, and its tables find it."""
         pairs = [
-            (original, vars(owner)[name])
-            for owner, name, original in self.replaced
+            (original, vars(swap.args[0])[swap.args[1]])
+            for swap, original in self._swaps
             # Numbers and the like are others' too.
-            if isinstance(owner, ModuleType) and callable(original)
+            if swap.func is _swap_name and isinstance(swap.args[0], ModuleType) and callable(original)
         ]
         _rebind({id(original): simulated for original, simulated in pairs})
         targets = {id(native): target for native, target in self._methods()}
-        for table in (*self.tables, *_tables_of({id(native) for native, _, _ in self._redirected})):
+        for table in self._tables():
             _rehash(table, targets)
         try:
             yield
@@ -275,23 +282,13 @@ class Patches:
             # Of a name that was replaced twice, the first original is torch's.
             _rebind({id(simulated): original for original, simulated in reversed(pairs)})
 
-    def _methods(self) -> Iterator[tuple[Any, Callable[..., Any]]]:
-        """The methods that are redirected now, each with what it is on its class."""
-        for native, target, _ in self._redirected:
-            if isinstance(native, _bound_when_got):
-                yield native, target
+    def _methods(self) -> list[tuple[Any, Any]]:
+        """The redirected methods, each with what its class gives in its place."""
+        return [(native, target) for native, target in self._redirected if type(native) is _bound_when_got]
 
-
-def _put_back(native: Any, target: Callable[..., Any], before: list[int]) -> None:
-    _words(native)[:] = before
-    ctypes.pythonapi.Py_DecRef(_object(target))
-
-
-def _put(owner: Any, name: str, value: Any) -> None:
-    if value is _MISSING:
-        delattr(owner, name)
-    else:
-        setattr(owner, name, value)
+    def _tables(self) -> list[Table]:
+        targets = {id(target) for _, target in self._methods()}
+        return [*self.tables, *_tables_of(targets | {id(native) for native, _ in self._redirected})]
 
 
 def _tables_of(functions: set[int]) -> list[Table]:

@@ -10,12 +10,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import cache, partial, partialmethod
-from importlib.abc import Loader
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import PathFinder
 from operator import attrgetter
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from warnings import warn
 
@@ -257,14 +255,7 @@ def refuse(what: str, instead: str) -> Callable[..., Any]:
 def refuse_if(
     is_refused: Callable[..., Any], original: Callable[..., Any], what: str, instead: str
 ) -> Callable[..., Any]:
-    """The original, except for calls with arguments for which ``is_refused`` is true.
-
-    Args:
-        is_refused: Takes the arguments of a call.
-        original: What runs where it says no.
-        what: What does not run, as the subject of a sentence.
-        instead: What to do instead, as a command.
-    """
+    """The original, except for calls with arguments for which ``is_refused`` is true; see ``refuse``."""
     refused, original = refuse(what, instead), genuine(original)
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -279,49 +270,34 @@ def _instead_of_c_function(name: str) -> str | None:
     return next((instead for prefix, instead in C_FUNCTIONS.items() if name.startswith(prefix)), None)
 
 
-@dataclass
-class _OutsideLoader(Loader):
-    loader: Loader
-    patches: Patches
-    imported: tuple[Callable[[ModuleType], None], ...]
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self.loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        # Nothing should show later that it was loaded in a special way.
-        if module.__spec__ is not None:
-            module.__spec__.loader = self.loader
-        module.__loader__ = self.loader
-        # PyTorch's helpers for tests ask at import whether there is a GPU, as a test's own module does.
-        is_outside = module.__name__.startswith(_TORCH) and not module.__name__.startswith(_TEST_HELPERS)
-        with self.patches.suspended() if is_outside else nullcontext():
-            self.loader.exec_module(module)
-        for imported in self.imported:
-            imported(module)
-
-
-@dataclass
-class _OutsideFinder:
-    patches: Patches
-    imported: tuple[Callable[[ModuleType], None], ...]
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """A spec that suspends the simulation while a module of torch runs; None for most others."""
-        if not name.startswith(_TORCH) and name not in REFUSED_ON_IMPORT:
-            return None
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _OutsideLoader(spec.loader, self.patches, self.imported)
-        return spec
-
-
 @contextmanager
 def torch_imports_outside(patches: Patches, *imported: Callable[[ModuleType], None]) -> Iterator[None]:
     """Suspend ``patches`` while a module of torch is imported, and tell ``imported`` of it."""
-    finder = _OutsideFinder(patches, imported)
+
+    def execute(loader: Any, module: ModuleType) -> None:
+        # Nothing should show later that it was loaded in a special way.
+        if module.__spec__ is not None:
+            module.__spec__.loader = loader
+        module.__loader__ = loader
+        # PyTorch's helpers for tests ask at import whether there is a GPU, as a test's own module does.
+        is_outside = module.__name__.startswith(_TORCH) and not module.__name__.startswith(_TEST_HELPERS)
+        with patches.suspended() if is_outside else nullcontext():
+            loader.exec_module(module)
+        for tell in imported:
+            tell(module)
+
+    def find_spec(name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
+        if not name.startswith(_TORCH) and name not in REFUSED_ON_IMPORT:
+            return None
+        spec: Any = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            found = spec.loader
+            spec.loader = SimpleNamespace(
+                create_module=found.create_module, exec_module=partial(execute, found)
+            )
+        return spec
+
+    finder: Any = SimpleNamespace(find_spec=find_spec)
     sys.meta_path.insert(0, finder)
     try:
         yield

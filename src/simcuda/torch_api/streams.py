@@ -185,14 +185,7 @@ def current(machine: Machine, device: int | None = None) -> int:
 
 
 def run_backward(machine: Machine, engine: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Run the autograd engine, then restore the streams that were current before.
-
-    Args:
-        machine: The machine.
-        engine: What runs the engine.
-        *args: Its positional arguments.
-        **kwargs: Its arguments by name.
-    """
+    """Run the autograd engine, then restore the streams that were current before."""
     streams = list(machine.current.streams) if machine.has_side_streams else None
     try:
         return engine(*args, **kwargs)

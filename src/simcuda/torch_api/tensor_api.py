@@ -102,9 +102,7 @@ class TensorApi:
             tolist=lambda tensor: _tolist(self._read_by_host(tensor)),
             **{name: as_method(getattr(self, name)) for name in METHODS},
         )
-        for name in CONVERSIONS:
-            convert = partial(self._convert, genuine(getattr(_Base, name)))
-            patches.set(torch.Tensor, **{name: as_method(convert)})
+        patches.wrap(self._convert, *((Tensor, name) for name in CONVERSIONS))
         patches.redirect(torch._to_cpu, lambda tensors: tuple(self.to(tensor, CPU) for tensor in tensors))
         # Called from Python, these name the device that is meant.
         to, copy, aten = torch.ops.aten.to, torch.ops.aten._to_copy, torch.ops.aten
@@ -169,13 +167,9 @@ class TensorApi:
         return self.to(tensor, device, asked.dtype, non_blocking=non_blocking, **how)
 
     def move(self, tensor: Tensor, device: int, how: dict[str, Any], *, copy: bool = False) -> Tensor:
-        """The tensor on a device, itself where nothing changes.
+        """The tensor on a device or on ``HOST``, itself where nothing changes and no ``copy`` is asked for.
 
-        Args:
-            tensor: The tensor.
-            device: Index of the device, or ``HOST``.
-            how: Arguments of ``aten._to_copy``.
-            copy: Whether to copy in any case.
+        ``how`` are arguments of ``aten._to_copy``.
         """
         # A lazy module's parameter refuses almost every function until its first use.
         if isinstance(tensor, UninitializedParameter | UninitializedBuffer):

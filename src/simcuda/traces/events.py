@@ -7,14 +7,17 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 CHUNK = 1 << 20
 LARGEST_VALUE = 64 << 20
 """Characters of one event or one value beside the events; what is longer was not written by a profiler."""
 LARGEST_TEXT = 4 << 30
 """Characters of a whole trace. What is kept of them takes about as many bytes of memory."""
+# Profilers write names of users' code without escaping their control characters.
+_DECODER = json.JSONDecoder(strict=False)
 SPACES = re.compile(r"\s*")
 
 
@@ -22,6 +25,7 @@ class NotATraceError(ValueError):
     """The file is no trace of PyTorch on CUDA that can be read, or only a part of one."""
 
 
+@dataclass(eq=False)
 class EventFile:
     """A file of events, as JSON or gzip, of which only a part is in memory.
 
@@ -31,16 +35,12 @@ class EventFile:
         metadata: What stands beside the events; whole once all events were read.
     """
 
-    _source: IO[str]
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.read = 0
-        self.metadata: dict[str, Any] = {}
-        self._text = ""
-        self._at = self._loaded = 0
-        # Profilers write names of users' code without escaping their control characters.
-        self._decode = json.JSONDecoder(strict=False).raw_decode
+    path: Path
+    read: int = 0
+    metadata: dict[str, Any] = field(default_factory=dict)
+    _text: str = ""
+    _at: int = 0
+    _loaded: int = 0
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The events in the order of the file, once.
@@ -52,7 +52,8 @@ class EventFile:
         with self.path.open("rb") as file:
             opened = gzip.open if file.read(2) == b"\x1f\x8b" else open
         try:
-            with opened(self.path, "rt", encoding="utf-8", errors="replace") as self._source:
+            with opened(self.path, "rt", encoding="utf-8", errors="replace") as source:
+                self._source = source
                 yield from self._events()
         except NotATraceError:
             raise
@@ -110,7 +111,7 @@ class EventFile:
         is_whole = False
         while True:
             try:
-                value, end = self._decode(self._text, self._at)
+                value, end = _DECODER.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 if is_whole or len(self._text) - self._at > LARGEST_VALUE:
                     raise ValueError("the file ends" if is_whole else error.msg) from None

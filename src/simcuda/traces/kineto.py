@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from math import inf
 from pathlib import Path
@@ -80,7 +80,15 @@ def read(path: Path) -> Trace:
     try:
         for event in file:
             gathered.add_event(event)
-        _check_origin(gathered, file)
+        kinds = ", ".join(name for name, _ in gathered.categories.most_common(4)) or "none"
+        if any(call.name.startswith("hip") for call in gathered.calls.values()):
+            raise NotATraceError("recorded on an AMD GPU, by HIP: the simulation is of CUDA")
+        if not gathered.categories["cpu_op"]:
+            raise NotATraceError(f"no operation of PyTorch among {file.read} events; categories: {kinds}")
+        if not gathered.calls:
+            raise NotATraceError(
+                "no call of CUDA: the profiler recorded the host alone; give it ProfilerActivity.CUDA"
+            )
         for call in gathered.calls.values():
             gathered.items[call.thread].append((call.start, _CALL, call.correlation, call))
         costs = _Attribution(gathered)
@@ -130,17 +138,19 @@ _PYTHON, _OP, _CALL, _MEMORY = range(4)
 _Item = tuple[float, int, float, Any]
 
 
+@dataclass(eq=False)
 class _Gathered(CudaRecords):
     """What a trace has of each kind, events that say nothing about costs left out."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.items: defaultdict[str, list[_Item]] = defaultdict(list)
-        self.categories: Counter[str] = Counter()
-        self.has_scalars = self.has_memory = self.has_stacks = self.has_lines = False
-        self.without_end = 0
-        self._of_runtime: set[int] = set()
-        self._known: dict[Any, Any] = {}
+    items: dict[str, list[_Item]] = field(default_factory=lambda: defaultdict(list))
+    categories: Counter[str] = field(default_factory=Counter)
+    has_scalars: bool = False
+    has_memory: bool = False
+    has_stacks: bool = False
+    has_lines: bool = False
+    without_end: int = 0
+    _of_runtime: set[int] = field(default_factory=set)
+    _known: dict[Any, Any] = field(default_factory=dict)
 
     def add_event(self, event: Mapping[str, Any]) -> None:
         """Keep what an event says; raises what a missing or wrong field does."""
@@ -163,8 +173,14 @@ class _Gathered(CudaRecords):
             if is_wanted and (end := self._end_of(event)) is not None:
                 self.items[thread_of(event)].append((event["ts"], _PYTHON, -end, (end, place)))
         else:
+            number = int(arguments.get("correlation", 0))
+            if category == RUNTIME and number in self._of_runtime:
+                raise NotATraceError(
+                    f"two calls of CUDA have the number {number}: several traces in one file, or one twice; "
+                    "give one file for each rank"
+                )
             if category == RUNTIME:
-                self._check_number(int(arguments.get("correlation", 0)))
+                self._of_runtime.add(number)
             self.add(event, category)
 
     def _add_op(self, event: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
@@ -190,14 +206,6 @@ class _Gathered(CudaRecords):
         self.without_end += 1
         return None
 
-    def _check_number(self, number: int) -> None:
-        if number in self._of_runtime:
-            raise NotATraceError(
-                f"two calls of CUDA have the number {number}: several traces in one file, or one twice; "
-                "give one file for each rank"
-            )
-        self._of_runtime.add(number)
-
 
 def _arguments(told: Mapping[str, Any]) -> Iterator[Argument]:
     shapes, kinds = told["Input Dims"], told.get("Input type") or ()
@@ -219,15 +227,15 @@ def _arguments(told: Mapping[str, Any]) -> Iterator[Argument]:
             yield str(text) or None
 
 
+@dataclass(eq=False)
 class _Around:
     """The ops and frames around one moment on a thread."""
 
-    def __init__(self, has_memory: bool) -> None:
-        self.python: list[tuple[float, Place]] = []
-        self.ops: list[_Op] = []
-        self._numbered: dict[int, _Op] = {}
-        self._outermost: list[_Op] = []
-        self._has_memory = has_memory
+    has_memory: bool
+    python: list[tuple[float, Place]] = field(default_factory=list)
+    ops: list[_Op] = field(default_factory=list)
+    _numbered: dict[int, _Op] = field(default_factory=dict)
+    _outermost: list[_Op] = field(default_factory=list)
 
     def leave(self, now: float) -> None:
         """Leave what ended before."""
@@ -245,7 +253,7 @@ class _Around:
         if op.call:
             op.call.inner.append(op.name)
         elif op.name.startswith(ATEN):
-            cost = RecordedCost(allocations=[] if self._has_memory else None)
+            cost = RecordedCost(allocations=[] if self.has_memory else None)
             op.call = made = RecordedCall(op.name, op.arguments, cost, parent=_name_around(self.ops))
             self._outermost = [*self._outermost[-1:], op]
         self.ops.append(op)
@@ -275,16 +283,20 @@ class _Around:
         return LIBRARY, 0, (call.parent or call.op) if call else LIBRARY
 
 
+@dataclass(eq=False)
 class _Attribution:
     """Finds the op, the event around it and the place in Python of everything that the runtime did."""
 
-    def __init__(self, gathered: _Gathered) -> None:
-        self.calls: list[RecordedCall] = []
-        self.outside: defaultdict[str, RecordedCost] = defaultdict(RecordedCost)
-        self._gathered = gathered
-        self._sites: defaultdict[tuple[str, int, str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0])
-        self._captured: set[int] = set()
-        self._unclear_calls = self._own = 0
+    _gathered: _Gathered
+    calls: list[RecordedCall] = field(default_factory=list)
+    outside: dict[str, RecordedCost] = field(default_factory=lambda: defaultdict(RecordedCost))
+    # How often, how long and how many bytes, by place and metric.
+    _sites: dict[tuple[str, int, str, str], list[float]] = field(
+        default_factory=lambda: defaultdict(lambda: [0, 0.0, 0])
+    )
+    _captured: set[int] = field(default_factory=set)
+    _unclear_calls: int = 0
+    _own: int = 0
 
     def follow(self, items: list[_Item]) -> None:
         """Go through what happened on a thread."""
@@ -372,8 +384,8 @@ class _Attribution:
             for number in kind
             if number >= first
         ]
-        launches = [number for number, call in calls.items() if call.name.startswith(LAUNCHES)]
-        copies = [number for number, call in calls.items() if call.name.startswith(COPIES)]
+        launches = {number for number, call in calls.items() if call.name.startswith(LAUNCHES)}
+        copies = {number for number, call in calls.items() if call.name.startswith(COPIES)}
         reads, pageable = [], []
         for call in self.calls:
             kinds = {copy.kind for copy in call.cost.copies}
@@ -381,9 +393,9 @@ class _Attribution:
             reads += [any(call.cost.waits)] if is_read else []
             pageable += [any(call.cost.waits)] if any(copy.pageable for copy in call.cost.copies) else []
         sums = (
-            ("launches", len(launches), "with their kernel", _among(launches, gathered.kernels)),
-            ("copies", len(copies), "with their record", _among(copies, gathered.copies)),
-            ("records of the device", len(done), "with their call", _among(done, gathered.calls)),
+            ("launches", len(launches), "with their kernel", len(launches & gathered.kernels.keys())),
+            ("copies", len(copies), "with their record", len(copies & gathered.copies.keys())),
+            ("records of the device", len(done), "with their call", len(gathered.calls.keys() & done)),
             ("reads of scalars", len(reads), "with their wait", sum(reads)),
         )
         wrong = [f"{name} {all_}, {part} {some}" for name, all_, part, some in sums if some < all_]
@@ -425,23 +437,6 @@ class _Attribution:
             yield f"allocations of {unclear} ops: the clock leaves open whose they are"
         if self._unclear_calls:
             yield f"{self._unclear_calls} calls of the runtime fall between two ops; the later one has them"
-
-
-def _among(numbers: Iterable[int], known: Iterable[int]) -> int:
-    return len(set(numbers).intersection(known))
-
-
-def _check_origin(gathered: _Gathered, file: EventFile) -> None:
-    """Raise ``NotATraceError`` for what PyTorch on CUDA did not write."""
-    kinds = ", ".join(name for name, _ in gathered.categories.most_common(4)) or "none"
-    if any(call.name.startswith("hip") for call in gathered.calls.values()):
-        raise NotATraceError("recorded on an AMD GPU, by HIP: the simulation is of CUDA")
-    if not gathered.categories["cpu_op"]:
-        raise NotATraceError(f"no operation of PyTorch among {file.read} events; categories: {kinds}")
-    if not gathered.calls:
-        raise NotATraceError(
-            "no call of CUDA: the profiler recorded the host alone; give it ProfilerActivity.CUDA"
-        )
 
 
 @cache

@@ -8,8 +8,8 @@ seed. Nothing requires a gradient.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from simcuda.cost.call import all_tensors_in
-from simcuda.ledger import noting_allocations, operations_of
+from simcuda.ledger import allocation_listeners, listening, operations_of
 from simcuda.measurement import Gpu
 from simcuda.torch_api.dispatch import executing
 from simcuda.traces.arguments import (
@@ -119,7 +119,7 @@ def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCos
             torch.no_grad(),
             shapes_only(),
             gpu.measure() as cost,
-            noting_allocations(lambda size, _: requested.append(size)),
+            listening(allocation_listeners, lambda size, _: requested.append(size)),
         ):
             _function(op, way.overload, schema)(*positional, **named)
     # Values that were not recorded are often impossible, and torch says so in one of these ways.
@@ -184,18 +184,13 @@ def _made(tensor: TensorToMake, below: int, place: str) -> Any:
     return drawn if is_dense else drawn.as_strided(tensor.shape, tensor.strides)
 
 
-@contextmanager
-def shapes_only() -> Iterator[None]:
+def shapes_only() -> AbstractContextManager[None]:
     """Do not compute large results of elementwise operations, products and convolutions in this block.
 
     What they cost does not depend on their values, and a processor takes minutes for what a GPU did in a
     millisecond.
     """
-    executing.append(_execute)
-    try:
-        yield
-    finally:
-        executing.pop()
+    return listening(executing, _execute)
 
 
 def _execute(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

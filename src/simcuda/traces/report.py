@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,18 +17,7 @@ from simcuda.traces.agreement import CONFIRMED, LEAST, REFUTED, VERDICTS, Findin
 from simcuda.traces.call import METRICS, Argument, RecordedTensor
 
 CALLS, AGREE = "calls", "agree, raw"
-FINDING = (
-    "op",
-    "arguments",
-    "metric",
-    "verdict",
-    "count",
-    "agrees",
-    "recorded",
-    "simulated",
-    "why",
-    "kernels",
-)
+FINDING = [each.name for each in fields(Finding) if each.name not in ("is_zero", "operations")]
 """What JSON says of a finding."""
 
 
@@ -158,14 +148,14 @@ def falls_short(agreements: Sequence[TraceAgreement]) -> bool:
 
 def shown(arguments: Iterable[Argument]) -> str:
     """Arguments in one line: ``float[2, 3], 1``; strides follow where they were recorded."""
-    return ", ".join(map(_shown, arguments))
-
-
-def _shown(argument: Argument) -> str:
-    if isinstance(argument, RecordedTensor):
-        strides = "" if argument.strides is None else f" by {[*argument.strides]}"
-        return f"{argument.dtype}{[*argument.shape]}{strides}"
-    return f"[{shown(argument)}]" if isinstance(argument, tuple) else "-" if argument is None else argument
+    texts = []
+    for each in arguments:
+        if isinstance(each, RecordedTensor):
+            strides = "" if each.strides is None else f" by {[*each.strides]}"
+            texts.append(f"{each.dtype}{[*each.shape]}{strides}")
+        else:
+            texts.append(f"[{shown(each)}]" if isinstance(each, tuple) else "-" if each is None else each)
+    return ", ".join(texts)
 
 
 def _counts(findings: Iterable[Finding]) -> Counter[str]:

@@ -15,6 +15,7 @@ NAMES = """
     deepseek_v2 deepseek_v3 mamba mamba2 rwkv codegen biogpt xglm persimmon nemotron glm glm4 gpt_oss
     llama4_text smollm3 ernie4_5 hunyuan_v1_dense lfm2 minimax arcee exaone4 helium bert roberta electra
     bart marian falcon_mamba phimoe diffllama apertus seed_oss
+    zamba2 bamba jamba falcon_h1 nemotron_h qwen3_next
 """.split()
 # Every width, depth and number that a configuration may have, under all its names.
 SMALL = {
@@ -34,10 +35,38 @@ SMALL = {
     **dict.fromkeys("num_key_value_heads num_experts_per_tok eos_token_id".split(), 2),
     **{"vocab_size": 99, "pad_token_id": 0, "sliding_window": 16, "mamba_d_head": 16},
 }
+# Layers of a state space beside layers of attention.
+STATES = {"mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_state": 8, "mamba_n_groups": 1}
 BESIDES = {
     "deepseek_v2": {"num_key_value_heads": 4},
     "deepseek_v3": {"num_key_value_heads": 4},
     "gpt_neo": {"num_layers": 2, "attention_types": [[["global", "local"], 1]], "num_heads": 4},
+    "zamba2": {
+        **{"num_hidden_layers": 4, "layers_block_type": ["mamba", "hybrid"] * 2, "hybrid_layer_ids": [1, 3]},
+        **{
+            "num_key_value_heads": 4,
+            "n_mamba_heads": 4,
+            "mamba_headdim": 16,
+            "mamba_ngroups": 1,
+            "chunk_size": 16,
+        },
+        **{"num_mem_blocks": 1, "attention_hidden_size": 64, "attention_head_dim": 16},
+    },
+    "bamba": {**STATES, "attn_layer_indices": [1], "mamba_expand": 2, "mamba_chunk_size": 16},
+    "jamba": {
+        **{"attn_layer_period": 2, "attn_layer_offset": 1},
+        **{"expert_layer_period": 2, "expert_layer_offset": 1},
+        **{"mamba_d_state": 8, "mamba_dt_rank": 4, "use_mamba_kernels": False},
+    },
+    "falcon_h1": {**STATES, "mamba_d_ssm": 64, "mamba_chunk_size": 16},
+    "nemotron_h": {
+        **{"layers_block_type": ["mamba", "attention", "moe"], "num_hidden_layers": 3, "n_groups": 1},
+        **{"mamba_num_heads": 4, "mamba_head_dim": 16, "ssm_state_size": 8, "chunk_size": 16},
+    },
+    "qwen3_next": {
+        **{"layer_types": ["linear_attention", "full_attention"], "linear_num_value_heads": 4},
+        **{"linear_num_key_heads": 2, "linear_key_head_dim": 8, "linear_value_head_dim": 8},
+    },
     "mamba2": {"num_heads": 8, "head_dim": 8, "n_groups": 1, "expand": 2},
 }
 

@@ -3,6 +3,10 @@ import torch
 
 from simcuda import SimulatedCuda
 
+SINCE_2_14 = pytest.mark.skipif(
+    not hasattr(torch.linalg, "polar"), reason="torch.linalg has it from torch 2.14 on"
+)
+
 
 @pytest.mark.parametrize(
     ("function", "waits"),
@@ -23,6 +27,9 @@ from simcuda import SimulatedCuda
         ("slogdet", 0),
         ("ldl_factor", 1),
         ("qr", 0),
+        # Taken apart: what eigenvalues and singular values wait for.
+        pytest.param("matrix_sqrth", 1, marks=SINCE_2_14),
+        pytest.param("polar", 2, marks=SINCE_2_14),
     ],
 )
 def test_factorizations_of_one_matrix_wait_for_their_error_codes(

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.locations import names
 from finding_tickets.documents.reading import Document
+from finding_tickets.documents.source import Splice
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.lint.worktree import is_absolute
 from finding_tickets.model.ticket import CodeBlock, Span, Text

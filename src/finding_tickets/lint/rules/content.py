@@ -7,8 +7,7 @@ from datetime import date
 from pathlib import PurePosixPath
 
 from finding_tickets.claims.language import suggest
-from finding_tickets.documents.edit.splices import Splice
-from finding_tickets.documents.source import plain
+from finding_tickets.documents.source import Splice, plain
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.model.ticket import Field, Review, Text, Ticket
 from finding_tickets.model.vocabulary import UNSETTLED, Level, Opinion, Words, squeeze, word_for

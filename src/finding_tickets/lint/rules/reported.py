@@ -1,24 +1,27 @@
-"""The rules whose breaches are reported in reading, and how some of them are fixed.
+"""The rules whose breaches the reader reports, which every command shows, and how some of them are fixed.
 
-Every command says what the reader reports, not only lint. What is wrong with comments that have lint ignore
-something, lint itself reports.
+Those about ``lint-ignore`` comments are reported by lint itself.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from finding_tickets.documents.edit.splices import Splice
-from finding_tickets.documents.source import Source, code_spans, parse, walk
-from finding_tickets.documents.suppression import is_within
+from finding_tickets.documents.source import (
+    LINE_END,
+    Source,
+    Splice,
+    code_spans,
+    is_within,
+    line_end,
+    parse,
+    walk,
+)
 from finding_tickets.lint.rules.rule import RULES, Fix, Rule
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level, Vocabulary
-
-_LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 def _escape_pipes(source: Source, problem: Problem) -> Sequence[Splice]:
@@ -57,14 +60,14 @@ def _part_from_table(source: Source, problem: Problem) -> Sequence[Splice]:
     above, start = source.line_starts[problem.line - 2 : problem.line]
     if not source.data[above:start].lstrip().startswith(b"|"):
         return ()
-    return [Splice(start, start, _line_end(source, problem.line - 1))]
+    return [Splice(start, start, line_end(source.data, above))]
 
 
 def _part_from_rule(source: Source, problem: Problem) -> Sequence[Splice]:
     """Part the text from the rule below it."""
-    for number, start in enumerate(source.line_starts[problem.line :], problem.line):
+    for start in source.line_starts[problem.line :]:
         if source.data.startswith(b"---", start):
-            return [Splice(start, start, _line_end(source, number))]
+            return [Splice(start, start, line_end(source.data, start))]
     return ()
 
 
@@ -73,23 +76,17 @@ def _add_delimiter(source: Source, problem: Problem) -> Sequence[Splice]:
     start, below = source.line_starts[problem.line - 1 : problem.line + 1]
     header = source.data[start:below]
     indent = header[: len(header) - len(header.lstrip())]
-    row = indent + b"|" + b"---|" * (len(_pipes_of(header)) - 1) + _line_end(source, problem.line)
+    row = indent + b"|" + b"---|" * (len(_pipes_of(header)) - 1) + line_end(source.data, start)
     return [Splice(below, below, row)]
 
 
 def _align_line_ends(source: Source, problem: Problem) -> Sequence[Splice]:
     """Have every line end as most do; of ways that are as frequent, as the first one that is such."""
-    ends = [match.span() for match in _LINE_END.finditer(source.data)]
+    ends = [match.span() for match in LINE_END.finditer(source.data)]
     counts = Counter(source.data[slice(*span)] for span in ends)
     # A dictionary keeps its order, so that the first way wins where two are as frequent.
     usual = counts.most_common(1)[0][0] if counts else b""
     return [Splice(*span, usual) for span in ends if source.data[slice(*span)] != usual]
-
-
-def _line_end(source: Source, line: int) -> bytes:
-    """How a line that another one follows ends."""
-    text = source.data[source.line_starts[line - 1] : source.line_starts[line]]
-    return text[len(text.rstrip(b"\r\n")) :]
 
 
 ERRORS = """

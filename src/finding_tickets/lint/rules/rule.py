@@ -10,9 +10,8 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from finding_tickets.documents.edit.splices import Splice
 from finding_tickets.documents.reading import Document
-from finding_tickets.documents.source import Source
+from finding_tickets.documents.source import Source, Splice
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.lint.worktree import WorkTree
@@ -29,10 +28,9 @@ LEAST_LIKENESS = 0.8
 
 
 class Remark(NamedTuple):
-    """What a rule has to say about one place of a document.
+    """What a rule says about one place: a span of the document's file, or a line of its remediation's file.
 
-    ``place`` is a span of its file, or a line of the file that its remediation stands in.
-    ``fix`` is what mends it, if that takes no judgement: bytes to replace in the document's file.
+    ``fix`` has the splices of the document's file that fix it, if that takes no judgement.
     """
 
     rule: str
@@ -75,11 +73,7 @@ def check(*rules: Rule, of: type = object) -> Callable[[Check], Check]:
 
 
 class Context:
-    """The documents of a register by their ID, and the repository they stand in.
-
-    What takes a look at all documents is found out once, so that checking a register takes time in
-    proportion to its size.
-    """
+    """The documents of a register by ID, and its repository. What needs all documents is computed once."""
 
     def __init__(self, register: Register) -> None:
         self.root = register.root
@@ -106,10 +100,7 @@ class Context:
         return self._by_id.get(document_id.casefold(), ())
 
     def suggestion(self, document_id: str) -> str | None:
-        """A hint with the IDs that one which does not exist may have been meant to be.
-
-        IDs of one series differ in their numbers and are no misspellings of one another.
-        """
+        """A hint with IDs like one that does not exist. Other numbers of the same series are not alike."""
         key = document_id.casefold()
         close = get_close_matches(key, self._by_numbers.get(numbers(key), ()), n=3, cutoff=LEAST_LIKENESS)
         names = ", ".join(self._by_id[each][0].id.value for each in close)

@@ -291,7 +291,9 @@ class ForkServer:
         try:
             file = Path(order["folder"]) / STATE
             is_bounded = file.is_file() and file.stat().st_size < LARGEST_STATE
-            replaced = self._guard.changed(self._state, json.loads(file.read_bytes()) if is_bounded else None)
+            replaced = self._guard.changed_names(
+                self._state, json.loads(file.read_bytes()) if is_bounded else None
+            )
         except (OSError, ValueError, AttributeError):
             return "leaves no word of what it replaced"
         if order["target"] in (PROBE, RUN):

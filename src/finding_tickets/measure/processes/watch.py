@@ -157,10 +157,7 @@ def install(channel: socket.socket) -> None:
         # Older kernels do not know the last flag: without it a signal interrupts a call that waits.
         for more in (WAIT_KILLABLE, 0):
             listener = libc.syscall(
-                SECCOMP_CALL[column],
-                SECCOMP_SET_MODE_FILTER,
-                SPEC_ALLOW | NEW_LISTENER | more,
-                program,
+                SECCOMP_CALL[column], SECCOMP_SET_MODE_FILTER, SPEC_ALLOW | NEW_LISTENER | more, program
             )
             if listener >= 0:
                 break
@@ -333,7 +330,7 @@ class Watch:
         """The error that a call ends with, or 0 and what is to be noted of its paths."""
         for folder, place in zip(places[::2], places[1::2], strict=True):
             # Without a name the call is about a descriptor, or the kernel refuses it.
-            if not arguments[place] or not (name := os.fsdecode(_text(process, arguments[place]))):
+            if not arguments[place] or not (name := os.fsdecode(_read_text(process, arguments[place]))):
                 continue
             if not name.startswith("/"):
                 number = -1 if folder < 0 else ctypes.c_int(arguments[folder]).value
@@ -347,7 +344,7 @@ class Watch:
             if kind.startswith("open"):
                 flags = arguments[place + 1]
                 if kind == "openat2":
-                    flags = int.from_bytes(_memory(process, flags, 8), "little")
+                    flags = int.from_bytes(_read_memory(process, flags, 8), "little")
                 writes, reads = flags & os.O_ACCMODE != os.O_RDONLY, flags & os.O_ACCMODE != os.O_WRONLY
                 writes |= bool(flags & (os.O_CREAT | os.O_TRUNC))
                 hows = (*["listed" if is_folder else "read"][: reads and not flags & os.O_TRUNC],)
@@ -413,12 +410,12 @@ class Watch:
     def _say_address(self, process: int, kind: str, address: int) -> None:
         """Say what a call connects or sends to."""
         if kind == "message":
-            address = int.from_bytes(_memory(process, address, 8), "little")
+            address = int.from_bytes(_read_memory(process, address, 8), "little")
         if not address:
             return
-        family = int.from_bytes(_memory(process, address, 2), "little")
+        family = int.from_bytes(_read_memory(process, address, 2), "little")
         if family == socket.AF_UNIX:
-            name = os.fsdecode(_text(process, address + 2))
+            name = os.fsdecode(_read_text(process, address + 2))
             # Many libraries ask for a service that hardly any system has.
             if name and not os.path.exists(name):
                 self._note(name, "looked", None)
@@ -426,7 +423,7 @@ class Watch:
                 self._say(f"connects to the socket {name or 'of a program'}")
         elif family in (socket.AF_INET, socket.AF_INET6):
             is_old = family == socket.AF_INET
-            content = _memory(process, address, 8 if is_old else 24)
+            content = _read_memory(process, address, 8 if is_old else 24)
             host = socket.inet_ntop(family, content[4:8] if is_old else content[8:24])
             port = int.from_bytes(content[2:4], "big")
             # Ports for an hour are drawn, so that their numbers say nothing.
@@ -471,14 +468,13 @@ def read_accesses(results: str) -> tuple[tuple[Access, ...], tuple[str, ...]]:
     )
 
 
-def _text(process: int, address: int) -> bytes:
+def _read_text(process: int, address: int) -> bytes:
     """The text that ends with a zero; raises ``OSError`` as the kernel would have the call end."""
     text = b""
     while len(text) < LONGEST_PATH:
         # Memory may end where a page does.
-        part, end, _ = _memory(process, address + len(text), PAGE - (address + len(text)) % PAGE).partition(
-            b"\0"
-        )
+        start = address + len(text)
+        part, end, _ = _read_memory(process, start, PAGE - start % PAGE).partition(b"\0")
         text += part
         if end:
             return text
@@ -491,7 +487,7 @@ _OURS, _THEIRS = _Span(ctypes.addressof(_BUFFER), PAGE), _Span(0, 0)
 _READ = (ctypes.byref(_OURS), ctypes.c_ulong(1), ctypes.byref(_THEIRS), ctypes.c_ulong(1), ctypes.c_ulong(0))
 
 
-def _memory(process: int, address: int, size: int) -> bytes:
+def _read_memory(process: int, address: int, size: int) -> bytes:
     """Bytes of a process, at most a page; raises ``OSError`` where it has none."""
     _THEIRS.base, _THEIRS.length = address, size
     count = _LIBC.process_vm_readv(process, *_READ)

@@ -106,7 +106,7 @@ class Facts:
 
     @property
     def looked_up(self) -> Collection[CurrentVerdict]:
-        """All that was measured, as far as anybody has asked for it."""
+        """The verdicts that were looked up so far."""
         return self._measured.values()
 
     def has_verifier(self, row: Row) -> bool:

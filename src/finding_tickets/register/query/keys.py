@@ -134,7 +134,7 @@ class Query:
         state what they are sorted by come last either way.
         """
         chosen = [row for row in rows if self.condition.holds(row)]
-        # Who lists IDs by hand wants them as listed.
+        # IDs that are listed by hand keep that order.
         ids = self.condition.ids
         if ids:
             chosen.sort(key=lambda row: ids.index(row.id.casefold()))
@@ -175,7 +175,7 @@ class QueryValue:
 
 
 def close_words(text: str, words: Iterable[str], otherwise: str | None = None) -> str | None:
-    """What somebody who wrote ``text`` may have meant, else ``otherwise``, else all words if they are few."""
+    """The words that resemble ``text``, else ``otherwise``, else all words if they are few."""
     from difflib import get_close_matches
 
     spelt = {word.casefold(): word for word in words}
@@ -289,7 +289,7 @@ def _name(value: QueryValue, facts: Facts, words: str, matches: Callable[[str, s
 
 
 def _person(value: QueryValue, facts: Facts) -> Test:
-    """Whether somebody is the one meant, however either is spelt."""
+    """Whether a name is that of the person meant, in any spelling of either."""
     if value.text == ANYBODY:
         return lambda _: True
     known = facts.config.vocabulary.known_agents
@@ -386,7 +386,7 @@ KEYS: Mapping[str, QueryKey] = {
         cost=OF_EVIDENCE,
     ),
     "batch": QueryKey(FIELDS["batch"], _number, ordered=True),
-    # `agent:*` is anybody, and nobody as well.
+    # `agent:*` also matches documents without an agent.
     "agent": QueryKey(lambda row, _: [row.agent], _person),
     "assignee": QueryKey(
         FIELDS["assignee"], lambda value, _: lambda name: folded(name) == folded(value.text)

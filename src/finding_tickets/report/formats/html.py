@@ -30,8 +30,8 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.charts import Chart, charts
 from finding_tickets.report.rows import ReportRow
-from finding_tickets.report.status import StatusReport, won
-from finding_tickets.report.templates import pieces, source
+from finding_tickets.report.status import StatusReport, gains_text
+from finding_tickets.report.templates import render_pieces, source
 from finding_tickets.report.text import AFTER, BEFORE, WAITING, Sources, laws_by_line
 from finding_tickets.verify.plan import places_of
 
@@ -89,7 +89,7 @@ def trusted_html(text: str, *, below: int = 0, resolve: Resolve = lambda _: None
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     text = _FRONT_MATTER.sub(lambda found: f"{'`' * 9}yaml\n{found[1]}{'`' * 9}\n", text, count=1)
-    html = _TITLE.sub("", _PARSER.html(_inert(text)), count=1).replace("<hr />\n", "")
+    html = _TITLE.sub("", _PARSER.html(_escape_html(text)), count=1).replace("<hr />\n", "")
     html = _IMAGE.sub(lambda image: f'<a href="{image[1]}">{image[2] or image[1]}</a>', html)
     html = _BOX.sub(lambda box: "\u2611 " if box[1] else "\u2610 ", html)
     html = _ALIGNED.sub(r'\1 class="\2"', _LANGUAGE.sub("<code>", html))
@@ -112,7 +112,7 @@ def _cleaner(resolve: Resolve) -> nh3.Cleaner:
     )
 
 
-def _inert(text: str) -> str:
+def _escape_html(text: str) -> str:
     """The text with every ``<`` that begins HTML escaped, but for tags that can do no harm."""
     if not _MAYBE_HTML.search(text):
         return text
@@ -228,7 +228,7 @@ class DocumentSection:
     @property
     def won(self) -> str:
         """What the fix costs less, in words."""
-        return won(self.row)
+        return gains_text(self.row)
 
     @cached_property
     def _places(self) -> dict[str, str]:
@@ -331,7 +331,8 @@ def page_pieces(
         "base-uri 'none'; form-action 'none'",
     }
     # A path may have bytes that are no text.
-    return (piece.encode(errors="replace").decode() for piece in pieces(template, {**context, **made}, own))
+    made_pieces = render_pieces(template, {**context, **made}, own)
+    return (piece.encode(errors="replace").decode() for piece in made_pieces)
 
 
 def laws_of(row: ReportRow) -> list[tuple[str, str, str]]:

@@ -12,9 +12,14 @@ import torch
 
 from simcuda.cost.call import FREE, OpCost, OperationCall, tensors_in
 from simcuda.cost.copies import copied_within
-from simcuda.cost.launches import concatenation, kernels_over
+from simcuda.cost.launches import LARGEST_OFFSET, elementwise, kernels_over
 from simcuda.cost.rules.kernels import one_kernel
 from simcuda.cost.rules.rule import CostRule
+
+INPUTS_PER_CAT = 128
+"""Contiguous inputs that one concatenation kernel copies; half as many where one is not contiguous."""
+CAT_DIMENSIONS = 4
+"""Most dimensions that the concatenation kernel handles."""
 
 IN_PLACE = ("squeeze_", "unsqueeze_", "transpose_", "t_", "as_strided_", "detach_")
 OTHERWISE_UNSEEN = (
@@ -80,20 +85,25 @@ def _fill_from_tensor(call: OperationCall) -> OpCost:
     example="torch.cat([x, x])",
 )
 def _concatenate(call: OperationCall) -> OpCost:
-    result = call.outputs[0]
+    """A kernel for each batch of inputs, or else each input on its own, as bytes or by a kernel."""
     # ``stack`` arrives here whole: it concatenates views, which cost nothing.
-    inputs = list(tensors_in(call.argument("tensors")))
+    result, inputs = call.outputs[0], list(tensors_in(call.argument("tensors")))
+    are_dense = all(tensor.is_contiguous() for tensor in inputs)
+    are_alike = all(tensor.dtype == result.dtype for tensor in inputs)
+    fits = result.dim() <= CAT_DIMENSIONS and result.numel() < LARGEST_OFFSET
+    if len(inputs) > 1 and are_alike and fits:
+        batch = INPUTS_PER_CAT if are_dense else INPUTS_PER_CAT // 2
+        # Batches of empty inputs are skipped only before the first that has elements.
+        first = next((place for place, tensor in enumerate(inputs) if tensor.numel()), None)
+        return OpCost(0 if first is None else -(-len(inputs) // batch) - first // batch)
+    # With nothing but single rows outside the dimension, its parts follow each other in memory.
     dim = call.argument("dim", 0) % max(result.dim(), 1)
-    kernels, as_bytes = concatenation(
-        [tensor.numel() for tensor in inputs],
-        result.element_size(),
-        dimensions=result.dim(),
-        # With nothing but single rows outside it, the dimension's parts follow each other in memory.
-        outermost=math.prod(result.shape[:dim]) == 1,
-        contiguous=all(tensor.is_contiguous() for tensor in inputs),
-        converted=[place for place, tensor in enumerate(inputs) if tensor.dtype != result.dtype],
-    )
-    return OpCost(kernels, copies=tuple(("d2d", inputs[place].nbytes) for place in as_bytes))
+    are_dense &= math.prod(result.shape[:dim]) == 1 or len(inputs) == 1
+    # An input that goes to one run of memory, in its own type, is a copy of bytes.
+    copied = [each for each in inputs if are_dense and each.dtype == result.dtype]
+    rest = [each for each in inputs if not are_dense or each.dtype != result.dtype]
+    kernels = sum(elementwise(each.numel(), result.element_size()) for each in rest)
+    return OpCost(kernels, copies=tuple(("d2d", each.nbytes) for each in copied if each.numel()))
 
 
 CostRule(

@@ -98,7 +98,9 @@ def _norm(call: OperationCall) -> OpCost:
         return OpCost(sum(cost.launches for cost in costs), workspaces=workspaces)
     accumulator = 8 if tensors[0].dtype == torch.float64 else 4
     elements = [tensor.numel() for tensor in tensors]
-    work = foreach_norm(elements, call.profile.multi_tensor, accumulator_bytes=accumulator)
-    # Empty tensors get a zero of their own, and drop the result made for them.
-    spare = (results[0].element_size(),) * work.spare_results
-    return OpCost(work.launches, temporaries=(work.workspace_bytes,), workspaces=spare)
+    return foreach_norm(
+        elements,
+        call.profile.multi_tensor,
+        accumulator_bytes=accumulator,
+        result_bytes=results[0].element_size(),
+    )

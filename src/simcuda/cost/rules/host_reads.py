@@ -12,7 +12,7 @@ import torch
 from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.copies import contiguous
 from simcuda.cost.launches import kernels_over
-from simcuda.cost.reductions import arithmetic, reduce_all
+from simcuda.cost.reductions import Arithmetic, reduce_all
 from simcuda.cost.rules.kernels import number_on_device
 from simcuda.cost.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
 from simcuda.profile import Profile
@@ -22,16 +22,11 @@ ANSWER = ("d2h", TRUTH_BYTES)
 
 
 def read_all(elements: int, profile: Profile) -> OpCost:
-    """Whether all, or any, of that many truth values hold, and the wait for the answer.
-
-    Args:
-        elements: How many truth values there are.
-        profile: The kind of device.
-    """
+    """Whether all, or any, of that many truth values hold, and the wait for the answer."""
     if elements == 1:
         # There is nothing to reduce: the value is copied into the result.
         return OpCost(waits=1, copies=(("d2d", TRUTH_BYTES), ANSWER), temporaries=(TRUTH_BYTES,))
-    work = reduce_all(elements, arithmetic("logical", TRUTH_BYTES), profile)
+    work = reduce_all(elements, Arithmetic("logical", TRUTH_BYTES), profile)
     launches = work.launches if elements else 1
     return OpCost(launches, waits=1, copies=(ANSWER,), temporaries=(TRUTH_BYTES, *work.workspaces))
 
@@ -244,7 +239,7 @@ def _read_ends(call: OperationCall, ends: int) -> OpCost:
     tensor = call.args[0]
     size = tensor.element_size()
     # Each end is found by its own reduction, and read.
-    work = reduce_all(tensor.numel(), arithmetic("extremum", size), call.profile)
+    work = reduce_all(tensor.numel(), Arithmetic("extremum", size), call.profile)
     reads = (("d2h", size),) * ends
     return OpCost(ends * work.launches, ends, reads, passing=(size, *work.workspaces) * ends)
 

@@ -7,7 +7,7 @@ import torch
 from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall
 from simcuda.cost.copies import contiguous
 from simcuda.cost.launches import kernels_over
-from simcuda.cost.reductions import arithmetic, reduce_all
+from simcuda.cost.reductions import Arithmetic, reduce_all
 from simcuda.cost.rules.rule import HALF_BYTES, CostRule
 
 POSITION_BYTES = 8
@@ -142,7 +142,7 @@ def _loss(call: OperationCall) -> OpCost:
         around = OpCost(workspaces=(tensor.nbytes,))
     if not tensor.numel():
         return around + ONE_KERNEL
-    work = reduce_all(tensor.numel(), arithmetic("sum", size, half=size == HALF_BYTES), call.profile)
+    work = reduce_all(tensor.numel(), Arithmetic("sum", size, size == HALF_BYTES), call.profile)
     return around + OpCost(kernels + work.launches, workspaces=work.workspaces)
 
 

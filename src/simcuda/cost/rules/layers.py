@@ -10,7 +10,7 @@ from torch._prims_common import suggest_memory_format
 from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall
 from simcuda.cost.copies import contiguous, copied_within
 from simcuda.cost.launches import kernels_over
-from simcuda.cost.reductions import arithmetic, reduction
+from simcuda.cost.reductions import Arithmetic, reduction
 from simcuda.cost.rules.kernels import one_kernel
 from simcuda.cost.rules.reducing import reduce
 from simcuda.cost.rules.rule import HALVES, CostRule
@@ -183,7 +183,7 @@ def _layer_norm_backward(call: OperationCall) -> OpCost:
     across = -(-columns // COLUMNS_OF_A_BLOCK)
     parts = min(MOST_BLOCKS // across, -(-rows // ROWS_OF_A_BLOCK))
     size = tensor.element_size()
-    how = arithmetic("sum", size, half=tensor.dtype in HALVES)
+    how = Arithmetic("sum", size, tensor.dtype in HALVES)
     work = reduction((parts, columns), (columns, 1), (0,), how, call.profile, size)
     sums = (parts * columns * size,) * parameters
     return cost + OpCost(parameters * work.launches, workspaces=(*sums, *work.workspaces))

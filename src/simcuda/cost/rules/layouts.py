@@ -13,7 +13,7 @@ import torch
 from simcuda.cost.call import ANYTHING, FREE, MEMORY, LibraryWork, OpCost, OperationCall
 from simcuda.cost.copies import contiguous, copied_within
 from simcuda.cost.launches import kernels_over
-from simcuda.cost.reductions import arithmetic, reduce_all
+from simcuda.cost.reductions import Arithmetic, reduce_all
 from simcuda.cost.rules.kernels import one_kernel
 from simcuda.cost.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
 from simcuda.device.dispatch_key import unwatched
@@ -128,7 +128,7 @@ def _jagged_of_padded(call: OperationCall) -> OpCost:
     made = OpCost(kernels_over(result), temporaries=(result.nbytes,))
     if call.argument("total_L") is not None:
         return made
-    work = reduce_all(ends.numel(), arithmetic("extremum", INDEX_BYTES), call.profile)
+    work = reduce_all(ends.numel(), Arithmetic("extremum", INDEX_BYTES), call.profile)
     read = OpCost(work.launches, 1, (("d2h", INDEX_BYTES),), (INDEX_BYTES,), workspaces=work.workspaces)
     return read + made
 

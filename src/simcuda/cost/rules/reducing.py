@@ -10,7 +10,7 @@ import torch
 from simcuda.cost.call import OpCost, OperationCall
 from simcuda.cost.copies import contiguous
 from simcuda.cost.launches import elementwise, kernels_over
-from simcuda.cost.reductions import arithmetic, reduction
+from simcuda.cost.reductions import Arithmetic, reduction
 from simcuda.cost.rules.rule import HALVES, CostRule
 from simcuda.profile import Profile
 
@@ -34,14 +34,9 @@ TRACE = ("aten.trace.default", "aten.trace.out")
 def reduce(
     family: str, tensor: torch.Tensor, dimensions: tuple[int, ...], result: torch.Tensor, profile: Profile
 ) -> OpCost:
-    """The cost of reducing ``dimensions`` of ``tensor`` by one kernel of a family of ``reductions``.
+    """The cost of reducing dimensions, from 0 on, by one kernel of a family that ``Arithmetic`` knows.
 
-    Args:
-        family: One of those that ``arithmetic`` knows.
-        tensor: What is reduced; only its layout counts.
-        dimensions: Those that are reduced, from 0 on.
-        result: The result, whose type may differ.
-        profile: The kind of device.
+    Of the tensor only its layout counts; the result may have another type.
     """
     if not tensor.numel():
         return OpCost(kernels_over(result))
@@ -63,14 +58,12 @@ def _cost(
     is_widened_in_passing = dtype in HALVES and result_dtype == torch.float32
     is_converted = not is_read_as_it_is and not is_widened_in_passing
     read = result_dtype if is_converted else dtype
-    how = arithmetic(family, read.itemsize, half=read in HALVES)
+    how = Arithmetic(family, read.itemsize, read in HALVES)
     work = reduction(tuple(shape), strides, dimensions, how, profile, result_dtype.itemsize)
-    accumulator = (work.accumulator_bytes,) if work.accumulator_bytes else ()
-    cost = OpCost(work.launches, workspaces=(*accumulator, *work.workspaces))
     if not is_converted:
-        return cost
+        return work
     elements = prod(shape)
-    return OpCost(elementwise(elements, read.itemsize), workspaces=(elements * read.itemsize,)) + cost
+    return OpCost(elementwise(elements, read.itemsize), workspaces=(elements * read.itemsize,)) + work
 
 
 @CostRule(

@@ -8,7 +8,7 @@ import torch
 
 from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.launches import kernels_over
-from simcuda.cost.reductions import arithmetic, reduce_all
+from simcuda.cost.reductions import Arithmetic, reduce_all
 from simcuda.cost.rules.reducing import reduce
 from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
 
@@ -33,7 +33,7 @@ def _normal(call: OperationCall) -> OpCost:
     checks = 1 if call.op.endswith("_out") else 2
     # The least deviation is found in the precision of the type.
     half = deviations.dtype in (torch.float16, torch.bfloat16)
-    how = arithmetic("extremum", deviations.element_size(), half=half)
+    how = Arithmetic("extremum", deviations.element_size(), half)
     least = reduce_all(deviations.numel(), how, call.profile)
     return OpCost(
         launches=checks * (least.launches + 1) + drawing + len(mean_bytes),

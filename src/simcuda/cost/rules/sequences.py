@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from simcuda.cost.call import ONE_KERNEL, OpCost, OperationCall
-from simcuda.cost.reductions import arithmetic, reduce_all
+from simcuda.cost.reductions import Arithmetic, reduce_all
 from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
 
 SEGMENT_KERNELS = 4
@@ -38,7 +38,7 @@ def _reduce_segments(call: OperationCall) -> OpCost:
     if lengths is None or call.argument("unsafe", default=False):
         return OpCost(SEGMENT_KERNELS if lengths is not None else 1)
     # No length may be negative.
-    least = reduce_all(lengths.numel(), arithmetic("extremum", INDEX_BYTES), call.profile)
+    least = reduce_all(lengths.numel(), Arithmetic("extremum", INDEX_BYTES), call.profile)
     sums = lengths.numel() // max(lengths.shape[-1], 1)
     # One truth value is copied, several are reduced.
     copied = (("d2d", 1),) if sums == 1 else ()

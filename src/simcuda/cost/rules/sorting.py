@@ -20,12 +20,9 @@ LONGEST_FUSED_MODE = 2048
 
 
 def sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
-    """Sort ``tensor`` along ``dim`` into ``values`` and their indices, which are not included.
+    """Sort along ``dim``, from 0 on, into ``values`` and their indices, which are not included.
 
-    Args:
-        tensor: What is sorted.
-        values: Where the values go; its layout decides whether they are rearranged.
-        dim: The dimension, from 0 on.
+    The layout of ``values`` decides whether they are rearranged.
     """
     if not tensor.numel():
         return FREE

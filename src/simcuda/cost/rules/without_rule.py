@@ -12,6 +12,9 @@ TAKEN_APART: dict[str, tuple[str, ...]] = {
     "ATen/native/LinearAlgebra.cpp: the singular values, or the eigenvalues of a hermitian matrix": (
         "linalg_pinv",
     ),
+    "ATen/native, from torch 2.14 on: eigenvalues or singular values, then products": (
+        *("linalg_matrix_sqrth", "linalg_polar"),
+    ),
     "ATen/native/BinaryOps.cpp: a power of 2, then a product": ("ldexp", "ldexp_"),
     "ATen/native/UnaryOps.cpp: a range, sums, lgamma, and a sum": ("mvlgamma", "mvlgamma_"),
     "ATen/native/Distance.cpp: a difference, then a norm; for two lists, a product of matrices": (
@@ -160,3 +163,16 @@ HOST_ONLY = frozenset(
         *("_upsample_lanczos2d_aa", "_upsample_lanczos2d_aa_backward"),
     )
 )
+
+# What CUDA calls the kernels of matrix products, which it has for floating and complex types alone. Source:
+# ATen/native/cuda/Blas.cpp, AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND2.
+PRODUCT_KERNELS = {
+    f"aten.{name}": kernel
+    for kernel, names in {
+        "addmm_cuda": ("mm", "addmm", "addmm_"),
+        "baddbmm_cuda": ("bmm", "baddbmm", "baddbmm_"),
+        "addmv_impl_cuda": ("mv", "addmv", "addmv_"),
+        "dot": ("dot", "vdot"),
+    }.items()
+    for name in names
+}

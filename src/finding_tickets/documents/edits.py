@@ -1,6 +1,6 @@
-"""Ways to make an edit, in the form that the document has: rows, sections, boxes, related findings.
+"""Ways to edit a document in its own form: rows, sections, boxes, related findings.
 
-What yields several ways yields the most likely one first: whether one reads back is for the caller to try.
+Of several ways the most likely comes first. The caller takes the first that reads back as wanted.
 """
 
 from __future__ import annotations
@@ -9,11 +9,20 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from finding_tickets.documents.edit.splices import Splice, Splices, line_at, line_end, lines_below
 from finding_tickets.documents.finding import KIND_COLUMNS, NOTE_COLUMNS, RELATIONSHIPS
 from finding_tickets.documents.reading import Page
 from finding_tickets.documents.sections import DocumentPart, SectionKind
-from finding_tickets.documents.source import BYTE_ORDER_MARK, Block, MarkdownTable, TableRow, code_span, plain
+from finding_tickets.documents.source import (
+    BYTE_ORDER_MARK,
+    Block,
+    MarkdownTable,
+    Splice,
+    Splices,
+    code_span,
+    line_at,
+    line_end,
+    lines_below,
+)
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import ChecklistItem, Relation, Text
 from finding_tickets.model.vocabulary import Relationship, squeeze, word_for
@@ -80,8 +89,8 @@ def add_section(
 ) -> Iterator[Splices]:
     """Ways to add a section: before the first one of the given kinds, at the end, before every other one."""
     data = page.data
-    followers = [part for part in page.parts if part.heading and part.heading.level > 1]
-    level = min((part.heading.level for part in followers if part.heading), default=_LEVEL)
+    followers = [part for part in page.parts if part.level > 1]
+    level = min((part.level for part in followers), default=_LEVEL)
     lines = [text.encode() for text in ("#" * level + f" {title}", "", *body)]
     # The document may draw a line between its sections.
     ends = [part.blocks[-1].kind == "Rule" for part in page.parts[:-1] if part.blocks]
@@ -357,30 +366,25 @@ def _change_kind(page: Page, relation: Relation, kind: Relationship) -> Iterator
 def _link_row(page: Page, table: MarkdownTable, link: RelationLink) -> Splice:
     """A row below the last one, or instead of one that says that there is nothing."""
     data, titles, header = page.data, table.titles, table.rows[0].block
-    head = data[header.start : header.end].strip()
-    real: list[TableRow] = [row for row in table.body if not row.text]
-    like = [cell.raw for cell in table.cells(real[-1])] if real else []
-    empty = bool(like) and len(real) == 1 and all(_NOTHING.fullmatch(plain(raw)) for raw in like)
+    rows = [row for row in table.body if not row.text]
+    last = table.cells(rows[-1]) if rows else []
+    empty = len(rows) == 1 and all(_NOTHING.fullmatch(cell.plain) for cell in last)
     # Without a row to copy from, IDs are code.
-    if empty or not like:
-        like = ["`"] * len(titles)
-    ids, kinds, notes = (
-        [index for index, title in enumerate(titles) if pattern.match(title)]
-        for pattern in (_ID_COLUMNS, KIND_COLUMNS, NOTE_COLUMNS)
-    )
-    own = ids[0] if ids else 0
+    like = ["`" if empty or not last else last[index].raw for index in range(len(titles))]
+    own, kind, note = map(table.column, (_ID_COLUMNS, KIND_COLUMNS, NOTE_COLUMNS))
     cells = [""] * len(titles)
-    cells[notes[0] if notes else -1] = link.note
-    for index in kinds:
-        cells[index] = _markup_of(like[index])(link.kind)
-    cells[own] = _markup_of(like[own])(link.id)
-    text = " | ".join(map(_in_cell, cells)).encode()
+    cells[titles.index(note) if note else -1] = link.note
+    if kind:
+        cells[titles.index(kind)] = _markup_of(like[titles.index(kind)])(link.kind)
+    at = titles.index(own) if own else 0
+    cells[at] = _markup_of(like[at])(link.id)
+    head, text = data[header.start : header.end].strip(), " | ".join(map(_in_cell, cells)).encode()
     text = (b"| " if head.startswith(b"|") else b"") + text + (b" |" if head.endswith(b"|") else b"")
     if empty:
-        row = page.source.whole(real[0].block)
+        row = page.source.whole(rows[0].block)
         return Splice(row.start, row.end, text)
     head_line = line_at(data, header.start)
-    line = line_at(data, real[-1].block.start if real else head_line.after)
+    line = line_at(data, rows[-1].block.start if rows else head_line.after)
     return lines_below(data, line, data[head_line.start : header.start] + text)
 
 

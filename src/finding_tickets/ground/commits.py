@@ -1,4 +1,8 @@
-"""Files at many commits, read by one process of git: no checkout, and no process for each of them."""
+"""Files at commits, from git's objects alone: as folders, or one by one; the work tree stays as it is.
+
+A checkout is a folder with all files of a commit. ``Objects`` reads the files of many commits by one process
+of git, without a checkout.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,126 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
-from finding_tickets.ground.git import GitError, command, environment
+from finding_tickets.errors import RevisionError
+from finding_tickets.ground.cache import make_folder
+from finding_tickets.ground.git import GitError, ask, ask_bytes, command, environment, shallow_commits
 
+FOLDER = "checkouts"
+SUBMODULE = "160000"
+_NAMESPACES = ("refs/tags", "refs/heads", "refs/remotes")
+_KEEP = 64
+"""Unused checkouts that are kept, those used last."""
 # Folders that are kept in memory: those of one commit are nearly all those of the next.
 _TREES = 8192
 _FOLDER, _FILE, _PROGRAM, _LINK = "40000", "100644", "100755", "120000"
 _MOST_LINKS = 8
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A revision as it was written, and the full hash of the commit that it names now."""
+
+    name: str
+    commit: str
+
+    def __str__(self) -> str:
+        """The name as it was written."""
+        return self.name
+
+
+@dataclass(frozen=True)
+class Checkouts:
+    """The revisions of the repository that the folder ``root`` is in, kept in the user's cache folder.
+
+    ``commits`` are names that were resolved elsewhere, with the full hashes of what they name there.
+    """
+
+    root: Path
+    commits: Mapping[str, str] = field(default_factory=dict)
+
+    def revision(self, name: str) -> Revision:
+        """What ``name`` names: a commit, a branch, a tag, or an expression such as ``HEAD~2``.
+
+        ``RevisionError`` where that is nothing, or several things, or no commit.
+        """
+        if commit := self.commits.get(name):
+            try:
+                ask(self.root, "cat-file", "-e", f"{commit}^{{commit}}")
+            except GitError:
+                raise RevisionError(f"{name}: its commit {commit[:12]} is not on this machine") from None
+            return Revision(name, commit)
+        try:
+            refs = named_commits(self.root, [name])[name]
+        except GitError as error:
+            raise RevisionError(f"{name}: {error}") from None
+        if len(set(refs.values())) > 1:
+            raise RevisionError(f"{name} is ambiguous: {' and '.join(refs)}")
+        try:
+            commit = ask(self.root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").strip()
+        except GitError as error:
+            if "ambiguous" in str(error):
+                raise RevisionError(f"{name}: {error}") from None
+            shallow = "; the clone is shallow, so fetch more of its history"
+            hint = shallow if shallow_commits(self.root) else ""
+            raise RevisionError(f"there is no revision {name}{hint}") from None
+        return Revision(name, commit)
+
+    def has(self, revision: Revision, file: str) -> bool:
+        """Whether a revision has a file, given relative to ``root``."""
+        try:
+            return ask(self.root, "cat-file", "-t", f"{revision.commit}:./{file}").strip() == "blob"
+        except GitError:
+            return False
+
+    def submodules(self, revision: Revision) -> list[str]:
+        """The folders of a revision, relative to ``root``, that belong to other repositories."""
+        entries = ask(self.root, "ls-tree", "-r", revision.commit).split("\n")
+        return [entry.partition("\t")[2] for entry in entries if entry.startswith(SUBMODULE)]
+
+    def files(self, revision: Revision) -> Path:
+        """The folder ``root`` as it is at a revision, which stays as ``make_folder`` says."""
+
+        def write(folder: Path) -> None:
+            # A work tree of its own, so that the attributes are the commit's and not those of the user's.
+            index = folder.with_name(f"{folder.name}.index")
+            apart = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(folder)}
+            ask(self.root, "read-tree", revision.commit, settings=apart)
+            ask(self.root, "checkout-index", "--all", settings={**apart, "GIT_LFS_SKIP_SMUDGE": "1"})
+
+        try:
+            # A commit's hash says what is in it, whichever clone it came from.
+            folder = make_folder(FOLDER, revision.commit, write, _KEEP)
+            return folder / ask(self.root, "rev-parse", "--show-prefix").strip()
+        except (GitError, OSError) as error:
+            raise RevisionError(f"{revision.name} cannot be checked out: {error}") from None
+
+
+def named_commits(root: Path, names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The tags and branches of each of these very names, with the commits that they lead to."""
+    wanted = {f"{namespace}/{name}": name for name in names for namespace in _NAMESPACES}
+    found: dict[str, dict[str, str]] = {name: {} for name in wanted.values()}
+    # Git also prints what is below such a name, and of an annotated tag what it stands for.
+    printed = ask(root, "for-each-ref", "--format=%(refname) %(objectname) %(*objectname)", *wanted)
+    for line in filter(None, printed.split("\n")):
+        ref, own, behind = line.split(" ")
+        if ref in wanted:
+            found[wanted[ref]][ref] = behind or own
+    return found
+
+
+def resolve_commits(root: Path, names: Iterable[str]) -> dict[str, str]:
+    """The commits of those names that mean exactly one to ``Checkouts``; git is called twice at most."""
+    wanted = list(dict.fromkeys(names))
+    if not wanted:
+        return {}
+    try:
+        refs = named_commits(root, wanted)
+        asked = "".join(f"{name}^{{commit}}\n" for name in wanted).encode()
+        said = ask_bytes(root, "cat-file", "--batch-check=%(objectname)", given=asked).decode().splitlines()
+    except GitError:
+        return {}
+    resolved = {name: line for name, line in zip(wanted, said, strict=True) if " " not in line}
+    return {name: commit for name, commit in resolved.items() if len(set(refs[name].values())) < 2}
 
 
 class TreeEntry(NamedTuple):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from finding_tickets.ground.commits import Objects, Snapshot
 from finding_tickets.ground.git import GitError, commits_since
-from finding_tickets.ground.objects import Objects, Snapshot
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository
