@@ -164,14 +164,11 @@ def loops(root: Path, folder: Path, processors: int) -> Side:
     """A process for each processor that there is an order for, which measures its part of all orders."""
     folder.mkdir()
     plans = [todo for document in load(root).documents if (todo := plan(document, root))]
-    orders = []
-    for jobs in (list(todo.jobs("simulated").values()) for todo in plans):
-        # All variants in turn, and nothing is compared.
-        variants = {name: path for job in jobs for name, path in job.variants.items()}
-        orders.append(replace(jobs[0], variants=variants, keeps=False))
+    # All variants in turn, and nothing is compared.
+    orders = [[replace(job, keeps=False) for job in todo.jobs("simulated").values()] for todo in plans]
     parts = [folder / f"orders-{place}" for place in range(min(processors, len(orders)))]
     for place, part in enumerate(parts):
-        part.write_bytes(pickle.dumps(orders[place::processors]))
+        part.write_bytes(pickle.dumps([job for jobs in orders[place::processors] for job in jobs]))
     return Side(["-c", LOOPS, LOOP, *map(str, parts)], root, folder / "loops.log")
 
 

@@ -117,8 +117,9 @@ def _items(session: pytest.Session, config: pytest.Config) -> Iterator[TicketIte
         register = load(Path(chosen) if chosen else find_root(config.rootpath))
     except TicketsError as error:
         raise pytest.UsageError(f"--tickets: {error}") from None
-    isolation = Isolation(at_once=False)
-    config.add_cleanup(lambda: isolation.__exit__(None, None, None))
+    started = Isolation(at_once=False)
+    isolation = started.__enter__()
+    config.add_cleanup(lambda: started.__exit__(None, None, None))
     settings = Settings(
         root=register.root,
         evidence=register.config.evidence,

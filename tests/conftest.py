@@ -41,24 +41,29 @@ settings.register_profile("full", deadline=None, database=None)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONGEST = (
-    "tests/executors/test_cluster.py",
     "tests/benchmarks/test_suite.py",
-    "tests/simcuda/test_op_db.py",
-    "tests/test_faults.py",
+    "tests/executors/test_cluster.py",
     "tests/founding/test_audit.py",
-    "tests/test_tutorial.py",
-    "tests/test_nothing_touched.py",
     "tests/cli/test_check.py",
     "tests/report/test_html_in_browser.py",
+    "tests/test_tutorial.py",
+    "tests/simcuda/test_op_db.py",
+    "tests/test_faults.py",
+    "tests/test_nothing_touched.py",
+    "tests/cli/test_honest_branches.py",
+    "tests/contract/test_evidence.py",
     "tests/gate/test_audit.py",
     "tests/cli/test_terminal.py",
-    "tests/documents/test_fuzz.py",
     "tests/recordings/test_record.py",
-    "tests/contract/test_evidence.py",
     "tests/executors/test_node.py",
-    "tests/executors/test_command.py",
-    "tests/cli/test_honest_branches.py",
+    "tests/contract/test_a_small_repository.py",
     "tests/contract/test_edits.py",
+    "tests/verify/test_inputs.py",
+    "tests/contract/test_simcuda.py",
+    "tests/verify/test_path.py",
+    "tests/history/test_walk.py",
+    "tests/executors/test_command.py",
+    "tests/documents/test_fuzz.py",
     "tests/cli/test_verify.py",
     "tests/verify/test_verify.py",
     "tests/verify/test_what_runs.py",
@@ -223,6 +228,7 @@ def git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Git:
 
 Server = Callable[..., Isolation]
 TEMPORARY = tempfile.gettempdir()
+PRELOAD_MORE = "TESTS_PRELOAD_MORE"
 # The commands that start a server.
 MEASURING = ("fix", "gate", "history", "probe", "verify")
 
@@ -240,7 +246,8 @@ class SharedIsolation(Isolation):
 def server() -> Iterator[Server]:
     """``server()`` is the one that measures for all tests; what it loads takes seconds.
 
-    There is another one for what loads other modules, ``server(modules)``, or sees other GPUs.
+    There is another one for what loads other modules, ``server(modules)``, or sees other GPUs, and for tests
+    that name in ``PRELOAD_MORE`` what each of their workers would load.
     """
     with ExitStack() as stack:
 
@@ -248,7 +255,11 @@ def server() -> Iterator[Server]:
         def start(modules: tuple[str, ...], _: str | None) -> Isolation:
             return stack.enter_context(SharedIsolation(modules, at_once=False))
 
-        yield lambda modules=PRELOADED: start(tuple(modules), os.environ.get("CUDA_VISIBLE_DEVICES"))
+        def choose(modules: Sequence[str] = PRELOADED) -> Isolation:
+            more = os.environ.get(PRELOAD_MORE, "").split()
+            return start((*modules, *more), os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+        yield choose
 
 
 @pytest.fixture

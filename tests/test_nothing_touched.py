@@ -73,7 +73,7 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
     ("verify", "--stale"): [EVIDENCE],
     ("verify", "A-1", "--base", "HEAD~1", "--head", "HEAD"): [],
     ("check", "--base", "HEAD", "--summary", "summary.md"): ["summary.md"],
-    ("audit", "A-1"): [],
+    ("audit", "A-1", "--cheat", "unfixed"): [],
     ("bisect", "A-1"): [],
     ("history", "A-1"): [],
     ("history", "--all", "--since", "HEAD"): [],

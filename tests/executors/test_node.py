@@ -51,9 +51,17 @@ workload = Workload(ticket="{ticket}", build=build, sweep=[Point(tensors=n) for 
 FOUND = "def check(tensors):\n    return sum(tensor.sum().item() for tensor in tensors)\n"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _servers() -> Iterator[None]:
-    """No server outlives a test."""
+    """One server for all tests that end none."""
+    yield
+    node._end_servers()
+
+
+@pytest.fixture
+def no_server() -> Iterator[None]:
+    """None that others have started or will find."""
+    node._end_servers()
     yield
     node._end_servers()
 
@@ -157,6 +165,7 @@ def test_a_server_that_was_killed_is_replaced(register: Repository) -> None:
     assert again.evidence is not None
 
 
+@pytest.mark.usefixtures("no_server")
 def test_a_machine_on_which_nothing_runs_says_so(
     register: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +218,7 @@ def waiting_for(folder: str) -> list[str]:
     return [line for line in processes_naming(folder) if line.startswith("/bin/sh")]
 
 
+@pytest.mark.usefixtures("no_server")
 def test_other_versions_are_said_before_anything_is_unpacked(register: Repository) -> None:
     """Tool and torch count; what they would measure here is nobody's evidence."""
     mine = versions()
@@ -296,6 +306,7 @@ class TwoGpus(TakesGpu):
         return self._path
 
 
+@pytest.mark.usefixtures("no_server")
 def test_other_gpus_have_another_server(register: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process that is given other ones than before has them for what it measures."""
     monkeypatch.setattr(node, "Isolation", TwoGpus)

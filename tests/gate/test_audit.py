@@ -206,6 +206,16 @@ def test_a_fix_that_is_claimed_to_be_fast_must_be(repository: Repository, isolat
     } == by
 
 
+@pytest.mark.slow
+def test_what_is_only_timed_returns_nothing_to_compare(repository: Repository, isolation: Isolation) -> None:
+    """The fix is compared with the code as found, and timed beside a variant whose results nobody wants."""
+    claims, slow = "claims:\n  fix: {seconds: <= other, same_result_as: found}", test_times.SLOW
+    files = {"found": slow, "other": slow, "fix": test_times.FAST}
+    add(repository, "A-1", claims, verifier=test_times.HOST, **files)
+    done = audited(repository, isolation, names={"perturbed"})
+    assert (None, {"perturbed"}) == (done.reason, fates(done, Fate.CAUGHT))
+
+
 def test_times_that_cannot_be_taken_take_no_part(repository: Repository, isolation: Isolation) -> None:
     """Without a GPU a ticket whose times need one is audited by its other claims."""
     verifier = test_times.VERIFIER.format(more="")

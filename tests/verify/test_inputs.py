@@ -169,7 +169,7 @@ def test_what_nobody_can_check_later_is_said(
 LARGE = """
 import pathlib
 HERE = pathlib.Path(__file__).parents[2]
-for place in range(25_000):
+for place in range(20_500):
     (HERE / f"many/{place}").open().close()
 with (HERE / "large.bin").open("rb") as file:
     FIRST = file.read(1)
@@ -178,11 +178,11 @@ with (HERE / "large.bin").open("rb") as file:
 
 @pytest.mark.slow
 def test_much_input_is_known_in_part_and_that_is_said(repository: Repository, isolation: Isolation) -> None:
-    """Of 25,000 files some, of 10 GB the beginning and the size: a change there is found, and work ends."""
+    """Of 20,500 files some, of 10 GB the beginning and the size: a change there is found, and work ends."""
     add(repository, "A-1", verifier=VERIFIER.format(ticket="A-1"))
     repository.write("fixes/a_1/fix.py", LARGE + FIX)
     (repository.root / "many").mkdir()
-    for place in range(25_000):
+    for place in range(20_500):
         (repository.root / f"many/{place}").touch()
     large = repository.write("large.bin", b"1")
     os.truncate(large, 10_000_000_000)

@@ -43,15 +43,9 @@ class _Hit:
 
     node: YamlNode
     key: str
-    scope: str
-    pattern: str
+    place: tuple[str, str, str]  # file, scope and pattern of the calls among which the occurrence counts
     occurrence: int | None
     allowance: Allowance  # of the file, so far
-
-    @property
-    def place(self) -> tuple[str, str, str]:
-        """The calls among which the occurrence counts."""
-        return self.allowance.file, self.scope, self.pattern
 
 
 def read_allowlist(path: Path, root: Path) -> tuple[tuple[AllowedEntry, ...], tuple[Problem, ...]]:
@@ -177,7 +171,7 @@ def _hit(node: YamlNode) -> _Hit | None:
     allowance = Allowance(
         file=parts[0], what=WHAT, owner=owner, reason=reason, until=until, line=node.place[0]
     )
-    return _Hit(node, key, scope, parts[2], occurrence, allowance)
+    return _Hit(node, key, (parts[0], scope, parts[2]), occurrence, allowance)
 
 
 def _text(values: Mapping[str, YamlNode], name: str) -> str:

@@ -114,7 +114,7 @@ class Audited:
     error: BadDataError | None = None  # what is wrong with the document
 
 
-class _Part(NamedTuple):
+class _AuditPart(NamedTuple):
     """What one worker measures: a variant, or what a cheat does in its place.
 
     The seed is the workload's where ``is_stated``, else the one that was drawn.
@@ -127,7 +127,7 @@ class _Part(NamedTuple):
 
 # What was measured of the subject or of a cheat in its place, with the variants that it is compared with;
 # or why nothing was.
-_Trials = Mapping[_Part, MeasuredTicket | str]
+_Trials = Mapping[_AuditPart, MeasuredTicket | str]
 
 
 def audit(
@@ -218,14 +218,14 @@ class _Audit:
         try:
             trials = yield from self._measure(cheats, folder)
             for is_stated in (True, False):
-                honest = yield from self._claims_against(_Part(subject, HONEST, is_stated), trials)
+                honest = yield from self._claims_against(_AuditPart(subject, HONEST, is_stated), trials)
                 if honest:
                     names = "" if isinstance(honest, str) else ", ".join(claim.id for claim in honest)
                     seed = "" if is_stated else f" with seed {self.settings.seed}"
                     why = f"not as expected: {names}" if names else honest
                     return Audited(document, subject, reason=f"{subject} itself does not pass{seed}: {why}")
             for cheat in cheats:
-                against = yield from self._claims_against(_Part(subject, cheat.id), trials)
+                against = yield from self._claims_against(_AuditPart(subject, cheat.id), trials)
                 if not isinstance(against, str):
                     # A claim that cannot be checked is as good as false.
                     unchecked = next((claim.measured for claim in against if claim.holds is None), "")
@@ -243,25 +243,27 @@ class _Audit:
 
     def _measure(self, cheats: Iterable[Cheat], folder: Path) -> Course[_Trials]:
         """Measure every cheat and every variant that the subject is compared with, and compare results."""
-        others = [_Part(name, LEAVING if name == FOUND else "") for name in self.jobs if name != self.subject]
-        drawn = [_Part(self.subject, HONEST), *others]
+        others = [
+            _AuditPart(name, LEAVING if name == FOUND else "") for name in self.jobs if name != self.subject
+        ]
+        drawn = [_AuditPart(self.subject, HONEST), *others]
         stated = [each._replace(is_stated=True) for each in drawn]
-        now = [*(_Part(self.subject, cheat.id) for cheat in cheats), *drawn, *stated]
+        now = [*(_AuditPart(self.subject, cheat.id) for cheat in cheats), *drawn, *stated]
         # The code as found runs when no cheat is at work any more that could take its answer.
         late = [each for each in drawn if each.variant == FOUND]
         results = {part: folder / str(at) for at, part in enumerate(now)}
         outcomes = yield NOW, {part: self._task(part, results[part]) for part in now if part not in late}
         if late:
             outcomes |= yield LATER, {part: self._task(part, results[part]) for part in late}
-        trials, compare = dict[_Part, MeasuredTicket | str](), dict[_Part, Task]()
+        trials, compare = dict[_AuditPart, MeasuredTicket | str](), dict[_AuditPart, Task]()
         for part in (each for each in now if each.variant == self.subject):
             beside = {each.variant: each for each in others} | {self.subject: part}
             parts = {name: beside[name]._replace(is_stated=part.is_stated) for name in self.plan.variants}
             trials[part] = measured = self._join(parts, outcomes)
             if self.plan.comparisons and isinstance(measured, MeasuredTicket):
                 given = folder / f"{results[part].name}-compared"
-                for name, each in parts.items():
-                    # What the others returned is compared with each cheat.
+                # What the others returned is compared with each cheat; what is only timed has left nothing.
+                for name, each in ((name, each) for name, each in parts.items() if self.jobs[name].keeps):
                     own = given / name_of_part(self.plan, name)
                     own.mkdir(parents=True)
                     for file in results[each].iterdir():
@@ -275,7 +277,7 @@ class _Audit:
                 trials[part] = measured.model_copy(update={"agreements": checks})
         return trials
 
-    def _task(self, part: _Part, results: Path) -> Task:
+    def _task(self, part: _AuditPart, results: Path) -> Task:
         """The task to measure one part; it leaves what is compared in a folder."""
         job = replace(self.jobs[part.variant], seed=None if part.is_stated else self.settings.seed)
         task = self._cheat(tasks.CHEAT, part, job) if part.cheat else self.settings.task(tasks.TARGET, job)
@@ -284,13 +286,13 @@ class _Audit:
             task = replace(task, kept=str(results))
         return replace(task, code=Path(job.code))
 
-    def _cheat(self, target: str, part: _Part, job: Any) -> Task:
+    def _cheat(self, target: str, part: _AuditPart, job: Any) -> Task:
         """A task in which a cheat takes the place of a variant."""
         payload = {"job": job, "subject": part.variant, "cheat": part.cheat, "found": self.found}
         return self.settings.task(target, payload, Path(self.jobs[part.variant].code))
 
     def _join(
-        self, parts: Mapping[str, _Part], outcomes: Mapping[_Part, TaskOutcome]
+        self, parts: Mapping[str, _AuditPart], outcomes: Mapping[_AuditPart, TaskOutcome]
     ) -> MeasuredTicket | str:
         """What was measured of each variant, as if it were one; or why something did not run."""
         measured = list[MeasuredTicket]()
@@ -301,7 +303,7 @@ class _Audit:
             measured.append(answer)
         return join(self.plan, measured)
 
-    def _claims_against(self, part: _Part, trials: _Trials) -> Course[list[ClaimResult] | str]:
+    def _claims_against(self, part: _AuditPart, trials: _Trials) -> Course[list[ClaimResult] | str]:
         """The claims that speak against a cheat, or why it did not run."""
         measured = trials[part]
         if isinstance(measured, str):
@@ -322,7 +324,7 @@ class _Audit:
 
     def _note(self, trials: _Trials) -> str | None:
         """What of the workload or the results of the fix shows little; None where nothing does."""
-        stated, drawn = (trials[_Part(self.subject, HONEST, is_stated)] for is_stated in (True, False))
+        stated, drawn = (trials[_AuditPart(self.subject, HONEST, is_stated)] for is_stated in (True, False))
         if isinstance(stated, str) or isinstance(drawn, str):
             return None
         empty = {each.empty for each in (*stated.agreements, *drawn.agreements)}

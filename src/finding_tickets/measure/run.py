@@ -95,19 +95,16 @@ def measure(job: Job, replace_functions: Replace | None = None) -> dict[str, Any
     if job.seed is not None:
         workload = replace(stated, seed=job.seed)
     allowed = declarations()
-    functions: dict[str, Function] = {}
-    for name, path in job.variants.items():
-        with _naming(name), unpatched():
-            functions[name] = load_function(path, code)
+    with _naming(job.variant), unpatched():
+        functions: dict[str, Function] = {job.variant: load_function(job.function, code)}
     measured = replace_functions(stated, functions) if replace_functions else functions
     meter = choose(job.meter)
     with noting_operations(job.operations):
-        report = run(workload, measured, meter, code, job.graph_breaks, kept)
+        report = run(workload, measured, meter, code, traced=job.graph_breaks, kept=kept)
     say_progress(f"{workload.ticket}: once more")
     check_repeated(report, workload, measured, meter, code)
-    for name, runs in report.runs.items():
-        with _naming(name):
-            check_declared(runs, allowed)
+    with _naming(job.variant):
+        check_declared(report.runs[job.variant], allowed)
     say_progress(f"{workload.ticket}: fitting laws")
     is_drawn = job.seed not in {None, stated.seed}
     # Nobody is shown the laws of a cheat.
@@ -120,13 +117,14 @@ def run(
     functions: Mapping[str, Function],
     meter: Meter,
     root: Path,
-    traced: Collection[str] = (),
+    *,
+    traced: bool = False,
     kept: Path | None = None,
 ) -> JobReport:
     """Measure ``functions``, by the names of their variants; paths are reported relative to ``root``.
 
-    ``traced`` names the variants whose graph breaks are counted too. The results of a single variant are
-    written to the folder ``kept``, if there is one. A variant that leaves its work undone cannot be measured.
+    Where they are ``traced``, graph breaks are counted too. The results of a single variant are written to
+    the folder ``kept``, if there is one. A variant that leaves its work undone cannot be measured.
     """
     gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
     runs: dict[str, list[VariantRun]] = {name: [] for name in functions}
@@ -147,12 +145,12 @@ def run(
                     save_result(kept / str(place), done.result)
             runs[name].append(replace(done, result=None))
     # The compiler is large: loaded only now, it does not slow the garbage collections between runs.
-    for name in traced:
+    for name, function in functions.items() if traced else ():
         for place, each in enumerate(runs[name]):
             point = Point(**each.at)
             # Only a run that did not raise can be traced, and only on one device: it is traced on the CPU.
             if each.error is None and workload.devices(point) <= 1:
-                breaks = graph_breaks(functions[name], arguments(workload, point, "cpu", workload.seed))
+                breaks = graph_breaks(function, arguments(workload, point, "cpu", workload.seed))
                 runs[name][place] = replace(each, metrics={**each.metrics, "graph_breaks": breaks})
     return JobReport(
         meter=meter.name,

@@ -19,6 +19,7 @@ from finding_tickets.ground.imports import places_of
 TARGET = "finding_tickets.measure.run:measure"
 PROBE = "finding_tickets.measure.probe:probe_payload"
 RUN = "finding_tickets.measure.probe:run_payload"
+TRACE = "finding_tickets.measure.recorded:trace_payload"
 TIMING = "finding_tickets.measure.timing:measure_times"
 CHEAT = "finding_tickets.measure.cheating:measure_payload"
 CHEAT_TIMING = "finding_tickets.measure.cheating:time_payload"
@@ -96,21 +97,21 @@ class ResultPair:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A variant of a ticket to measure; or several in turns, whose results are not compared.
+    """A variant of a ticket to measure.
 
-    ``root`` is absolute and ``verifier`` relative to it. The variants are imported from ``code``, which is
-    another folder for those at a revision. ``meter`` is one of ``METERS``. ``graph_breaks`` names the
-    variants whose graph breaks are counted. With ``keeps``, the results of the variant are written to the
-    worker's own folder. The ``seed`` takes the place of the workload's. With ``operations``, what each of
-    them costs is told.
+    ``root`` is absolute and ``verifier`` relative to it. The function is imported from ``code``, which is
+    another folder for one at a revision. ``meter`` is one of ``METERS``. With ``graph_breaks`` these are
+    counted. With ``keeps``, the results of the variant are written to the worker's own folder. The ``seed``
+    takes the place of the workload's. With ``operations``, what each of them costs is told.
     """
 
     root: str
     code: str
     verifier: str
-    variants: dict[str, FunctionPath]
+    variant: str
+    function: FunctionPath
     meter: str = "auto"
-    graph_breaks: tuple[str, ...] = ()
+    graph_breaks: bool = False
     keeps: bool = False
     seed: int | None = None
     operations: bool = False

@@ -127,9 +127,10 @@ class Plan:
                 root=str(self.verifiers),
                 code=self.folders[name],
                 verifier=self.verifier,
-                variants={name: source},
+                variant=name,
+                function=source,
                 meter=meter,
-                graph_breaks=tuple({name} & traced),
+                graph_breaks=name in traced,
                 keeps=name in kept,
                 seed=self.seed,
             )

@@ -19,14 +19,13 @@ from finding_tickets.claims.laws import Range, range_text
 from finding_tickets.documents.run_command import TARGET_FORMS, TargetKind, target_kind
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.measure.processes.isolation import PRELOADED, Isolation, Task
-from finding_tickets.measure.tasks import PROBE, At, RunJob
+from finding_tickets.measure.tasks import PROBE, TRACE, At, RunJob
 from finding_tickets.model.verification import OperationCost
 from finding_tickets.model.vocabulary import MOST_POINTS
 from finding_tickets.verify.judge import answer_of
 
 PRELOAD = (*PRELOADED, "finding_tickets.measure.probe")
 PRELOAD_FOR_TRACES = (*PRELOADED, "finding_tickets.measure.recorded")
-TRACE_FUNCTION = "finding_tickets.measure.recorded:trace_payload"
 ProbedKind = Literal[TargetKind, "trace"]
 
 
@@ -192,8 +191,7 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
         after=request.after,
         operations=request.operations,
     )
-    limits: dict[str, Any] = {"timeout": request.timeout, "memory": request.memory}
-    task = Task(target=PROBE, payload=job, root=request.root, **limits)
+    task = Task(target=PROBE, payload=job, root=request.root, timeout=request.timeout, memory=request.memory)
     ((_, outcome),) = isolation.run({request.target: task})
     if isinstance(outcome.value, dict) and "wrong" in outcome.value:
         raise UsageError(str(outcome.value["wrong"]))
@@ -284,16 +282,17 @@ def read_traces(
 
     With ``only_lines`` nothing is compared with the simulation, which takes longer than to read.
     """
-    tasks = {}
-    for file in files:
-        order = {
-            "file": str(file.resolve()),
-            "target": str(file),
-            "root": str(root),
-            "only_lines": only_lines,
-        }
-        limits: dict[str, Any] = {"timeout": timeout, "memory": memory}
-        tasks[str(file)] = Task(target=TRACE_FUNCTION, payload=order, root=root, **limits)
+    about = {"root": str(root), "only_lines": only_lines}
+    tasks = {
+        str(file): Task(
+            target=TRACE,
+            payload={**about, "file": str(file.resolve()), "target": str(file)},
+            root=root,
+            timeout=timeout,
+            memory=memory,
+        )
+        for file in files
+    }
     # Tasks are removed as they end.
     names = list(tasks)
     outcomes = dict(isolation.run(tasks))

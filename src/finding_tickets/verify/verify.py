@@ -416,7 +416,7 @@ class VerificationRun:
             }
         results.mkdir()
         jobs = todo.jobs(meter)
-        code = [(Path(job.code), source) for job in jobs.values() for source in job.variants.values()]
+        code = [(Path(job.code), job.function) for job in jobs.values()]
         code.append((todo.verifiers, FunctionPath(todo.verifier, "build")))
         if examples := [source.module for folder, source in code if tasks.is_example(source, folder)]:
             files = ", ".join(dict.fromkeys(examples))
@@ -425,7 +425,7 @@ class VerificationRun:
         for name, job in jobs.items():
             task = self._settings.task(tasks.TARGET, replace(job, operations=operations), Path(job.code))
             # Tracing for graph breaks takes longest: started first, it overlaps with the others.
-            task = replace(task, first=bool(job.graph_breaks))
+            task = replace(task, first=job.graph_breaks)
             if job.keeps:
                 folder = results / name_of_part(todo, name)
                 folder.mkdir()
