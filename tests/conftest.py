@@ -228,6 +228,7 @@ def git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Git:
 
 Server = Callable[..., Isolation]
 TEMPORARY = tempfile.gettempdir()
+PRELOAD_MORE = "TESTS_PRELOAD_MORE"
 # The commands that start a server.
 MEASURING = ("fix", "gate", "history", "probe", "verify")
 
@@ -245,7 +246,8 @@ class SharedIsolation(Isolation):
 def server() -> Iterator[Server]:
     """``server()`` is the one that measures for all tests; what it loads takes seconds.
 
-    There is another one for what loads other modules, ``server(modules)``, or sees other GPUs.
+    There is another one for what loads other modules, ``server(modules)``, or sees other GPUs, and for tests
+    that name in ``PRELOAD_MORE`` what each of their workers would load.
     """
     with ExitStack() as stack:
 
@@ -253,7 +255,11 @@ def server() -> Iterator[Server]:
         def start(modules: tuple[str, ...], _: str | None) -> Isolation:
             return stack.enter_context(SharedIsolation(modules, at_once=False))
 
-        yield lambda modules=PRELOADED: start(tuple(modules), os.environ.get("CUDA_VISIBLE_DEVICES"))
+        def choose(modules: Sequence[str] = PRELOADED) -> Isolation:
+            more = os.environ.get(PRELOAD_MORE, "").split()
+            return start((*modules, *more), os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+        yield choose
 
 
 @pytest.fixture

@@ -21,7 +21,8 @@ Tickets = Callable[..., "Ran"]
 @pytest.mark.slow
 @pytest.mark.skipif(not why_not(), reason="with a GPU, the meter cuda can measure")
 @pytest.mark.parametrize(
-    "command", [("verify", "A-1"), ("audit", "A-1"), ("probe", "fixes/a_1/found.py:check")]
+    "command",
+    [("verify", "A-1"), ("audit", "A-1", "--cheat", "unfixed"), ("probe", "fixes/a_1/found.py:check")],
 )
 def test_the_configured_meter_counts(
     repository: Repository, tickets: Tickets, command: tuple[str, ...]

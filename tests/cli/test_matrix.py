@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Ran
 from tests.conftest import Git, Repository
 from tests.other_python import other_python
-from tests.verify.conftest import CLAIMS, FOUND, add
+from tests.verify.conftest import CLAIMS, FOUND, add, add_with_few_points
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.register.staleness import own_torch
@@ -138,7 +138,7 @@ def test_what_is_stale_in_a_cell_is_measured_there(
     repository: Repository, tickets: Tickets, other: Path
 ) -> None:
     """Nothing where every cell is fresh, one whose evidence is gone, all where the code has changed."""
-    add(repository, "A-1")
+    add_with_few_points(repository, "A-1")
     declare(repository, v1_99_0=other)
     first = tickets("verify", "--stale", "--matrix", "-v")
     assert 2 == first.out.count("A-1  verified: ")
@@ -156,7 +156,7 @@ def test_what_is_stale_in_a_cell_is_measured_there(
 @pytest.mark.slow
 def test_an_interpreter_is_found_from_the_root(repository: Repository, tickets: Tickets) -> None:
     """So a folder can be moved with its environments."""
-    add(repository, "A-1")
+    add_with_few_points(repository, "A-1")
     other_python(repository.root / "env", OTHER)
     declare(repository, v1_99_0=Path("env/bin/python"))
     assert ExitCode.OK == tickets("verify", "A-1", "--matrix").code

@@ -302,7 +302,7 @@ def test_a_finding_is_known_by_its_title() -> None:
 
 def test_the_text_of_a_finding() -> None:
     """Without the labels at its beginning and its fix, with bold lines in the place of headings."""
-    labels = "**Severity:** High\n**Status:** Open\n\n- File: `a.py`\n\n"
+    labels = "**Severity:** High\n\n- Status: Open\n\n| Field | Value |\n|---|---|\n| File | `a.py` |\n\n"
     parts = "Each step.\n\n### Impact\n\nSlow.\n\n### Recommended fix\n\nDo not.\n\n---\n"
     (read,) = found(f"## Finding 1: It waits\n\n{labels}{parts}")
     assert ("Each step.\n\n**Impact**\n\nSlow.", "Do not.") == (read.description, read.fix)

@@ -77,6 +77,7 @@ _PLACE_COLUMNS = re.compile(
 _ID = re.compile(r"\[?[A-Z]+-?\d+\]?")
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _UNDER_ALL = 7
+_LONGEST_MARK = len("10. ")
 _NO_PATH = "x.md"
 _PAGE = "# Finding Ticket: x\n\n## Description\n\n{}\n\n## Recommended Fix\n\n{}\n"
 # What chapters of a report are called that find nothing; below the last of them nothing is found either.
@@ -257,7 +258,9 @@ class _Passage:
         """Whether a block is nothing but labelled values that a ticket has in its metadata, or a rule."""
         entries = list(labelled_values(self.source, [block], LABELS))
         known = all(LABELS.fullmatch(each.key) for each in entries)
-        begins = bool(entries) and entries[0].start <= self.source.whole(block).start + 4
+        # Behind the mark of an item, if it is one; the labels of a table may stand below its header.
+        behind = entries[0].start - self.source.whole(block).start if entries else None
+        begins = behind is not None and (behind <= _LONGEST_MARK or block.kind == "Table")
         return block.kind == "Rule" or (begins and known)
 
 

@@ -39,6 +39,8 @@ VIEWS = (
 Some others, such as ``select``, are operations of their own on sparse tensors.
 """
 
+EXPECTS_TENSOR = "Expected a value of type 'Tensor"
+
 _watcher: Any = None
 
 # The thread that sleeps now and then, and whether it is awake; None where every operation is watched.
@@ -168,6 +170,12 @@ def _operation(name: str) -> Any:
     return getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
 
 
+@unwatched
+def _ask_watcher(operation: Any, args: Any, kwargs: Any) -> Any:
+    # Nothing else may hold the arguments: the watcher looks at who does.
+    return operation._op(*args, **kwargs) if _watcher is None else _watcher.run(operation, args, kwargs)
+
+
 def _run_last(name: str, keys: Any, *args: Any, **kwargs: Any) -> Any:
     """As ``_run`` before torch 2.13, where dispatch modes and their tensors come after the key.
 
@@ -175,7 +183,7 @@ def _run_last(name: str, keys: Any, *args: Any, **kwargs: Any) -> Any:
     """
     operation = _operation(name)
     if not keys.has(_PYTHON):
-        return _run(operation, *args, **kwargs)
+        return _ask_watcher(operation, args, kwargs)
     tensors = [each for each in tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
     types = tuple({type(each) for each in tensors if torch._C._dispatch_keys(each).has(_PYTHON)})
     result: Any = NotImplemented
@@ -197,5 +205,24 @@ def _run(operation: Any, *args: Any, **kwargs: Any) -> Any:
         if _watcher is None:
             return operation._op(*args, **kwargs)
         return _watcher.run(operation, args, kwargs)
+    except RuntimeError as error:
+        if EXPECTS_TENSOR not in str(error):
+            raise
+        return _watcher.run(operation, _with_tensors(operation, args), kwargs)
     finally:
         _exclude(_KEY, False)
+
+
+def _with_tensors(operation: Any, args: tuple[Any, ...]) -> list[Any]:
+    """The arguments, with a tensor of the host for every number that stands for one.
+
+    C++ hands Python the tensors that it makes of numbers, as a trace keeps its constants, as numbers again.
+    Arithmetic takes these; other operations do not.
+    """
+    kinds = [str(argument.type) for argument in operation._schema.arguments]
+    return [
+        torch.tensor(each, dtype=torch.float64 if isinstance(each, float) else None)
+        if "Tensor" in kind and isinstance(each, bool | int | float | complex)
+        else each
+        for kind, each in zip(kinds, args, strict=False)
+    ]

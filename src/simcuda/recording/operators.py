@@ -85,12 +85,12 @@ def _cases(op: Any, most: int) -> Iterator[Case]:
         id_ = f"op/{op.formatted_name}/{index}"
         chosen = {seed: of_seed[index] for seed, of_seed in seeded.items()}
         summary = digest(ADDRESS.sub("", chosen[MEASURED].summary()))
-        yield Case(id_, partial(_prepare, op, chosen, False), summary)
+        yield Case(id_, partial(_prepare_sample, op, chosen, False), summary)
         if differentiable:
-            yield Case(f"{id_}/backward", partial(_prepare, op, chosen, True), summary)
+            yield Case(f"{id_}/backward", partial(_prepare_sample, op, chosen, True), summary)
 
 
-def _prepare(op: Any, samples: dict[int, Any], backward: bool, seed: int) -> Work:
+def _prepare_sample(op: Any, samples: dict[int, Any], backward: bool, seed: int) -> Work:
     def to_cuda(leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor):
             return leaf
@@ -147,11 +147,12 @@ def optimizer_cases() -> Iterator[Case]:
         accepted = inspect.signature(kind).parameters
         for way, options in WAYS.items():
             if options.keys() <= accepted.keys():
-                digest_ = digest(repr(options), repr(SHAPES), inspect.getsource(_prepare_step))
-                yield Case(f"optimizer/{name}/{way}", partial(_prepare_step, kind, options), digest_)
+                # Recordings know these cases by the text of the function: its name is part of it.
+                digest_ = digest(repr(options), repr(SHAPES), inspect.getsource(_prepare))
+                yield Case(f"optimizer/{name}/{way}", partial(_prepare, kind, options), digest_)
 
 
-def _prepare_step(kind: Any, options: dict[str, bool], seed: int) -> Work:
+def _prepare(kind: Any, options: dict[str, bool], seed: int) -> Work:
     """The second step: the first one makes the optimizer's state."""
     generator = seed_all(seed)
     parameters = [nn.Parameter(torch.rand(shape, generator=generator).to("cuda")) for shape in SHAPES]

@@ -25,10 +25,8 @@ DENSE = (
 )
 POOLS = ("max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d")
 ADAPTIVE_POOLS = (
-    "_adaptive_avg_pool2d",
-    "_adaptive_avg_pool3d",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
+    *("_adaptive_avg_pool2d", "_adaptive_avg_pool3d"),
+    *("adaptive_max_pool2d", "adaptive_max_pool3d"),
 )
 NEAREST = (
     *("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"),

@@ -295,11 +295,7 @@ def _parts(sparse: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 CostRule(
     id="sizes-of-nested",
-    ops=(
-        "aten._nested_tensor_size",
-        "aten._nested_tensor_strides",
-        "aten._nested_tensor_storage_offsets",
-    ),
+    ops=tuple(f"aten._nested_tensor_{name}" for name in ("size", "strides", "storage_offsets")),
     source="ATen/NestedTensorImpl.h: sizes, strides and offsets are tensors of the host",
     example="torch.nested.as_nested_tensor([y, y])._nested_tensor_size()",
     any_layout=True,

@@ -66,14 +66,8 @@ NEVER_WAITING: dict[str, tuple[str, ...]] = {
         *("batch_norm_backward", "batch_norm_stats", "batch_norm_elemt", "batch_norm_update_stats"),
         *("batch_norm_backward_reduce", "batch_norm_backward_elemt"),
         *("batch_norm_gather_stats_with_counts", "cudnn_batch_norm", "cudnn_batch_norm_backward"),
-        *(
-            "native_group_norm_backward",
-            "_fused_rms_norm",
-            "_fused_rms_norm_backward",
-            "renorm",
-            "renorm_",
-            "native_norm",
-        ),
+        *("native_group_norm_backward", "_fused_rms_norm", "_fused_rms_norm_backward"),
+        *("renorm", "renorm_", "native_norm"),
         *("_weight_norm_interface", "_weight_norm_interface_backward"),
     ),
     "ATen/native/transformers/cuda: lengths and seeds stay on the device": (
@@ -153,12 +147,8 @@ def never_waits(packet: str) -> bool:
 HOST_ONLY = frozenset(
     f"aten.{name}"
     for name in (
-        *(
-            "histogram",
-            "_histogramdd_bin_edges",
-            "_histogramdd_from_bin_cts",
-            "_histogramdd_from_bin_tensors",
-        ),
+        *("histogram", "_histogramdd_bin_edges", "_histogramdd_from_bin_cts"),
+        "_histogramdd_from_bin_tensors",
         *("_add_relu", "_add_relu_", "_spdiags", "from_file", "to_mkldnn", "quantized_gru", "quantized_lstm"),
         *("_upsample_lanczos2d_aa", "_upsample_lanczos2d_aa_backward"),
     )
