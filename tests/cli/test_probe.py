@@ -43,6 +43,10 @@ def named(*, n):
 def broken(n):
     norms(n)
     raise ValueError("no")
+
+
+def on_a_second():
+    torch.ones(1, device="cuda:1")
 """
 LOOP = """\
 import sys
@@ -327,6 +331,7 @@ def test_compiled_code_and_children_of_a_script(tickets: Tickets, repository: Re
     ("arguments", "code", "message"),
     [
         (("pkg.mod:broken", *SWEEP), 3, "pkg.mod:broken: not run to its end: at n=1: src/pkg/mod.py:17: "),
+        (("pkg.mod:on_a_second",), 3, "invalid device ordinal; --devices gives the target more devices"),
         (("pkg.mod:broken", *SWEEP, "--draft", "1"), 2, "did not finish"),
         (("pkg.mod:norms", *SWEEP, "--draft", "9"), 2, "--draft 9: there is no such line (1 to 2, "),
         (("pkg.mod:norms", *SWEEP, "--draft", "0"), 2, "--draft 0: there is no such line"),

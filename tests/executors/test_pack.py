@@ -155,7 +155,7 @@ def test_a_file_that_cannot_be_read_is_named_and_stays_behind(repository: Reposi
 PACKS = """
 import sys
 from pathlib import Path
-from finding_tickets.executors.pack import packed
+from finding_tickets.executors.pack import pack_work_tree
 pack_work_tree(Path(sys.argv[1]), [], print)
 """
 

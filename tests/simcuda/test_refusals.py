@@ -25,7 +25,7 @@ def gpu() -> Iterator[SimulatedCuda]:
 
 
 CODE = {
-    "torch.export.export(layer, (x,))": "export outside simcuda.device()",
+    "torch.export.export(layer, (x,), strict=True)": "export with strict=False",
     "torch.cuda.CUDAGraph()": "run the captured code as it is",
     "torch.cuda.graph(None)": "run the captured code as it is",
     "torch.cuda.make_graphed_callables(layer, (x,))": "run the captured code as it is",
@@ -140,6 +140,21 @@ def test_modules_on_the_host_may_be_distributed() -> None:
     """It is PyTorch that lacks a process group."""
     with pytest.raises(ValueError, match="process group"):
         torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))
+
+
+def test_a_module_is_exported_by_running_it_on_fake_tensors(gpu: SimulatedCuda) -> None:
+    """Which costs nothing; the program is for the device, and costs what the module does."""
+    layer, x = torch.nn.Linear(2, 2, device="cuda"), torch.ones(1, 2, device="cuda")
+    layer(x)
+    with gpu.measure() as cost:
+        exported = torch.export.export(layer, (x,)).module()
+    assert (0, 0, 0, ()) == (cost.launches, cost.syncs, cost.allocations, cost.unknown)
+    costs = []
+    for run in (layer, exported):
+        with gpu.measure() as cost:
+            assert run(x).is_cuda
+        costs.append((cost.launches, cost.syncs, cost.allocations))
+    assert costs[0] == costs[1]
 
 
 @pytest.mark.filterwarnings("ignore:A simulated CUDA device has no kernels")

@@ -220,7 +220,9 @@ def _place(at: ProbedSite | CallingLine, width: int, look: str = "") -> Styled:
 
 def doubts(probed: Probed, *, verbose: bool = False) -> Iterator[str]:
     """What keeps the counts from being the whole truth, for the user to know."""
-    yield from (f"not run to its end: {error}" for error in probed.errors)
+    for error in probed.errors:
+        more = "; --devices gives the target more devices" if "invalid device ordinal" in error else ""
+        yield f"not run to its end: {error}{more}"
     yield from (f"not measured: {why}" for why in probed.not_measured)
     yield from (f"calls differ: {calls.differ}" for calls in probed.calls if calls.differ)
     # An operation without a cost makes every total a lower bound.

@@ -41,7 +41,9 @@ class Charges:
                 machine.host_touches(tag.serial, writes=tag.serial in written)
         for tensor in call.outputs:
             if traits.hands_out or not any(tensor is other for other in call.inputs):
-                self.place(tensor, HOST, pinned=pinned, floating=floating)
+                placed = self.place(tensor, HOST, pinned=pinned, floating=floating)
+                if traits.hands_out and placed is not None:
+                    machine.unclaimed.add(placed.serial)
         if floating:
             self._owe(traits, call, known)
         if traits.resizes:

@@ -170,6 +170,12 @@ def _operation(name: str) -> Any:
     return getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
 
 
+@unwatched
+def _ask_watcher(operation: Any, args: Any, kwargs: Any) -> Any:
+    # Nothing else may hold the arguments: the watcher looks at who does.
+    return operation._op(*args, **kwargs) if _watcher is None else _watcher.run(operation, args, kwargs)
+
+
 def _run_last(name: str, keys: Any, *args: Any, **kwargs: Any) -> Any:
     """As ``_run`` before torch 2.13, where dispatch modes and their tensors come after the key.
 
@@ -177,7 +183,7 @@ def _run_last(name: str, keys: Any, *args: Any, **kwargs: Any) -> Any:
     """
     operation = _operation(name)
     if not keys.has(_PYTHON):
-        return _run(operation, *args, **kwargs)
+        return _ask_watcher(operation, args, kwargs)
     tensors = [each for each in tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
     types = tuple({type(each) for each in tensors if torch._C._dispatch_keys(each).has(_PYTHON)})
     result: Any = NotImplemented

@@ -95,6 +95,8 @@ class Machine:
         self.has_side_streams = False
         # Nested ones too.
         self.has_sparse = False
+        # What C++ has just made of Python's data on the host, by serial numbers, until somebody has it.
+        self.unclaimed: set[int] = set()
         self.sync_debug_mode = 0
         self._streams_taken = [0] * count
         self.host_bytes = 0
@@ -279,6 +281,7 @@ class Machine:
         for tag in tags:
             if tag is not None:
                 tag.floating = False
+                self.unclaimed.discard(tag.serial)
 
     def resized(self, tag: Tag, nbytes: int) -> None:
         """Record that a storage was resized: CUDA moves it to a new block."""

@@ -24,7 +24,7 @@ from simcuda.cost.stand_ins import FOR_CUDA_ALONE, WideOperation
 from simcuda.cost.traits import OperationTraits, traits_of
 from simcuda.device.dispatch_key import watched
 from simcuda.device.machine import Machine, is_in_backward
-from simcuda.device.storages import HOST, is_sparse
+from simcuda.device.storages import HOST, Tag, is_sparse
 from simcuda.torch_api.fake_tensors import is_fake
 from simcuda.torch_api.operands import common_device, joins_gradients
 
@@ -177,6 +177,8 @@ class Dispatcher:
             args = self._bring_value(traits.value, args)
         inputs = all_tensors_in(args, kwargs)
         tags = [*map(self._of, inputs)]
+        if machine.unclaimed and not traits.hands_out:
+            self._bring_sequences(traits, args, tags[0] if tags else None)
         if traits.is_foreach and not is_alone and len({HOST if t is None else t.device for t in tags}) > 1:
             return self._run_one_by_one(traits, func, args, kwargs)
         # With one tensor, as in most operations, devices cannot differ.
@@ -283,6 +285,23 @@ class Dispatcher:
             return args
         with watched():
             return (*args[:place], self.copy(args[place], HOST), *args[place + 1 :])
+
+    def _bring_sequences(self, traits: OperationTraits, args: Sequence[Any], indexed: Tag | None) -> None:
+        """Copy what C++ has just made of the sequences in an index to where the indexed tensor is.
+
+        CUDA's build makes them there, so that masks are searched, and gradients find them, on the device.
+        Source: torch/csrc/autograd/python_variable_indexing.cpp, sequenceToVariable.
+        """
+        machine = self._machine
+        if indexed is not None and indexed.device != HOST and traits.names[1:2] == ("indices",):
+            for index in args[1]:
+                tag = None if index is None else self._of(index)
+                if tag is not None and tag.serial in machine.unclaimed and index.numel():
+                    machine.adopt(tag, indexed.device)
+                    machine.ledger.count("h2d", 1, index.nbytes)
+                    machine.run(indexed.device, 0, (), (tag.serial,))
+                    machine.wait_for_stream(machine.current.streams[indexed.device])
+        machine.unclaimed.clear()
 
     def _take_device(self, traits: OperationTraits, kwargs: Arguments) -> tuple[Arguments, int | None, bool]:
         """The arguments for the CPU, the device that they ask for, and whether they ask for pinned memory."""

@@ -71,6 +71,8 @@ class Factories:
         makers: list[Callable[..., Tensor]] = [self.tensor, self.as_tensor, self.asarray]
         for original, own in zip(MAKERS, makers, strict=True):
             patches.redirect(original, own)
+        for make in (torch.from_numpy, torch.frombuffer):
+            patches.redirect(make, partial(self._of_memory, genuine(make)))
         patches.set(torch.Tensor, new_tensor=as_method(self.new_tensor))
         patches.set(torch, **{name: partial(self._sparse, genuine(getattr(torch, name))) for name in SPARSE})
         nested: Any = vars(torch._C)["_nested"]
@@ -101,7 +103,13 @@ class Factories:
             made = self._made_of(data, device, _make_tensor, dtype=dtype)
         if pin_memory:
             made = self.tensors.pin_memory(made)
-        return made.requires_grad_(requires_grad)
+        # Within a transform of functions, torch refuses even to ask for none.
+        return made.requires_grad_() if requires_grad else made
+
+    def _of_memory(self, make: Callable[..., Tensor], /, *memory: Any, **how: Any) -> Tensor:
+        made = make(*memory, **how)
+        self.tensors.machine.settle((self.tensors.machine.storages.of(made),))
+        return made
 
     def new_tensor(self, tensor: Tensor, data: Any, **kwargs: Any) -> Tensor:
         """``torch.Tensor.new_tensor``."""
@@ -148,6 +156,7 @@ class Factories:
     ) -> Tensor:
         """A tensor of Python data, on a device."""
         made = make(data, device="cpu", **how)
+        self.tensors.machine.settle((self.tensors.machine.storages.of(made),))
         if device is None:
             # Only a function mode, such as ``with torch.device(...)``, makes it another one than the host.
             has_mode = torch._C._len_torch_function_stack()

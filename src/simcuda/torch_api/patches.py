@@ -246,10 +246,7 @@ class Patches:
         while self._redirected:
             ctypes.pythonapi.Py_DecRef(_object(self._redirected.pop()[1]))
         for table in tables:
-            # Each key goes where its own hash says, also one that was entered meanwhile.
-            entries = _entries(table, methods)
-            table.clear()
-            table.update(entries)
+            _rehash(table, methods)
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
@@ -278,8 +275,7 @@ class Patches:
         _rebind({id(original): simulated for original, simulated in pairs})
         targets = {id(native): target for native, target in self._methods()}
         for table in self._tables():
-            # What is redirected is found by its new hash too; a method, which has none, by its target.
-            table.update(_entries(table, targets))
+            _rehash(table, targets)
         try:
             yield
         finally:
@@ -316,11 +312,18 @@ def _tables_of(functions: set[int]) -> list[Table]:
     return tables
 
 
-def _entries(table: Table, others: dict[int, Any]) -> list[Any]:
-    """What a table has, with keys that have an entry in ``others``, by id, replaced by that."""
+def _rehash(table: Table, others: dict[int, Any]) -> None:
+    """Let each key be where its hash of now says, with ``others`` in place of those without one, by id.
+
+    Not under both: a key that is found at its old place on the way to the new one is not entered again,
+    and no longer found once the table grows.
+    """
     if isinstance(table, dict):
-        return [(others.get(id(key), key), value) for key, value in table.items()]
-    return [others.get(id(key), key) for key in table]
+        entries: list[Any] = [(others.get(id(key), key), value) for key, value in table.items()]
+    else:
+        entries = [others.get(id(key), key) for key in table]
+    table.clear()
+    table.update(entries)
 
 
 def _rebind(others: dict[int, Any]) -> None:

@@ -32,7 +32,6 @@ from simcuda.torch_api.patches import Patches, genuine
 
 NOT_SIMULATED = "does not run on a simulated CUDA device"
 EAGERLY = "run the captured code as it is"
-EXPORTED_OUTSIDE = "export outside simcuda.device()"
 ALONE = "call the module itself, on one device"
 COPIED = "copy the tensor to the host first, by Tensor.cpu()"
 WITH_STATISTICS = "use torch.cuda.memory_stats() or gpu.measure()"
@@ -58,11 +57,8 @@ REFUSED_ON_DEVICE: tuple[tuple[Any, str, str, str], ...] = (
 )
 """The same for what works with host tensors."""
 
-REFUSED_ON_IMPORT: dict[str, tuple[str, str, str, str]] = {
-    "torch.export": ("", "export", "torch.export", EXPORTED_OUTSIDE),
-    "triton.runtime.jit": ("JITFunction", "run", "The Triton kernel", WITH_OPERATIONS),
-}
-"""The same for modules that may be loaded at any time; the owner is a class in them, or the module."""
+REFUSED_ON_IMPORT = ("torch.export", "triton.runtime.jit")
+"""Modules that may be loaded at any time, of which ``imported`` refuses something."""
 
 C_FUNCTIONS: dict[str, str] = {
     "_cuda_memorySnapshot": WITH_STATISTICS,
@@ -235,14 +231,16 @@ def refuse_c_functions(patches: Patches) -> None:
 
 def imported(patches: Patches, module: ModuleType) -> None:
     """Refuse what is in a module that was loaded before, or has just been."""
-    if module.__name__ in REFUSED_ON_IMPORT:
-        owner, name, what, instead = REFUSED_ON_IMPORT[module.__name__]
+    if module.__name__ == "torch.export":
+        what = "torch.export of bytecode", "export with strict=False"
+        traced = refuse_if(lambda *_, strict=False, **__: strict, module.export, *what)
+        patches.set(module, export=traced)
+    if module.__name__ == "triton.runtime.jit":
 
-        def refused(*called: Any, **_: Any) -> Any:
-            # What a method is called on has a name of its own, such as a kernel's.
-            refuse(" ".join([what, *([called[0].__name__] if owner else [])]), instead)()
+        def refused(kernel: Any, *_: Any, **__: Any) -> Any:
+            refuse(f"The Triton kernel {kernel.__name__}", WITH_OPERATIONS)()
 
-        patches.set(getattr(module, owner) if owner else module, **{name: refused})
+        patches.set(module.JITFunction, run=refused)
 
 
 def refuse(what: str, instead: str) -> Callable[..., Any]:

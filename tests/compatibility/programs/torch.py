@@ -311,3 +311,131 @@ def saved_and_loaded():
         file = f"{folder}/model.pt"
         torch.save(model.state_dict(), file)
         model.load_state_dict(torch.load(file, map_location="cuda"))
+
+
+def fully_sharded():
+    """fully_shard with mixed precision on one rank by gloo, with clipping."""
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+    def train():
+        mesh = torch.distributed.init_device_mesh("cuda", (1,))
+        model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1)).cuda()
+        policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+        fully_shard(model[0], mesh=mesh, mp_policy=policy)
+        fully_shard(model, mesh=mesh, mp_policy=policy)
+        optimizer = torch.optim.AdamW(model.parameters())
+        for _ in range(2):
+            model(torch.ones(2, 8, device="cuda")).sum().backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+
+    _in_group("gloo", train)
+
+
+def physics_informed():
+    """torch.func: a differential equation's residual by vmap of second derivatives, and L-BFGS."""
+    network = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1)).cuda()
+    x, t = torch.rand(2, 16, device="cuda")
+
+    def value(weights, x, t):
+        return torch.func.functional_call(network, weights, (torch.stack((x, t)),)).squeeze(-1)
+
+    def residual(weights, x, t):
+        along, across = torch.func.grad(value, 2), torch.func.grad(torch.func.grad(value, 1), 1)
+        return along(weights, x, t) - 0.01 / torch.pi * across(weights, x, t)
+
+    optimizer = torch.optim.LBFGS(network.parameters(), max_iter=2)
+
+    def loss():
+        optimizer.zero_grad()
+        found = torch.vmap(residual, (None, 0, 0))(dict(network.named_parameters()), x, t).pow(2).mean()
+        found.backward()
+        return found
+
+    optimizer.step(loss).item()
+
+
+def _largest(x: torch.Tensor) -> torch.Tensor:
+    return torch.max(nn.functional.dropout(x, 0.5)) + torch.min(x, 0)[0].sum()
+
+
+def scripted_extremes():
+    """TorchScript of functions that have branches for CUDA: dropout, max and min."""
+    torch.jit.script(_largest)(torch.rand(4, 4, device="cuda"))
+
+
+def script_loaded():
+    """TorchScript: a traced module of the host, saved, and loaded onto the device."""
+    with tempfile.NamedTemporaryFile() as file:
+        torch.jit.save(torch.jit.trace(nn.Linear(4, 2), torch.ones(1, 4)), file.name)
+        torch.jit.load(file.name, map_location="cuda")(torch.ones(1, 4, device="cuda"))
+
+
+def exported():
+    """torch.export with a dynamic batch, decompositions, and a run of the program."""
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).cuda().eval()
+    x, sizes = torch.ones(2, 4, device="cuda"), ({0: torch.export.Dim("batch", min=2)},)
+    program = torch.export.export(model, (x,), dynamic_shapes=sizes)
+    program.run_decompositions().module()(torch.ones(5, 4, device="cuda"))
+
+
+def profiled():
+    """torch.profiler of host and device, and marks for NVIDIA's profilers."""
+    both = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    x = torch.ones(4, 4, device="cuda")
+    with torch.profiler.profile(activities=both, record_shapes=True) as profile:
+        (x @ x).sum()
+    profile.key_averages().table(sort_by="cuda_time_total", row_limit=5)
+    with torch.autograd.profiler.emit_nvtx():
+        x.sum()
+
+
+def data_parallel():
+    """DataParallel on one device: a training step."""
+    model = nn.DataParallel(nn.Linear(8, 1), device_ids=[0]).cuda()
+    model(torch.ones(4, 8)).sum().backward()
+    torch.optim.SGD(model.parameters(), 0.1).step()
+
+
+def data_parallel_on_several():
+    """DataParallel on several devices.
+
+    Refused: NCCL, which needs GPUs, copies the module to each.
+    """
+    nn.DataParallel(nn.Linear(8, 1).cuda(), device_ids=[0, 0])(torch.ones(4, 8).cuda())
+
+
+def products_in_single_precision():
+    """Products of bfloat16 with out_dtype, also added to a result that is there."""
+    x = torch.ones(8, 8, dtype=torch.bfloat16, device="cuda")
+    total = torch.mm(x, x, out_dtype=torch.float32)
+    torch.addmm(total, x, x, out_dtype=torch.float32, out=total)
+    torch.bmm(x[None], x[None], out_dtype=torch.float32)
+
+
+def nested_padded():
+    """Nested tensors of the jagged layout: padded, with gradients."""
+    parts = [torch.rand(n, 4, device="cuda") for n in (2, 3)]
+    x = torch.nested.nested_tensor(parts, layout=torch.jagged, requires_grad=True)
+    torch.nested.to_padded_tensor(x, 0.0).sum().backward()
+
+
+def four_bits():
+    """A product with weights of 4 bits.
+
+    Refused: PyTorch has no kernel for the CPU that computes its values in this layout.
+    """
+    weights = torch.zeros(1, 1, 32, 4, dtype=torch.int32, device="cuda")
+    scales = torch.ones(4, 8, 2, dtype=torch.bfloat16, device="cuda")
+    torch._weight_int4pack_mm(torch.ones(8, 64, dtype=torch.bfloat16, device="cuda"), weights, 32, scales)
+
+
+_library = torch.library.Library("compatibility_kernels", "DEF")
+_library.define("normalised(Tensor x) -> Tensor")
+_library.impl("normalised", lambda x: x / x.norm().item(), "CUDA")
+
+
+def library_kernel():
+    """An operator of torch.library whose kernel for CUDA is Python, with a read."""
+    torch.ops.compatibility_kernels.normalised(torch.ones(4, device="cuda"))

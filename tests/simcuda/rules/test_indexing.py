@@ -1,3 +1,6 @@
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
 
@@ -144,3 +147,34 @@ def test_indices_become_alike(gpu: SimulatedCuda, code: str, kernels: int, nbyte
     with gpu.measure() as m:
         result = eval(code, {"functional": torch.nn.functional}, names)  # noqa: S307 - the code is above
     assert (kernels, nbytes, ()) == (m.launches, m.peak_bytes, m.approximate), result
+
+
+@pytest.mark.parametrize("index", [[0, 2], np.array([0, 2]), (np.array([0, 2]), [1, 1])], ids=str)
+def test_a_sequence_in_an_index_is_made_a_tensor_of_the_device(gpu: SimulatedCuda, index: Any) -> None:
+    """Each is 2 integers of 8 bytes, copied and waited for once: the gradient finds them on the device."""
+    several = len(index) if isinstance(index, tuple) else 1
+    x = torch.rand(3, 3, device="cuda", requires_grad=True)
+    with gpu.measure() as cost:
+        y = x[index]
+    assert (several, several, 16 * several) == (cost.syncs, cost.h2d, cost.h2d_bytes)
+    with gpu.measure() as cost:
+        torch.autograd.backward(y.sum())
+    assert (0, 0) == (cost.syncs, cost.h2d)
+    # What lies on the host as a tensor is copied again.
+    y = x[torch.from_numpy(np.array([0, 2]))]
+    with gpu.measure() as cost:
+        torch.autograd.backward(y.sum())
+    assert (1, 1) == (cost.syncs, cost.h2d)
+
+
+@pytest.mark.parametrize("mask", [[True, False, True], np.array([True, False, True])], ids=str)
+def test_a_mask_of_python_is_searched_on_the_device(gpu: SimulatedCuda, mask: Any) -> None:
+    """3 truths of a byte are copied there, and how many hold is read; nothing, to write one number."""
+    x = torch.rand(3, device="cuda")
+    with gpu.measure() as cost:
+        x[mask]
+    assert (2, 1, 3, 1) == (cost.syncs, cost.h2d, cost.h2d_bytes, cost.d2h)
+    with gpu.measure() as cost:
+        x[mask] = 1.0
+    assert (1, 1, 3, 0, 1) == (cost.syncs, cost.h2d, cost.h2d_bytes, cost.d2h, cost.launches)
+    assert [1.0, 1.0] == x[[0, 2]].tolist()
