@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from finding_tickets.measure.results import detach, difference, encoded, to_host
+from finding_tickets.measure.results import difference, encoded, plain, to_host
 from finding_tickets.measure.tasks import CannotMeasureError
 
 Pair = namedtuple("Pair", "left right")
@@ -185,7 +185,7 @@ def test_a_copy_on_the_host_is_detached_and_whole() -> None:
 
 
 def test_what_a_result_puts_off_is_done_when_it_is_settled() -> None:
-    """What is detach holds plain containers, so that looking at it again runs no code of the variant."""
+    """What is plain holds plain containers, so that looking at it again runs no code of the variant."""
     looked = []
 
     class Later(dict[str, Any]):
@@ -198,7 +198,7 @@ def test_what_a_result_puts_off_is_done_when_it_is_settled() -> None:
             looked.append(2)
             return iter([3, 4])
 
-    made = detach((Later(), Many()))
+    made = plain((Later(), Many()))
     assert ([1, 2], ({"n": 1}, [3, 4])) == (looked, to_host(made))
     assert [1, 2] == looked
     assert [tuple, dict, list] == [type(each) for each in (made, *made)]

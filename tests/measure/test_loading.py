@@ -12,8 +12,7 @@ from tests.conftest import Repository
 import finding_tickets
 from finding_tickets.measure.loading import imported_files, load_function, load_workload
 from finding_tickets.measure.meter import choose
-from finding_tickets.measure.places import describe, portable
-from finding_tickets.measure.tasks import CannotMeasureError, FunctionPath
+from finding_tickets.measure.tasks import CannotMeasureError, FunctionPath, describe, portable
 from simcuda.ledger import Ledger
 
 VERIFIER = """

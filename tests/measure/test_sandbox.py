@@ -21,9 +21,9 @@ import pytest
 from tests.other_python import other_python
 
 from finding_tickets.errors import UsageError
-from finding_tickets.measure.places import CONTAINED, describe
 from finding_tickets.measure.processes import isolation as isolation_module
 from finding_tickets.measure.processes.isolation import Isolation, Task
+from finding_tickets.measure.tasks import CONTAINED, describe
 
 HERE = Path(__file__).parent
 USABLE = shutil.which("bwrap") is not None and (

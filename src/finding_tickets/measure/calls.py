@@ -26,8 +26,7 @@ import simcuda
 from finding_tickets.claims.laws import Place, join_ranges
 from finding_tickets.claims.metrics import DEPENDS_ON_CACHE
 from finding_tickets.measure.meter import Function, Meter, VariantRun
-from finding_tickets.measure.places import TOOL, belongs_to, portable
-from finding_tickets.measure.tasks import CannotMeasureError, WrongTargetError
+from finding_tickets.measure.tasks import TOOL, CannotMeasureError, WrongTargetError, belongs_to, portable
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda.ledger import is_user_code
 from simcuda.measurement import HEAVIEST_FIRST, Measurement

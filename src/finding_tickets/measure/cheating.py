@@ -26,9 +26,8 @@ import simcuda.simulation
 from finding_tickets.measure import results
 from finding_tickets.measure.loading import load_function
 from finding_tickets.measure.meter import DEVICE, Function, arguments, choose, steady_state
-from finding_tickets.measure.places import belongs_to
 from finding_tickets.measure.run import Replace, measure
-from finding_tickets.measure.tasks import Job, TimeJob, own_folder
+from finding_tickets.measure.tasks import Job, TimeJob, belongs_to, own_folder
 from finding_tickets.measure.timing import measure_times
 from finding_tickets.measure.workloads import Workload
 

@@ -24,9 +24,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from finding_tickets.measure.places import TOOL, belongs_to
 from finding_tickets.measure.state import unpatched
-from finding_tickets.measure.tasks import CannotMeasureError, FunctionPath
+from finding_tickets.measure.tasks import TOOL, CannotMeasureError, FunctionPath, belongs_to
 from finding_tickets.measure.workloads import Workload
 
 # The meter seeds it for every run: loaded here, it is loaded once for all workers.

@@ -17,10 +17,18 @@ import torch
 
 import simcuda
 from finding_tickets.claims.laws import CountedRun, Place
-from finding_tickets.measure.places import describe, is_out_of_host_memory, portable
-from finding_tickets.measure.results import detach, to_host
+from finding_tickets.measure.results import plain, to_host
 from finding_tickets.measure.state import unpatched
-from finding_tickets.measure.tasks import METERS, SIMULATED_DEVICE, VISIBLE_DEVICES, At, CannotMeasureError
+from finding_tickets.measure.tasks import (
+    METERS,
+    SIMULATED_DEVICE,
+    VISIBLE_DEVICES,
+    At,
+    CannotMeasureError,
+    describe,
+    is_out_of_host_memory,
+    portable,
+)
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda import real
 from simcuda.cost.declared import MARK
@@ -274,7 +282,7 @@ def attempt(
     All parts of the result are looked at: work that waits for that belongs to the run.
     """
     try:
-        return detach(workload.read(function(*inputs))), None
+        return plain(workload.read(function(*inputs))), None
     except Exception as error:
         if is_out_of_host_memory(error):
             raise

@@ -39,7 +39,6 @@ from finding_tickets.measure.meter import (
     operation_costs,
     torch_version,
 )
-from finding_tickets.measure.places import belongs_to, describe, is_out_of_host_memory, place, portable
 from finding_tickets.measure.run import JobReport, check_declared, check_repeated, run
 from finding_tickets.measure.tasks import (
     COPY,
@@ -47,7 +46,12 @@ from finding_tickets.measure.tasks import (
     FunctionPath,
     RunJob,
     WrongTargetError,
+    belongs_to,
+    describe,
+    is_out_of_host_memory,
     own_folder,
+    place,
+    portable,
 )
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda.ledger import allocation_listeners, attributing_to, frame_listeners, listening, noting_operations

@@ -91,22 +91,18 @@ def to_host(value: Any) -> Any:
         data = _data_of(tensor)
         return data.detach().cpu() if type(data) is torch.Tensor else data
 
-    return _plain(value, copied)
+    return plain(value, copied)
 
 
-def detach(value: Any) -> Any:
+def plain(value: Any, of_tensor: Callable[[Any], Any] = lambda tensor: tensor.detach()) -> Any:
     """The plain value with detached tensors, so that looking at it again runs no code of its classes.
 
     What is neither a tensor, a number, a text, nor a container or a dataclass of them, stays as it is.
     """
-    return _plain(value, lambda tensor: tensor.detach())
-
-
-def _plain(value: Any, function: Callable[[Any], Any]) -> Any:
     kind = type(value)
     # Subclasses look at themselves first: that may be what their work waits for. Nobody asks them again.
     if isinstance(value, torch.Tensor):
-        return _data_of(function(value))
+        return _data_of(of_tensor(value))
     if issubclass(kind, Enum):
         return SavedFields(**{KIND: kind.__qualname__, "name": str.__str__(str(value.name))})
     for scalar, read in SCALARS.items():
@@ -115,15 +111,15 @@ def _plain(value: Any, function: Callable[[Any], Any]) -> Any:
     parts = parts_of(value)
     if parts is None:
         return value
-    plain = {_plain(key, function): _plain(item, function) for key, item in parts.items()}
+    made_plain = {plain(key, of_tensor): plain(item, of_tensor) for key, item in parts.items()}
     if isinstance(value, Mapping):
-        return plain
+        return made_plain
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return named_tuple(kind.__qualname__, tuple(plain))(*plain.values())
+        return named_tuple(kind.__qualname__, tuple(made_plain))(*made_plain.values())
     for container, made in CONTAINERS.items():
         if isinstance(value, container):
-            return made(plain.values())
-    return SavedFields(**plain, **{KIND: _kind(value)})
+            return made(made_plain.values())
+    return SavedFields(**made_plain, **{KIND: _kind(value)})
 
 
 def _data_of(tensor: Any) -> Any:
@@ -209,7 +205,7 @@ def difference(expected: Any, actual: Any, tolerance: float | None = None) -> st
     Raises:
         CannotMeasureError: There is a value in them that is not plain.
     """
-    return next(_differences(detach(expected), detach(actual), tolerance, "result"), None)
+    return next(_differences(plain(expected), plain(actual), tolerance, "result"), None)
 
 
 def _differences(expected: Any, actual: Any, tolerance: float | None, path: str) -> Iterator[str]:
@@ -298,7 +294,7 @@ def is_numpy(value: Any) -> bool:
 
 
 def save_result(file: Path, result: Any) -> None:
-    """Write what a variant returned, which ``detach`` has made plain.
+    """Write what a variant returned, which ``plain`` has made so.
 
     Raises:
         CannotMeasureError: It returned something other than tensors, numbers, texts, containers of them and

@@ -24,9 +24,8 @@ import torch
 from finding_tickets.claims.check import at_text
 from finding_tickets.measure.loading import load_function, load_workload
 from finding_tickets.measure.meter import Function, arguments, attempt, steady_state
-from finding_tickets.measure.places import describe
 from finding_tickets.measure.run import Replace
-from finding_tickets.measure.tasks import At, CannotMeasureError, Code, Question, TimeJob
+from finding_tickets.measure.tasks import At, CannotMeasureError, Code, Question, TimeJob, describe
 from finding_tickets.measure.workloads import Point, Workload
 
 # How often each variant is timed at a point, if time allows.

@@ -28,7 +28,7 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.files import replace, safe_name
 from finding_tickets.ground.imports import ABSENT, TOOL_PACKAGES, answer, reach, value_of
-from finding_tickets.measure.places import TOOL as TOOL_FOLDERS
+from finding_tickets.measure.tasks import TOOL as TOOL_FOLDERS
 from finding_tickets.model.verification import Evidence, Input, Verification
 from finding_tickets.model.vocabulary import SECONDS
 from finding_tickets.register.files import LARGEST_DIGEST, UNREADABLE, DiskFiles

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from finding_tickets.errors import UnreachableError, UsageError
 from finding_tickets.ground.cache import cache_folder, folder_for, make_folder
-from finding_tickets.measure.places import CONTAINED
 from finding_tickets.measure.processes.server import FOLDER_VARIABLE, NO_ROOM
+from finding_tickets.measure.tasks import CONTAINED
 
 SOURCE = Path(__file__).parents[3]
 PACKAGES = ("finding_tickets", "simcuda")

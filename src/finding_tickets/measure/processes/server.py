@@ -41,9 +41,9 @@ from threading import Thread
 from traceback import format_exception_only
 from typing import Any, NoReturn
 
-from finding_tickets.measure.places import CONTAINED, describe, is_out_of_host_memory, place
 from finding_tickets.measure.processes.watch import Watch, install, loaded_before
 from finding_tickets.measure.tasks import (
+    CONTAINED,
     COPY,
     KEPT,
     PROBE,
@@ -51,6 +51,9 @@ from finding_tickets.measure.tasks import (
     RUN,
     VISIBLE_DEVICES,
     CannotMeasureError,
+    describe,
+    is_out_of_host_memory,
+    place,
 )
 
 RESULT, LOG, STATE = "result.json", "output.log", "state.json"
