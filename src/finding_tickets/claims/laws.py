@@ -155,16 +155,6 @@ class Sum:
     coefficients: tuple[Fraction, ...]
 
     @property
-    def is_plausible(self) -> bool:
-        """Whether every coefficient is one that code can cause; others are coincidences."""
-        return all(
-            factor > 0 and factor.denominator == 1
-            if term.is_step
-            else factor != 0 and factor.denominator <= LARGEST_DENOMINATOR
-            for term, factor in zip(self.terms, self.coefficients, strict=True)
-        )
-
-    @property
     def length(self) -> int:
         """The length of the description; a minus costs 1 and a fraction 2 on top of the terms."""
         extra = ((factor < 0) + 2 * (factor.denominator > 1) for factor in self.coefficients)
@@ -297,9 +287,16 @@ def _sum_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) 
         # A combination reaches the values where they depend on one another once those are divided out.
         for hit in _dependent(rest, size):
             for chosen in product(*(known[columns[i]] for i in hit)):
-                coefficients = _solve([term.column for term in chosen], values)
-                if coefficients and (law := Sum(chosen, coefficients)).is_plausible:
-                    found.append(law)
+                coefficients = _solve([term.column for term in chosen], values) or ()
+                # Code causes whole steps, and no slope of a tiny fraction: other laws are coincidences.
+                is_plausible = bool(coefficients) and all(
+                    factor > 0 and factor.denominator == 1
+                    if term.is_step
+                    else factor != 0 and factor.denominator <= LARGEST_DENOMINATOR
+                    for term, factor in zip(chosen, coefficients, strict=True)
+                )
+                if is_plausible:
+                    found.append(Sum(chosen, coefficients))
     length = min((law.length for law in found), default=0)
     found = [law for law in found if law.length == length]
     if not all(_is_determined(law, points, values, flags) for law in found):

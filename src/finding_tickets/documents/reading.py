@@ -90,7 +90,13 @@ def read_page(
     """
     source = Source(path, data, vocabulary or Vocabulary())
     page: Page | None = None
-    if _is_text(source):
+    if not data.strip():
+        source.report("empty-file", 0, "the file is empty", level=Level.ERROR)
+    elif b"\0" in data:
+        source.report("binary-file", data.index(0), "a NUL byte: this is not a text file", level=Level.ERROR)
+    else:
+        source.utf8_text("invalid-utf8")
+    if not source.problems:
         parts = read_sections(source)
         _check_source(source, parts)
         metadata = read_metadata(source, parts)
@@ -110,18 +116,6 @@ def read_page(
             hint = "begin a ticket with '# Finding Ticket: ...'"
             source.report("not-a-document", 0, message, hint, Level.NOTE)
     return page, tuple(sorted(source.problems, key=lambda problem: problem.line))
-
-
-def _is_text(source: Source) -> bool:
-    """Whether the bytes are text; reports the line on which they are not."""
-    data, before = source.data, len(source.problems)
-    if not data.strip():
-        source.report("empty-file", 0, "the file is empty", level=Level.ERROR)
-    elif b"\0" in data:
-        source.report("binary-file", data.index(0), "a NUL byte: this is not a text file", level=Level.ERROR)
-    else:
-        source.utf8_text("invalid-utf8")
-    return len(source.problems) == before
 
 
 def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:

@@ -195,7 +195,8 @@ class DocumentPart:
     @property
     def headlines(self) -> list[Excerpt]:
         """The text of the heading and of every heading within the part."""
-        return [self.source.words(block) for block in self.with_heading if block.level]
+        below = (self.source.words(block) for block in self.blocks if block.level)
+        return [self.headline, *below] if self.headline else [*below]
 
     @cached_property
     def pieces(self) -> tuple[DocumentPart, ...]:
