@@ -263,8 +263,11 @@ def read_metadata(source: Source, parts: Sequence[DocumentPart]) -> Metadata:
     before = [block for part in parts[:1] if not part.level for block in part.blocks]
     untitled = 1 not in levels and all(block.kind == "FrontMatter" for block in before)
     titles = [part for part in parts if part.level][:1] if untitled else []
-    held = [part for part in parts if part.kind is SectionKind.METADATA or part.level <= 1]
-    holding = [part for part in parts if part in held or (part in titles and part.kind is None)]
+    holding = [
+        part
+        for part in parts
+        if part.kind is SectionKind.METADATA or part.level <= 1 or (part in titles and part.kind is None)
+    ]
     metadata = Metadata(source, (block for part in holding for block in part.blocks))
     for part in parts:
         named = part.headline and squeeze(part.title.partition(":")[0]) in ALONE
