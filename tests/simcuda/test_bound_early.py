@@ -452,7 +452,7 @@ def _start_early(function: Callable[[], None], args: Any, start: Any = _thread.s
 FOLLOWED = """
     from concurrent.futures import ThreadPoolExecutor
     from multiprocessing.pool import ThreadPool
-    import _thread, queue, threading, torch
+    import _thread, queue, threading, time, torch
     from simcuda.torch_api.concurrency import follow_threads
     {first}
     given, taken = queue.Queue(), queue.Queue()
@@ -471,6 +471,8 @@ FOLLOWED = """
                 given.put(x.tolist), taken.get()
             pool.apply(x.tolist)
             executor.submit(x.tolist).result()
+        # A pool's thread still works for a moment after it has given its result.
+        time.sleep(0.3)
         with gpu.measure() as idle:
             x.tolist()
     print(counted.syncs, counted.d2h, counted.unknown, idle.syncs, idle.unknown)
