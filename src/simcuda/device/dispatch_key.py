@@ -208,7 +208,7 @@ def _run(operation: Any, *args: Any, **kwargs: Any) -> Any:
     except RuntimeError as error:
         if EXPECTS_TENSOR not in str(error):
             raise
-        return _watcher.run(operation, _with_tensors(operation, args), kwargs)
+        return _ask_watcher(operation, _with_tensors(operation, args), kwargs)
     finally:
         _exclude(_KEY, False)
 

@@ -294,12 +294,11 @@ def scatter(
 def gather(tensors: list[torch.Tensor], dim: int, destination: int) -> torch.Tensor:
     """Parts from several devices, joined on one, or for -1 on the host. Source: torch/csrc/cuda/comm.cpp."""
     target = torch.device("cpu") if destination == -1 else torch.device("cuda", destination)
+    lengths = [each.shape[dim] for each in tensors]
     size = list(tensors[0].shape)
-    size[dim] = sum(each.shape[dim] for each in tensors)
+    size[dim] = sum(lengths)
     result = torch.empty(size, dtype=tensors[0].dtype, device=target)
-    for part, each in zip(
-        torch.split_with_sizes(result, [one.shape[dim] for one in tensors], dim), tensors, strict=True
-    ):
+    for part, each in zip(torch.split_with_sizes(result, lengths, dim), tensors, strict=True):
         part.copy_(each, non_blocking=result.is_cuda)
     return result
 

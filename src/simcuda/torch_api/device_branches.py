@@ -52,11 +52,15 @@ class _Ranges:
     rangePushA = rangePop = rangeStartA = rangeEnd = markA = staticmethod(lambda *_: 0)  # noqa: N815 - C's names
 
 
-def _wait_if_enabled(marks: Any) -> Any:
-    """Enter or leave ``torch.autograd.profiler.emit_nvtx``, which waits for the device both times."""
+def _enter_marks(marks: Any) -> Any:
+    """Enter ``torch.autograd.profiler.emit_nvtx``, which waits for the device, as it does in the end."""
+    _leave_marks(marks)
+    return marks
+
+
+def _leave_marks(marks: Any, *_: object) -> None:
     if marks.enabled:
         torch.cuda.synchronize()
-    return marks
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ class DeviceBranches:
         patches.set(torch.backends.cudnn, is_available=lambda: True, version=lambda: CUDNN_VERSION)
         patches.set(torch.cuda.nvtx, _nvtx=_Ranges)
         marks: Any = torch.autograd.profiler.emit_nvtx
-        patches.set(marks, __enter__=_wait_if_enabled, __exit__=lambda self, *_: not _wait_if_enabled(self))
+        patches.set(marks, __enter__=_enter_marks, __exit__=_leave_marks)
 
     def _attention(self, original: Callable[..., Tensor], query: Tensor, *how: Any, **named: Any) -> Tensor:
         if query.is_cuda and not is_fake(query):

@@ -79,8 +79,8 @@ _KEY: Any = dispatch_key._KEY
 dispatch_key._include = genuine(dispatch_key._include)
 dispatch_key._exclude = genuine(dispatch_key._exclude)
 ON_HOST = ("CPU", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
-_ENDS_ON_HOST = tuple(f"/{key}" for key in ON_HOST)
 """The keys whose kernels the dispatcher runs on the host's copy of a tensor."""
+_ENDS_ON_HOST = tuple(f"/{key}" for key in ON_HOST)
 
 WAYS_PAST: dict[str, Callable[..., bool]] = {
     "_dispatch_tls_set_dispatch_key_included": lambda key, value: key == _KEY and not value,
