@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from finding_tickets.cli import list as list_command
+from finding_tickets.cli import main as main_module
 from finding_tickets.cli.main import COMMANDS, run
-from finding_tickets.errors import BadDataError, ExitCode
+from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.ground import __version__
 
 if TYPE_CHECKING:
@@ -67,6 +68,33 @@ def test_a_misspelt_command_is_suggested(capsys: pytest.CaptureFixture[str]) -> 
     """The nearest command is named although only the one that runs is loaded."""
     run(["lst"])
     assert "Did you mean 'list'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (["gone", "B1-PT-01"], "error: tickets gone is gone; use it no more\n"),
+        (["list", "--old=3"], "error: tickets list --old is gone; use --new\n"),
+    ],
+)
+def test_a_removed_command_or_option_names_its_replacement(
+    typed: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Who types what an older version had reads in one line what to do instead."""
+    monkeypatch.setattr(main_module, "REMOVED", {"gone": "use it no more", "list --old": "use --new"})
+    assert 2 == run(typed)
+    assert ("", message) == capsys.readouterr()
+
+
+def test_a_target_may_have_an_option_of_a_removed_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What follows -- is the target's own."""
+    monkeypatch.setattr(main_module, "REMOVED", {"probe --old": "use --new"})
+    main_module.check_removed(["probe", "train.py", "--", "--old"])
+    with pytest.raises(UsageError, match="use --new"):
+        main_module.check_removed(["probe", "--old", "train.py"])
 
 
 def test_an_error_is_one_line_with_its_place(

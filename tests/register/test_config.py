@@ -10,6 +10,7 @@ import pytest
 from finding_tickets.errors import BadDataError, ExitCode
 from finding_tickets.ground.cache import cache_folder
 from finding_tickets.model.vocabulary import Vocabulary, word_for
+from finding_tickets.register import config_table
 from finding_tickets.register.config import Config, MatrixConfig, read_config
 
 
@@ -155,6 +156,18 @@ def test_memory(tmp_path: Path, memory: str, size: int) -> None:
     """Sizes are bytes, with units of 1000 or 1024."""
     configure(tmp_path, f"memory = {memory}\n")
     assert size == read_config(tmp_path).memory
+
+
+def test_a_removed_key_names_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who still has a key of an older version reads what to do instead, and in which file it stands."""
+    monkeypatch.setattr(config_table, "REMOVED_KEYS", {"old": "use new", "ray.old": "ask Ray"})
+    file = configure(tmp_path, "old = 1\n")
+    with pytest.raises(BadDataError) as wrong:
+        read_config(tmp_path)
+    assert f"{file}: the key 'old' is gone (use new)" == str(wrong.value)
+    configure(tmp_path, "ray = {old = 1}\n")
+    with pytest.raises(BadDataError, match=r"the key 'ray\.old' is gone \(ask Ray\)"):
+        read_config(tmp_path)
 
 
 @pytest.mark.parametrize(

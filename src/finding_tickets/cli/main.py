@@ -15,7 +15,7 @@ import typer
 
 from finding_tickets.cli.options import with_options
 from finding_tickets.cli.output import say, say_error, write
-from finding_tickets.errors import ExitCode, TicketsError
+from finding_tickets.errors import ExitCode, TicketsError, UsageError
 from finding_tickets.ground import __version__
 
 
@@ -75,6 +75,14 @@ COMMANDS = {
         "report:report", "reports.md", "Report what was won, what to do next and what is refuted."
     ),
 }
+# What to do instead of a command that older versions had, or of an option, such as "history --since".
+REMOVED = {
+    "bisect": "use git bisect run, see docs/bisect.md",
+    "board": "use tickets list --by disposition",
+    "edit": "use your editor, then tickets lint",
+    "relate": "write the relation under Related in both tickets, then run tickets lint",
+    "reopen": "use tickets set ID status=open",
+}
 EXIT_CODES = (
     "Exit codes: 0 fine, 1 a gate failed, 2 wrong usage, 3 inconclusive, 4 bad data, 70 bug, 130 interrupt."
 )
@@ -110,6 +118,7 @@ def run(arguments: Sequence[str]) -> int:
             # A command of two words is one to those who look for it.
             words[:2] = [" ".join(words[:2])]
         wanted = [name for name in COMMANDS if words[:1] == [name]]
+        check_removed(words)
         if not QUERIED.isdisjoint(wanted):
             words = [NEGATED.sub("NOT ", word) for word in words]
         is_overview = words in (["--help"], ["-h"], ["--version"])
@@ -133,6 +142,19 @@ def run(arguments: Sequence[str]) -> int:
         say(f"please report it with the traceback that {DEBUG}=1 shows")
         return ExitCode.CRASHED
     return ExitCode.OK
+
+
+def check_removed(words: Sequence[str]) -> None:
+    """Raise UsageError with the replacement where a command line uses what older versions had."""
+    command = words[0] if words else ""
+    if command in REMOVED and command not in COMMANDS:
+        raise UsageError(f"tickets {command} is gone; {REMOVED[command]}")
+    for word in words[1:]:
+        if word == "--":
+            break
+        option = f"{command} {word.partition('=')[0]}"
+        if option in REMOVED:
+            raise UsageError(f"tickets {option} is gone; {REMOVED[option]}")
 
 
 def application(names: Iterable[str], *, load: bool = True) -> Any:

@@ -140,6 +140,10 @@ Meters = Annotated[tuple[Literal["simulated", "cuda"], ...], Field(min_length=1)
 Revisions = Annotated[Texts, AfterValidator(_once), AfterValidator(_folders_apart)]
 Gpus = dict[Annotated[str, StringConstraints(pattern=r"\S")], Amounts]
 BYTES = "a number of bytes such as '8GiB'"
+# What to do instead of a key that older versions had; a key of a table is written "table.key".
+REMOVED_KEYS = {
+    "matrix": "run tickets verify in each environment of your CI's own matrix, see docs/ci.md",
+}
 WORDS = "a list of words or a table of their spellings"
 
 
@@ -244,6 +248,8 @@ def _mistake(error: ValidationError, table: Mapping[str, Any], file: str) -> Bad
     name = str(wrong["loc"][0]) if wrong["loc"] else ""
     known = {each.alias or name: each.description for name, each in ConfigTable.model_fields.items()}
     if wrong["type"] == "extra_forbidden":
+        if name in REMOVED_KEYS:
+            return BadDataError(f"the key {name!r} is gone", file=file, hint=REMOVED_KEYS[name])
         close = get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known keys are {', '.join(known)}"
         return BadDataError(f"unknown key {name!r}", file=file, hint=hint)
