@@ -26,7 +26,7 @@ def test_defaults(tmp_path: Path) -> None:
     config = read_config(tmp_path)
     assert (("tickets",), "evidence", "templates") == (config.tickets, config.evidence, config.templates)
     # 8 GiB = 8 * 1024^3 bytes.
-    assert ("auto", 120.0, 8_589_934_592) == (config.meter, config.timeout, config.memory)
+    assert ("simulated", 120.0, 8_589_934_592) == (config.meter, config.timeout, config.memory)
 
 
 def test_every_key(tmp_path: Path) -> None:

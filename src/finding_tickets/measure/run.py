@@ -258,7 +258,7 @@ def measure_beside(workload: Workload) -> None:
     import argparse
 
     parser = argparse.ArgumentParser(description=f"Measure the variants of {workload.ticket}.")
-    parser.add_argument("--meter", choices=METERS, default="auto", help="what counts during a run")
+    parser.add_argument("--meter", choices=METERS, default="simulated", help="what counts during a run")
     meter = parser.parse_args().meter
     try:
         verifier = Path(sys.argv[0]).resolve()

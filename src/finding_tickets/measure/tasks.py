@@ -119,7 +119,7 @@ class Job:
     verifier: str
     variant: str
     function: FunctionPath
-    meter: str = "auto"
+    meter: str = "simulated"
     graph_breaks: bool = False
     keeps: bool = False
     seed: int | None = None
@@ -144,7 +144,7 @@ class RunJob:
     arguments: Sequence[str] = ()
     sweep: Sequence[At] = ()
     verifier: str = ""
-    meter: str = "auto"
+    meter: str = "simulated"
     devices: int = 1
     compiling: Literal["eager", "refuse"] = "eager"
     within: str = ""

@@ -49,7 +49,7 @@ class Config:
     exclude: tuple[str, ...] = ()  # patterns of paths below them, or of names, that are no documents
     evidence: str = "evidence"
     templates: str = "templates"
-    meter: str = "auto"  # a real GPU where one is usable
+    meter: str = SIMULATED
     timeout: float = 120.0  # seconds
     memory: int = 8 * 1024**3
     largest_file: int = 1024**2

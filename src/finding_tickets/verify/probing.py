@@ -114,7 +114,7 @@ class ProbeRequest:
     arguments: Sequence[str] = ()
     sweep: Sequence[str] = ()
     verifier: Path | None = None
-    meter: str = "auto"
+    meter: str = "simulated"
     devices: int = 1
     compiling: str = "eager"  # or refuse: what becomes of code for torch.compile on a simulated device
     within: str | None = None  # the function inside whose calls alone things count
