@@ -1,0 +1,187 @@
+"""A pattern of training code: how it is set up, what is measured, and what that must cost by its source.
+
+A *row* is one line of code over the names of ``NAMES``; a *pattern* is a function that sets up and returns the
+part to measure. Both say where their numbers are from. A number that does not follow from a source is left
+out, as None: it is recorded, and nothing is expected of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+METRICS = ("waits", "h2d", "d2h", "d2d", "launches", "allocations")
+"""What a pattern may expect: waits of any kind, copies by direction, kernels of any origin, allocations."""
+
+ByVersion = dict[str, int]
+"""A number by the version of torch from which on it holds, such as ``{"2.11": 2, "2.14": 0}``."""
+
+Expected = int | ByVersion | None
+
+Build = Callable[[], Callable[[], object]]
+"""Sets a pattern up, and returns the part to measure."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """One pattern.
+
+    Attributes:
+        name: The code of a row, or the name of a function.
+        source: A file of PyTorch, and what stands there.
+        expected: What the measured part costs, by metric.
+        since: The first version of torch that has what it needs.
+        library: Whether a library chooses what it launches: a simulation may mark its launches and memory.
+    """
+
+    name: str
+    build: Build
+    source: str
+    expected: dict[str, Expected]
+    since: str = ""
+    library: bool = False
+
+    def runs_on(self, version: str) -> bool:
+        """Return whether this version of torch has what the pattern needs."""
+        return version_key(version) >= version_key(self.since or "0")
+
+    def expected_on(self, version: str) -> dict[str, int]:
+        """Return what is expected under a version of torch, without what is not known."""
+        found: dict[str, int] = {}
+        for metric, number in self.expected.items():
+            if isinstance(number, dict):
+                known = [each for each in number if version_key(each) <= version_key(version)]
+                if known:
+                    found[metric] = number[max(known, key=version_key)]
+            elif number is not None:
+                found[metric] = number
+        return found
+
+
+PATTERNS: dict[str, Pattern] = {}
+"""Every pattern by its name; ``load`` fills it."""
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version, such as ``(2, 11)`` for ``2.11.0+cu130``: major and minor."""
+    numbers = version.split("+")[0].split(".")[:2]
+    return tuple(int(number) for number in numbers)
+
+
+def add(pattern: Pattern) -> None:
+    """Register a pattern under its name."""
+    if pattern.name in PATTERNS:
+        raise ValueError(f"there are two patterns {pattern.name!r}")
+    PATTERNS[pattern.name] = pattern
+
+
+def row(
+    code: str,
+    source: str,
+    *,
+    waits: Expected = 0,
+    h2d: Expected = 0,
+    d2h: Expected = 0,
+    d2d: Expected = 0,
+    launches: Expected = None,
+    allocations: Expected = None,
+    since: str = "",
+    library: bool = False,
+) -> None:
+    """Add a pattern of one line of code over the names of ``NAMES``.
+
+    Waits and copies that are not given are expected to be none; kernels and allocations that are not given
+    are not expected to be anything.
+    """
+    given = dict(zip(METRICS, (waits, h2d, d2h, d2d, launches, allocations), strict=True))
+    compiled = compile(code, f"<{code}>", "exec")
+
+    def build() -> Callable[[], object]:
+        names = make_names()
+
+        def run_code() -> object:
+            exec(compiled, names)  # noqa: S102 - the code is ours
+            # What it made lives in these names until the measurement has ended.
+            return names
+
+        return run_code
+
+    add(Pattern(code, build, source, given, since, library))
+
+
+def pattern(
+    source: str,
+    *,
+    waits: Expected = 0,
+    h2d: Expected = 0,
+    d2h: Expected = 0,
+    d2d: Expected = 0,
+    launches: Expected = None,
+    allocations: Expected = None,
+    since: str = "",
+    library: bool = False,
+) -> Callable[[Build], Build]:
+    """Make a function a pattern: it sets up, and returns the part to measure. Numbers are as for ``row``."""
+    given = dict(zip(METRICS, (waits, h2d, d2h, d2d, launches, allocations), strict=True))
+
+    def register(build: Build) -> Build:
+        add(Pattern(build.__name__, build, source, given, since, library))
+        return build
+
+    return register
+
+
+NAMES = """
+x = torch.rand(8, device="cuda")
+y = torch.rand(3, device="cuda")
+rows = torch.rand(4, 6, device="cuda")
+big = torch.rand(1024, 1024, device="cuda")
+half = torch.rand(4, 6, device="cuda").half()
+whole = torch.arange(24, device="cuda").view(4, 6)
+value = torch.rand((), device="cuda")
+one = torch.tensor(1, device="cuda")
+three = torch.tensor(3, device="cuda")
+index = torch.tensor([0, 2, 1], device="cuda")
+mask = torch.tensor([True, False, True, True, False, False, True, False], device="cuda")
+masks = rows > 0.5
+classes = torch.tensor([0, 1, 2, 3], device="cuda")
+leaf = torch.rand(4, device="cuda", requires_grad=True)
+weights = torch.rand(4, 6, device="cuda", requires_grad=True)
+eye = torch.eye(3, device="cuda")
+host = torch.tensor([0, 2, 1])
+host_mask = torch.tensor([True, False, True, True, False, False, True, False])
+floats = torch.ones(4, 6)
+pinned = torch.ones(4, 6).pin_memory()
+"""
+"""What the rows use: each has names of its own."""
+
+
+def make_names() -> dict[str, Any]:
+    """Return new names for one row."""
+    names: dict[str, Any] = {
+        "torch": torch,
+        "nn": torch.nn,
+        "F": torch.nn.functional,
+        "distributions": torch.distributions,
+        "math": math,
+        "io": io,
+    }
+    exec(_COMPILED_NAMES, names)  # noqa: S102 - the code is ours
+    return names
+
+
+_COMPILED_NAMES = compile(NAMES, "<names>", "exec")
+
+
+def load() -> dict[str, Pattern]:
+    """Return every pattern of the files ``patterns*.py`` beside this one."""
+    for file in sorted(Path(__file__).parent.glob("patterns*.py")):
+        importlib.import_module(f"tests.gpu.{file.stem}")
+    return PATTERNS
