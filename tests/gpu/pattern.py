@@ -1,8 +1,8 @@
 """A pattern of training code: how it is set up, what is measured, and what that must cost by its source.
 
-A *row* is one line of code over the names of ``NAMES``; a *pattern* is a function that sets up and returns the
-part to measure. Both say where their numbers are from. A number that does not follow from a source is left
-out, as None: it is recorded, and nothing is expected of it.
+A *row* is one line of code over the names of ``NAMES``; a *pattern* is a function that sets up and returns
+the part to measure. Both say where their numbers are from. A number that does not follow from a source is
+left out, as None: it is recorded, and nothing is expected of it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ PATTERNS: dict[str, Pattern] = {}
 
 def version_key(version: str) -> tuple[int, ...]:
     """Return the numbers of a version, such as ``(2, 11)`` for ``2.11.0+cu130``: major and minor."""
-    numbers = version.split("+")[0].split(".")[:2]
+    numbers = version.split("+", maxsplit=1)[0].split(".")[:2]
     return tuple(int(number) for number in numbers)
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import json
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -29,7 +32,7 @@ def describe_machine() -> dict[str, str]:
     machine = {"gpu": told.gpu, "driver": told.driver, "cuda": told.cuda, "torch": told.torch}
     try:
         gpu: RealCuda | str = OPEN.enter_context(real_device())
-    except Exception as error:  # noqa: BLE001 - the profiler alone still counts
+    except Exception as error:
         gpu = f"{type(error).__name__}: {error}"
         machine["real_device"] = gpu
     _GPUS.append(gpu)
@@ -62,7 +65,7 @@ def measure_by_meter(work: Callable[[], object]) -> dict[str, Any]:
         with gpu.measure() as cost:
             kept = work()
         del kept
-    except Exception as error:  # noqa: BLE001 - recorded
+    except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
     not_counted = getattr(cost, "not_counted", ())
     counted = {metric: getattr(cost, metric) for metric in ALL_METRICS if metric not in not_counted}
@@ -87,46 +90,46 @@ def measure_by_profiler(work: Callable[[], object]) -> dict[str, Any]:
         torch.cuda.synchronize()
     del kept
     sizes = [entry["size"] for entry in entries if entry["action"] == "alloc"]
-    made = count_events(profiler.profiler.kineto_results.events())  # type: ignore[union-attr]
+    with tempfile.TemporaryDirectory(prefix="patterns-") as folder:
+        file = Path(folder) / "trace.json"
+        profiler.export_chrome_trace(str(file))
+        made = count_events(json.loads(file.read_bytes())["traceEvents"])
     made["profiler"]["allocations"] = after.get("allocation.all.allocated", 0) - before.get(
         "allocation.all.allocated", 0
     )
     made["sizes"] = sizes[:100]
-    made["peak_bytes"] = after.get("requested_bytes.all.peak", 0) - before.get("requested_bytes.all.current", 0)
+    made["peak_bytes"] = after.get("requested_bytes.all.peak", 0) - before.get(
+        "requested_bytes.all.current", 0
+    )
     return made
 
 
-def count_events(events: Any) -> dict[str, Any]:
-    """Count what the profiler saw of the marked part: calls of CUDA, kernels and copies, by name."""
-    listed = list(events)
-    begin, end = next(
-        (event.start_ns(), event.end_ns())
-        for event in listed
-        if event.name() == MEASURED and str(event.device_type()) == "DeviceType.CPU"
-    )
+def count_events(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """Count what a trace has of the marked part: calls of CUDA, kernels and copies, by name."""
+    complete = [event for event in events if event.get("ph") == "X"]
+    marked = [event for event in complete if event["name"] == MEASURED and event["cat"] == "user_annotation"]
+    begin = marked[0]["ts"]
+    end = begin + marked[0]["dur"]
     calls: Counter[str] = Counter()
     correlations: set[int] = set()
-    for event in listed:
-        name = event.name()
-        if name.startswith(("cuda", "cu")) and begin <= event.start_ns() <= end:
-            calls[name.removesuffix("_ptsz")] += 1
-            correlations.add(event.correlation_id())
+    for event in complete:
+        if event["cat"] in ("cuda_runtime", "cuda_driver") and begin <= event["ts"] <= end:
+            calls[event["name"].removesuffix("_ptsz")] += 1
+            correlations.add(event["args"]["correlation"])
     kernels: Counter[str] = Counter()
     copies: Counter[str] = Counter()
     copied: list[tuple[str, int]] = []
     memsets = 0
-    for event in listed:
-        on_device = str(event.device_type()) == "DeviceType.CUDA"
-        if not on_device or event.correlation_id() not in correlations:
+    for event in complete:
+        if event.get("args", {}).get("correlation") not in correlations:
             continue
-        name = event.name()
-        if name.startswith("Memcpy"):
-            copies[name.split()[1]] += 1
-            copied.append((name, event.nbytes()))
-        elif name.startswith("Memset"):
+        if event["cat"] == "gpu_memcpy":
+            copies[event["name"].split()[1]] += 1
+            copied.append((event["name"], event["args"].get("bytes", 0)))
+        elif event["cat"] == "gpu_memset":
             memsets += 1
-        elif name != MEASURED:
-            kernels[name[:LONGEST_NAME]] += 1
+        elif event["cat"] == "kernel":
+            kernels[event["name"][:LONGEST_NAME]] += 1
     counted = {kind: copies[code] for code, kind in COPIES.items()}
     counted["waits"] = sum(calls[name] for name in WAITS)
     counted["launches"] = kernels.total()

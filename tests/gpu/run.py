@@ -75,7 +75,7 @@ class Recording:
         self.file.parent.mkdir(parents=True, exist_ok=True)
         aside = self.file.with_name(f"{self.file.name}.part")
         aside.write_text(json.dumps(self.content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        os.replace(aside, self.file)
+        aside.replace(self.file)
         self._written = time.monotonic()
 
 
@@ -116,7 +116,7 @@ def started_worker(names: Sequence[str], simulated: bool) -> Iterator[subprocess
 def read_outcomes(
     worker: subprocess.Popen[bytes], left: list[str], recording: Recording, deadline: float
 ) -> str:
-    """Take outcomes from a process, and their names out of ``left``; return the reason why there are no more."""
+    """Take outcomes from a process, and their names out of ``left``; return why there are no more."""
     assert worker.stdout is not None
     patience = STARTING_SECONDS
     unread = b""
@@ -166,7 +166,7 @@ def work(names: Sequence[str], *, simulated: bool) -> None:
         ends = False
         try:
             outcome = measure(pattern)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is recorded
+        except BaseException as error:
             outcome = {"error": "".join(traceback.format_exception_only(error)).strip()[:2000]}
             outcome["traceback"] = traceback.format_exc()[-2000:]
             # What fails on the device makes all that follows in this process fail.
