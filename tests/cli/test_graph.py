@@ -1,4 +1,4 @@
-"""``tickets graph``: relations in four forms, and what is said of them."""
+"""``tickets graph``: relations in three forms, and what is said of them."""
 
 from __future__ import annotations
 
@@ -20,67 +20,77 @@ def related(*lines: str) -> str:
 
 
 @pytest.fixture
-def circle(repository: Repository) -> None:
-    """Two tickets that block each other, one of them related to one that is not there."""
-    repository.ticket("A-1", more=related("A-2 (blocks): first", "A-9: gone"))
-    repository.ticket("A-2", more=related("A-1 (blocks): first"))
-    repository.ticket("A-3")
+def four(repository: Repository) -> None:
+    """Relations of each kind, also to what is not there and to the ticket itself; A-4 has none."""
+    repository.ticket("A-1", title="One", more=related("A-2 (blocks): first", "A-9: gone", "A-1: itself"))
+    repository.ticket("A-2", title="Two", more=related("A-1 (blocked-by): first", "A-3 (duplicate)"))
+    repository.ticket("A-3", title="Three")
+    repository.ticket("A-4", title="Four")
 
 
-@pytest.mark.usefixtures("circle")
+@pytest.mark.usefixtures("four")
 def test_text(tickets: Tickets) -> None:
-    """Direction, kind, what is missing, who alone says so, and the cycle; A-3 has no relation to show."""
+    """Each ticket with what it is to others, whichever of the two says so."""
     ran = tickets("graph")
     assert [
-        "A-1  It waits",
-        "  blocks      A-2  (only A-1 says so)",
-        "  related     A-9  (missing from the register)",
-        "  blocked-by  A-2  (only A-2 says so)",
+        "A-1  One",
+        "  blocks   A-2  Two",
+        "  related  A-9  missing from the register",
+        "  related  A-1  One",
         "",
-        "A-2  It waits",
-        "  blocked-by  A-1  (only A-1 says so)",
-        "  blocks      A-1  (only A-2 says so)",
+        "A-2  Two",
+        "  blocked-by  A-1  One",
+        "  duplicate   A-3  Three",
         "",
-        "cycle of blocks: A-1 -> A-2 -> A-1",
+        "A-3  Three",
+        "  duplicate  A-2  Two",
     ] == ran.out.splitlines()
-    assert (0, "3 relations, 1 to what is missing, 1 cycle of blocks\n") == (ran.code, ran.err)
+    # Two documents state that A-1 blocks A-2, which is one relation.
+    assert (0, "4 relations, 1 to what is missing\n") == (ran.code, ran.err)
 
 
-@pytest.mark.usefixtures("circle")
-def test_json(tickets: Tickets) -> None:
-    """The envelope has one graph, with the keys that the documentation names."""
-    (graph,) = tickets("graph", "A-2", "--format", "json").data
-    assert {"nodes", "edges", "cycles"} == set(graph)
+@pytest.mark.usefixtures("four")
+def test_a_query_chooses_whose_relations(tickets: Tickets) -> None:
+    """Those of the chosen documents with both of their ends, and no others."""
+    assert ["A-3  Three", "  duplicate  A-2  Two"] == tickets("graph", "A-3").out.splitlines()
+    (graph,) = tickets("graph", "A-3", "--format", "json").data
+    assert {"nodes", "edges"} == set(graph)
     node = {
-        "id": "A-1",
-        "title": "It waits",
+        "id": "A-2",
+        "title": "Two",
         "severity": "P2",
         "status": "wont-fix",
-        "path": "tickets/A-1.md",
+        "path": "tickets/A-2.md",
         "missing": False,
     }
     assert node == graph["nodes"][0]
-    edge = {"source": "A-1", "relationship": "blocks", "target": "A-2", "stated_by": ["A-1"]}
-    assert edge == graph["edges"][0]
-    assert [["A-1", "A-2"]] == graph["cycles"]
+    edge = {"source": "A-2", "relationship": "duplicate", "target": "A-3", "stated_by": ["A-2"]}
+    assert [edge] == graph["edges"]
 
 
-@pytest.mark.usefixtures("circle")
-@pytest.mark.parametrize(("output", "first"), [("dot", "digraph tickets {"), ("mermaid", "flowchart LR")])
-def test_drawings(tickets: Tickets, output: str, first: str) -> None:
-    """The text of a drawing is on stdout, the counts are on stderr."""
-    ran = tickets("graph", "--format", output)
-    assert first == ran.out.splitlines()[0]
-    assert "cycle of blocks: A-1" in ran.out
-    assert ran.err.startswith("3 relations")
+@pytest.mark.usefixtures("four")
+def test_mermaid(tickets: Tickets) -> None:
+    """Arrows run from what blocks; what is missing is dashed."""
+    assert [
+        "flowchart LR",
+        '  n0["A-1<br>One"]',
+        '  n1["A-2<br>Two"]',
+        '  n2["A-9<br>missing from the register"]:::missing',
+        '  n3["A-3<br>Three"]',
+        "  n0 -->|blocks| n1",
+        "  n0 ---|related| n2",
+        "  n0 ---|related| n0",
+        "  n1 -.->|duplicate| n3",
+        "  classDef missing stroke-dasharray: 5 5",
+    ] == tickets("graph", "--format", "mermaid").out.splitlines()
 
 
-@pytest.mark.usefixtures("circle")
+@pytest.mark.usefixtures("four")
 def test_nothing_related(tickets: Tickets) -> None:
     """A ticket without relations prints nothing as text, and a drawing of nothing otherwise."""
-    assert (0, "") == (tickets("graph", "A-3").code, tickets("graph", "A-3").out)
-    assert [] == tickets("graph", "A-3", "--format", "json").data[0]["nodes"]
-    assert "digraph tickets {" in tickets("graph", "A-3", "--format", "dot").out
+    assert (0, "") == (tickets("graph", "A-4").code, tickets("graph", "A-4").out)
+    assert [] == tickets("graph", "A-4", "--format", "json").data[0]["nodes"]
+    assert "flowchart LR" in tickets("graph", "A-4", "--format", "mermaid").out
 
 
 def test_files_that_cannot_be_read_are_said(tickets: Tickets, repository: Repository) -> None:

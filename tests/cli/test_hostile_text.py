@@ -67,7 +67,7 @@ def test_no_text_steers_or_forges_anything(planted: str, tickets: Tickets, tmp_p
     lines = [
         ["list"],
         ["list", "--format", "json"],
-        ["board"],
+        ["list", "--by", "disposition"],
         ["show", "A-1", "-v"],
         ["show", "A-1", "--format", "json"],
         ["show", "A-1", "--history"],
@@ -75,7 +75,6 @@ def test_no_text_steers_or_forges_anything(planted: str, tickets: Tickets, tmp_p
         ["lint", "--format", "github"],
         ["lint", "--format", "sarif"],
         ["graph"],
-        ["graph", "--format", "dot"],
         ["graph", "--format", "mermaid"],
         ["history", "A-1"],
         ["verify", "A-1", "--dry-run"],

@@ -42,7 +42,7 @@ COMMANDS = {
     "list": ([], set()),
     "show": (["B1-PT-01"], set()),
     "set": (["B1-PT-01", "batch=3"], set()),
-    "reopen": (["B1-PT-01", "--reason", "so"], set()),
+    "close": (["B1-PT-02", "--as", "wont-fix"], set()),
     "lint": ([], set()),
     "new": (["--title", "x", "--severity", "P2", "--with-verifier"], TEMPLATES),
     "report": ([], TEMPLATES),
@@ -101,7 +101,7 @@ def test_only_what_measures_needs_torch(repository: Repository, tickets: Tickets
     assert 0 == tickets("verify", "A-1").code
     # Last the commands that write.
     reading = ["list", "list verdict:verified", "show A-1", "lint", "report", "graph", "verify --stale"]
-    writing = ["set A-1 severity=P1", "new --title x --severity P2", "reopen A-1 --reason x"]
+    writing = ["set A-1 severity=P1", "new --title x --severity P2", "set A-1 status=open"]
     writing += ["close A-1 --as not-a-bug", "init --yes"]
     measuring = ["verify A-1", "verify --all", f"probe {root}/train.py", "audit A-1"]
     line = [sys.executable, "-c", WITHOUT_TORCH, root, *reading, *measuring, *writing]

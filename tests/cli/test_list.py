@@ -228,24 +228,29 @@ def test_ready_tickets(tickets: Tickets, repository: Repository) -> None:
     assert ["A-5"] == tickets("list", "--ready", "A-5", "--format", "ids").out.split()
 
 
-def test_a_board_has_the_tickets_by_disposition(
-    tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is open first, the worst ticket first; a narrow screen gets eight of them and the number left."""
-    for number in range(10):
-        repository.ticket(f"A-{number}", status="open", severity="P1" if number == 9 else "P2")
-    repository.ticket("B-1", status="wont-fix", title="It waits " * 20)
-    lines = tickets("board").out.splitlines()
-    assert ["open (10)", "  A-9  P1  unverified  It waits", "  A-0  P2  unverified  It waits"] == lines[:3]
-    # The heading and ten tickets, then an empty line.
-    assert ["wont-fix (1)", f"  B-1  P2  unverified  {'It waits ' * 20}".rstrip()] == lines[12:]
-    board = {item["disposition"]: item["tickets"] for item in tickets("board", "--format", "json").data}
-    assert {"open": 10, "wont-fix": 1} == {name: len(rows) for name, rows in board.items()}
-    assert {"id", "title", "path", "severity", "assignee", "verdict"} == set(board["open"][0])
+def test_by_disposition(tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is open comes first, what is closed by its outcome, and reviews, which nobody decides, last."""
+    repository.ticket("A-1", status="open", severity="P2")
+    repository.ticket("A-2", status="closed", more="## Resolution\n\n**Status:** Not a bug\n")
+    repository.ticket("A-3", status="open", severity="P1")
+    repository.write("tickets/task-1.md", "# Task 1 Implementation Review: Waits\n\n**Reviewer:** drl\n")
+    arguments = ["list", "--by", "disposition", "--columns", "id,severity,title"]
+    assert [
+        "open (2)",
+        "  A-1  P2  It waits",
+        "  A-3  P1  It waits",
+        "",
+        "not-a-bug (1)",
+        "  A-2  P2  It waits",
+        "",
+        "review (1)",
+        "  TASK-1  -  Waits",
+    ] == tickets(*arguments).out.splitlines()
+    repository.ticket("A-1", status="open", title="It waits " * 20)
     monkeypatch.setenv("COLUMNS", "40")
-    lines = tickets("board").out.splitlines()
-    assert "  and 2 more" == lines[9]
-    assert 40 == max(map(len, lines))
+    assert 40 == max(map(len, tickets(*arguments).out.splitlines()))
+    refused = tickets(*arguments[:3], "--format", "json")
+    assert (2, "error: --format json has no --by (a table has)\n") == (refused.code, refused.err)
 
 
 def test_a_problem_is_in_the_way_of_no_search(tickets: Tickets, repository: Repository) -> None:

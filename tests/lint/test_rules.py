@@ -159,7 +159,7 @@ def test_one_way_relation(repository: Repository) -> None:
     assert (
         "one-way-relation",
         MORE + 4,
-        "tickets relate B1-PT-01 B1-PT-02 --as blocks adds it there as blocked-by",
+        "add B1-PT-01 to its related findings, as blocked-by",
     ) == (
         problem.rule,
         problem.line,

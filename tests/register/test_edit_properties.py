@@ -25,8 +25,8 @@ from finding_tickets.model.vocabulary import (
     squeeze,
 )
 from finding_tickets.register import actions
-from finding_tickets.register.actions import DocumentEdit, Step, add_relation, edit_of, set_key, tick_items
-from finding_tickets.register.closing import Closing, close_ticket, reopen_ticket
+from finding_tickets.register.actions import DocumentEdit, Step, add_duplicate, edit_of, set_key, tick_items
+from finding_tickets.register.closing import Closing, close_ticket
 from finding_tickets.register.disposition import SETTLED_AS, status_of
 from finding_tickets.register.index import outcome_of, row_of
 
@@ -77,11 +77,11 @@ def has_row(label: str, value: str) -> Callable[[Document], bool]:
     return lambda document: row(document, label) == value
 
 
-def names(relationship: Relationship, other: str) -> Callable[[Document], bool]:
-    """Whether a document names a ticket as this."""
+def names_duplicate(other: str) -> Callable[[Document], bool]:
+    """Whether a document names a ticket as its duplicate."""
+    named = (other, Relationship.DUPLICATE)
     return lambda document: (
-        isinstance(document, Ticket)
-        and (other, relationship) in {(each.id, each.relationship) for each in document.related}
+        isinstance(document, Ticket) and named in {(each.id, each.relationship) for each in document.related}
     )
 
 
@@ -136,15 +136,9 @@ def tries_of_tickets(ticket: Ticket) -> Iterator[Try]:
             end = close_ticket(wanted_end, lambda _: Verdict.VERIFIED, Path())
             yield Try(f"close as {outcome}", [end], is_closed_as(outcome))
     else:
-        yield Try(
-            "reopen",
-            [reopen_ticket("it is *not* so", TODAY, Path())],
-            lambda it: status_of(it) is Status.OPEN and outcome_of(it) is None,
-        )
-    for relationship in Relationship:
-        for other in {OTHER, *(each.id for each in ticket.related[:1])}:
-            step = add_relation(other, relationship, "a | b")
-            yield Try(f"relate {other} {relationship}", [step], names(relationship, other))
+        yield Try("set status", [set_key("status", ["open"])], lambda it: status_of(it) is Status.OPEN)
+    for other in {OTHER, *(each.id for each in ticket.related[:1])}:
+        yield Try(f"duplicate of {other}", [add_duplicate(other)], names_duplicate(other))
 
 
 def severity(document: Document) -> Severity | None:

@@ -11,9 +11,9 @@ import pytest
 from finding_tickets.documents.reading import read_document
 from finding_tickets.documents.source import Splice, spliced
 from finding_tickets.errors import BadDataError, GateError, UsageError
-from finding_tickets.model.vocabulary import Outcome, Relationship, Verdict, Vocabulary
-from finding_tickets.register.actions import DocumentEdit, Step, add_relation, edit_of, set_key, tick_items
-from finding_tickets.register.closing import Closing, close_ticket, reopen_ticket
+from finding_tickets.model.vocabulary import Outcome, Verdict, Vocabulary
+from finding_tickets.register.actions import DocumentEdit, Step, add_duplicate, edit_of, set_key, tick_items
+from finding_tickets.register.closing import Closing, close_ticket
 from finding_tickets.register.index import row_of
 
 TODAY = date(2031, 5, 7)
@@ -205,28 +205,28 @@ def test_an_id_that_changed_meanwhile() -> None:
 @pytest.mark.parametrize(
     ("section", "lines"),
     [
-        ("None.", ["| `B1-PT-02` | `blocks` | why |"]),
-        ("- B1-PT-09: so", ["- B1-PT-02 (blocks): why"]),
-        ("* **B1-PT-09** - so", ["* **B1-PT-02** (blocks): why"]),
-        ("3. `B1-PT-09`", ["4. `B1-PT-02` (blocks): why"]),
+        ("None.", ["| `B1-PT-02` | `duplicate` |  |"]),
+        ("- B1-PT-09: so", ["- B1-PT-02 (duplicate)"]),
+        ("* **B1-PT-09** - so", ["* **B1-PT-02** (duplicate)"]),
+        ("3. `B1-PT-09`", ["4. `B1-PT-02` (duplicate)"]),
         (
             "| ID | Relationship | Seen | Notes |\n|---|---|---|---|\n| B1-PT-09 | `related` | x | so |",
-            ["| B1-PT-02 | `blocks` |  | why |"],
+            ["| B1-PT-02 | `duplicate` |  |  |"],
         ),
-        ("| ID | Relation |\n|---|---|\n| - | - |", ["| `B1-PT-02` | `blocks` |"]),
-        ("| ID | Notes |\n|---|---|\n| B1-PT-09 | so |", ["- B1-PT-02 (blocks): why"]),
-        ("Nothing that we know of, but see the report.", ["- B1-PT-02 (blocks): why"]),
-        ("- B1-PT-02: so", ["- B1-PT-02 (blocks): so"]),
-        ("- **B1-PT-02** (related): so", ["- **B1-PT-02** (blocks): so"]),
-        ("- B1-PT-02 (seen twice): so", ["- B1-PT-02 (blocks) (seen twice): so"]),
-        ("| ID | Relation |\n|---|---|\n| B1-PT-02 | related |", ["| B1-PT-02 | blocks |"]),
-        ("- B1-PT-02 (blocks): so", []),
+        ("| ID | Relation |\n|---|---|\n| - | - |", ["| `B1-PT-02` | `duplicate` |"]),
+        ("| ID | Notes |\n|---|---|\n| B1-PT-09 | so |", ["- B1-PT-02 (duplicate)"]),
+        ("Nothing that we know of, but see the report.", ["- B1-PT-02 (duplicate)"]),
+        ("- B1-PT-02: so", ["- B1-PT-02 (duplicate): so"]),
+        ("- **B1-PT-02** (related): so", ["- **B1-PT-02** (duplicate): so"]),
+        ("- B1-PT-02 (seen twice): so", ["- B1-PT-02 (duplicate) (seen twice): so"]),
+        ("| ID | Relation |\n|---|---|\n| B1-PT-02 | related |", ["| B1-PT-02 | duplicate |"]),
+        ("- B1-PT-02 (duplicate): so", []),
     ],
 )
 def test_a_ticket_is_named_in_the_form_of_the_others(section: str, lines: list[str]) -> None:
     """A row, a bullet, a first row instead of ``None.``; one that is named already is not named twice."""
     text = f"{TABLE}\n## Related Findings\n\n{section}\n\n## Appendix\n\nNothing.\n"
-    new = added(text, add_relation("B1-PT-02", Relationship.BLOCKS, "why"))
+    new = added(text, add_duplicate("B1-PT-02"))
     assert lines == [line for line in new if not line.startswith(("| Ticket", "|--"))]
 
 
@@ -235,10 +235,10 @@ def test_a_section_of_related_findings_is_added_before_those_that_follow_it() ->
     text = f"{TABLE}\n---\n\n## Notes\n\nSo.\n\n---\n\n## Appendix\n\nNothing.\n"
     section = (
         "## Related Findings\n\n| Ticket ID | Relationship | Notes |\n|-----------|--------------|-------|\n"
-        "| `B1-PT-02` | `related` |  |\n\n---\n\n"
+        "| `B1-PT-02` | `duplicate` |  |\n\n---\n\n"
     )
     expected = text.replace("## Appendix", f"{section}## Appendix")
-    assert expected == edited(text, add_relation("B1-PT-02", Relationship.RELATED))
+    assert expected == edited(text, add_duplicate("B1-PT-02"))
 
 
 def test_boxes_are_ticked_and_cleared() -> None:
@@ -308,19 +308,6 @@ def test_a_verified_decision_to_keep_the_code_is_no_fix() -> None:
     assert "**Status:** Won't fix" in added(text, close(Outcome.WONT_FIX, Verdict.VERIFIED))
     fix = text.replace("keep", "fix")
     assert "**Measured:** verified" in added(fix, close(Outcome.FIXED, Verdict.VERIFIED))
-
-
-def test_reopening_keeps_what_closed_the_ticket() -> None:
-    """Under a heading from which nothing is read any more."""
-    closed = edited(TABLE + "| **Resolution** | |\n", close(Outcome.NOT_A_BUG, reason="rare"))
-    new = edited(closed, reopen_ticket("not that rare", TODAY, Path()))
-    assert "| **Status** | `open` |" in new
-    assert "| **Resolution** |  |" in new
-    assert "## Earlier Resolution\n\n**Status:** Not a bug\n**Closed:** 2031-05-07\n**Reason:** rare\n" in new
-    record = "**Reopened:** 2031-05-07\n**Reason:** not that rare\n**Before:** Resolution not-a-bug\n"
-    assert new.endswith(f"\n## Reopened\n\n{record}")
-    again = edited(new, close(Outcome.WONT_FIX))
-    assert again.endswith("\n\n## Resolution\n\n**Status:** Won't fix\n**Closed:** 2031-05-07\n")
 
 
 def test_a_document_that_ends_in_an_open_fence() -> None:

@@ -39,15 +39,14 @@ def ticket(repository: Repository, ticket_id: str) -> Ticket:
 
 
 def test_edits_of_different_things_all_happen(repository: Repository) -> None:
-    """Ten ticks, nine rows of the metadata and a relation: none of them overwrites another."""
+    """Ten ticks, nine rows of the metadata and a title: none of them overwrites another."""
     repository.ticket(status="open", more=f"## Verification Checklist\n\n{CHECKLIST}")
-    repository.ticket("B1-PT-02")
     keys = ["severity=P1", "batch=4", "agent=drl", "domain=a,b", "assignee=kim", "created=2030-01-01"]
     keys += ["updated=2030-01-02", "status=investigating", "code-repository=elsewhere"]
     lines = [
         *(["tick", "B1-PT-01", str(number)] for number in range(2, 12)),
         *(["set", "B1-PT-01", key] for key in keys),
-        ["relate", "B1-PT-01", "B1-PT-02", "--as", "blocks"],
+        ["set", "B1-PT-01", "title=It copies"],
     ]
     assert EDITORS == len(lines)
     assert [0] * EDITORS == [code for code, _ in run(repository, lines)]
@@ -58,8 +57,7 @@ def test_edits_of_different_things_all_happen(repository: Repository) -> None:
     assert {"P1", "4", "drl", "a`, `b", "kim", "2030-01-01", "investigating", "elsewhere"} <= set(
         values.values()
     )
-    assert ["B1-PT-02"] == [relation.id for relation in found.related]
-    assert ["B1-PT-01"] == [relation.id for relation in ticket(repository, "B1-PT-02").related]
+    assert "It copies" == found.title.value
 
 
 def test_of_edits_that_exclude_each_other_one_happens(repository: Repository) -> None:
@@ -72,7 +70,7 @@ def test_of_edits_that_exclude_each_other_one_happens(repository: Repository) ->
     (winner,) = [number for number, (code, _) in enumerate(results) if code == 0]
     refused = {said for code, said in results if code != 0}
     assert [2] * (EDITORS - 1) == [code for code, _ in results if code != 0]
-    hint = "allowed from here: tickets reopen: open"
+    hint = "allowed from here: tickets set: open"
     assert {f"error: tickets/B1-PT-01.md: it is wont-fix already ({hint})\n"} == refused
     found = ticket(repository, "B1-PT-01")
     assert Status.WONT_FIX is status_of(found)
@@ -82,13 +80,15 @@ def test_of_edits_that_exclude_each_other_one_happens(repository: Repository) ->
 
 @pytest.mark.slow
 def test_edits_of_two_files_do_not_wait_for_each_other_for_ever(repository: Repository) -> None:
-    """Half of them name the two tickets the other way round; each ticket names all that it was told of."""
-    for number in range(EDITORS + 2):
-        repository.ticket(f"B1-PT-{number:02}")
-    pairs = [("B1-PT-20", "B1-PT-21"), ("B1-PT-21", "B1-PT-20")]
-    others = [("B1-PT-20", f"B1-PT-{number:02}") for number in range(EDITORS // 2)]
-    lines = [["relate", *pair, "--as", "related"] for pair in pairs * (EDITORS // 4) + others]
-    assert EDITORS == len(lines)
+    """Half of them name the two tickets the other way round; each ticket has all that it was told."""
+    pair = ["B1-PT-20", "B1-PT-21"]
+    for name in pair:
+        repository.ticket(name)
+    lines = []
+    for number in range(EDITORS):
+        ordered = pair if number % 2 else pair[::-1]
+        lines.append(["set", *ordered, f"domain=+part{number}"])
     assert [0] * EDITORS == [code for code, _ in run(repository, lines)]
-    named = [relation.id for relation in ticket(repository, "B1-PT-20").related]
-    assert sorted(["B1-PT-21", *(other for _, other in others)]) == sorted(named)
+    told = {f"part{number}" for number in range(EDITORS)}
+    for name in pair:
+        assert told <= {each.value for each in ticket(repository, name).domains}

@@ -1,14 +1,8 @@
-"""The commands that edit documents: ``set``, ``edit``, ``tick``, ``relate``, ``close`` and ``reopen``."""
+"""The commands that edit documents: ``set``, ``tick`` and ``close``."""
 
 from __future__ import annotations
 
-import os
-import shlex
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -30,38 +24,26 @@ from finding_tickets.cli.options import (
     words_of,
 )
 from finding_tickets.cli.output import Format, say, write, write_json
-from finding_tickets.documents.reading import Document, read_document
-from finding_tickets.documents.source import Source
-from finding_tickets.errors import ExitCode, TicketsError, UsageError
+from finding_tickets.documents.reading import Document
+from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.ground.files import rewrite
-from finding_tickets.model.ticket import Problem
-from finding_tickets.model.vocabulary import (
-    CONVERSE,
-    UNSETTLED,
-    Level,
-    Outcome,
-    Relationship,
-    Verdict,
-    squeeze,
-)
+from finding_tickets.model.vocabulary import UNSETTLED, Outcome, Verdict, squeeze
 from finding_tickets.register.actions import (
     Step,
-    add_relation,
+    add_duplicate,
     edit_of,
     one_line,
-    replace_text,
     set_key,
     tick_items,
 )
-from finding_tickets.register.closing import Closing, close_ticket, original_of, reopen_ticket
+from finding_tickets.register.closing import Closing, close_ticket, original_of
 from finding_tickets.register.disposition import SETTLED_AS
 from finding_tickets.register.index import Listing, Row, list_rows, row_of
-from finding_tickets.register.load import Register, read_one
+from finding_tickets.register.load import read_one
 from finding_tickets.register.query import Facts
 
 OUTCOMES = ", ".join(SETTLED_AS)
 NOT_FRESH = frozenset({Verdict.STALE, Verdict.UNVERIFIED})
-RELATIONSHIPS = ", ".join(Relationship)
 
 
 def set_values(
@@ -95,50 +77,6 @@ def set_values(
     return _edit(listing, [(row, steps) for row in rows], what, writing)
 
 
-def edit(ticket: Id, root: Root = HERE) -> ExitCode:
-    """Edit a document in VISUAL or EDITOR, with the checks of an edit."""
-    listing = list_rows(root)
-    row = listing.find(ticket)
-    before = (listing.root / row.path).read_bytes()
-    folder = Path(tempfile.mkdtemp(prefix="tickets-"))
-    copy = folder / Path(row.path).name
-    copy.write_bytes(before)
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    try:
-        ended = subprocess.run([*shlex.split(editor), str(copy)], check=False).returncode  # noqa: S603 - theirs
-    except (OSError, ValueError) as error:
-        shutil.rmtree(folder)
-        raise UsageError(f"the editor {editor!r} cannot be started: {error}", hint="set EDITOR") from None
-    kept = f"your text is in {copy}"
-    if ended:
-        if copy.is_file() and copy.read_bytes() == before:
-            shutil.rmtree(folder)
-            kept = ""
-        raise UsageError(f"the editor ended with {ended}, so that nothing was written", hint=kept)
-
-    def errors_of(document: Document, data: bytes) -> list[Problem]:
-        # The other commands of this file check no rules.
-        from finding_tickets.lint.engine import examine
-        from finding_tickets.lint.rules import Context
-
-        alone = Register(listing.root, listing.config, (document,), ())
-        _, reported = read_document(data, document.path, listing.config.vocabulary)
-        source = Source(document.path, data, listing.config.vocabulary)
-        found = examine(source, document, reported, Context(alone))
-        # A word that ``set`` refuses is an error here, too.
-        problems = [breach.problem for breach in found]
-        return [each for each in problems if each.level is Level.ERROR or each.rule == "unknown-word"]
-
-    try:
-        steps = [replace_text(before, copy.read_bytes(), errors_of)]
-        code = _edit(listing, [(row, steps)], row.id, WRITING)
-    except TicketsError as error:
-        error.hint = f"{error.hint}; {kept}" if error.hint else kept
-        raise
-    shutil.rmtree(folder)
-    return code
-
-
 def tick(
     ticket: Id,
     items: Annotated[
@@ -154,32 +92,6 @@ def tick(
     steps = [tick_items(items, not undo)]
     what = f"{row.id}: {'cleared' if undo else 'ticked'} {', '.join(map(str, items))}"
     return _edit(listing, [(row, steps)], what, writing)
-
-
-def relate(
-    ticket: Id,
-    other: Id,
-    kind: Annotated[
-        str,
-        option("WORD", f"One of {RELATIONSHIPS}.", "--as", autocompletion=completes(lambda _: Relationship)),
-    ],
-    root: Root = HERE,
-    note: Annotated[str, option("TEXT", "What they have in common.")] = "",
-    writing: Writing = WRITING,
-) -> ExitCode:
-    """Relate two tickets, in both of them."""
-    (word,) = words_of("as", [kind], {each.value: () for each in Relationship}, "relationship")
-    relationship, remark = Relationship(word), one_line("--note", note)
-    listing = list_rows(root)
-    first, second = listing.find(ticket), listing.find(other)
-    if first is second:
-        raise UsageError(f"{first.id} cannot relate to itself")
-    steps = [
-        (first, [add_relation(second.id, relationship, remark)]),
-        (second, [add_relation(first.id, CONVERSE[relationship], remark)]),
-    ]
-    what = f"{first.id}: {relationship} {second.id}"
-    return _edit(listing, steps, what, writing)
 
 
 def close(
@@ -239,9 +151,9 @@ def close(
     own = [close_ticket(end, verdict_of, listing.root)]
     steps = [(row, own)]
     if original:
-        own.insert(0, add_relation(original.id, Relationship.DUPLICATE))
+        own.insert(0, add_duplicate(original.id))
         # Should a crash leave the second file old, the ticket is still open and can be closed once more.
-        steps.insert(0, (original, [add_relation(row.id, Relationship.DUPLICATE)]))
+        steps.insert(0, (original, [add_duplicate(row.id)]))
     what = f"{row.id}: closed as {wanted}{f' of {original.id}' if original else ''}"
     code = _edit(listing, steps, what, writing)
     if not writing.dry_run and wanted is Outcome.FIXED:
@@ -262,22 +174,6 @@ def _say_what_is_left(listing: Listing, row: Row) -> None:
         say(f"not ticked, for no claim answers it: tickets tick {row.id} {' '.join(left)}")
     for problem in contradictions_in(document, data, config.vocabulary)[0]:
         say(str(problem))
-
-
-def reopen(
-    ticket: Id,
-    reason: Annotated[str, option("TEXT", "Why, for the record.")],
-    root: Root = HERE,
-    writing: Writing = WRITING,
-) -> ExitCode:
-    """Open a closed ticket again."""
-    why = one_line("--reason", reason)
-    if not why:
-        raise UsageError("--reason must say why")
-    listing = list_rows(root)
-    row = listing.find(ticket)
-    steps = [reopen_ticket(why, today(), listing.root)]
-    return _edit(listing, [(row, steps)], f"{row.id}: open again", writing)
 
 
 def _edit(

@@ -1,14 +1,16 @@
-"""``tickets list``, ``board`` and ``graph``: the documents of a register, or those that a query means."""
+"""``tickets list`` and ``graph``: the documents of a register, or those that a query means."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated
 
+import typer
+
 from finding_tickets.cli.options import (
     HERE,
-    OutputFormat,
     Query,
     Root,
     completes,
@@ -18,7 +20,6 @@ from finding_tickets.cli.options import (
     say_problem_count,
 )
 from finding_tickets.cli.output import (
-    Format,
     say,
     style,
     table_lines,
@@ -33,15 +34,13 @@ from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, dispos
 from finding_tickets.register.index import Row, list_rows
 from finding_tickets.register.query import Facts, select
 from finding_tickets.register.query.keys import close_words
-from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, csv_lines, list_cells
-from finding_tickets.report.text import INDENT, counted, fields_of, single_line
+from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, REVIEW, csv_lines, list_cells
+from finding_tickets.report.text import INDENT, counted, single_line
 
 MISSING = "-"
-BOARD_COLUMNS = ("id", "severity", "verdict", "title")
-MOST_SHOWN = 8
-"""Tickets of one disposition that a board shows on a terminal."""
 ListFormat = StrEnum("ListFormat", ["TABLE", "JSON", "CSV", "IDS"])
-GraphFormat = StrEnum("GraphFormat", ["TEXT", "DOT", "MERMAID", "JSON"])
+GraphFormat = StrEnum("GraphFormat", ["TEXT", "MERMAID", "JSON"])
+Grouping = StrEnum("Grouping", ["DISPOSITION"])
 SHOWN = ",".join(DEFAULT_COLUMNS)
 complete_columns = completes(lambda _: LIST_COLUMNS)
 
@@ -55,11 +54,14 @@ def list_tickets(
     output_format: Annotated[ListFormat, format_option(help="How the list is printed.")] = ListFormat.TABLE,
     no_index: Annotated[bool, flag("--no-index", "Read every file instead of the index.")] = False,
     ready: Annotated[bool, flag("--ready", "Only open tickets that no open ticket blocks.")] = False,
+    by: Annotated[Grouping | None, typer.Option(help="Put what people decided alike together.")] = None,
 ) -> ExitCode:
     """List documents with severity, status and verdict."""
     # JSON and IDs have no columns to choose; an ignored option would look like a bug.
     if columns is not None and output_format not in (ListFormat.TABLE, ListFormat.CSV):
         raise UsageError(f"--format {output_format} has no --columns", hint="table and csv have")
+    if by and output_format is not ListFormat.TABLE:
+        raise UsageError(f"--format {output_format} has no --by", hint="a table has")
     names = DEFAULT_COLUMNS if columns is None else [name.strip().lower() for name in columns.split(",")]
     for name in names:
         if name not in LIST_COLUMNS:
@@ -81,46 +83,31 @@ def list_tickets(
             write("\n".join(single_line(row.id) for row in rows))
     elif output_format is ListFormat.CSV:
         write("".join(csv_lines([names, *(list_cells(row, facts, names) for row in rows)])))
+    elif by:
+        write(_by_disposition(rows, facts, names))
     else:
-        shown = (
-            [cell or MISSING for cell in list_cells(row, facts, names, is_for_people=True)] for row in rows
-        )
-        write_table([name.upper() for name in names], shown)
+        write_table([name.upper() for name in names], [_shown_cells(row, facts, names) for row in rows])
     say(f"{len(rows)} of {counted(len(facts.rows), 'document')}")
     return say_problem_count(listing, root, (entry.problem for entry in facts.looked_up))
 
 
-def board(query: Query = None, root: Root = HERE, output_format: OutputFormat = Format.TABLE) -> ExitCode:
-    """Show tickets by what people decided about them."""
-    listing = list_rows(root, measured=True)
-    facts = Facts.of_listing(listing)
-    findings = [row for row in select(" ".join(query or ()), facts) if row.kind == "finding"]
-    by_disposition: dict[str, list[Row]] = {name: [] for name in (*DISPOSITIONS, UNDECIDED)}
-    for row in findings:
-        by_disposition[disposed(row.status, row.outcome)].append(row)
-    columns = {name: rows for name, rows in by_disposition.items() if rows}
-    if output_format is Format.JSON:
-        names = ("id", "title", "path", "severity", "assignee")
-        data = []
-        for name, rows in columns.items():
-            cards = [fields_of(row, *names) | {"verdict": facts.measured(row).verdict} for row in rows]
-            data.append({"disposition": name, "tickets": cards})
-        write_json("ticket-board", data)
-    elif columns:
-        width = terminal_size(sys.stdout).columns
-        blocks = []
-        for name, rows in columns.items():
-            # The worst first; a pipe gets every ticket.
-            worst = sorted(rows, key=lambda row: row.severity or UNDECIDED)
-            shown = worst[:MOST_SHOWN] if width else worst
-            cells = [[cell or MISSING for cell in list_cells(row, facts, BOARD_COLUMNS)] for row in shown]
-            lines = table_lines(cells, max(width - len(INDENT), 0))
-            lines += [f"and {len(rows) - len(shown)} more"] if len(rows) > len(shown) else []
-            head = style(f"{name} ({len(rows)})", "bold")
+def _shown_cells(row: Row, facts: Facts, names: Sequence[str]) -> list[str]:
+    return [cell or MISSING for cell in list_cells(row, facts, names, is_for_people=True)]
+
+
+def _by_disposition(rows: Iterable[Row], facts: Facts, names: Sequence[str]) -> str:
+    """Return a table for each disposition, in the order in which a ticket goes through them."""
+    groups: dict[str, list[Row]] = {name: [] for name in (*DISPOSITIONS, UNDECIDED, REVIEW)}
+    for row in rows:
+        groups[disposed(row.status, row.outcome) if row.kind == "finding" else REVIEW].append(row)
+    width = max(terminal_size(sys.stdout).columns - len(INDENT), 0)
+    blocks = []
+    for name, members in groups.items():
+        if members:
+            lines = table_lines([_shown_cells(row, facts, names) for row in members], width)
+            head = style(f"{name} ({len(members)})", "bold")
             blocks.append("\n".join([head, *(INDENT + line for line in lines)]))
-        write("\n\n".join(blocks))
-    say(f"{len(findings)} of {counted(len(facts.rows), 'document')}")
-    return say_problem_count(listing, root, (entry.problem for entry in facts.looked_up))
+    return "\n\n".join(blocks)
 
 
 def graph(
@@ -129,22 +116,21 @@ def graph(
     output_format: Annotated[GraphFormat, format_option(help="How the graph is printed.")] = GraphFormat.TEXT,
 ) -> ExitCode:
     """Show how documents relate to one another."""
-    from finding_tickets.register.relations import graph as around
-    from finding_tickets.report.graph import dot, graph_item, graph_text, mermaid
+    from finding_tickets.report.graph import graph_around, graph_item, graph_text, mermaid
 
     listing = list_rows(root)
     facts = Facts.of_listing(listing)
-    found = around(facts.relations, select(" ".join(query or ()), facts))
+    rows = select(" ".join(query or ()), facts)
+    found = graph_around(facts.relations, rows)
     if output_format is GraphFormat.JSON:
         write_json("ticket-graph", [graph_item(found)])
-    # A drawing without relations still has its frame; a text without them has nothing.
-    elif found.edges or output_format is not GraphFormat.TEXT:
-        writers = {GraphFormat.TEXT: graph_text, GraphFormat.DOT: dot, GraphFormat.MERMAID: mermaid}
-        write(writers[output_format](found))
-    # Named here as well: a drawing with many nodes hides those of which there is no document.
-    missing = sum(node.row is None for node in found.nodes)
-    cycles = counted(len(found.cycles), "cycle")
-    say(f"{counted(len(found.edges), 'relation')}, {missing} to what is missing, {cycles} of blocks")
+    elif output_format is GraphFormat.MERMAID:
+        write(mermaid(found))
+    elif found.edges:
+        write(graph_text(found, rows))
+    # A drawing with many nodes hides those of which there is no document.
+    missing = sum(row is None for row in found.nodes.values())
+    say(f"{counted(len(found.edges), 'relation')}, {missing} to what is missing")
     return say_problem_count(listing, root)
 
 

@@ -33,20 +33,14 @@ COMMANDS = {
         "init:init", "adopting.md", "Show the tickets that are there, and configure a register for them."
     ),
     "list": Command("list:list_tickets", "queries.md", "List documents with severity, status and verdict."),
-    "board": Command("list:board", "queries.md", "Show tickets by what people decided about them."),
     "show": Command("show:show", "git.md", "Show documents with their verdict, laws and claims."),
     "new": Command("new:new", "tickets.md", "Write a ticket under the next free ID."),
     "import": Command(
         "import_findings:import_results", "importing.md", "Write tickets for findings in a report or SARIF."
     ),
     "set": Command("edit:set_values", "editing.md", "Set metadata: severity=P3 assignee=me."),
-    "edit": Command(
-        "edit:edit", "editing.md", "Edit a document in VISUAL or EDITOR, with the checks of an edit."
-    ),
     "fix": Command("fix:fix", "editing.md", "Measure the work tree as the fix; add its claims."),
     "close": Command("edit:close", "editing.md", "Close a ticket; as fixed only if it is verified."),
-    "reopen": Command("edit:reopen", "editing.md", "Open a closed ticket again."),
-    "relate": Command("edit:relate", "editing.md", "Relate two tickets, in both of them."),
     "tick": Command("edit:tick", "editing.md", "Tick items of a checklist."),
     "graph": Command("list:graph", "queries.md", "Show how documents relate to one another."),
     "probe": Command("probe:probe", "probe.md", "Run code; print the lines that wait, copy or allocate."),
@@ -87,7 +81,7 @@ EXIT_CODES = (
     "Exit codes: 0 fine, 1 a gate failed, 2 wrong usage, 3 inconclusive, 4 bad data, 70 bug, 130 interrupt."
 )
 DEBUG = "TICKETS_DEBUG"
-QUERIED = {"list", "board", "graph", "lint", "verify", "report"}
+QUERIED = {"list", "graph", "lint", "verify", "report"}
 # No option has a colon in its name, but what a query excludes looks like one: -status:open. So does its
 # near miss -status=open, which the query names.
 NEGATED = re.compile(r"^-(?=[a-z][a-z-]*(?::|(?<=[a-z]{2})[!<>=]))", re.IGNORECASE)

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
-from finding_tickets.documents.finding import KIND_COLUMNS, NOTE_COLUMNS, RELATIONSHIPS
+from finding_tickets.documents.finding import KIND_COLUMNS, RELATIONSHIPS
 from finding_tickets.documents.reading import Page
 from finding_tickets.documents.sections import DocumentPart, SectionKind
 from finding_tickets.documents.source import (
@@ -296,52 +295,35 @@ def _row_below(page: Page, sibling: str, value: Text, label: str, text: str) -> 
 # Related findings.
 
 
-@dataclass(frozen=True)
-class RelationLink:
-    """A ticket to be named, how it relates to this ticket, and a remark."""
-
-    id: str
-    kind: Relationship
-    note: str = ""
-
-    def text(self, markup: str = "") -> str:
-        """As an item of a list: ``B7-PT-03 (blocks): why``."""
-        kind = "" if self.kind is Relationship.RELATED else f" ({self.kind})"
-        note = f": {self.note}" if self.note else ""
-        return f"{markup}{self.id}{markup[::-1]}{kind}{note}"
-
-    def row(self) -> str:
-        """As a row of the table that a new section has."""
-        return f"| {code_span(self.id)} | {code_span(self.kind)} | {_in_cell(self.note)} |"
-
-
-def relate(page: Page, named: tuple[Relation, ...], link: RelationLink) -> Iterator[Splices]:
-    """Ways to name a ticket, where ``named`` are the relations that the document states already."""
+def name_duplicate(page: Page, named: tuple[Relation, ...], other: str) -> Iterator[Splices]:
+    """Ways to name a duplicate, where ``named`` are the relations that the document states already."""
     for relation in named:
-        if relation.id == link.id:
-            yield from _change_kind(page, relation, link.kind)
+        if relation.id == other:
+            yield from _change_kind(page, relation)
+    header_and_row = [*_HEADER, f"| {code_span(other)} | {code_span(Relationship.DUPLICATE)} |  |"]
     related = [part for part in page.parts if part.kind is SectionKind.RELATED]
     for part in related:
         blocks = [block for block in part.blocks if block.kind != "Rule"]
         for block in reversed(blocks):
             if block.kind == "Table":
-                yield [_link_row(page, page.source.table(block), link)]
+                yield [_link_row(page, page.source.table(block), other)]
             elif block.kind == "List":
-                yield from ([splice] for splice in _link_item(page, block, link))
+                yield from ([splice] for splice in _link_item(page, block, other))
         for block in blocks:
             text = page.source.whole(block)
             if block.kind == "Paragraph" and _NOTHING.fullmatch(text.plain):
-                rows = [line.encode() for line in (*_HEADER, link.row())]
+                rows = [line.encode() for line in header_and_row]
                 yield [Splice(text.start, text.end, line_end(page.data, text.start).join(rows))]
         last = blocks[-1] if blocks else part.heading
         if last is not None:
-            yield [_apart(page, last, b"- " + link.text().encode())]
+            yield [_apart(page, last, f"- {other} ({Relationship.DUPLICATE})".encode())]
     if not related:
-        yield from add_section(page, _RELATED, [*_HEADER, link.row()], _AFTER_RELATED)
+        yield from add_section(page, _RELATED, header_and_row, _AFTER_RELATED)
 
 
-def _change_kind(page: Page, relation: Relation, kind: Relationship) -> Iterator[Splices]:
-    """Ways to give the line that names a ticket another relationship."""
+def _change_kind(page: Page, relation: Relation) -> Iterator[Splices]:
+    """Ways to say in the line that names a ticket that it is a duplicate."""
+    kind = Relationship.DUPLICATE
     start, end, _ = relation.span
     blocks = [block for block in page.blocks if block.kind == "Table" and block.start <= start < block.end]
     for table in (page.source.table(block) for block in blocks):
@@ -363,7 +345,7 @@ def _change_kind(page: Page, relation: Relation, kind: Relationship) -> Iterator
         yield [Splice(match.end("closing"), match.end("closing"), f" ({kind})".encode())]
 
 
-def _link_row(page: Page, table: MarkdownTable, link: RelationLink) -> Splice:
+def _link_row(page: Page, table: MarkdownTable, other: str) -> Splice:
     """A row below the last one, or instead of one that says that there is nothing."""
     data, titles, header = page.data, table.titles, table.rows[0].block
     rows = [row for row in table.body if not row.text]
@@ -371,13 +353,12 @@ def _link_row(page: Page, table: MarkdownTable, link: RelationLink) -> Splice:
     empty = len(rows) == 1 and all(_NOTHING.fullmatch(cell.plain) for cell in last)
     # Without a row to copy from, IDs are code.
     like = ["`" if empty or not last else last[index].raw for index in range(len(titles))]
-    own, kind, note = map(table.column, (_ID_COLUMNS, KIND_COLUMNS, NOTE_COLUMNS))
+    own, kind = table.column(_ID_COLUMNS), table.column(KIND_COLUMNS)
     cells = [""] * len(titles)
-    cells[titles.index(note) if note else -1] = link.note
     if kind:
-        cells[titles.index(kind)] = _markup_of(like[titles.index(kind)])(link.kind)
+        cells[titles.index(kind)] = _markup_of(like[titles.index(kind)])(Relationship.DUPLICATE)
     at = titles.index(own) if own else 0
-    cells[at] = _markup_of(like[at])(link.id)
+    cells[at] = _markup_of(like[at])(other)
     head, text = data[header.start : header.end].strip(), " | ".join(map(_in_cell, cells)).encode()
     text = (b"| " if head.startswith(b"|") else b"") + text + (b" |" if head.endswith(b"|") else b"")
     if empty:
@@ -388,7 +369,7 @@ def _link_row(page: Page, table: MarkdownTable, link: RelationLink) -> Splice:
     return lines_below(data, line, data[head_line.start : header.start] + text)
 
 
-def _link_item(page: Page, listing: Block, link: RelationLink) -> Iterator[Splice]:
+def _link_item(page: Page, listing: Block, other: str) -> Iterator[Splice]:
     """An item below the last one, with its marker and the markup of its ID."""
     data, last = page.data, listing.children[-1]
     line = line_at(data, last.start)
@@ -397,7 +378,9 @@ def _link_item(page: Page, listing: Block, link: RelationLink) -> Iterator[Splic
         return
     number = str(int(marker["number"]) + 1) if marker["number"] else ""
     opening = _OPENING.match(data[marker.end() : line.end].lstrip())
-    item = f"{number}{marker['mark'].decode()} {link.text(opening[0].decode() if opening else '')}"
+    markup = opening[0].decode() if opening else ""
+    named = f"{markup}{other}{markup[::-1]} ({Relationship.DUPLICATE})"
+    item = f"{number}{marker['mark'].decode()} {named}"
     text = data[line.start : last.start] + item.encode()
     if len(listing.children) > 1:
         # Blank lines between the items are to stand around the new one, too.

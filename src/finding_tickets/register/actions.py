@@ -1,9 +1,8 @@
-"""What people do to a document: set values, tick items, relate it to others."""
+"""What people do to a document: set values, tick items, name its duplicate."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -11,7 +10,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, Concatenate, ParamSpec
 
-from finding_tickets.documents.edits import RelationLink, relate, row_of, set_row, spellings, tick
+from finding_tickets.documents.edits import name_duplicate, row_of, set_row, spellings, tick
 from finding_tickets.documents.metadata import ROWS
 from finding_tickets.documents.reading import Document, Page, read_page
 from finding_tickets.documents.remediation import Entries, YamlText, add_entries, read_sidecar, yaml_blocks
@@ -318,33 +317,6 @@ def _set_title(edit: DocumentEdit, given: Sequence[str]) -> None:
         edit.change("the title", ways, lambda each: each.title.value == wanted, [TITLE, TITLES], [TITLE])
 
 
-@as_step
-def replace_text(
-    edit: DocumentEdit, before: bytes, after: bytes, errors_of: Callable[[Document, bytes], Sequence[Problem]]
-) -> None:
-    """Replace the whole text of a document by one that somebody has made of it.
-
-    Raises (the step does):
-        UsageError: It is no document of this kind and ID.
-        BadDataError: The document is not what it was ``before``, or would have errors that it had not.
-    """
-    if edit.page.data != before:
-        raise BadDataError("was changed by somebody else meanwhile")
-    page, problems = read_page(after, edit.path, edit.vocabulary)
-    if page is None:
-        raise UsageError(f"the new text is no document: {problems[0].message}")
-    was, document = edit.document, page.document
-    if (document.kind, document.id.value) != (was.kind, was.id.value):
-        what = f"the {document.kind} {document.id.value}, not the {was.kind} {was.id.value}"
-        raise UsageError(f"the new text is {what}")
-    errors = errors_of(document, after)
-    if new := Counter(error.rule for error in errors) - Counter(each.rule for each in errors_of(was, before)):
-        raise BadDataError("; ".join(str(error) for error in errors if error.rule in new))
-    rows = [{squeeze(label): text.raw for label, text in each.metadata.items()} for each in (was, document)]
-    edit.labels |= {label for label in {**rows[0], **rows[1]} if rows[0].get(label) != rows[1].get(label)}
-    edit.page = page
-
-
 def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> None:
     """Give a row of the metadata values that are known to be right."""
     labels = set(map(squeeze, key.labels))
@@ -366,17 +338,17 @@ def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> No
 
 
 @as_step
-def add_relation(edit: DocumentEdit, other: str, kind: Relationship, note: str = "") -> None:
-    """Name another ticket among the related findings."""
+def add_duplicate(edit: DocumentEdit, other: str) -> None:
+    """Name another ticket among the related findings, as a duplicate."""
     if not isinstance(edit.document, Ticket):
         raise UsageError(f"{edit.document.id.value} is a review, which has no list of related findings")
     before = _relations(edit.document)
-    if (other, kind) in before:
+    if (other, Relationship.DUPLICATE) in before:
         return
-    named = {each for each in before if each[0] != other} | {(other, kind)}
+    named = {each for each in before if each[0] != other} | {(other, Relationship.DUPLICATE)}
     # A table without a column for it says that they are related, whatever else is said below it.
     ways = (named, named | {(other, Relationship.RELATED)})
-    tries = relate(edit.page, edit.document.related, RelationLink(other, kind, note))
+    tries = name_duplicate(edit.page, edit.document.related, other)
     what, fields = f"the relation to {other}", ["related", TITLES]
     edit.change(what, tries, lambda document: _relations(document) in ways, fields)
 

@@ -1,4 +1,4 @@
-"""Closing a ticket, with what it rests on, and opening it again; the document keeps a record of both."""
+"""Closing a ticket, with what it rests on; the document keeps a record of it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
-from finding_tickets.documents.edits import EARLIER, add_below, add_section, mark_earlier, row_of
+from finding_tickets.documents.edits import add_below, add_section, mark_earlier, row_of
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.sections import DocumentPart, SectionKind
-from finding_tickets.documents.source import Splices, plain
+from finding_tickets.documents.source import Splices
 from finding_tickets.errors import GateError, UsageError
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Outcome, Verdict
@@ -25,7 +25,7 @@ from finding_tickets.register.actions import (
     touched,
     write_row,
 )
-from finding_tickets.register.disposition import REOPENED_AS, SETTLED_AS, check_transition, status_of
+from finding_tickets.register.disposition import SETTLED_AS, check_transition, status_of
 from finding_tickets.register.index import Row, outcome_of
 from finding_tickets.register.load import with_sidecar
 
@@ -37,7 +37,7 @@ _WORDS = {
 }
 _RESOLUTION = MetadataKey(("Resolution",))
 _FIELDS = frozenset({"outcome", "resolution", "closed", "evidence", "corrections", TITLES})
-_CLOSED, _REOPENED = "Resolution", "Reopened"
+_CLOSED = "Resolution"
 _BEFORE = (SectionKind.REMEDIATION, SectionKind.APPENDIX)
 _DECIDING = ("found.", "fix.")
 """The variants on whose claims a verdict rests."""
@@ -105,34 +105,6 @@ def close_ticket(
     edit.change(f"the resolution {wanted.outcome}", tries, expected, _fields_of(edit, resolutions))
 
 
-@as_step
-def reopen_ticket(edit: DocumentEdit, reason: str, today: date, root: Path) -> None:
-    """Open a ticket of the register at ``root`` again.
-
-    What closed it is kept under a heading that says that it is of the past.
-
-    Raises (the step does):
-        UsageError: It is not closed, or it is a review.
-        BadDataError: The document cannot be edited so that it reads back.
-    """
-    ticket = _ticket(edit)
-    check_transition(status_of(ticket), "reopen", REOPENED_AS)
-    write_row(edit, KEYS["status"], [REOPENED_AS])
-    # Before the sections of the past are marked: their items are read no more after that.
-    tick_items(_answered_items(with_sidecar(root, ticket)), False)(edit)
-    _mark_earlier(edit, _resolutions(edit))
-    body = [f"**Reopened:** {today.isoformat()}", f"**Reason:** {reason}"]
-    # An outcome may be stated in several places: the next one counts once the first is gone.
-    while stated := _stated_in(edit):
-        if isinstance(stated, DocumentPart):
-            _mark_earlier(edit, [stated])
-        else:
-            body.append(f"**Before:** {stated} {plain(ticket.metadata[stated].raw)}")
-            write_row(edit, MetadataKey((stated,)), [])
-    expected = partial(_is_recorded, outcome=None, title=_REOPENED, text=body[-1])
-    edit.change("the reopening", add_section(edit.page, _REOPENED, body, _BEFORE), expected, _FIELDS)
-
-
 def original_of(duplicate: Row, original: Row) -> Row:
     """The ticket that another one repeats.
 
@@ -173,13 +145,6 @@ def _fields_of(edit: DocumentEdit, parts: Sequence[DocumentPart]) -> frozenset[s
     return _FIELDS.union(*(touched(edit.document, part.start, part.end) for part in parts))
 
 
-def _mark_earlier(edit: DocumentEdit, parts: Sequence[DocumentPart]) -> None:
-    """Keep sections as what was true once."""
-    splices = [mark_earlier(part.heading) for part in parts if part.heading]
-    fields = _fields_of(edit, parts)
-    edit.change("that a section is of the past", [splices], lambda _: True, fields)
-
-
 def _ways_to_record(
     edit: DocumentEdit, resolutions: Sequence[DocumentPart], lines: Sequence[str], is_outdated: bool
 ) -> Iterator[Splices]:
@@ -192,21 +157,6 @@ def _ways_to_record(
     for marked in (earlier,) if is_outdated else ((), earlier):
         for added in add_section(edit.page, _CLOSED, lines, _BEFORE):
             yield [*marked, *added]
-
-
-def _stated_in(edit: DocumentEdit) -> str | DocumentPart | None:
-    """The row of the metadata or the section from which an outcome is still read."""
-    outcome = _ticket(edit).outcome
-    if outcome is None:
-        return None
-    for label, value in edit.document.metadata.items():
-        if value.raw and value.span == outcome.span:
-            return label
-    at = outcome.span.start
-    sections = zip(edit.page.parts, edit.document.sections, strict=True)
-    parts = (part for part, each in sections if each.heading.start <= at <= each.body.span.end)
-    # A section is marked once: if an outcome is read from it all the same, the edit fails and says so.
-    return next((part for part in parts if part.heading and not part.title.startswith(EARLIER)), None)
 
 
 def _is_recorded(document: Document, outcome: Outcome | None, title: str, text: str) -> bool:

@@ -30,8 +30,6 @@ SETTLED_AS: Mapping[Outcome, Status] = MappingProxyType(
 )
 """What a ticket can be closed as, and the status that it has then."""
 
-REOPENED_AS = Status.OPEN
-
 # Only work in progress can be in review; any other unsettled status may change into any other.
 _WORK: Mapping[Status | None, tuple[Status, ...]] = {
     None: (Status.OPEN, Status.INVESTIGATING, Status.IN_PROGRESS, Status.IN_REVIEW),
@@ -48,7 +46,7 @@ TRANSITIONS: Mapping[Status | None, Mapping[str, tuple[Status, ...]]] = MappingP
             status: {"set": following, "close": tuple(dict.fromkeys(SETTLED_AS.values()))}
             for status, following in _WORK.items()
         },
-        **{status: {"reopen": (REOPENED_AS,)} for status in _SETTLED},
+        **{status: {"set": (Status.OPEN,)} for status in _SETTLED},
     }
 )
 """For each status (None: not stated, or none of the vocabulary) the statuses that each command leads to."""

@@ -45,41 +45,6 @@ class Relations:
         return seen
 
 
-@dataclass(frozen=True, slots=True)
-class GraphNode:
-    """One end of a relation: an ID, its document unless that is missing, and whether it was asked for."""
-
-    id: str
-    row: Row | None
-    chosen: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """Relations and the documents that they are between.
-
-    ``cycles`` are IDs that block one another in this order, the last one the first.
-    """
-
-    nodes: tuple[GraphNode, ...]
-    edges: tuple[Edge, ...]
-    cycles: tuple[tuple[str, ...], ...]
-
-
-def graph(relations: Relations, rows: Iterable[Row]) -> Graph:
-    """The relations of ``rows``, whatever document they lead to, and the cycles that ``rows`` are part of."""
-    chosen = {row.id.casefold() for row in rows}
-    ends = ((edge, {edge.source.casefold(), edge.target.casefold()}) for edge in relations.edges)
-    edges = tuple(edge for edge, names in ends if names & chosen)
-    nodes = {
-        name: GraphNode(name, relations.rows.get(name.casefold()), name.casefold() in chosen)
-        for edge in edges
-        for name in (edge.source, edge.target)
-    }
-    found = (each for each in cycles(relations.edges) if not chosen.isdisjoint(map(str.casefold, each)))
-    return Graph(tuple(nodes.values()), edges, tuple(found))
-
-
 def relations(rows: Iterable[Row]) -> Relations:
     """All relations that rows state: each once, in the order in which the first of the two states it."""
     documents: dict[str, Row] = {}
@@ -105,22 +70,6 @@ def relations(rows: Iterable[Row]) -> Relations:
     return Relations(documents, tuple(edges))
 
 
-def cycles(edges: Iterable[Edge]) -> tuple[tuple[str, ...], ...]:
-    """For each set of documents that all block one another in the end, the shortest cycle through its first.
-
-    A cycle names each document once, beginning with the one that the edges name first.
-    """
-    after = blocked_by(edges)
-    found = []
-    for start, *_ in cyclic(after):
-        before = _ways(start, after)
-        way = [before[start]]
-        while way[-1] != start:
-            way.append(before[way[-1]])
-        found.append(tuple(reversed(way)))
-    return tuple(found)
-
-
 def blocked_by(edges: Iterable[Edge]) -> dict[str, list[str]]:
     """What each document blocks, for all that block or are blocked."""
     after: dict[str, list[str]] = {}
@@ -132,26 +81,28 @@ def blocked_by(edges: Iterable[Edge]) -> dict[str, list[str]]:
 
 
 def cyclic(after: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """The sets of names that all reach one another and themselves, each and all in the order of ``after``."""
+    """Return the sets of names that all reach one another and themselves, in the order of ``after``."""
     before: dict[str, list[str]] = {name: [] for name in after}
     for name, targets in after.items():
         for target in targets:
             before[target].append(name)
     found: list[list[str]] = []
     for name in after:
-        if not any(name in members for members in found):
-            members = _ways(name, after).keys() & _ways(name, before).keys()
-            found += [[each for each in after if each in members]] if members else []
+        if any(name in members for members in found):
+            continue
+        members = _reached(name, after) & _reached(name, before)
+        if members:
+            found.append([each for each in after if each in members])
     return found
 
 
-def _ways(start: str, after: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The names that some way leads to, each with the one before it on the shortest way there."""
-    before: dict[str, str] = {}
+def _reached(start: str, after: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return the names that some way from ``start`` leads to."""
+    found: set[str] = set()
     waiting = [start]
-    for here in waiting:
-        for there in after[here]:
-            if there not in before:
-                before[there] = here
+    while waiting:
+        for there in after[waiting.pop()]:
+            if there not in found:
+                found.add(there)
                 waiting.append(there)
-    return before
+    return found

@@ -37,8 +37,7 @@ def lists_of_relations(ticket: Ticket, context: Context) -> Iterator[Remark]:
         # A review has no list of relations in which it could answer.
         is_answered = (name.casefold(), own.casefold()) in context.related
         if others and all(isinstance(other, Ticket) for other in others) and not is_answered:
-            word = CONVERSE[relation.relationship]
-            hint = f"tickets relate {own} {name} --as {relation.relationship} adds it there as {word}"
+            hint = f"add {own} to its related findings, as {CONVERSE[relation.relationship]}"
             yield Remark("one-way-relation", relation.span, f"{name} does not name {own} in return", hint)
 
 
