@@ -153,7 +153,7 @@ def life(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> Life:
     life.say("a branch that undoes the fix", "check", "--seed", "7", "--base", "HEAD")
     life.say("back", "verify", "T-01")
     life.say("lint of what is back", "lint")
-    life.say("reopened", "reopen", "T-01", "--reason", "each norm is read again")
+    life.say("opened again", "set", "T-01", "status=open")
     life.commit("brought back")
     return life
 
@@ -180,7 +180,7 @@ def test_check(life: Life, frozen: Frozen, occasion: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "occasion", ["init", "a fix that was not measured", "closed", "lint of what is back", "reopened"]
+    "occasion", ["init", "a fix that was not measured", "closed", "lint of what is back", "opened again"]
 )
 def test_the_register(life: Life, frozen: Frozen, occasion: str) -> None:
     """What is said of the ticket on the way; the text of the draft is the tool's own."""

@@ -25,12 +25,9 @@ EDITS = {
     "close as wont-fix": ("close", "{id}", "--as", "wont-fix", "--reason", "the path runs once"),
     "close as not-a-bug": ("close", "{id}", "--as", "not-a-bug"),
     "close as duplicate": ("close", "{id}", "--as", "duplicate", "--of", "{other}"),
-    "reopen": ("reopen", "{id}", "--reason", "it runs in every step now"),
-    "relate as related": ("relate", "{id}", "{other}", "--as", "related", "--note", "same `loop`"),
-    "relate as blocks": ("relate", "{id}", "{other}", "--as", "blocks"),
-    "relate as duplicate": ("relate", "{id}", "{other}", "--as", "duplicate"),
+    "open again": ("set", "{id}", "status=open"),
 }
-ALIKE = {"relate as related", "relate as duplicate", "set free texts", "untick 1"}
+ALIKE = {"set free texts", "untick 1"}
 """Edits that go the way of others: these are not in the quick part."""
 BACK = {
     "severity": {"severity": "P4"},
