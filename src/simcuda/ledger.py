@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
-from simcuda.measurement import Measurement, Place, Usage
+from simcuda.measurement import Measurement, Usage
 
 if TYPE_CHECKING:
     from contextlib import _GeneratorContextManager
@@ -148,22 +148,16 @@ class Ledger:
         """Count what a line caused; a region sets it apart."""
         # What comes first is the site's; the bytes of a copy have none of their own.
         what = next(iter(counts))
-        self.add(counts, {(*line, what): counts[what]})
-        if reason := current_reason():
-            for m in self._open:
-                for what, amount in counts.items():
-                    place = (reason, *line, what)
-                    m._allowed[place] = m._allowed.get(place, 0) + amount
-
-    def add(self, counts: Mapping[str, int], sites: Mapping[Place, int]) -> None:
-        """Count something by each of ``COUNTED``, and by lines."""
-        for what in counts if self._open else ():
-            self._totals[what] += counts[what]
+        site, reason = (*line, what), current_reason()
+        for metric, amount in counts.items():
+            self._totals[metric] += amount
         for m in self._open:
-            for what, amount in counts.items():
-                setattr(m, what, getattr(m, what) + amount)
-            for place, amount in sites.items():
-                m._sites[place] = m._sites.get(place, 0) + amount
+            m._sites[site] = m._sites.get(site, 0) + counts[what]
+            for metric, amount in counts.items():
+                setattr(m, metric, getattr(m, metric) + amount)
+                if reason:
+                    place = (reason, *line, metric)
+                    m._allowed[place] = m._allowed.get(place, 0) + amount
 
     @contextmanager
     def one_line(self) -> Iterator[None]:

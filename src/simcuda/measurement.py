@@ -55,8 +55,7 @@ class Site:
     """A source line of user code and how often it caused one thing.
 
     ``what`` is ``stream_syncs``, ``event_syncs``, ``device_syncs``, ``drains``, ``implicit_syncs``, ``h2d``,
-    ``d2h``, ``d2d``, ``p2p``, ``allocations`` or ``hazards``. The process is named where the code has started
-    another one that did so.
+    ``d2h``, ``d2d``, ``p2p``, ``allocations`` or ``hazards``.
     """
 
     file: str
@@ -64,11 +63,10 @@ class Site:
     function: str
     what: str
     count: int
-    process: str = ""
 
 
-Place = tuple[str, int, str, str] | tuple[str, int, str, str, str]
-"""File, line, function and what of a site, and its process where that is another one."""
+Place = tuple[str, int, str, str]
+"""File, line, function and what of a site."""
 
 
 Range = tuple[int, int | None]
@@ -142,7 +140,7 @@ class Measurement:
     @property
     def sites(self) -> tuple[Site, ...]:
         """The source lines behind the counts, in the order of files and lines."""
-        return tuple(sorted(Site(*place[:4], count, *place[4:]) for place, count in self._sites.items()))
+        return tuple(sorted(Site(*place, count) for place, count in self._sites.items()))
 
     @property
     def allowed(self) -> dict[str, tuple[Site, ...]]:
@@ -255,8 +253,7 @@ def place(site: Site) -> str:
     file = Path(site.file)
     here = Path.cwd()
     shown = file.relative_to(here) if file.is_relative_to(here) else file
-    where = f"{shown}:{site.line} in {site.function}" if site.line else f"{site.file} in {site.function}"
-    return f"{where}, {site.process}" if site.process else where
+    return f"{shown}:{site.line} in {site.function}" if site.line else f"{site.file} in {site.function}"
 
 
 def source(site: Site) -> str:

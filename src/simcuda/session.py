@@ -22,7 +22,7 @@ from simcuda.device.storages import HOST
 from simcuda.ledger import attributing_to, frame_listeners, listening
 from simcuda.measurement import SYNCS, Measurement, Site, place, source, table
 from simcuda.simulation import SESSION, SimulatedCuda
-from simcuda.torch_api.concurrency import BAD_FORK
+from simcuda.torch_api.concurrency import BAD_FORK, SPAWNED
 from simcuda.torch_api.refusals import NOT_SIMULATED
 
 USES = ("allocations", "h2d", "d2h", "d2d", "p2p")
@@ -31,10 +31,10 @@ REFUSALS = re.compile("|".join(map(re.escape, (NOT_SIMULATED, SESSION, BAD_FORK)
 IN_OTHER_PROCESSES = re.compile("Torch not compiled with CUDA enabled|Found no NVIDIA driver")
 OTHER_PROCESS = "a process that the test starts has no simulated devices"
 
-Line = tuple[str, int, str, str]
-"""File, line and function, and the process if the tests have started it."""
+Line = tuple[str, int, str]
+"""File, line and function."""
 
-INSTALLED: Line = ("installed packages", 0, "", "")
+INSTALLED: Line = ("installed packages", 0, "")
 """Stands for the lines that are not the repository's."""
 
 MOST_ROWS = 10
@@ -80,8 +80,9 @@ class Session:
     def take(self) -> dict[str, Any]:
         """What was done since ``begin`` or the last ``take``, as plain data; measuring goes on.
 
-        ``used`` is whether a device did anything, ``sites`` has file, line, function, process, ``drains`` or
-        the kind of wait, the reason of the region, and the count.
+        ``used`` is whether a device did anything, ``spawned`` whether a process that was spawned used one,
+        ``sites`` has file, line, function, ``drains`` or the kind of wait, the reason of the region, and the
+        count.
         """
         cost = self._end()
         self._cost = self.gpu._machine.ledger.open()
@@ -97,7 +98,11 @@ class Session:
         is_used = bool(cost.launches or any(site.what in USES for site in cost.sites))
         if is_used:
             self._tests_since_use = 0
-        return {"used": is_used, "sites": [[*key, count] for key, count in counts.items() if count]}
+        return {
+            "used": is_used,
+            "spawned": SPAWNED in cost.unknown,
+            "sites": [[*key, count] for key, count in counts.items() if count],
+        }
 
     def attribute_to(self, root: Path) -> AbstractContextManager[None]:
         """Attribute what installed packages do to lines of this repository, also of files that are loaded."""
@@ -129,13 +134,11 @@ class Session:
 
     def _place(self, site: Site) -> Line:
         """The line of the repository; of an installed package, the one that led there, if it was only one."""
-        where = site.file, site.line, site.function, site.process
-        # What another process told is known by its own line alone.
-        callers = {where} if site.process else self._callers.get(where, set())
+        callers = self._callers.get((site.file, site.line, site.function), set())
         if len(callers) != 1 or not self._is_own(next(iter(callers))[0]):
             return INSTALLED
-        ((file, line, function, process),) = callers
-        return str(Path(file).relative_to(self.root)), line, function, process
+        ((file, line, function),) = callers
+        return str(Path(file).relative_to(self.root)), line, function
 
     def _is_own(self, file: str) -> bool:
         if file not in self._own:
@@ -145,7 +148,7 @@ class Session:
 
 
 def _line_of(frame: FrameType) -> Line:
-    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, ""
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
 
 
 @contextmanager
@@ -159,12 +162,13 @@ def measuring_tests(gpu: SimulatedCuda, root: Path) -> Iterator[Session]:
 
 @dataclass
 class Summary:
-    """What the tests of a session came to; of all its processes."""
+    """What the tests of a session came to, in all processes that run tests."""
 
     devices: str
     root: Path
     outcomes: dict[str, str] = field(default_factory=dict)
     used: dict[str, None] = field(default_factory=dict)
+    spawning: dict[str, None] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     waits: Counter[Line] = field(default_factory=Counter)
     drains: Counter[Line] = field(default_factory=Counter)
@@ -177,6 +181,8 @@ class Summary:
             self.outcomes[test] = outcome
         if record.get("used"):
             self.used[test] = None
+        if record.get("spawned"):
+            self.spawning[test] = None
         if reason := record.get("refused"):
             self.refused.setdefault(test, reason)
         for *where, what, _, count in record.get("sites", ()) if phase != "collect" else ():
@@ -197,6 +203,13 @@ class Summary:
             lines += ["", *table([("waits", "drains", "where", "source"), *rows])]
             if rest := ranked[len(rows) :]:
                 lines.append(f"and {len(rest)} more lines, {sum(count for _, count in rest)} waits")
+        if self.spawning:
+            tests = f"{len(self.spawning)} test{'s' * (len(self.spawning) != 1)}"
+            lines += ["", f"not counted: processes that use a device, which {tests} spawned"]
+            shown = list(self.spawning)[:most]
+            lines += shown
+            if len(self.spawning) > len(shown):
+                lines.append(f"and {len(self.spawning) - len(shown)} more")
         if self.refused:
             shown = [f"{test}: {reason}" for test, reason in self.refused.items()]
             lines += ["", f"refused: {len(shown)}", *shown[:most]]
@@ -210,10 +223,11 @@ class Summary:
             "devices": self.devices,
             "used": [{"test": test, "outcome": self.outcomes[test]} for test in self.used],
             "waits": [
-                dict(zip(("file", "line", "function", "process"), where, strict=True))
+                dict(zip(("file", "line", "function"), where, strict=True))
                 | {"waits": count, "drains": self.drains[where]}
                 for where, count in self.waits.most_common()
             ],
+            "spawning": list(self.spawning),
             "refused": [{"test": test, "reason": reason} for test, reason in self.refused.items()],
             **self.beside,
         }
@@ -222,8 +236,8 @@ class Summary:
     def _described(self, where: Line) -> tuple[str, str]:
         if where == INSTALLED:
             return "in installed packages", ""
-        file, line, function, process = where
-        site = Site(str(self.root / file), line, function, "", 0, process)
+        file, line, function = where
+        site = Site(str(self.root / file), line, function, "", 0)
         return place(site), source(site)
 
 

@@ -69,6 +69,7 @@ class SimulatedCuda:
             raise RuntimeError("this simulation has ended: measure within its simcuda.device() block")
         # What the host allocates is counted too.
         dispatch_key.wake()
+        self._children.collect()
         ledger, before = self._machine.ledger, busy_seconds()
         measurement = ledger.open()
         if not CAN_REDIRECT:

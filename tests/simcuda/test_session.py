@@ -170,7 +170,7 @@ def test_waits_of_a_package_are_those_of_the_line_that_calls_it(session: Session
     sites = session.take()["sites"]
     name = "test_waits_of_a_package_are_those_of_the_line_that_calls_it"
     assert [("test_session.py", name, what, 3) for what in ("drains", "stream_syncs")] == [
-        (file, function, what, count) for file, _, function, _, what, _, count in sites
+        (file, function, what, count) for file, _, function, what, _, count in sites
     ]
     package["read"](x)
     package["read"](x)

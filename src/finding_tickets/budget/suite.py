@@ -61,7 +61,7 @@ class SeenSites:
 
     def add(self, test: str, record: Mapping[str, Any]) -> None:
         """Add what one phase of a test did."""
-        for file, line, function, _, what, reason, count in record.get("sites", ()):
+        for file, line, function, what, reason, count in record.get("sites", ()):
             # What has no line is of installed packages; a wait that drains is there by its kind too.
             if not line or what not in SYNCS:
                 continue

@@ -63,7 +63,7 @@ Point = tuple[tuple[str, int], ...]
 Column = tuple[int, ...]
 # File, line and function of a line of code, the metric that it made count, and the process where the code has
 # started another one.
-Place = tuple[str, int, str, str] | tuple[str, int, str, str, str]
+Place = tuple[str, int, str, str]
 SITE = ("file", "line", "function", "what")
 # The least and the most that a number can be; None where nobody knows.
 Range = tuple[int, int | None]

@@ -69,8 +69,7 @@ class VariantRun(CountedRun):
         metrics = {name: getattr(counted, name) for name in simcuda.METRICS if name not in missing}
         sites, allowed = Counter[Place](), Counter[AllowedPlace]()
         for site in counted.sites:
-            here = portable(site.file, root), site.line, site.function, site.what
-            sites[(*here, site.process) if site.process else here] += site.count
+            sites[portable(site.file, root), site.line, site.function, site.what] += site.count
         for reason, site in ((reason, each) for reason, of_it in counted.allowed.items() for each in of_it):
             allowed[reason, portable(site.file, root), site.line, site.function, site.what] += site.count
         return cls(

@@ -375,7 +375,7 @@ def _sites(
     repeated = {(portable(file, root), *rest) for file, *rest in callers.repeated}
     sites = []
     for key in sorted({key for each in runs for key in each.sites}):
-        file, line, function, what, *process = key
+        file, line, function, what = key
         source = next((folder / file for folder in folders if (folder / file).is_file()), None)
         nearest = callers.nearest[reached[key[:3]]].most_common() if key[:3] in reached else []
         sites.append(
@@ -384,7 +384,6 @@ def _sites(
                 "line": line,
                 "function": function,
                 "what": what,
-                "process": "".join(process),
                 "text": linecache.getline(str(source), line).strip() if source else "",
                 "statement": statement_at(str(source), line) if source else "",
                 "called_from": [

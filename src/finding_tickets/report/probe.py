@@ -117,8 +117,7 @@ class ProbedRow:
             times += f" for {site.waited / 1000:.3g} ms" if site.waited else ""
             said.append(word if times == before else f"{word} {times}")
             before = times
-        process = self.sites[0].process
-        return ", ".join(said) + (f" in {process}" if process else "")
+        return ", ".join(said)
 
 
 def rows_of(probed: Probed) -> list[ProbedRow]:
@@ -126,9 +125,9 @@ def rows_of(probed: Probed) -> list[ProbedRow]:
 
     What a program does once comes after what it does in loops, and what only allocates comes last.
     """
-    sites: dict[tuple[str, int, str, str], list[ProbedSite]] = {}
+    sites: dict[tuple[str, int, str], list[ProbedSite]] = {}
     for site in probed.sites:
-        sites.setdefault((site.file, site.line, site.function, site.process), []).append(site)
+        sites.setdefault((site.file, site.line, site.function), []).append(site)
     is_program = probed.kind in {"script", "module"} and not probed.calls
     is_program = is_program and any(site.repeated for site in probed.sites)
     rows = [
@@ -253,7 +252,7 @@ def probe_item(probed: Probed) -> dict[str, Any]:
         "sites": [
             {
                 "number": row.number,
-                **fields_of(site, "file", "line", "function", "what", "process"),
+                **fields_of(site, "file", "line", "function", "what"),
                 "source": site.text,
                 "statement": site.statement,
                 "called_from": [vars(caller) for caller in site.called_from],

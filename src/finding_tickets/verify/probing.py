@@ -70,7 +70,6 @@ class ProbedSite:
     repeated: bool = True  # whether it may have run more than once
     waited: float = 0.0  # microseconds that the host waited, where a trace tells
     nbytes: int = 0  # copied or allocated, where a trace tells
-    process: str = ""  # its name, where the target has started another one that did so
 
 
 @dataclass(frozen=True)

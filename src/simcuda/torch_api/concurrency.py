@@ -5,9 +5,8 @@ that start after ``follow_threads``, and work given to an executor, also in its 
 one thread operations are charged one at a time. A thread that outlives the simulation continues without it. A
 forked process sees only the host, as it could not use CUDA's devices either.
 
-Processes that are spawned have the simulated devices too, and count for themselves. As it ends, a child tells
-its parent what it has counted. The parent adds that to what it measures then, by lines that name the child.
-One that has not ended by then, or was killed, has not told: the measurement says so.
+Processes that are spawned have the simulated devices too. What they cost is not counted: a measurement is
+marked if such a process uses a device.
 
 Known limitations:
     A custom operation that waits for another thread to use the device deadlocks.
@@ -16,7 +15,6 @@ Known limitations:
 from __future__ import annotations
 
 import _thread
-import json
 import multiprocessing.spawn
 import os
 import sys
@@ -27,8 +25,6 @@ from concurrent.futures import thread as executors
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from math import inf
-from multiprocessing import util
 from multiprocessing.connection import Connection, Pipe
 from types import FrameType
 from typing import Any
@@ -37,8 +33,7 @@ from simcuda.cost.call import all_tensors_in
 from simcuda.device.dispatch_key import register, wake, watched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
-from simcuda.ledger import COUNTED, Ledger
-from simcuda.measurement import METRICS, Measurement, Place
+from simcuda.ledger import Ledger
 from simcuda.torch_api.dispatch import Dispatcher
 from simcuda.torch_api.patches import Patches, as_method, genuine
 
@@ -195,27 +190,45 @@ def _run_on_host(
 
 os.register_at_fork(after_in_child=_forked)
 
-MOST_SITES = 200
-"""Lines that a child tells of, those with the most counts: a pipe without a reader holds 64 KiB."""
-MEMORY = ("largest_allocation", "peak_bytes", "peak_allocated_bytes", "host_peak_bytes")
-_UNTOLD = dict.fromkeys(METRICS, (0, inf))
-LAST_WORD = 100
-"""Before queues and pools are taken down, which have lower priorities."""
+SPAWNED = "a spawned process that uses a device"
+
+
+@dataclass(eq=False)
+class Child:
+    """A spawned process. It writes to its pipe when it first uses a device; the pipe ends with it."""
+
+    reader: Connection
+    writer: Connection
+    uses_device: bool = False
+    has_ended: bool = False
+
+    def listen(self) -> None:
+        """Read what the process has written."""
+        # The process has its own copy of this end by now.
+        self.writer.close()
+        while not self.has_ended and self.reader.poll():
+            try:
+                self.reader.recv_bytes()
+                self.uses_device = True
+            except EOFError:
+                self.has_ended = True
+                self.reader.close()
 
 
 @dataclass(eq=False)
 class Children:
-    """The spawned processes of a simulation.
+    """The spawned processes of a simulation, whose costs are not counted.
 
     Attributes:
-        ledger: Where their counts are added.
+        ledger: Marks what is measured while one of them uses a device.
         open_devices: Opens the same devices in a child; another process can load it.
+        used: Called when this process starts another one.
     """
 
     ledger: Ledger
     open_devices: Callable[[], AbstractContextManager[Any]]
-    _running: list[tuple[str, Connection, Connection]] = field(default_factory=list)
-    _killed: list[str] = field(default_factory=list)
+    used: Callable[[], None] = lambda: None
+    _running: list[Child] = field(default_factory=list)
 
     def install(self, patches: Patches) -> None:
         """Open the devices in what is spawned from now on."""
@@ -226,54 +239,22 @@ class Children:
             data = original(name)
             # A forked child has no devices to pass on.
             if os.getpid() == process:
-                self._listen()
-                reader, writer = Pipe(duplex=False)
-                self._running.append((name, reader, writer))
-                data["simcuda"] = _InChild(self.open_devices, writer)
+                self.collect()
+                child = Child(*Pipe(duplex=False))
+                self._running.append(child)
+                data["simcuda"] = _InChild(self.open_devices, child.writer)
+                self.used()
             return data
 
         patches.set(spawn, get_preparation_data=get_preparation_data)
 
     def collect(self) -> None:
-        """Add what those that have ended told, and mark the measurements for the others."""
-        self._listen()
-        for name in (*(name for name, _, _ in self._running), *self._killed):
-            self.ledger.doubt(f"process {name}, which has not told what it counted", _UNTOLD)
-        self._killed.clear()
-
-    def _listen(self) -> None:
-        for child in self._running[:]:
-            name, reader, writer = child
-            # The child has its own by now: after it, there is nothing to hear.
-            writer.close()
-            if not reader.poll():
-                continue
-            self._running.remove(child)
-            try:
-                self._add(name, json.loads(reader.recv_bytes()))
-            except (EOFError, ValueError, TypeError, LookupError):
-                # Nothing that a child tells makes counts fewer: code of the user runs in it.
-                self._killed.append(name)
-            reader.close()
-
-    def _add(self, name: str, told: dict[str, Any]) -> None:
-        counts = {what: int(told["counts"][what]) for what in COUNTED}
-        sites: dict[Place, int] = {
-            (str(file), int(line), str(function), str(what), str(process) or name): int(count)
-            for file, line, function, what, process, count in told["sites"]
-        }
-        # What is modelled there is so here. Its memory is on the same devices; nobody knows when.
-        slack = {metric: (float(below), float(above)) for metric, (below, above) in told["slack"].items()}
-        slack |= {metric: (0.0, float(told[metric])) for metric in MEMORY}
-        if min(*counts.values(), *sites.values(), *(bound for both in slack.values() for bound in both)) < 0:
-            raise ValueError(f"{name} has counted less than nothing")
-        self.ledger.add(counts, sites)
-        for operation in told["unknown"]:
-            self.ledger.doubt(operation)
-        for operation in told["approximate"]:
-            self.ledger.doubt(operation, {})
-        if more := {metric: slack[metric] for metric in METRICS if any(slack.get(metric, ()))}:
-            self.ledger.doubt(f"process {name}", more)
+        """Mark the measurements under way if a child has used a device."""
+        for child in self._running:
+            child.listen()
+            if child.uses_device:
+                self.ledger.doubt(SPAWNED)
+        self._running = [child for child in self._running if not child.has_ended]
 
 
 @dataclass(frozen=True)
@@ -287,23 +268,26 @@ class _InChild:
         return _open_in_child, (self.open_devices, self.writer)
 
 
+_in_child = ExitStack()
+"""Keeps the devices of a child open."""
+
+
 def _open_in_child(open_devices: Callable[[], AbstractContextManager[Any]], writer: Connection) -> None:
-    stack = ExitStack()
-    measurement = stack.enter_context(stack.enter_context(open_devices()).measure())
-    util.Finalize(None, _tell, (stack, measurement, writer), exitpriority=LAST_WORD)
+    simulated = _in_child.enter_context(open_devices())
+    told: list[bool] = []
+
+    def tell() -> None:
+        if not told:
+            told.append(True)
+            writer.send_bytes(b"used")
+
+    # Whoever starts a process is taken to use a device: its parent does not hear of that one.
+    simulated._children.used = tell
+    machine = simulated._machine
+    for name in ("malloc", "_waited"):
+        setattr(machine, name, partial(_telling, tell, getattr(machine, name)))
 
 
-def _tell(stack: ExitStack, measurement: Measurement, writer: Connection) -> None:
-    stack.close()
-    heaviest = sorted(measurement.sites, key=lambda site: -site.count)[:MOST_SITES]
-    told = {
-        "counts": {what: getattr(measurement, what) for what in COUNTED},
-        "sites": [
-            [each.file, each.line, each.function, each.what, each.process, each.count] for each in heaviest
-        ],
-        "slack": measurement._slack,
-        "unknown": measurement.unknown,
-        "approximate": measurement.approximate,
-        **{metric: getattr(measurement, metric) for metric in MEMORY},
-    }
-    writer.send_bytes(json.dumps(told).encode())
+def _telling(tell: Callable[[], None], function: Function, /, *args: Any) -> Any:
+    tell()
+    return function(*args)
