@@ -174,7 +174,7 @@ def test_waits_of_a_package_are_those_of_the_line_that_calls_it(session: Session
     ]
     package["read"](x)
     package["read"](x)
-    installed = ["installed packages", 0, "", ""]
+    installed = ["installed packages", 0, ""]
     assert [[*installed, what, "", 2] for what in ("drains", "stream_syncs")] == session.take()["sites"]
 
 

@@ -232,7 +232,8 @@ def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> Call
             places = [key for key in changed if not isinstance(key, str)]
             places.sort(key=lambda place: HEAVIEST_FIRST.index(place[3]))
             texts = []
-            for key in (*metrics[:1], *places[:1]):
+            named: list[str | Place] = [*metrics[:1], *places[:1]]
+            for key in named:
                 name = key if isinstance(key, str) else f"{key[3]} at {key[0]}:{key[1]}"
                 texts.append(f"{name} {costs[0].get(key, 0)}, then {cost.get(key, 0)}")
             number = apart + 1 + next(place for place, each in enumerate(runs) if each is run)
