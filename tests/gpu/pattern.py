@@ -165,6 +165,8 @@ pinned = torch.ones(4, 6).pin_memory()
 
 def make_names() -> dict[str, Any]:
     """Return new names for one row."""
+    # Compiling something switches the checks of distributions off (torch/_dynamo/eval_frame.py).
+    torch.distributions.Distribution.set_default_validate_args(True)
     names: dict[str, Any] = {
         "torch": torch,
         "nn": torch.nn,

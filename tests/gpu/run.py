@@ -22,9 +22,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-STARTING_SECONDS = 180.0
-"""A process may take that long until its first pattern has ended, for CUDA starts in it."""
-PATTERN_SECONDS = 60.0
+STARTING_SECONDS = 120.0
+"""A process may take that long until it tells its machine, for CUDA starts in it."""
+PATTERN_SECONDS = 45.0
 WORKER_ENDED = "the process ended"
 
 Outcome = dict[str, Any]
@@ -62,7 +62,7 @@ class Recording:
     def __init__(self, file: Path) -> None:
         self.file = file
         self.content: dict[str, Any] = {"machine": {}, "patterns": {}}
-        self._written = time.monotonic()
+        self.started = self._written = time.monotonic()
 
     def add(self, name: str, outcome: Outcome) -> None:
         """Keep an outcome; the file is written again every few seconds."""
@@ -137,11 +137,12 @@ def read_outcomes(
             told = json.loads(line)
             if "machine" in told:
                 recording.content["machine"] = told["machine"]
+                patience = PATTERN_SECONDS
                 continue
             left.remove(told["name"])
             recording.add(told["name"], told["outcome"])
-            patience = PATTERN_SECONDS
-            print(f"{told['name']}: {told['outcome'].get('error', 'done')}"[:150], file=sys.stderr)
+            passed = f"{time.monotonic() - recording.started:6.1f} s"
+            print(f"{passed} {told['name']}: {told['outcome'].get('error', 'done')}"[:150], file=sys.stderr)
     return ""
 
 
