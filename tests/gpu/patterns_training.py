@@ -373,7 +373,10 @@ def checkpointed_block() -> Work:
 
 
 @pattern(
-    "torch/autograd/graph.py, save_on_cpu: each saved tensor is copied, both ways with a wait", waits=None
+    "torch/autograd/graph.py, save_on_cpu: each saved tensor is copied, both ways with a wait",
+    waits=2,
+    h2d=1,
+    d2h=1,
 )
 def save_on_cpu() -> Work:
     leaf = torch.rand(4, 4, device="cuda", requires_grad=True)
