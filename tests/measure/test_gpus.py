@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from finding_tickets.measure.loading import devices_needed
-from finding_tickets.measure.meter import gpu_names, visible_gpus
+from finding_tickets.measure.meter import visible_gpus
 
 VERIFIER = """
 from finding_tickets.workload import Point, Workload
@@ -52,14 +52,6 @@ def test_gpus_are_chosen_by_what_they_are_called(monkeypatch: pytest.MonkeyPatch
     )
     assert ["7", "5"] == visible_gpus("NVIDIA H200")
     assert [] == visible_gpus("NVIDIA H100")
-
-
-def test_devices_are_named_as_evidence_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of them, with the version of CUDA that torch was built for."""
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.cuda, "get_device_name", ["NVIDIA H200", "NVIDIA L4"].__getitem__)
-    monkeypatch.setattr(torch.version, "cuda", "13.0")
-    assert ["NVIDIA H200, CUDA 13.0", "NVIDIA L4, CUDA 13.0"] == gpu_names()
 
 
 def test_the_point_that_needs_most_decides(tmp_path: Path) -> None:

@@ -63,8 +63,6 @@ COMMANDS = {
     ),
     "check": Command("gate:check", "ci.md", "Measure again what a branch changes, as a gate."),
     "audit": Command("gate:audit", "audit.md", "Try fixes that cheat: does the verifier catch them?"),
-    "bisect": Command("history:bisect", "bisect.md", "Find the commits that introduced and fixed a finding."),
-    "history": Command("history:history", "history.md", "Show or measure how verdict and law changed."),
     "report": Command(
         "report:report", "reports.md", "Report what was won, what to do next and what is refuted."
     ),

@@ -26,11 +26,10 @@ from finding_tickets.report import short_lines, write_report
 from finding_tickets.report.rows import rows_of
 from finding_tickets.report.status import (
     TEMPLATES,
-    WITH_HISTORY,
+    WITH_MATRIX,
     Profile,
     ReportFormat,
     StatusReport,
-    compare_since,
     status_of_rows,
 )
 
@@ -46,7 +45,6 @@ def report(
     profile: Annotated[
         Profile | None, typer.Option(case_sensitive=False, help="The SARIF profile, by default full.")
     ] = None,
-    since: Annotated[str | None, option("REV", "Also list the changes since this git revision.")] = None,
     summary: Annotated[
         Path | None, option("FILE", "Add counts and open work to this file, as Markdown.")
     ] = None,
@@ -54,30 +52,26 @@ def report(
     verbose: Annotated[bool, flag("--verbose", "Print the whole report on a terminal too.", "-v")] = False,
 ) -> ExitCode:
     """Report what was won, what to do next and what is refuted."""
-    usual = {output_format, template, output, since} == {None}
+    usual = {output_format, template, output} == {None}
     is_short = usual and not verbose and is_terminal(sys.stdout)
     output_format = output_format or ReportFormat.MARKDOWN
     if template is not None and output_format not in TEMPLATES:
         raise UsageError(f"--format {output_format} has no --template")
     if profile and output_format is not ReportFormat.SARIF:
         raise UsageError(f"--format {output_format} has no --profile")
-    if since is not None and output_format not in WITH_HISTORY:
-        raise UsageError(f"--format {output_format} has no --since")
     listing = list_rows(root, measured=True, examine=contradictions_in)
     facts = Facts.of_listing(listing)
     text = " ".join(query or ())
     asked = parse(text, facts)
     rows = tuple(rows_of(facts, asked.choose(facts.rows), listing.extras))
-    past = matrix = None
-    if since is not None:
-        past = compare_since(since, facts, rows, asked.condition.holds)
+    matrix = None
     # Only a report that needs one waits for what reads evidence.
-    if output_format in WITH_HISTORY and facts.config.matrix is not None:
+    if output_format in WITH_MATRIX and facts.config.matrix is not None:
         from finding_tickets.verify.matrix import matrix_of_rows
 
         matrix = matrix_of_rows((row.stated for row in rows), facts, facts.config.matrix)
     name = TEMPLATES.get(output_format, "") if template is None else template
-    made = StatusReport(facts, status_of_rows(rows, facts, text, past, matrix), name, profile or Profile.FULL)
+    made = StatusReport(facts, status_of_rows(rows, facts, text, matrix), name, profile or Profile.FULL)
     # A file that could not be read may be a ticket all the same.
     unread_files = [problem.file for problem in listing.problems if problem.level is Level.ERROR]
     is_protected = files_to_protect(listing, [*(row.path for row in listing.rows), *unread_files])

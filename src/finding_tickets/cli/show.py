@@ -26,14 +26,14 @@ from finding_tickets.report.history import history_item, history_lines
 from finding_tickets.report.text import document_text, measured_documents, printable
 
 if TYPE_CHECKING:
-    from finding_tickets.history.ticket_log import History
+    from finding_tickets.register.history import History
 
 
 def show(
     ids: Ids,
     root: Root = HERE,
     history: Annotated[
-        bool, flag("--history", "Add authors, dates and the commits that name it, from git.")
+        bool, flag("--history", "Add authors, dates, commits and recorded verdicts, from git.")
     ] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
@@ -44,11 +44,14 @@ def show(
     found = list(measured_documents(facts, rows))
     pasts: list[History | None] = [None] * len(found)
     if history:
-        from finding_tickets.history.ticket_log import history_of
+        from finding_tickets.register.history import read_history
 
-        pattern = facts.config.vocabulary.id_pattern
-        documents = [entry.document for entry in found]
-        pasts = [history_of(facts.root, each.path, each.id.value, pattern) for each in documents]
+        config = facts.config
+        pasts = []
+        for entry in found:
+            path, name = entry.document.path, entry.document.id.value
+            pattern = config.vocabulary.id_pattern
+            pasts.append(read_history(facts.root, path, name, pattern, config.evidence))
     both = zip(found, pasts, strict=True)
     if output_format is Format.JSON:
         write_json(

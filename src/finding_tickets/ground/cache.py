@@ -70,8 +70,8 @@ def write_entry(kind: str, name: str, content: bytes, keep: int) -> None:
 def make_folder(kind: str, name: str, write: Callable[[Path], None], keep: int) -> Path:
     """A folder of the cache, which ``write`` fills unless it is there; other processes may do the same.
 
-    It stays until this process ends, or lets go of all by ``release_folders``. What nobody uses is removed
-    but for the ``keep`` folders of the kind that were used last. Its files cannot be written by accident.
+    It stays until this process ends. What nobody uses is removed but for the ``keep`` folders of the kind
+    that were used last. Its files cannot be written by accident.
 
     Raises:
         OSError: There is no room, or what ``write`` raises.
@@ -118,12 +118,6 @@ def _temporary() -> Path:
     folder = ExitStack()
     atexit.register(folder.close)
     return folder.enter_context(_aside(Path(tempfile.gettempdir())))
-
-
-def release_folders() -> None:
-    """Use no folder any more that was made so far."""
-    while _locks:
-        os.close(_locks.popitem()[1])
 
 
 def _oldest(paths: Iterable[Path], keep: int) -> list[Path]:

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +15,8 @@ _ANOTHER_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON
 # A hash is that of a commit as it was made: what a clone has put in its place does not count.
 _AS_COMMITTED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 # NUL ends each field, for it is what no field can hold.
-_LOG_FORMAT = "--format=%x00%H%x00%T%x00%P%x00%aI%x00%aN%x00%s%x00%B%x00"
-_LOG_FIELDS = 8
+_LOG_FORMAT = "--format=%x00%H%x00%aI%x00%aN%x00%s%x00%B%x00"
+_LOG_FIELDS = 6
 _LOG = (
     *("-c", "core.quotePath=false", "-c", "log.showRoot=true"),
     *("log", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--no-notes", _LOG_FORMAT),
@@ -45,20 +44,8 @@ class LogEntry(NamedTuple):
     """What a log says of a commit."""
 
     commit: Commit
-    tree: str  # the object of its files
-    parents: tuple[str, ...]
     message: str
     changes: tuple[str, ...]  # lines that options such as --name-status have git print below it
-
-
-@dataclass(frozen=True)
-class CommitNode:
-    """A commit of a range, whose commits are known by their places in it."""
-
-    commit: Commit
-    tree: str  # the object of its files
-    parents: tuple[int, ...]
-    ancestors: int  # a bit for each commit of the range that led to it, itself among them
 
 
 def ask(root: Path, *arguments: str, settings: Mapping[str, str] | None = None) -> str:
@@ -116,29 +103,9 @@ def log(root: Path, *arguments: str) -> Iterator[LogEntry]:
     """The commits that ``git log`` prints with these arguments, in its order."""
     fields = ask(root, *_LOG, *arguments).split("\0")[1:]
     for start in range(0, len(fields), _LOG_FIELDS):
-        name, tree, parents, *written, message, changes = fields[start : start + _LOG_FIELDS]
+        *commit, message, changes = fields[start : start + _LOG_FIELDS]
         lines = tuple(filter(None, changes.split("\n")))
-        yield LogEntry(Commit(name, *written), tree, tuple(parents.split()), message, lines)
-
-
-def commits_since(root: Path, commit: str) -> tuple[CommitNode, ...]:
-    """A commit and all from there to HEAD, each after its parents.
-
-    Where a branch that was merged began earlier, the commit that it began at is among them. There are none
-    where HEAD did not come from ``commit``.
-    """
-    # Boundaries are the newest commits that are left out of what is asked for.
-    entries = list(log(root, "--topo-order", "--reverse", "--boundary", f"{commit}..HEAD", "--"))
-    places: dict[str, int] = {}
-    nodes: list[CommitNode] = []
-    for place, entry in enumerate(entries or log(root, "--max-count=1", "HEAD", "--")):
-        parents = tuple(places[parent] for parent in entry.parents if parent in places)
-        ancestors = 1 << place
-        for parent in parents:
-            ancestors |= nodes[parent].ancestors
-        places[entry.commit.id] = place
-        nodes.append(CommitNode(entry.commit, entry.tree, parents, ancestors))
-    return tuple(nodes) if commit in places else ()
+        yield LogEntry(Commit(*commit), message, lines)
 
 
 def work_tree(folder: Path) -> Path | None:

@@ -85,7 +85,7 @@ def _imported(path: str, text: bytes) -> tuple[str, ...]:
 
 
 class FilesView(Protocol):
-    """The files below a folder: those on the disk, or those of a commit."""
+    """The files below a folder."""
 
     def digest(self, path: str) -> str | None:
         """What stands for the content of a regular file; None where there is none."""

@@ -241,12 +241,6 @@ def visible_gpus(model: str | None = None) -> list[str]:
     ]
 
 
-def gpu_names(_: object = None) -> list[str]:
-    """The models of the visible GPUs, each with the version of CUDA."""
-    names = map(torch.cuda.get_device_name, range(torch.cuda.device_count()))
-    return [f"{name}, CUDA {torch.version.cuda}" for name in names]
-
-
 def torch_version(_: object = None) -> str:
     """The version of torch, without its build."""
     return torch.__version__.split("+")[0]

@@ -30,7 +30,6 @@ CHEAT_TIMING = "finding_tickets.measure.cheating:time_payload"
 COMPARISON = "finding_tickets.measure.results:compare_saved"
 CHOICE = "finding_tickets.measure.meter:chosen_name"
 VISIBLE = "finding_tickets.measure.meter:visible_gpus"
-DEVICES = "finding_tickets.measure.meter:gpu_names"
 WANTED = "finding_tickets.measure.loading:devices_needed"
 TORCH = "finding_tickets.measure.meter:torch_version"
 # CUDA reads it when it starts, which is after the fork.

@@ -164,7 +164,6 @@ class Listing:
 def list_rows(
     root: Path | None = None,
     *,
-    config: Config | None = None,
     indexed: bool = True,
     measured: bool = False,
     examine: Examine | None = None,
@@ -175,7 +174,6 @@ def list_rows(
 
     Args:
         root: The register, or None for the one around the working directory.
-        config: What counts instead of its configuration.
         indexed: Take unchanged files from the index, and update it; else read every file and leave it alone.
         measured: Also look up the verdict on each document.
         examine: Also collect the extras of each document, with the contradictions that this finds.
@@ -183,10 +181,7 @@ def list_rows(
         met: Gets the problems with files and IDs, and those of each file that had to be read.
     """
     place = find_root(root)
-    if config:
-        folders = tuple(place / folder for folder in config.tickets)
-    else:
-        config, folders = folders_of(place)
+    config, folders = folders_of(place)
     problems: list[FileProblem] = []
     sidecars: list[File] = []
     below = markdown_files(place, folders, problems, largest=config.largest_file, sidecars=sidecars)

@@ -8,17 +8,15 @@ lower case.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
-from finding_tickets.errors import BadDataError
-from finding_tickets.ground.files import relative
 from finding_tickets.model.ticket import Problem, Remediation
-from finding_tickets.register.config import Config, folders_of, read_config
+from finding_tickets.register.config import Config
 from finding_tickets.register.files import File, FileProblem, read_file, sidecar_names
-from finding_tickets.register.index import Row, find, list_rows
+from finding_tickets.register.index import find, list_rows
 from finding_tickets.register.staleness import CurrentVerdict, Verdicts, code_inputs
 
 
@@ -136,18 +134,3 @@ def _with(document: Document, beside: Remediation | None) -> Document:
         if document.remediation or not beside
         else document.model_copy(update={"remediation": beside})
     )
-
-
-def rows_at(root: Path, config: Config, there: Path) -> tuple[Config, tuple[Row, ...]]:
-    """The configuration and the rows of the register at ``root`` as it was, with its words of today.
-
-    ``there`` is how ``root`` was then: its rows are those in its folders of then and of today.
-    """
-    try:
-        past = read_config(there)
-    except BadDataError:
-        past = Config()
-    today = (relative(root, folder) for folder in folders_of(root)[1])
-    folders = tuple(dict.fromkeys([*today, *past.tickets]))
-    then = replace(config, tickets=folders)
-    return past, list_rows(there, config=then).rows if there.is_dir() else ()

@@ -2,8 +2,7 @@
 
 The points of the sweep stand side by side, the cheapest first, because a sweep varies several variables at
 once: a law in all of them is a line through every point that it explains. Below the points stand the
-variables that the laws are made of. A timeline has charts of the same kind, whose columns are commits.
-``report_chart.html.j2`` draws them.
+variables that the laws are made of. ``report_chart.html.j2`` draws them.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class ChartSeries:
 class Chart:
     """One metric of every variant that it was measured for.
 
-    ``columns`` are the points of the sweep, or the commits, in words. ``rows`` has the values that stand
+    ``columns`` are the points of the sweep in words. ``rows`` has the values that stand
     below the columns, by their name. ``description`` says in words what the picture shows.
     """
 
@@ -79,7 +78,6 @@ class Chart:
     series: tuple[ChartSeries, ...]
     rows: Mapping[str, Sequence[str]]
     description: str
-    where: str = "at each point of the sweep"
 
     left, width, bottom, row = MARGIN, WIDTH, TOP + PLOT + GAP, ROW
 

@@ -9,7 +9,7 @@ import re
 import shlex
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,13 +18,10 @@ from os.path import isfile  # a path may be longer than there can be
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.errors import RevisionError, UsageError
 from finding_tickets.ground.git import SHORT_HASH, GitError, ask, changed_files
 from finding_tickets.model.vocabulary import UNSETTLED, Relationship, Status, Verdict
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, differ
-from finding_tickets.register.index import Row
 from finding_tickets.register.query import Facts
-from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.rows import CONSENSUS, REVIEW, SEVERITIES, SIDES, UNPROVEN_RULE, ReportRow, row_of
 from finding_tickets.report.text import AFTER, BEFORE, MeasuredDocument, counted, measured_documents
 
@@ -40,7 +37,6 @@ BORNE_OUT, NOT_BORNE_OUT, NO_SIDE, NOT_MEASURED, DID_NOT_REVIEW = STANDINGS = (
     "not measured",
     "did not review",
 )
-ADDED, CHANGED, UNCHANGED = FATES = ("added", "changed", "unchanged")
 DECISIONS, MEASUREMENTS = "decisions", "measurements"
 SUM = "sum"
 NO_FILE = "no file"
@@ -91,8 +87,8 @@ class ReportFormat(StrEnum):
 
 TEMPLATES = {ReportFormat.MARKDOWN: "report.md.j2", ReportFormat.HTML: "report.html.j2"}
 """The templates of the formats that have one."""
-WITH_HISTORY = (ReportFormat.MARKDOWN, ReportFormat.HTML, ReportFormat.JSON)
-"""The formats that show what is different from a revision, and the cells of a matrix."""
+WITH_MATRIX = (ReportFormat.MARKDOWN, ReportFormat.HTML, ReportFormat.JSON)
+"""The formats that show the cells of a matrix."""
 
 
 class Profile(StrEnum):
@@ -158,27 +154,6 @@ class NextStep:
 
 
 @dataclass(frozen=True, slots=True)
-class StatedChange:
-    """A severity, disposition or verdict before and now; empty where it was not stated."""
-
-    id: str
-    what: str
-    before: str
-    now: str
-
-
-@dataclass(frozen=True)
-class Since:
-    """What is different from a ``revision``, whose whole ID is ``commit``: documents by their IDs."""
-
-    revision: str
-    commit: str
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
-    changed: tuple[StatedChange, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Disagreement:
     """Two duplicates whose ``decisions`` or ``measurements`` differ."""
 
@@ -223,8 +198,6 @@ class RegisterStatus:
     paths: Mapping[str, str]
     by_age: CrossTable | None = None
     query: str = ""
-    since: Since | None = None
-    by_fate: CrossTable | None = None
     matrix: VerdictMatrix | None = None
 
     @property
@@ -279,20 +252,12 @@ def status_of_rows(
     rows: Iterable[ReportRow],
     facts: Facts,
     query: str = "",
-    since: Since | None = None,
     matrix: VerdictMatrix | None = None,
 ) -> RegisterStatus:
     """The status of the documents that are ``rows``, in their order; ``facts`` knows what they relate to."""
     rows = tuple(rows)
     verdicts = list(Verdict)
     by_reviewer, reviewers = _reviewers(rows)
-    by_fate = None
-    if since:
-        # A document that is new has no past to differ from.
-        fates = {change.id: CHANGED for change in since.changed} | dict.fromkeys(since.added, ADDED)
-        by_fate = cross_table(
-            ((row.severity, fates.get(row.id, UNCHANGED)) for row in rows), SEVERITIES, FATES
-        )
     work = [
         OpenWork(row, STEPS[_step(row, facts)])
         for row in rows
@@ -325,8 +290,6 @@ def status_of_rows(
         paths=paths,
         by_age=_by_age(rows),
         query=query,
-        since=since,
-        by_fate=by_fate,
         matrix=matrix,
     )
 
@@ -557,56 +520,3 @@ def _disagreements(rows: Sequence[ReportRow], facts: Facts) -> Iterator[Disagree
             yield Disagreement(one, other, DECISIONS)
         if None not in (one.holds, other.holds) and one.holds is not other.holds:
             yield Disagreement(one, other, MEASUREMENTS)
-
-
-def compare_since(
-    revision: str, facts: Facts, rows: Sequence[ReportRow], is_meant: Callable[[Row], bool]
-) -> Since:
-    """What became of ``rows`` since a revision; of those that are gone, ``is_meant`` says which count.
-
-    Raises:
-        UsageError: There is no such revision, or no history.
-    """
-    # Only those who ask for it wait for git and for what reads evidence.
-    from finding_tickets.ground.commits import Checkouts
-    from finding_tickets.ground.files import safe_name
-    from finding_tickets.ground.git import GitError
-    from finding_tickets.history.ticket_log import changed_verdicts
-    from finding_tickets.register.load import rows_at
-
-    try:
-        checkouts = Checkouts(facts.root)
-        found = checkouts.revision(revision)
-        there = checkouts.files(found)
-        past, before = rows_at(facts.root, facts.config, there)
-        verdicts = changed_verdicts(there / past.evidence, facts.root / facts.config.evidence)
-    except (RevisionError, GitError) as error:
-        raise UsageError(f"--since {revision}: {error}") from None
-    # IDs identify documents: files may have been moved since.
-    then = {row.id.casefold(): row for row in reversed(before)}
-    # Of two documents with one ID, each is what it was under its path.
-    then_at = {(row.id.casefold(), row.path): row for row in before}
-    here = {row.id.casefold() for row in facts.rows}
-    changed = []
-    for row in rows:
-        key = row.id.casefold()
-        stated = then_at.get((key, row.path), then.get(key))
-        if stated is None:
-            continue
-        # Nobody can say of a commit which of its evidence was stale.
-        old = row_of(stated, CurrentVerdict())
-        changed += [
-            StatedChange(row.id, what, getattr(old, what), getattr(row, what))
-            for what in ("severity", "disposition")
-            if getattr(old, what) != getattr(row, what)
-        ]
-        verdict = verdicts.get(safe_name(row.id))
-        if verdict and verdict[0] != verdict[1]:
-            changed.append(StatedChange(row.id, "verdict", *verdict))
-    return Since(
-        revision=revision,
-        commit=found.commit,
-        added=tuple(row.id for row in rows if row.id.casefold() not in then),
-        removed=tuple(row.id for key, row in reversed(then.items()) if key not in here and is_meant(row)),
-        changed=tuple(changed),
-    )

@@ -35,7 +35,7 @@ from finding_tickets.model.verification import (
 )
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import own_torch
-from finding_tickets.verify.evidence import RestsOn, inputs, rests_on, write
+from finding_tickets.verify.evidence import inputs, rests_on, write
 from finding_tickets.verify.judge import (
     DECIDING,
     FIX,
@@ -119,13 +119,8 @@ class Verified:
     error: BadDataError | None = None  # what kept it from being measured or recorded
     evidence: Evidence | None = None  # what was recorded, or would have been where nothing is
     never_ran: bool = False  # as in ``TaskOutcome``
-    # What it rests on in the folder of the code, and in another one that verifiers come from.
-    rests: RestsOn = field(default_factory=RestsOn)
-    beside: RestsOn = field(default_factory=RestsOn)
     fixed_inputs: bool = False  # as in ``MeasuredTicket``
     results: frozenset[str] = frozenset()  # the digests of those that were expected
-    # Whether measuring again would give the same: a machine that could not measure says nothing of the code.
-    is_lasting: bool = True
 
 
 Planned = dict[str, tuple[Document, Plan]]
@@ -181,7 +176,7 @@ def measure(
     if settings.cell and (reason := _unfit(isolation, settings, settings.cell)):
         for key in list(planned):
             document, todo = planned.pop(key)
-            yield key, Verified(document, inconclusive(todo, settings, reason), is_lasting=False)
+            yield key, Verified(document, inconclusive(todo, settings, reason))
         return
     settings = with_meter(isolation, settings)
     gpus = _visible_gpus(isolation, settings) if settings.meter == "cuda" else ()
@@ -306,12 +301,6 @@ def with_meter(isolation: Isolation, settings: Settings) -> Settings:
     return replace(settings, meter=chosen or settings.meter)
 
 
-def gpu_names(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
-    """The GPUs that real runs may use and the version of CUDA for each; none for simulated runs."""
-    is_real = settings.meter == "cuda"
-    return tuple(ask_worker(isolation, settings, tasks.DEVICES).value or ()) if is_real else ()
-
-
 def ask_worker(isolation: Isolation, settings: Settings, target: str, payload: Any = None) -> TaskOutcome:
     """What a process that may start CUDA answers."""
     ((_, answer),) = isolation.run({target: settings.task(target, payload)})
@@ -365,7 +354,7 @@ class VerificationRun:
             orders = {part: replace(task, **slots) for part, task in self._tasks(todo, results).items()}
         except (OSError, RevisionError) as error:
             # That is no evidence.
-            return Verified(document, inconclusive(todo, settings, _trouble(error)), is_lasting=False)
+            return Verified(document, inconclusive(todo, settings, _trouble(error)))
         except CannotMeasureError as error:
             return self._finish(document, todo, str(error), outcomes)
         late = dict[str, Task]()
@@ -475,7 +464,7 @@ class VerificationRun:
             never_ran = any(each.never_ran for each in outcomes)
             # On a real GPU, the machine may be at fault: that is shown, and says nothing of the code.
             if never_ran or settings.meter == "cuda":
-                return Verified(document, shown, never_ran=never_ran, is_lasting=False)
+                return Verified(document, shown, never_ran=never_ran)
             if todo.seed is not None:
                 return Verified(document, shown)
         else:
@@ -493,16 +482,12 @@ class VerificationRun:
         said = {"unseen": rests.unseen, "clock": rests.clock}
         shown, kept = (each.model_copy(update=said) for each in (shown, kept))
         if todo.seed is not None:
-            return Verified(document, shown, rests=rests, **seen)
+            return Verified(document, shown, **seen)
         # Evidence is of the ticket as it stands, in the work tree or in a cell of the matrix.
         if (settings.overrides and not settings.cell) or settings.verifiers:
-            # The verifier may come from another folder than the code, with what it reads there.
-            is_apart = todo.verifier and todo.verifiers != todo.root
-            others = folders - {str(todo.verifiers)}
-            beside = rests_on(outcomes, todo, todo.verifiers, others) if is_apart else RestsOn()
-            return Verified(document, shown, rests=rests, beside=beside, **seen)
+            return Verified(document, shown, **seen)
         evidence = Evidence(inputs=inputs(todo, document, kept, rests), verification=kept)
-        return record(Verified(document, shown, evidence=evidence, rests=rests, **seen), settings)
+        return record(Verified(document, shown, evidence=evidence, **seen), settings)
 
 
 def shows_little(points: int, stated: Collection[str], drawn: Collection[str], *, fixed_inputs: bool) -> str:

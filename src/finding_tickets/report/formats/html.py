@@ -289,12 +289,22 @@ class ReportPage:
 
 
 def write_report(report: StatusReport) -> Iterator[str]:
-    """The page, piece by piece.
+    """Yield the page piece by piece, with a policy by which only its own style and script run.
 
     Raises:
         UsageError: There is no such template.
-        BadDataError: The template is wrong, or uses a name that the report does not have.
+        BadDataError: A template is wrong, or its style or script would end early.
     """
+    texts = []
+    for name, end in (("report.css", "</style"), ("report.js", "</script")):
+        text = source(name, report.templates)
+        # Either would end the element that the text stands in.
+        if end in text.lower() or "<!--" in text:
+            raise BadDataError(f"template {name}: neither {end}> nor <!-- may be part of it")
+        texts.append(text)
+    style_hash, script_hash = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts
+    )
     context = {
         "report": report,
         "status": report.status,
@@ -302,28 +312,6 @@ def write_report(report: StatusReport) -> Iterator[str]:
         "pack": pack,
         "laws_of": laws_of,
         "limits": LIMITS,
-    }
-    return page_pieces(report.template, context, report.templates, script="report.js")
-
-
-def page_pieces(
-    template: str, context: Mapping[str, object], own: Path, script: str | None = None
-) -> Iterator[str]:
-    """A page with its style and its script, and a policy by which these alone run and nothing is asked for.
-
-    Raises:
-        UsageError: There is no such template.
-        BadDataError: A template is wrong, or its style or script would end early.
-    """
-    texts = [source("report.css", own), source(script, own) if script else ""]
-    for name, end, text in zip(("report.css", script), ("</style", "</script"), texts, strict=True):
-        # Either would end the element that the text stands in.
-        if end in text.lower() or "<!--" in text:
-            raise BadDataError(f"template {name}: neither {end}> nor <!-- may be part of it")
-    style_hash, script_hash = (
-        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts
-    )
-    made = {
         # Both are files of the tool's or of the register's owner.
         "style": Markup(texts[0]),  # noqa: S704
         "script": Markup(texts[1]),  # noqa: S704
@@ -331,8 +319,8 @@ def page_pieces(
         "base-uri 'none'; form-action 'none'",
     }
     # A path may have bytes that are no text.
-    made_pieces = render_pieces(template, {**context, **made}, own)
-    return (piece.encode(errors="replace").decode() for piece in made_pieces)
+    pieces = render_pieces(report.template, context, report.templates)
+    return (piece.encode(errors="replace").decode() for piece in pieces)
 
 
 def laws_of(row: ReportRow) -> list[tuple[str, str, str]]:

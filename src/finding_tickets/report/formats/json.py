@@ -47,7 +47,6 @@ def _status_item(status: RegisterStatus) -> Item:
             "by_verdict": _table(status.by_verdict),
             "by_consensus": _table(status.by_consensus),
             "by_file": _table(status.hot_spots.table),
-            "by_fate": _table(status.by_fate) if status.by_fate else None,
         },
         "by_reviewer": _table(status.by_reviewer),
         "unproven": [row.id for row in status.unproven],
@@ -63,7 +62,6 @@ def _status_item(status: RegisterStatus) -> Item:
             {"one": pair.one.id, "other": pair.other.id, "about": pair.about} for pair in status.disagreements
         ],
         "open_work": [{"id": work.row.id, "step": work.step} for work in status.open_work],
-        "since": asdict(status.since) if status.since else None,
         "matrix": status.matrix.item if status.matrix else None,
     }
 

@@ -1,1 +1,0 @@
-"""Measurements over the commits of a repository."""
