@@ -22,6 +22,7 @@ from hypothesis import settings
 from jinja2 import Environment
 
 from finding_tickets.__main__ import main
+from finding_tickets.ground import cache as kept
 from finding_tickets.measure.processes.isolation import PRELOADED, Isolation
 from finding_tickets.register.load import Register, load
 from finding_tickets.report.templates import TemplateSandbox
@@ -61,7 +62,6 @@ LONGEST = (
     "tests/verify/test_inputs.py",
     "tests/contract/test_simcuda.py",
     "tests/verify/test_path.py",
-    "tests/history/test_walk.py",
     "tests/executors/test_command.py",
     "tests/documents/test_fuzz.py",
     "tests/cli/test_verify.py",
@@ -188,6 +188,12 @@ class Repository:
         return load(self.root)
 
 
+def release_folders() -> None:
+    """Use no folder of the cache any more that was made so far, as if this process had ended."""
+    while kept._locks:
+        os.close(kept._locks.popitem()[1])
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
     """A repository with one source file and no ticket."""
@@ -230,7 +236,7 @@ Server = Callable[..., Isolation]
 TEMPORARY = tempfile.gettempdir()
 PRELOAD_MORE = "TESTS_PRELOAD_MORE"
 # The commands that start a server.
-MEASURING = ("fix", "gate", "history", "probe", "verify")
+MEASURING = ("fix", "gate", "probe", "verify")
 
 
 class SharedIsolation(Isolation):

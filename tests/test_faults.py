@@ -17,6 +17,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from tests.conftest import release_folders
 from tests.test_nothing_touched import MARK, Place, processes, ticket
 from tests.verify.conftest import CLAIMS, FIX, FOUND
 
@@ -244,7 +245,7 @@ def test_a_run_that_is_killed_while_it_removes_checkouts_leaves_none_in_part(
     kind = tmp_path / "finding-tickets/kind"
     for name in ("first", "last"):
         cache.make_folder("kind", name, lambda _: None, 2)
-    cache.release_folders()
+    release_folders()
     removing = subprocess.run([sys.executable, "-c", REMOVING], check=False)
     assert -signal.SIGKILL == removing.returncode
     assert [] == eventually(lambda: [str(file) for file in kind.glob(".*")])

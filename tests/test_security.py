@@ -28,9 +28,7 @@ RUN_CODE = {
     "close",
     "check",
     "audit",
-    "bisect",
     "probe",
-    "history",
 }
 TRACE = str(Path(__file__).parent / "cli/trace.json")
 SARIF = """{"version": "2.1.0", "runs": [{
@@ -62,7 +60,6 @@ LINES: dict[str, list[list[str]]] = {
     "graph": [[]],
     "lint": [[], ["--fix"]],
     "report": [["--format", name] for name in ReportFormat],
-    "history": [["A-1"]],
     "import": [["other.sarif"]],
     "budget import": [["allow.yaml", "--run", "code.py"]],
     "new": [["--title", "It copies", "--severity", "P2", "--with-verifier"]],

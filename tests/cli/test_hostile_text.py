@@ -76,7 +76,6 @@ def test_no_text_steers_or_forges_anything(planted: str, tickets: Tickets, tmp_p
         ["lint", "--format", "sarif"],
         ["graph"],
         ["graph", "--format", "mermaid"],
-        ["history", "A-1"],
         ["verify", "A-1", "--dry-run"],
         ["check", "--base", planted, "--summary", str(summary)],
         ["check", "--base", planted, "--format", "markdown"],

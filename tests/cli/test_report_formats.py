@@ -84,16 +84,6 @@ def test_profiles_are_those_of_sarif(tickets: Tickets, repository: Repository) -
             assert 2 == tickets("report", "--format", other, "--profile", "github").code
 
 
-def test_a_revision_is_for_formats_that_show_what_changed(tickets: Tickets) -> None:
-    """Nobody is given a report that leaves out in silence what was asked for."""
-    for output_format in ("csv", "junit", "sarif", "github"):
-        ran = tickets("report", "--format", output_format, "--since", "HEAD")
-        assert (2, "") == (ran.code, ran.out)
-        assert f"--format {output_format} has no --since" in ran.err
-    for output_format in ("markdown", "html", "json"):
-        assert "--since absent: " in tickets("report", "--format", output_format, "--since", "absent").err
-
-
 def test_templates_are_those_of_pages(tickets: Tickets) -> None:
     """A format for machines is made by no template."""
     for output_format in MACHINES:

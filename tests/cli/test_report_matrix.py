@@ -160,9 +160,7 @@ def test_as_a_page(tickets: Tickets) -> None:
     assert "<code>5*n|m (false)</code> in torch 1.98.0</li>" in page
 
 
-@pytest.mark.parametrize(
-    "line", ["report", "report --format html", "list", "lint", "show A-1", "history A-1"]
-)
+@pytest.mark.parametrize("line", ["report", "report --format html", "list", "lint", "show A-1"])
 def test_no_interpreter_is_started_but_to_measure(
     measured: Repository, git: Git, tickets: Tickets, line: str
 ) -> None:
@@ -192,7 +190,7 @@ def test_without_a_matrix_nothing_is_said_of_one(
 
 
 def test_a_revision_is_a_cell(repository: Repository, git: Git, tickets: Tickets) -> None:
-    """It is compared with the work tree, and history knows the work tree alone."""
+    """It is compared with the work tree."""
     add(repository, "A-1")
     git("add", ".")
     git("commit", "-m", "code")
@@ -204,10 +202,6 @@ def test_a_revision_is_a_cell(repository: Repository, git: Git, tickets: Tickets
     git("commit", "-m", "evidence")
     # The branch has moved to another commit than was measured.
     assert "| A-1 | verified | stale |" in section(tickets("report").out)
-    steps = tickets("history", "A-1", "--format", "json").data
-    assert [f"evidence/A-1/simulated-torch{own_torch()}-{SIMULATED_DEVICE}.json"] == [
-        step["file"] for step in steps
-    ]
 
 
 @pytest.mark.parametrize("place", ["", "main/"], ids=["of the work tree", "of a revision"])
@@ -336,7 +330,7 @@ def test_what_came_to_nothing_is_compared_with_nothing(repository: Repository, t
 
 
 @pytest.mark.usefixtures("measured")
-@pytest.mark.parametrize("line", ["", "A-2", "B-1", "--since HEAD", "none-of-them"])
+@pytest.mark.parametrize("line", ["", "A-2", "B-1", "none-of-them"])
 def test_one_empty_line_at_a_time(git: Git, tickets: Tickets, line: str) -> None:
     """Whichever lists of the Markdown report are empty."""
     git("add", ".")

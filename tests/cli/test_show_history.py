@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from finding_tickets.register.intoto import write_statement
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
     from tests.conftest import Git, Repository
@@ -55,10 +57,38 @@ def test_the_history_as_json(tickets: Tickets, git: Git) -> None:
         "updated": first,
         "authors": ["Ada"],
         "commits": [named],
+        "verdicts": [],
         "gaps": [],
     } == item["history"]
     (item,) = tickets("show", "B1-PT-01", "--format", "json").data
     assert item["history"] is None
+
+
+def test_recorded_verdicts_follow(tickets: Tickets, repository: Repository, git: Git) -> None:
+    """One for each commit that changed a file of evidence, the newest first; one that was edited has none."""
+    repository.ticket()
+    for number, verdict in enumerate(["verified", "failed"], 1):
+        statement = write_statement([], {"verification": {"verdict": verdict}})
+        repository.write("evidence/B1-PT-01/simulated.json", statement)
+        git("add", "--all")
+        git("commit", "--quiet", "-m", f"Run {number}", when=f"2026-01-0{number}")
+    file = repository.write("evidence/B1-PT-01/simulated.json", statement.replace(b"failed", b"refuted"))
+    git("commit", "--quiet", "--all", "-m", "Edit it", when="2026-01-03")
+    file.unlink()
+    git("commit", "--quiet", "--all", "-m", "Remove it", when="2026-01-04")
+    commits = git("log", "--format=%H").split()
+    (item,) = tickets("show", "B1-PT-01", "--history", "--format", "json").data
+    expected = ["removed", "unreadable", "failed", "verified"]
+    assert expected == [each["verdict"] for each in item["history"]["verdicts"]]
+    first = item["history"]["verdicts"][-1]
+    assert {
+        "commit": commits[-1],
+        "date": "2026-01-01T12:00:00+00:00",
+        "file": "evidence/B1-PT-01/simulated.json",
+        "verdict": "verified",
+    } == first
+    lines = tickets("show", "B1-PT-01", "--history").out.partition("Verdicts recorded\n")[2].splitlines()
+    assert f"    2026-01-01  {commits[-1][:10]}  Ada  Run 1      verified" == lines[-1]
 
 
 def test_many_names_are_cut_on_the_page_alone(tickets: Tickets, repository: Repository, git: Git) -> None:

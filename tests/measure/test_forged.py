@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import Git, Repository
+from tests.conftest import Repository
 from tests.verify.conftest import TakesGpu, add, verify_all
 
 from finding_tickets.errors import UsageError
-from finding_tickets.history.bisect import BisectState, bisect
 from finding_tickets.measure.processes.isolation import Isolation, K, Task, TaskOutcome
 from finding_tickets.verify.judge import times_of
 from finding_tickets.verify.probing import ProbeRequest, probe
-from finding_tickets.verify.verify import Settings
 
 
 class Answers(Isolation):
@@ -56,23 +54,6 @@ def test_times_that_are_none_decide_nothing(answer: Any) -> None:
     times = times_of(TaskOutcome(value=answer), "NVIDIA H200")
     assert (times.why or "").startswith("invalid result from the worker: ")
     assert () == times.timings
-
-
-@pytest.mark.parametrize("answer", [None, 5, ["measured"], {}, {"measured": 5, "code": 5}])
-def test_a_commit_that_answers_for_itself_is_skipped(repository: Repository, git: Git, answer: Any) -> None:
-    """Whatever its process writes, the search ends with a reason."""
-    add(repository, "A-1")
-    git("add", "--all")
-    git("commit", "--quiet", "-m", "first")
-    (document,) = repository.load().documents
-    settings = Settings(
-        root=repository.root, evidence="evidence", meter="simulated", timeout=9.0, memory=2 << 30
-    )
-    with Answers(answer) as machine:
-        done = bisect(document, machine, settings, variant="found", good=None, bad="HEAD", tell=print)
-    (step,) = done.steps
-    assert step.state is BisectState.SKIPPED
-    assert step.reason.startswith("invalid result from the worker: ")
 
 
 @pytest.mark.parametrize("answer", ["two", [], {}])

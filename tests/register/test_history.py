@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.history.ticket_log import History, history_of
 from finding_tickets.model.vocabulary import ID_PATTERN
+from finding_tickets.register.history import History, read_history
 
 if TYPE_CHECKING:
     from tests.conftest import Git, Repository
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def history(root: Path, path: str = "tickets/A-1.md", ticket_id: str = "A-1") -> History:
     """The history of a ticket in a register with the usual IDs."""
-    return history_of(root, path, ticket_id, ID_PATTERN)
+    return read_history(root, path, ticket_id, ID_PATTERN, "evidence")
 
 
 def commit(git: Git, message: str, *, who: str = "Ada", when: str = "2026-01-02") -> None:
@@ -163,10 +163,10 @@ def test_a_shallow_clone(repository: Repository, git: Git, tmp_path: Path, workt
     assert "File another" == (other.created and other.created.subject)
 
 
-def test_three_calls_of_git(
+def test_four_calls_of_git(
     repository: Repository, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many commits and names a file has, git is started three times."""
+    """However many commits and names a file has, git is started four times."""
     for number in range(5):
         repository.ticket("A-1", severity=f"P{number % 5}")
         commit(git, f"A-1, {number}")
@@ -177,7 +177,7 @@ def test_three_calls_of_git(
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{fake.parent}{os.pathsep}{os.environ['PATH']}")
     assert 5 == len(history(repository.root).naming)
-    assert 3 == len(calls.read_text().split())
+    assert 4 == len(calls.read_text().split())
 
 
 def test_settings_of_the_user_do_not_matter(repository: Repository, git: Git) -> None:

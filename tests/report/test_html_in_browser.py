@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.conftest import TICKET, Repository, run_here
-from tests.verify.conftest import FIX, FOUND, add
 
-from finding_tickets.errors import ExitCode
 from finding_tickets.model.verification import (
     ClaimResult,
     NotMeasured,
@@ -146,37 +143,6 @@ def many(make: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(root, "many")
 
 
-@pytest.fixture(scope="module")
-def over_time(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of a ticket whose fix was undone, and of one that was not there at first."""
-    root = tmp_path_factory.mktemp("history")
-    repository = Repository(root)
-    person = {
-        f"GIT_{role}_{what}": "ada@home" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
-    }
-    environment = {
-        **os.environ,
-        **person,
-        "XDG_CACHE_HOME": str(root / "cache"),
-        "GIT_CONFIG_GLOBAL": os.devnull,
-    }
-
-    def git(*words: str) -> None:
-        subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, env=environment)
-
-    repository.write(".gitignore", "cache\n")
-    git("init", "--quiet")
-    for name, fix in (("A-1", FIX), ("A-2", FIX), ("A-1", FOUND)):
-        add(repository, name, fix=fix)
-        git("add", "--all")
-        git("commit", "--quiet", "-m", name)
-    history = ("history", "--all", "--meter", "simulated", "--since", "HEAD~2", "-o", "page.html")
-    done = run_here(root, *history, environment=environment)
-    # What was undone is a regression.
-    assert ExitCode.GATE_FAILED == done.code, done.err
-    return root / "page.html"
-
-
 @pytest.fixture
 def show(browser: Browser) -> Iterator[Show]:
     """Opens a file; no page that a test opens may ask for anything else or complain of anything."""
@@ -235,15 +201,6 @@ def test_the_page_is_accessible(name: str, opened: str, show: Show, request: pyt
     page = show(request.getfixturevalue(name), f"#{opened}").page
     page.wait_for_selector(f"#{opened}[open]")
     page.evaluate(OPEN_BUT_NUMBERS, opened)
-    assert [] == violations(page, STANDARD)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_of_a_history_is_accessible(scheme: str, over_time: Path, show: Show) -> None:
-    """Axe finds no violation of WCAG A and AA with everything open; it runs and asks for nothing."""
-    page = show(over_time, color_scheme=scheme).page
-    page.evaluate(OPEN_ALL)
-    assert 1 == page.locator(".plot svg").count()
     assert [] == violations(page, STANDARD)
 
 

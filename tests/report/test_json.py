@@ -16,7 +16,7 @@ from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.formats.json import Item, full_item, ticket_item, write_report
 from finding_tickets.report.rows import ReportRow
-from finding_tickets.report.status import Since, StatedChange, StatusReport, status_of_rows
+from finding_tickets.report.status import StatusReport
 from finding_tickets.report.text import MeasuredDocument
 
 PUBLISHED = Path(__file__).parents[2] / "docs/report.schema.json"
@@ -56,22 +56,6 @@ def test_what_is_in_a_report() -> None:
     assert [refuted] == value["status"]["refuted"]
     assert ["T-1"] == [step["id"] for step in value["status"]["open_work"]]
     assert {"name": "sum", "counts": [1, 1, 2]} == value["status"]["tables"]["by_disposition"]["rows"][-1]
-
-
-def test_a_report_since_a_revision() -> None:
-    """What is different is there, and what became of documents is counted."""
-    rows = (row("T-1"),)
-    facts = report(rows).facts
-    since = Since("v1", "abc", ("T-1",), ("T-0",), (StatedChange("T-2", "severity", "P1", "P2"),))
-    value = read(StatusReport(facts, status_of_rows(rows, facts, "", since)))["status"]
-    assert {
-        "revision": "v1",
-        "commit": "abc",
-        "added": ["T-1"],
-        "removed": ["T-0"],
-        "changed": [{"id": "T-2", "what": "severity", "before": "P1", "now": "P2"}],
-    } == value["since"]
-    assert ["added", "sum"] == value["tables"]["by_fate"]["columns"]
 
 
 def test_no_documents() -> None:

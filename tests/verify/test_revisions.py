@@ -9,13 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.conftest import Git, Repository
+from tests.conftest import Git, Repository, release_folders
 
 from finding_tickets.errors import RevisionError
-from finding_tickets.ground.cache import release_folders
 from finding_tickets.ground.commits import Checkouts, Revision
-from finding_tickets.history import walk
-from finding_tickets.history.tickets_at_commits import measure_history
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
@@ -295,28 +292,6 @@ def test_a_run_that_begins_keeps_the_checkouts_that_were_used_last(
         assert (True, True) == (first.is_dir(), last.is_dir())
     checked_out(repository, history[0])
     assert (True, False) == (first.is_dir(), last.is_dir())
-
-
-@pytest.mark.slow
-def test_a_history_needs_no_more_checkouts_than_it_measures_together(
-    repository: Repository,
-    isolation: Isolation,
-    history: list[str],
-    git: Git,
-    cache: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Those of the measurements before are no more than what is kept, however long the history is."""
-    monkeypatch.setattr("finding_tickets.ground.commits._KEEP", 1)
-    monkeypatch.setattr(walk, "AT_ONCE", 1)
-    repository.ticket(more=BLOCK.format(found="", fix="").replace("@\n", "\n"))
-    for number in range(4):
-        repository.write("src/pkg/reading.py", f"{ONE_BY_ONE}# {number}\n")
-        git("add", ".")
-        git("commit", "-m", "change")
-    done = measure_history(settings_of(repository), isolation, history[1], [], lambda _: None)
-    # The last but one, which is kept, and the last.
-    assert (4, 2) == (done.courses[0].measured, len([*cache.glob("finding-tickets/checkouts/*")]))
 
 
 def test_what_a_killed_process_left_of_a_checkout_goes(

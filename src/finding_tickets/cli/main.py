@@ -72,8 +72,10 @@ REMOVED = {
     "bisect": "use git bisect run, see docs/bisect.md",
     "board": "use tickets list --by disposition",
     "edit": "use your editor, then tickets lint",
+    "history": "use tickets show ID --history; to find a commit, see docs/bisect.md",
     "relate": "write the relation under Related in both tickets, then run tickets lint",
     "reopen": "use tickets set ID status=open",
+    "report --since": "compare tickets report --format json of two checkouts",
 }
 EXIT_CODES = (
     "Exit codes: 0 fine, 1 a gate failed, 2 wrong usage, 3 inconclusive, 4 bad data, 70 bug, 130 interrupt."
