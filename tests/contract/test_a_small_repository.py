@@ -188,36 +188,10 @@ def test_the_register(life: Life, frozen: Frozen, occasion: str) -> None:
     frozen("life", occasion, wordless(life.shown(occasion), *worded))
 
 
-def test_bisect(life: Life, frozen: Frozen) -> None:
-    """The commits that introduced, fixed and brought back the defect."""
-    life.say("bisect", "bisect", "T-01")
-    life.say("bisect a range", "bisect", "T-01", "--good", "HEAD~1", "--bad", "HEAD", "--variant", "found")
-    for occasion in ("bisect", "bisect a range"):
-        # How many commits had to be measured depends on what was measured before.
-        frozen("life", occasion, wordless(life.shown(occasion), "measured"))
-
-
-def test_history(life: Life, frozen: Frozen) -> None:
-    """What evidence said at each commit, and what every commit measures, with its regressions."""
-    life.say("history", "history", "T-01")
-    life.say("history since", "history", "--since", "HEAD~4", "--all")
-    life.say("history since, again", "history", "--since", "HEAD~4", "T-01")
-    frozen("life", "history", wordless(life.shown("history"), "problem"))
-    since, again = (life.shown(occasion) for occasion in ("history since", "history since, again"))
-    frozen("life", "history since", wordless(since, "measured"))
-    assert again["data"][0]["measured"] == 0
-    page = life.tool(life.root, "history", "--since", "HEAD~4", "--all", "--format", "html")
-    assert page.code == since["code"]
-    assert "Content-Security-Policy" in page.out
-    assert "T-01" in page.out
-
-
 def test_history_of_a_document(life: Life, frozen: Frozen) -> None:
     """Who wrote it when, and the commits that name it."""
     life.say("show", "show", "T-01", "--history")
     frozen("life", "show --history", wordless(life.shown("show")["data"][0]["history"]))
-    life.say("report", "report", "--since", "HEAD~1")
-    frozen("life", "report --since", wordless(life.shown("report")["status"]["since"]))
 
 
 def test_audit(life: Life, frozen: Frozen) -> None:

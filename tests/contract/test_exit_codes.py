@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -75,11 +74,9 @@ READING: dict[str, tuple[Files, str, int]] = {
         "report --template a.md.j2",
         4,
     ),
-    "a report since a revision without git": ({}, "report --since HEAD", 2),
     "a report into a document": ({}, "report -o tickets/A-1.md", 2),
     "a report into a folder": ({}, "report -o tickets", 2),
     "a profile of another format": ({}, "report --format csv --profile github", 2),
-    "since in a format without it": ({}, "report --format csv --since HEAD", 2),
     "a configuration with an unknown key": ({"tickets.toml": "tikets = 'x'\n"}, "list", 4),
     "a configuration with a wrong type": ({"tickets.toml": "tickets = 4\n"}, "list", 4),
     "a configuration that is no TOML": ({"tickets.toml": "[tool\n"}, "lint", 4),
@@ -132,12 +129,6 @@ READING: dict[str, tuple[Files, str, int]] = {
     "check without git": ({}, "check --base main", 2),
     "audit nothing": ({}, "audit", 2),
     "audit an unknown cheat": ({}, "audit A-1 --cheat none", 2),
-    "bisect an unknown ID": ({}, "bisect A-9", 2),
-    "bisect without git": ({}, "bisect A-1", 2),
-    "history without git": ({}, "history A-1", 2),
-    "history of nothing": ({}, "history", 2),
-    "history since a revision without git": ({}, "history --since HEAD --all", 2),
-    "history as a page without since": ({}, "history A-1 --format html", 2),
     "probe what is not there": ({}, "probe nothing.py", 2),
     "probe with a wrong sweep": ({}, "probe code.py:slow --sweep n=a", 2),
     "probe without a target": ({}, "probe", 2),
@@ -230,22 +221,9 @@ MEASURED: dict[str, tuple[list[str], int]] = {
     "close as wont-fix what is to be kept": (["close B3-CR-05 --as wont-fix"], 0),
     "close a review": (["close TASK-5 --as fixed"], 2),
     "verify what is stale where nothing is": (["verify --stale"], 0),
-    "history of what was never committed": (["history B7-PT-02"], 0),
-    "a revision that is none": (["history --since v9 --all"], 2),
     "check against a base that is none": (["check --base v9"], 2),
     "verify at a revision that is none": (["verify B7-PT-02 --at v9"], 3),
-    "report since a revision": (["report --since HEAD"], 0),
-    "report since a revision that is none": (["report --since v9"], 2),
 }
-
-
-SLOW = {"bisect without git", "history since a revision without git", "a revision that is none"}
-"""What loads torch in a process before it is refused."""
-
-
-def slow_ones(rows: Iterable[str]) -> list[Any]:
-    """The names of rows, of which some are marked as slow."""
-    return [pytest.param(row, marks=pytest.mark.slow) if row in SLOW else row for row in rows]
 
 
 def write(root: Path, files: Files) -> None:
@@ -264,7 +242,7 @@ def ends(tool: Tool, root: Path, lines: list[str]) -> list[int]:
     return [answer.code for answer in answers]
 
 
-@pytest.mark.parametrize("row", slow_ones(READING))
+@pytest.mark.parametrize("row", READING)
 def test_reading(tmp_path: Path, tool: Tool, row: str) -> None:
     """A command line that writes nothing ends with the exit code of the table."""
     files, line, code = READING[row]
@@ -284,7 +262,7 @@ def test_editing(tmp_path: Path, tool: Tool, row: str) -> None:
         assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("row", slow_ones(MEASURED))
+@pytest.mark.parametrize("row", MEASURED)
 def test_with_evidence(own: Path, tmp_path: Path, tool: Tool, row: str) -> None:
     """What was measured decides how a command line ends."""
     lines, code = MEASURED[row]
