@@ -23,8 +23,6 @@ from finding_tickets.report.status import (
     RefutedClaim,
     RegisterStatus,
     Reviewer,
-    Since,
-    StatedChange,
     StatusReport,
 )
 from finding_tickets.report.text import LawChange
@@ -44,8 +42,6 @@ RECORDS = (
     OpenWork,
     Headline,
     NextStep,
-    Since,
-    StatedChange,
     CrossTable,
 )
 SHOWN_ELSEWHERE = {"id", "kind", "path", "title", "severity"}

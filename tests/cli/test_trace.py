@@ -14,7 +14,7 @@ from tests.simcuda.real.events import kernel, memcpy, operation, runtime
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
-    from tests.conftest import Repository
+    from tests.conftest import Git, Repository
 
 Tickets = Callable[..., "Ran"]
 SCHEMA = Path(__file__).parents[2] / "docs/report.schema.json"
@@ -232,11 +232,13 @@ def test_what_was_recorded_is_shown(exact: str, tickets: Tickets, repository: Re
 
 
 @pytest.mark.usefixtures("drafted")
-def test_what_was_recorded_decides_nothing(tickets: Tickets, repository: Repository) -> None:
+def test_what_was_recorded_decides_nothing(tickets: Tickets, repository: Repository, git: Git) -> None:
     """No verdict comes of it, nothing is stale by it, it closes no ticket, and the gate is not opened."""
     assert "unverified" == tickets("list", "--format", "json").data[0]["verdict"]
     assert "T-01  unverified: it has no verifier\n" == tickets("verify", "T-01").out
     assert (0, True) == (tickets("verify", "--stale").code, "0 of 0" in tickets("verify", "--stale").err)
+    git("add", "-A")
+    git("commit", "-qm", "first")
     ticket = repository.root / "tickets/T-01.md"
     ticket.write_text(ticket.read_text(encoding="utf-8").replace("`open`", "`fixed`"), encoding="utf-8")
     assert "closed-without-evidence" in tickets("lint").out
