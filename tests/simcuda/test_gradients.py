@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -150,3 +151,38 @@ def test_a_tensor_may_be_given_by_name() -> None:
     x = torch.arange(4.0, device="cuda").requires_grad_()
     assert 3.0 == torch.max(input=x).item()
     assert 1.5 == torch.quantile(input=x.detach(), q=torch.tensor(0.5, device="cuda")).item()
+
+
+def test_the_gradient_of_softmax_makes_a_product_first(gpu: SimulatedCuda) -> None:
+    """SoftMax.cu: the product of gradient and result, 400 bytes, then one kernel on it; an H100 counts two.
+
+    The gradient of ``log_softmax`` is one kernel: its sum is of the gradient itself.
+    """
+    x = torch.rand(100, device="cuda")
+    with gpu.measure() as softmax:
+        torch.ops.aten._softmax_backward_data(x, x, 0, x.dtype)
+    with gpu.measure() as log_softmax:
+        torch.ops.aten._log_softmax_backward_data(x, x, 0, x.dtype)
+    assert (2, 2, 800) == (softmax.launches, softmax.allocations, softmax.peak_bytes)
+    assert (1, 1, 400) == (log_softmax.launches, log_softmax.allocations, log_softmax.peak_bytes)
+
+
+def test_a_power_of_one_is_a_copy(gpu: SimulatedCuda) -> None:
+    """Pow.cpp copies the base; the gradient of a square has such a power and two products: two kernels."""
+    x = torch.rand(20, device="cuda", requires_grad=True)
+    squared = x.square()
+    with gpu.measure() as cost:
+        squared.backward(torch.ones_like(squared).detach())
+    # The ones are a kernel of their own.
+    assert (1, 80, 3) == (cost.d2d, cost.d2d_bytes, cost.launches)
+
+
+def test_a_mean_by_index_counts_and_divides(gpu: SimulatedCuda) -> None:
+    """Indexing.cu: ones like 20 values and like 5, their sum by index, a mask, a fill and a division: 7."""
+    x, source = torch.rand(20, device="cuda"), torch.rand(5, device="cuda")
+    index = torch.zeros(5, dtype=torch.int64, device="cuda")
+    with warnings.catch_warnings(), gpu.measure() as mean:
+        warnings.simplefilter("ignore")
+        x.index_reduce_(0, index, source, "mean")
+    # Ones of 80 + 20 bytes at once; the mask of 20 bytes comes after those of the source are gone.
+    assert (7, 3, 100) == (mean.launches, mean.allocations, mean.peak_bytes)

@@ -3,7 +3,9 @@ import pytest
 import simcuda
 from simcuda.cost.rules import RULES, CostRule, example_names, run_example
 
-pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested", "ignore:Sparse")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The PyTorch API of nested", "ignore:Sparse", "ignore:index_reduce"
+)
 
 
 @pytest.mark.parametrize("rule", tuple(RULES), ids=lambda rule: rule.id)

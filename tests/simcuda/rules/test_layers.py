@@ -13,10 +13,10 @@ CALLS = {
     "functional.interpolate(x[0], scale_factor=2, mode='nearest-exact')": 2,
     "functional.interpolate(x, scale_factor=2)": 2,
     "functional.interpolate(x[None], scale_factor=2)": 2,
-    # These follow strides.
+    # These follow strides; the last two fill their result with zeros first.
     "functional.interpolate(x, scale_factor=2, mode='bilinear')": 1,
-    "functional.interpolate(x, scale_factor=2, mode='bicubic')": 1,
-    "functional.interpolate(x[0], scale_factor=2, mode='linear')": 1,
+    "functional.interpolate(x, scale_factor=2, mode='bicubic')": 2,
+    "functional.interpolate(x[0], scale_factor=2, mode='linear')": 2,
     "functional.grid_sample(x, torch.zeros(2, 3, 3, 2, device='cuda')[:, 1:], align_corners=False)": 1 + 1,
     "functional.avg_pool2d(x, 2)": 2,
     "functional.max_pool2d(x, 2)": 2,

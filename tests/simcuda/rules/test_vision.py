@@ -59,8 +59,8 @@ def test_suppression_waits_once_for_how_many_are_kept(gpu: SimulatedCuda, vision
         assert kept == len(vision.nms(boxes, scores, kept / 100))
     # CUB's count of what is kept is a 32-bit number.
     assert (1, 1, 4) == (cost.syncs, cost.d2h, cost.d2h_bytes)
-    # A sort of up to 4096: a range, and the sort itself; indices and values are copied as bytes.
-    assert (2, 100 * (8 + 4)) == (cost.d2d, cost.d2d_bytes)
+    # A sort of up to 4096: a range, and the sort itself; indices once and values twice as bytes.
+    assert (3, 100 * (8 + 4 + 4)) == (cost.d2d, cost.d2d_bytes)
     # Then boxes selected, compared; zeros, filled; counted, selected by two, and the order if any is kept.
     assert 2 + 4 + 3 + int(kept > 0) == cost.launches
     # The words, which are the largest of its buffers: 100 x 2 x 8 bytes, as the boxes' 100 x 4 x 4.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, OperationCall
+from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall
 from simcuda.cost.copies import contiguous, copied_within
 from simcuda.cost.launches import LARGEST_OFFSET, kernels_over
 from simcuda.cost.rules.kernels import one_kernel
@@ -20,7 +20,7 @@ INDICES_OF_A_PART = 10
 WRITES = ("aten.index_put_", "aten.index_put", "aten._index_put_impl_", "aten._unsafe_index_put")
 
 
-_INTO_COPIES = ("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_reduce")
+_INTO_COPIES = ("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy")
 
 
 def _indices(call: OperationCall) -> list[torch.Tensor]:
@@ -335,6 +335,28 @@ CostRule(
     source="ATen/native/TensorAdvancedIndexing.cpp: a copy where not in place, then one kernel",
     example="x.index_add_(0, index, y)",
 )(lambda call: _copied(call) + OpCost(int(call.argument("index").numel() > 0)))
+
+
+@CostRule(
+    id="reduce-by-index",
+    ops=("aten.index_reduce", "aten.index_reduce_"),
+    source="ATen/native/cuda/Indexing.cu, index_reduce_func_cuda_impl: one kernel; a mean also counts by "
+    "ones and index_add_, masks what was not counted with eq and masked_fill_, and divides",
+    example="x.index_reduce_(0, index, y, 'mean')",
+)
+def _reduce_by_index(call: OperationCall) -> OpCost:
+    """Reduce along the index; a mean then divides by how many values each place got."""
+    result, source, index = call.outputs[0], call.argument("source"), call.argument("index")
+    if not index.numel():
+        return _copied(call)
+    reduced = _copied(call) + ONE_KERNEL
+    if call.argument("reduce") != "mean":
+        return reduced
+    # Ones as large as the result and as the source, their sum by index, a mask, its use, and the quotient.
+    ones, mask = (result.nbytes, source.nbytes), (result.numel(),)
+    counted = OpCost(6, workspaces=ones, passing=mask)
+    return reduced + counted
+
 
 CostRule(
     id="put",

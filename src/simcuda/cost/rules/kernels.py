@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall
-from simcuda.cost.copies import contiguous
+from simcuda.cost.copies import contiguous, copied_within
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import Arithmetic, reduce_all
 from simcuda.cost.rules.rule import HALF_BYTES, CostRule
@@ -41,7 +41,7 @@ UNTAGGED = (
 
 LAYERS = (
     *("native_dropout", "native_dropout_backward"),
-    *("upsample_linear1d", "upsample_bicubic2d", "upsample_trilinear3d"),
+    "upsample_trilinear3d",
     *("grid_sampler_2d", "grid_sampler_3d", "tril_indices", "triu_indices"),
     *("poisson", "binomial", "_standard_gamma", "normal.float_float"),
     "_amp_update_scale_",
@@ -50,7 +50,7 @@ LAYERS = (
 ONE = (*UNTAGGED, *LAYERS)
 
 FILLED_FIRST = (
-    *("eye", "diag_embed", "nll_loss_backward"),
+    *("eye", "diag_embed", "nll_loss_backward", "upsample_linear1d", "upsample_bicubic2d"),
     *("reflection_pad1d_backward", "reflection_pad2d_backward", "reflection_pad3d_backward"),
     *("replication_pad1d_backward", "replication_pad2d_backward", "replication_pad3d_backward"),
 )
@@ -225,6 +225,14 @@ CostRule(
     source="ATen/native/Pow.cpp: wrapped_scalar_tensor on the device, then one kernel; a fill for 1",
     example="2 ** x",
 )(lambda call: one_kernel(call) + (FREE if call.args[0] == 1 else number_on_device(call.args[0])))
+
+CostRule(
+    id="power-of-one",
+    ops=("aten.pow.Tensor_Scalar", "aten.pow.Tensor_Scalar_out"),
+    source="ATen/native/Pow.cpp, pow_Tensor_Scalar_out: out.copy_(base) for an exponent of 1",
+    example="x ** 1",
+    when=lambda call: bool(call.argument("exponent") == 1),
+)(lambda call: copied_within(call.outputs[0], call.args[0]))
 
 CostRule(
     id="assertion",

@@ -286,8 +286,23 @@ CostRule(
 )(lambda call: _dense(call.args[0]) + OpCost(int(call.outputs[0].numel() > 0)))
 
 CostRule(
-    id="gradient-of-softmax",
-    ops=("aten._softmax_backward_data", "aten._log_softmax_backward_data"),
+    id="gradient-of-log-softmax",
+    ops=("aten._log_softmax_backward_data",),
     source="ATen/native/cuda/SoftMax.cu: one kernel on a contiguous gradient and result",
-    example="torch.ops.aten._softmax_backward_data(x, x, 0, x.dtype)",
+    example="torch.ops.aten._log_softmax_backward_data(x, x, 0, x.dtype)",
 )(lambda call: _dense(*call.args[:2]) + OpCost(int(call.outputs[0].numel() > 0)))
+
+
+@CostRule(
+    id="gradient-of-softmax",
+    ops=("aten._softmax_backward_data",),
+    source="ATen/native/cuda/SoftMax.cu: grad * output by an elementwise kernel, then one kernel on both",
+    example="torch.ops.aten._softmax_backward_data(x, x, 0, x.dtype)",
+)
+def _softmax_gradient(call: OperationCall) -> OpCost:
+    """Make the product of gradient and result first: it is held until the kernel on both is queued."""
+    gradient, result = call.args[:2]
+    if not gradient.numel():
+        return FREE
+    product = OpCost(kernels_over(gradient), workspaces=(gradient.nbytes,))
+    return product + _dense(result) + ONE_KERNEL

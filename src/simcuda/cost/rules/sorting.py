@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, OperationCall
+from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall
 from simcuda.cost.copies import copied_within, same_bytes
 from simcuda.cost.launches import elementwise
 from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
@@ -26,17 +26,19 @@ def sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
     """
     if not tensor.numel():
         return FREE
+    copied = copied_within(values, tensor)
     if not tensor.dim():
-        return OpCost(launches=1, copies=(("d2d", tensor.nbytes),))
+        return copied + ONE_KERNEL
     length = tensor.shape[dim]
     if length > LONGEST_SMALL_SORT:
-        return _radix_sort(tensor, values, dim)
-    # Indices 0 to n along the dimension, a copy of the values, and one kernel that sorts both in place.
+        return copied + _radix_sort(tensor, values, dim)
+    # Indices 0 to n along the dimension, a second copy, and one kernel that sorts both in place.
     indices = INDEX_BYTES * tensor.numel()
     as_bytes = ((tensor.numel() == length, indices), (same_bytes(values, tensor), tensor.nbytes))
     copies = tuple(("d2d", size) for is_memcpy, size in as_bytes if is_memcpy)
     spread = elementwise(tensor.numel(), INDEX_BYTES)
-    return OpCost(2 + spread * (2 - len(copies)), copies=copies, workspaces=(INDEX_BYTES * length,))
+    in_place = OpCost(2 + spread * (2 - len(copies)), copies=copies, workspaces=(INDEX_BYTES * length,))
+    return copied + in_place
 
 
 def _radix_sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
@@ -60,14 +62,16 @@ def _radix_sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
 @CostRule(
     id="sort-short",
     ops=("aten.sort", "aten.argsort"),
-    source="ATen/native/cuda/Sort.cpp: up to 4096 along the dimension, indices, a copy, a sort in place",
+    source="ATen/native/Sorting.cpp: values.copy_(self); cuda/Sort.cpp: up to 4096 along the dimension, "
+    "indices, a copy, a sort in place",
     example="torch.ones(3, device='cuda').sort()",
     when=lambda call: _is_short(call, LONGEST_SMALL_SORT),
 )
 @CostRule(
     id="sort-long",
     ops=("aten.sort", "aten.argsort"),
-    source="ATen/native/cuda/SortStable.cu: radix sort of pairs, which needs room for all of them again",
+    source="ATen/native/Sorting.cpp: values.copy_(self); cuda/SortStable.cu: radix sort of pairs, which "
+    "needs room for all of them again",
     example="torch.ones(5000, device='cuda').sort()",
     approximate=True,
 )
