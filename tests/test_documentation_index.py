@@ -19,11 +19,13 @@ CODE = re.compile(r"`(tickets [^`\n]*)`")
 OPTION = re.compile(r"--[a-z][a-z-]*")
 ELSEWHERE = re.compile(r"\s(?:#|\||>|&&|2>|-- )")
 """What follows is a remark, or for another program."""
+REMOVED = re.compile(r"^### Removed$.*?(?=^##)", re.MULTILINE | re.DOTALL)
+"""The section of the changelog about what is there no more."""
 
 
 def command_lines(page: Path) -> Iterator[str]:
     """Every command line of the tool in a page, in blocks and in the text."""
-    text = page.read_text(encoding="utf-8")
+    text = REMOVED.sub("", page.read_text(encoding="utf-8"))
     yield from CODE.findall(BLOCK.sub("", text))
     for block in BLOCK.findall(text):
         lines = (line.strip().removeprefix("$ ") for line in block.split("\n"))

@@ -61,10 +61,7 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
     ("set", "A-3", "status=open"): ["tickets/A-3.md"],
     ("tick", "A-1", "1"): ["tickets/A-1.md"],
     (*PROBE, "--draft", "1"): ["tickets/A-4.md"],
-    ("trace", TRACE, "--lines", "--draft", "1"): [
-        "tickets/A-4.md",
-        "evidence/A-4/recorded-nvidia-h100-cuda-12.4.intoto",
-    ],
+    ("trace", TRACE, "--lines"): [],
     ("lint",): [],
     ("lint", "--fix"): ["tickets/A-2.md"],
     ("fix", "A-1", "--dry-run"): [],

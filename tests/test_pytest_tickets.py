@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import entry_points
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -45,8 +46,12 @@ def test_the_package_brings_the_plugin() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("suite")
 def test_each_verifier_is_a_test_of_its_id(pytester: pytest.Pytester) -> None:
-    """What holds passes, what does not fails with its report, and no evidence is written."""
-    result = pytester.runpytest(*PLUGIN, "--tickets", "-v", "-p", "no:cacheprovider")
+    """What holds passes, what does not fails with its report, and no evidence is written.
+
+    pytest's own option writes all of that as JUnit XML.
+    """
+    options = ("--tickets", "-v", "-p", "no:cacheprovider", "--junit-xml", "junit.xml")
+    result = pytester.runpytest(*PLUGIN, *options)
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(
         [
@@ -58,6 +63,13 @@ def test_each_verifier_is_a_test_of_its_id(pytester: pytest.Pytester) -> None:
         ]
     )
     assert not (pytester.path / "evidence").exists()
+    written = ET.parse(pytester.path / "junit.xml")  # noqa: S314 - pytest's own
+    cases = {case.get("name"): case for case in written.iter("testcase")}
+    assert {"test_passes", "A-1", "B-1"} == set(cases)
+    assert cases["A-1"].find("failure") is None
+    failure = cases["B-1"].find("failure")
+    assert failure is not None
+    assert "fix.syncs: claimed 0; measured 1" in (failure.text or "")
 
 
 @pytest.mark.slow

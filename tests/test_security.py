@@ -63,7 +63,7 @@ LINES: dict[str, list[list[str]]] = {
     "import": [["other.sarif"]],
     "budget import": [["allow.yaml", "--run", "code.py"]],
     "new": [["--title", "It copies", "--severity", "P2", "--with-verifier"]],
-    "trace": [[TRACE], [TRACE, "--lines", "--draft", "1"]],
+    "trace": [[TRACE], [TRACE, "--lines"]],
     "set": [["A-1", "severity=P1"]],
     "tick": [["A-1", "1"]],
     "close": [["A-1", "--as", "wont-fix", "--reason", "rare"]],

@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree as ET
 
 import pyromark
 import pytest
@@ -98,8 +97,6 @@ def test_no_text_steers_or_forges_anything(planted: str, tickets: Tickets, tmp_p
         match line[-1]:
             case "json" | "sarif":
                 json.loads(ran.out)
-            case "junit":
-                ET.fromstring(ran.out)  # noqa: S314 - our own
             case "csv":
                 header, *rows = csv.reader(io.StringIO(ran.out))
                 assert all(len(row) == len(header) for row in rows)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from junitparser import JUnitXml
 
 from finding_tickets.cli.main import run
 from finding_tickets.report.status import ReportFormat
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from tests.conftest import Repository
 
 Tickets = Callable[..., "Ran"]
-MACHINES = ("json", "csv", "junit", "sarif", "github")
+MACHINES = ("json", "csv", "sarif", "github")
 
 
 def ids(output_format: str, text: str) -> list[str]:
@@ -30,8 +29,6 @@ def ids(output_format: str, text: str) -> list[str]:
         return [item["id"] for item in json.loads(text)["data"]]
     if output_format == "csv":
         return [row["id"] for row in csv.DictReader(io.StringIO(text, newline=""))]
-    if output_format == "junit":
-        return [suite.name for suite in JUnitXml.fromstring(text.encode())]
     if output_format == "sarif":
         return [result["properties"]["ticket"] for result in json.loads(text)["runs"][0]["results"]]
     return [line.partition("title=")[2].partition(" ")[0] for line in text.splitlines()]

@@ -73,6 +73,8 @@ REMOVED = {
     "board": "use tickets list --by disposition",
     "edit": "use your editor, then tickets lint",
     "history": "use tickets show ID --history; to find a commit, see docs/bisect.md",
+    "trace --beside": "run tickets probe, and compare its lines with those of the trace",
+    "trace --draft": "draft it from a run: tickets probe TARGET --draft SITE",
     "relate": "write the relation under Related in both tickets, then run tickets lint",
     "reopen": "use tickets set ID status=open",
     "report --since": "compare tickets report --format json of two checkouts",

@@ -138,21 +138,13 @@ def trace(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Traces, as JSON or gzip: one for each rank.")
     ],
-    beside: Annotated[
-        Path | None, option("PROBE.json", "What tickets probe --format json printed of the same program.")
-    ] = None,
     only_lines: Annotated[bool, flag("--lines", "Replay nothing on the simulation.")] = False,
-    drafting: Drafting = DRAFTING,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every line and sum.")] = False,
     root: Root = HERE,
     timeout: Timeout = None,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Read traces of a real GPU; print the lines that wait, and whether the simulation agrees."""
-    drafting.check()
-    if drafting.draft and len(files) > 1:
-        raise UsageError("--draft is about a line of one trace", hint="name one of the files")
-    item = report.read_probe(beside) if beside else None
     with Isolation(probing.PRELOAD_FOR_TRACES) as isolation:
         place = repository_of(root)
         config = read_config(place)
@@ -166,34 +158,11 @@ def trace(
                 memory=config.memory,
             )
         )
-    read = [
-        (each, report.compare_places(each, item) if item else None)
-        for each in answers
-        if not isinstance(each, BadDataError)
-    ]
-    if read and output_format is Format.TABLE:
-        width = used_width(sys.stdout)
-        write(
-            "\n\n".join("\n".join(report.trace_lines(*each, style, width, verbose=verbose)) for each in read)
-        )
-    drafted = _draft_of_trace(read[0][0], place, drafting) if drafting.draft and read else None
+    read = [each for each in answers if not isinstance(each, BadDataError)]
     if output_format is Format.JSON:
-        write_json("trace", [report.trace_item(*each) | {"draft": drafted} for each in read])
+        write_json("trace", map(report.trace_item, read))
+    elif read:
+        width = used_width(sys.stdout)
+        blocks = ["\n".join(report.trace_lines(each, style, width, verbose=verbose)) for each in read]
+        write("\n\n".join(blocks))
     return say_errors(each for each in answers if isinstance(each, BadDataError))
-
-
-def _draft_of_trace(traced: probing.TracedRun, place: Path, drafting: Drafting) -> dict[str, Any]:
-    """Write the ticket about a site, and what was recorded beside it; its ID and its files."""
-    # Templates take a while to load, and only a draft is made of them.
-    from finding_tickets.cli.new import TicketWriter
-
-    if not traced.has_stacks:
-        raise UsageError("cannot draft a ticket: the trace has no lines", hint="record it with_stack=True")
-    row = report.row_of(traced.probed, drafting.draft or "")
-    writer = TicketWriter(place.resolve())
-    given = drafting.content(writer.register.config.vocabulary)
-    ticket_id, written = writer.add(*report.draft_of_row(traced, row, writer.register, given))
-    say(f"created {ticket_id}: {', '.join(written)}")
-    say("a trace gives no verdict: say in the ticket what to run (docs/verifiers.md),")
-    say("or draft it from a run: tickets probe TARGET --draft SITE")
-    return {"id": ticket_id, "files": written}

@@ -17,7 +17,7 @@ from finding_tickets.cli.output_file import (
     summary_room,
     write_output,
 )
-from finding_tickets.errors import BadDataError, ExitCode, UsageError
+from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.lint.contradictions import contradictions_in
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.index import list_rows
@@ -87,7 +87,6 @@ def report(
 
         add_to_summary(summary, page(made, summary_room(summary)))
     unread = [each.problem for each in facts.looked_up]
-    unread += [each for row in rows for each in row.recorded if isinstance(each, BadDataError)]
     code = say_problem_count(listing, root, unread)
     # What cannot be read in a cell is often what cannot be read in the work tree, and is said once.
     known = set(map(str, unread))

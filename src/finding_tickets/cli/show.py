@@ -17,7 +17,7 @@ from finding_tickets.cli.output import (
     write,
     write_json,
 )
-from finding_tickets.errors import BadDataError, ExitCode
+from finding_tickets.errors import ExitCode
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.load import files_of
 from finding_tickets.register.query import Facts
@@ -68,6 +68,5 @@ def show(
     # What is wrong with other documents is not what was asked for.
     files = frozenset[str]().union(*(files_of(entry.document) for entry in found))
     reading = say_problem_count(listing, root, files=files, query=[row.id for row in rows])
-    evidence = (each for entry in found for each in (entry.measured.problem, *entry.recorded))
-    wrong = say_errors(each for each in evidence if isinstance(each, BadDataError))
+    wrong = say_errors(entry.measured.problem for entry in found)
     return ExitCode.worst(code, reading, wrong)

@@ -9,12 +9,12 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from finding_tickets.model.ticket import ImplementationReview, Problem, Ticket
-from finding_tickets.model.verification import Evidence, Recording, Verification
+from finding_tickets.model.verification import Evidence, Verification
 
 
 def json_schema() -> dict[str, Any]:
     """The schema of all records, as ``model_dump(mode="json")`` has them: documents, evidence, problems."""
-    records = (Ticket, ImplementationReview, Verification, Evidence, Recording, Problem)
+    records = (Ticket, ImplementationReview, Verification, Evidence, Problem)
     references, schema = models_json_schema(
         [(record, "serialization") for record in records], title="Records of finding tickets"
     )

@@ -237,49 +237,6 @@ class Input(Record):
     is_subject: bool = False
 
 
-class RecordedCount(Record):
-    """How often a place did something, with the bytes and the microseconds that the host waited."""
-
-    what: str
-    count: int
-    nbytes: int
-    waited: float
-
-
-class Recording(Record):
-    """What a trace of a GPU recorded about a place in the code: no verification, and no verdict.
-
-    ``trace`` is the name of its file and ``sha256`` the digest; ``totals`` are the counts of all of it.
-    ``line`` is where the function begins, unless the trace ``has_lines``, and 0 without Python. ``source`` is
-    the file in the repository, and ``source_sha256`` its digest when the ticket was written; it
-    ``has_changed`` if it is another one now.
-    """
-
-    trace: str
-    sha256: str
-    device: str
-    file: str
-    line: int
-    function: str
-    has_lines: bool
-    counts: tuple[RecordedCount, ...]
-    totals: dict[str, int]
-    source: str | None = None
-    source_sha256: str | None = None
-    has_changed: bool = False
-
-    def __str__(self) -> str:
-        """One line: the GPU, the counts, the place, and whether its file has changed."""
-        counts = [f"{each.what} {each.count}" for each in self.counts]
-        for at, each in enumerate(self.counts):
-            counts[at] += f" of {each.nbytes} bytes" if each.nbytes else ""
-            counts[at] += f" for {each.waited / 1000:.3g} ms" if each.waited else ""
-        has_line = self.has_lines and self.line
-        place = f"{self.file}:{self.line}" if has_line else f"{self.function} in {self.file}"
-        changed = f"; {self.source} has changed since the ticket was written" if self.has_changed else ""
-        return f"recorded on {self.device}: {', '.join(counts)} at {place}, over all of {self.trace}{changed}"
-
-
 class Evidence(Record):
     """A verification and the inputs it depends on."""
 

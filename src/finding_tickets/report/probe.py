@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.claims.check import ONCE
-from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.register.files import DiskFiles
+from finding_tickets.errors import UsageError
 from finding_tickets.report.text import (
     INDENT,
     LEAST_CUT,
@@ -72,8 +70,6 @@ EFFECTS = {
 }
 """What a line does, by the metric that it makes count, and the metrics of the whole run that get better with
 it."""
-COMPARED = ("device_syncs", "stream_syncs", "event_syncs", "d2h", "h2d", "p2p", "d2d", "allocations")
-"""What both can tell of a line: a trace has no hazards, and where the host may block depends on the run."""
 CATEGORIES = {"hazards": "Race condition / concurrency", "allocations": "Memory leak / resource issue"}
 USUAL_CATEGORY = "Performance bottleneck"
 SEVERITY = "P2"
@@ -396,60 +392,6 @@ def _package_of(file: str) -> str:
     return f"{names[0]} {version(names[0])}" if names else ""
 
 
-def draft_of_row(
-    traced: TracedRun, row: ProbedRow, register: Register, given: Mapping[str, Any]
-) -> tuple[Draft, Attached]:
-    """The ticket about a line of a trace, and what was recorded; ``given`` as for a probe."""
-    from finding_tickets.model.verification import RecordedCount, Recording
-    from finding_tickets.register.intoto import dump_recording, recording_name
-    from finding_tickets.register.new import Place
-    from finding_tickets.report.templates import Attached, code, render
-
-    site, root = row.sites[0], register.root.resolve()
-    # A trace cuts the entries of sys.path off, and may name any file of the machine it was made on.
-    paths = ((root / folder / site.file).resolve() for folder in ("", "src"))
-    path = next((each for each in paths if each.is_file() and each.is_relative_to(root)), None)
-    own = path.relative_to(root).as_posix() if path and site.line else None
-    quote, around = code_around(root, replace(site, file=own)) if own else ("", None)
-    symbol = around if site.function.startswith("<") else site.function
-    file, lines = own or site.file, ((site.line, site.line),) if traced.has_lines else ()
-    where = f"{file}:{site.line}" if lines else file
-    shown = code(where)
-    if not site.line:
-        where = shown = "code without Python"
-    recording = Recording(
-        trace=Path(traced.probed.target).name,
-        sha256=traced.sha256,
-        device=traced.probed.device,
-        **fields_of(site, "file", "line", "function"),
-        has_lines=traced.has_lines,
-        counts=tuple(
-            RecordedCount(count=each.cost.values[0], **fields_of(each, "what", "nbytes", "waited"))
-            for each in row.sites
-        ),
-        totals={name: cost.values[0] for name, cost in traced.probed.metrics.items()},
-        source=own,
-        source_sha256=DiskFiles(root).digest(own) if own else None,
-    )
-    effect, times = EFFECTS[site.what][0], times_text(site.cost)
-    times += f", for {site.waited / 1000:.3g} ms," if site.waited else ""
-    subject = symbol or (PurePosixPath(file).name if site.line else "A library")
-    context = {"recording": recording, "said": f"{effect} {times}", "shown": shown, "quote": quote}
-    content = {
-        "title": f"{subject} {effect} in {where}",
-        "summary": f"{code(subject)} {effect} {times} in {shown}, as recorded on {recording.device}.",
-        "description": render("recorded.md.j2", context, root / register.config.templates).strip(),
-        "locations": (Place(file=own, lines=lines, symbol=symbol),) if own else (),
-        "checklist": (
-            "A Remediation names what to run, so that it can be verified",
-            f"{subject} {effect} less often",
-            "The result is the same",
-        ),
-    }
-    texts = {f"{{evidence}}/{recording_name(recording)}": dump_recording(recording).decode()}
-    return _draft(site.what, content, register, given), Attached(texts=texts)
-
-
 def code_around(root: Path, site: ProbedSite | CallingLine) -> tuple[str, str | None]:
     """The function around a line, or of a long one the lines next to it, below their place; and its name."""
     lines: list[str] = []
@@ -473,79 +415,8 @@ def code_around(root: Path, site: ProbedSite | CallingLine) -> tuple[str, str | 
     return quote, innermost.name if innermost else None
 
 
-@dataclass(frozen=True)
-class PlaceBeside:
-    """What one place does by a trace and by a probe: how often, None where only the other one has it.
-
-    ``line`` is 0 where the trace names functions only: all lines of the function are then one place.
-    """
-
-    file: str
-    line: int
-    function: str
-    what: str
-    recorded: int | None
-    probed: str | None
-
-
-def read_probe(path: Path) -> Mapping[str, Any]:
-    """The item of a probe's JSON.
-
-    Raises:
-        BadDataError: The file has none.
-    """
-    try:
-        envelope = json.loads(path.read_text(encoding="utf-8"))
-        (item,) = envelope["data"]
-        if envelope["kind"] != "probe" or not all(
-            {"file", "line", "what"} <= {*site} for site in item["sites"]
-        ):
-            raise ValueError("another kind of data")
-        return dict(item)
-    except OSError as error:
-        raise BadDataError(f"cannot be read: {error.strerror}", file=str(path)) from None
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        hint = "made by: tickets probe TARGET --format json"
-        raise BadDataError(f"not the JSON of a probe: {error}", file=str(path), hint=hint) from None
-
-
-def compare_places(traced: TracedRun, item: Mapping[str, Any]) -> list[PlaceBeside]:
-    """The places of a trace and of a probe, those that both have first.
-
-    Files are the same if one path ends in the other: a trace cuts the entries of ``sys.path`` off.
-    """
-    what_counts = [what for what in COMPARED if what != "allocations" or traced.has_memory]
-    probed: dict[tuple[str, int, str, str], list[str]] = {}
-    for site in item["sites"]:
-        if site["what"] in what_counts:
-            line = site["line"] if traced.has_lines else 0
-            key = (str(site["file"]), line, str(site.get("function", "")), str(site["what"]))
-            probed.setdefault(key, []).append(str(site.get("law") or site.get("values", [0])[0]))
-    texts = {key: " + ".join(counts) for key, counts in probed.items()}
-    recorded: dict[tuple[str, int, str, str], int] = {}
-    for each in traced.probed.sites:
-        if each.what in what_counts:
-            place = each.file, each.line if traced.has_lines else 0, each.function, each.what
-            recorded[place] = recorded.get(place, 0) + each.cost.values[0]
-    found = []
-    for place, count in recorded.items():
-        same = next((key for key in texts if _is_same(place, key)), None)
-        found.append(PlaceBeside(*place, count, texts.pop(same) if same else None))
-    found += [PlaceBeside(*place, None, text) for place, text in texts.items()]
-    return sorted(found, key=lambda each: (each.recorded is None, each.probed is None))
-
-
-def _is_same(recorded: tuple[str, int, str, str], probed: tuple[str, int, str, str]) -> bool:
-    longer, shorter = sorted((f"/{recorded[0]}", f"/{probed[0]}"), key=len, reverse=True)
-    # Newer versions of Python tell the class before the name of a method.
-    functions = (each.rpartition(".")[2] for each in (recorded[2], probed[2]))
-    return longer.endswith(shorter) and len({*functions}) == 1 and recorded[1::2] == probed[1::2]
-
-
-def trace_lines(
-    traced: TracedRun, places: Sequence[PlaceBeside] | None, style: Styler, width: int, *, verbose: bool
-) -> Iterator[str]:
-    """The lines that wait, copy or allocate on the recorded GPU, and those of a probe beside them."""
+def trace_lines(traced: TracedRun, style: Styler, width: int, *, verbose: bool) -> Iterator[str]:
+    """The lines that wait, copy or allocate on the recorded GPU, and the agreement of the simulation."""
     if traced.has_stacks:
         yield from probe_lines(traced.probed, style, width, verbose=verbose)
         if not traced.has_lines:
@@ -560,23 +431,9 @@ def trace_lines(
     for number, block in enumerate("\n".join(traced.agreement).split("\n\n") if traced.agreement else ()):
         if verbose or number < 2 or block.startswith("refuted"):
             yield from ("", *block.strip("\n").splitlines()[: None if verbose or number else 2])
-    groups: dict[str, list[tuple[str, ...]]] = {"both": [], "only the trace": [], "only the probe": []}
-    for each in places or ():
-        recorded, probed = f"recorded {each.recorded}x", f"probed {each.probed}x"
-        name, said = "both", f"{recorded}, {probed}"
-        if each.recorded is None:
-            name, said = "only the probe", probed
-        elif each.probed is None:
-            name, said = "only the trace", recorded
-        place = f"{each.file}:{each.line}" if each.line else each.file
-        groups[name].append((place, each.function, WORDS.get(each.what) or f"copies {each.what}", said))
-    for name, members in groups.items() if places is not None else ():
-        rows = members if verbose else members[:MOST_LINES]
-        more = f", of which {len(rows)} are shown" if len(rows) < len(members) else ""
-        yield from section_lines(TextSection(f"{name} ({len(members)}{more})", rows), style, width)
 
 
-def trace_item(traced: TracedRun, places: Sequence[PlaceBeside] | None) -> dict[str, Any]:
+def trace_item(traced: TracedRun) -> dict[str, Any]:
     """The trace as an item of a JSON output."""
     names = ("sha256", "has_stacks", "has_lines", "has_memory", "calls", "distinct", "sums", "left_out")
     return {
@@ -584,5 +441,4 @@ def trace_item(traced: TracedRun, places: Sequence[PlaceBeside] | None) -> dict[
         **fields_of(traced, *names),
         **{name: value for name, value in probe_item(traced.probed).items() if name in {"sites", "metrics"}},
         "agreement": traced.compared,
-        "beside": None if places is None else [asdict(each) for each in places],
     }

@@ -15,9 +15,8 @@ from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.text import AFTER, BEFORE, LawChange, law_changes, printable
 
 if TYPE_CHECKING:
-    from finding_tickets.errors import BadDataError
     from finding_tickets.model.ticket import Problem
-    from finding_tickets.model.verification import Recording, Verification
+    from finding_tickets.model.verification import Verification
 
 REVIEW = "review"
 SEVERITIES = (*Severity, UNDECIDED, REVIEW)
@@ -58,7 +57,6 @@ class ReportRow:
     contradictions: tuple[Problem, ...] = ()
     is_unproven: bool = False
     ignored: tuple[str, ...] = ()
-    recorded: tuple[Recording | BadDataError, ...] = ()
 
     @property
     def id(self) -> str:
@@ -134,7 +132,6 @@ def rows_of(facts: Facts, chosen: Iterable[Row], extras: Mapping[str, IndexExtra
             row,
             contradictions=tuple(problem for problem in found if is_wanted(problem.rule)),
             is_unproven=row.is_unproven and is_wanted(UNPROVEN_RULE),
-            recorded=tuple(facts.recorded(stated)),
         )
 
 

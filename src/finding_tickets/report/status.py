@@ -80,7 +80,6 @@ class ReportFormat(StrEnum):
     HTML = "html"
     JSON = "json"
     CSV = "csv"
-    JUNIT = "junit"
     SARIF = "sarif"
     GITHUB = "github"
 

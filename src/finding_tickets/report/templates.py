@@ -35,7 +35,6 @@ from finding_tickets.errors import BadDataError, TicketsError, UsageError
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.model.vocabulary import squeeze, word_for
 from finding_tickets.register.config import is_repository
-from finding_tickets.register.intoto import evidence_folder
 
 if TYPE_CHECKING:
     from finding_tickets.register.load import Register
@@ -316,9 +315,7 @@ class Attached:
     Attributes:
         ticket: The template of the ticket.
         remediation: The template of its Remediation block, if it has one.
-        files: Templates by path, in which ``{verifier}``, ``{fixes}`` and ``{evidence}`` are the usual places
-            of the ticket.
-        texts: Texts by such a path that no template makes.
+        files: Templates by path, in which ``{verifier}`` and ``{fixes}`` are the usual places of the ticket.
         place: The file, which may be such a path, and the symbol of a ticket that states no location.
         checklist: The checklist of a ticket that states none.
         context: What these templates know beyond what a ticket's usually knows.
@@ -328,7 +325,6 @@ class Attached:
     ticket: str = TICKET
     remediation: str | None = None
     files: Mapping[str, str] = field(default_factory=dict)
-    texts: Mapping[str, str] = field(default_factory=dict)
     place: tuple[str, str] | None = None
     checklist: tuple[str, ...] = (TO_MEASURE,)
     context: Mapping[str, object] = field(default_factory=dict)
@@ -392,8 +388,7 @@ def ticket_files(
 
     attached = attached or Attached()
     vocabulary = register.config.vocabulary
-    evidence = f"{register.config.evidence}/{evidence_folder(ticket_id, None)}"
-    usual = {"verifier": verifier_path(ticket_id), "fixes": fixes_folder(ticket_id), "evidence": evidence}
+    usual = {"verifier": verifier_path(ticket_id), "fixes": fixes_folder(ticket_id)}
     locations = list(draft.locations)
     if attached.place and not locations:
         file, symbol = attached.place
@@ -419,7 +414,6 @@ def ticket_files(
     # Files beside the ticket are named after its ID.
     templates |= {place.format(**usual): template for place, template in attached.files.items()}
     texts = {name: render(template, context, own) for name, template in templates.items()}
-    texts |= {place.format(**usual): content for place, content in attached.texts.items()}
     # Imports recognise a finding by its mark; a template of the user may have left it out.
     if attached.mark not in texts[path]:
         texts[path] += f"\n<!-- {attached.mark} -->\n"

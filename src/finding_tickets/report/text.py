@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, east_asian_width
 
 from finding_tickets.claims.metrics import SYNCS as KINDS
-from finding_tickets.errors import BadDataError
 from finding_tickets.model.vocabulary import Level, Verdict
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from finding_tickets.model.verification import (
         ClaimResult,
         OperationCost,
-        Recording,
         SiteLaw,
         VariantResult,
         Verification,
@@ -583,7 +581,6 @@ class MeasuredDocument:
 
     document: Document
     measured: CurrentVerdict
-    recorded: tuple[Recording | BadDataError, ...] = ()  # by traces, which decide nothing
 
     @property
     def id(self) -> str:
@@ -604,7 +601,7 @@ def measured_documents(facts: Facts, rows: Iterable[Row]) -> Iterator[MeasuredDo
     for row in rows:
         document = facts.document(row)
         if document:
-            yield MeasuredDocument(document, facts.measured(row), tuple(facts.recorded(row)))
+            yield MeasuredDocument(document, facts.measured(row))
 
 
 def document_text(
@@ -635,8 +632,7 @@ def document_text(
     text = ""
     with suppress(OSError):
         text = render(_to_read(entry.document, (facts.root / row.path).read_bytes()))
-    recorded = [(str(each),) for each in entry.recorded if not isinstance(each, BadDataError)]
-    sections = [_related_section(row, entry.document, facts), TextSection("Recorded", recorded)]
+    sections = [_related_section(row, entry.document, facts)]
     sections += _remediation_sections(entry)
     known = [list(section_lines(section, style, width)) for section in sections if section.rows]
     if done:

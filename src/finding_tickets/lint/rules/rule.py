@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Source, Splice
-from finding_tickets.errors import BadDataError
 from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.lint.worktree import WorkTree
 from finding_tickets.model.ticket import Problem, Span, Ticket
 from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
 from finding_tickets.register.index import row_of
-from finding_tickets.register.intoto import recordings
 from finding_tickets.register.load import Register, files_of
 from finding_tickets.register.new import numbers
 from finding_tickets.register.relations import blocked_by, cyclic, relations
@@ -118,12 +116,8 @@ class Context:
         """The verdict that was recorded for a document, fresh or not; None where there is no evidence.
 
         Raises:
-            BadDataError: A file of evidence, or a recording beside it, cannot be read.
+            BadDataError: A file of evidence cannot be read.
         """
-        evidence = self._register.config.evidence
-        for recorded in recordings(self.root, evidence, document.id.value):
-            if isinstance(recorded, BadDataError):
-                raise recorded
         code = code_inputs(document.remediation)
         current = self._verdicts.current(document.id.value, code)
         return current.evidence.verdict.value if current.evidence else None

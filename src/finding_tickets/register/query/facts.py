@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,6 @@ from finding_tickets.register.staleness import CurrentVerdict, Verdicts
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
-    from finding_tickets.model.verification import Recording
     from finding_tickets.register.load import Register
 
 
@@ -95,14 +94,6 @@ class Facts:
                 current = CurrentVerdict(problem=error)
             self._measured[row.path] = current
         return self._measured[row.path]
-
-    def recorded(self, row: Row) -> Iterator[Recording | BadDataError]:
-        """What traces recorded about a document, beside its verdict, or why one cannot be read."""
-        # Lists ask for none, and few documents have any evidence.
-        if self._verdicts.has_evidence(row.id):
-            from finding_tickets.register.intoto import recordings
-
-            yield from recordings(self.root, self.config.evidence, row.id)
 
     @property
     def looked_up(self) -> Collection[CurrentVerdict]:

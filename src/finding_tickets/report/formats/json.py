@@ -6,13 +6,11 @@ Keys are only added within a version.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError
-from finding_tickets.model.verification import Recording
 from finding_tickets.register.index import row_of
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import CrossTable, RegisterStatus, StatusReport
@@ -92,7 +90,6 @@ def _row_item(row: ReportRow) -> Item:
         "contradictions": [
             fields_of(each, "rule", "level", "line", "message") for each in row.contradictions
         ],
-        **_recorded_item(row.recorded),
     }
 
 
@@ -157,14 +154,7 @@ def full_item(entry: MeasuredDocument) -> Item:
         ],
         "summary": ticket.summary.raw if ticket and ticket.summary else None,
         "verification": done.model_dump(mode="json") if done else None,
-        **_recorded_item(entry.recorded),
     }
-
-
-def _recorded_item(recorded: Iterable[Recording | BadDataError]) -> Item:
-    """What traces recorded; nothing for most documents, of which there is none."""
-    items = [each.model_dump(mode="json") for each in recorded if not isinstance(each, BadDataError)]
-    return {"recorded": items} if items else {}
 
 
 def _items(document: Document, name: str) -> list[Item]:
