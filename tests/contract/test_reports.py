@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import xml.etree.ElementTree as ET
 from collections import Counter
 from html import unescape
 from io import StringIO
@@ -63,20 +62,6 @@ def test_csv(root: Path, name: str, tool: Tool, frozen: Frozen) -> None:
         for row in rows
     }
     frozen(f"report-{name}", "csv", {"code": answer.code, "header": header, "rows": shown})
-
-
-def test_junit(root: Path, name: str, tool: Tool, frozen: Frozen) -> None:
-    """A suite for each document with its properties, and the outcome of each case."""
-    answer = tool(root, "report", "--format", "junit")
-    suites: dict[Any, Any] = {}
-    for suite in ET.fromstring(answer.out).iter("testsuite"):  # noqa: S314 - it is our own
-        properties = {each.get("name"): each.get("value") for each in suite.iter("property")}
-        cases = [[case.get("name"), *(child.tag for child in case)] for case in suite.iter("testcase")]
-        counts = {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")}
-        suites[suite.get("name")] = {"properties": properties, "cases": cases, "counts": counts}
-    if name == "shared":
-        suites = {digest(suite): digest(value) for suite, value in suites.items()}
-    frozen(f"report-{name}", "junit", {"code": answer.code, "suites": suites})
 
 
 @pytest.mark.parametrize("profile", ["full", "github"])
@@ -173,7 +158,7 @@ def test_html(root: Path, name: str, tool: Tool, frozen: Frozen) -> None:
 
 def test_a_file_has_what_stdout_has(own: Path, tool: Tool, tmp_path: Path) -> None:
     """``-o FILE`` writes the same bytes, and a query chooses the documents."""
-    for form in ("markdown", "json", "csv", "junit", "sarif"):
+    for form in ("markdown", "json", "csv", "sarif"):
         words = ("report", "verdict:verified", "--format", form)
         printed = tool(own, *words)
         written = tool(own, *words, "-o", str(tmp_path / form))
