@@ -72,13 +72,52 @@ def test_a_mask_is_spread_over_what_it_selects_from(gpu: SimulatedCuda) -> None:
     assert (1, 6, 8 * 4 + 20 + 4 + 128) == (m.syncs, m.launches, m.peak_bytes)
 
 
-def test_a_host_mask_is_searched_on_the_host(gpu: SimulatedCuda) -> None:
-    """An index for each dimension of the mask is copied to the device, with a wait: 30 x 8 bytes each."""
-    x = torch.arange(100.0, device="cuda").view(20, 5)
-    mask = torch.arange(100).view(20, 5) < 30
+@pytest.mark.parametrize(("dimensions", "nbytes"), [(1, 4 * 8), (2, 4 * 2 * 8), (3, 16 * 3 * 8)])
+def test_a_host_mask_is_searched_on_the_host(gpu: SimulatedCuda, dimensions: int, nbytes: int) -> None:
+    """One pinned tensor of indices is copied, all dimensions together, and nobody waits for it.
+
+    expandTensors in ATen/native/IndexingUtils.h: nonzero_out into pinned memory, .to(device, non_blocking).
+    The first row is chosen: 4, 4 and 4 x 4 elements, but 4 of 4 in one dimension.
+    """
+    x = torch.zeros((4,) * dimensions, device="cuda")
+    mask = torch.zeros((4,) * dimensions, dtype=torch.bool)
+    mask[0 if dimensions > 1 else slice(None)] = True
+    values = torch.ones((), device="cuda")
     with gpu.measure() as m:
         x[mask]
-    assert (2, 2, 480, 0, 1) == (m.syncs, m.h2d, m.h2d_bytes, m.d2h, m.launches)
+    with gpu.measure() as written:
+        x[mask] = values
+    for each in (m, written):
+        assert (0, 1, nbytes, 0, 0, 1) == (
+            *(each.syncs, each.h2d, each.h2d_bytes, each.implicit_syncs, each.d2h, each.launches),
+        )
+
+
+def test_a_number_written_by_a_host_mask_is_waited_for(gpu: SimulatedCuda) -> None:
+    """The mask is not on the device, so this is no masked_fill: value.to(device) copies 4 bytes and waits."""
+    x, mask = torch.zeros(6, device="cuda"), torch.arange(6) < 2
+    with gpu.measure() as m:
+        x[mask] = 2.0
+    # Two indices of 8 bytes, and the value.
+    assert (1, 2, 2 * 8 + 4, 1) == (m.syncs, m.h2d, m.h2d_bytes, m.launches)
+    assert [2.0, 2.0, 0.0, 0.0, 0.0, 0.0] == x.tolist()
+
+
+def test_an_empty_host_mask_copies_nothing(gpu: SimulatedCuda) -> None:
+    x, mask = torch.zeros(6, device="cuda"), torch.zeros(6, dtype=torch.bool)
+    with gpu.measure() as m:
+        x[mask]
+    assert (0, 0, 0) == (m.syncs, m.h2d, m.launches)
+
+
+def test_places_that_are_sorted_are_copied_dimension_by_dimension(gpu: SimulatedCuda) -> None:
+    """computeLinearIndex in ATen/native/cuda/Indexing.cu: (index * stride).to(device), for each dimension."""
+    x, mask = torch.zeros(4, 5, device="cuda"), torch.eye(4, 5, dtype=torch.bool)
+    values = torch.ones(4, device="cuda")
+    with gpu.measure() as m:
+        x.index_put_((mask,), values, accumulate=True)
+    # Of 4 places, 8 bytes in each of 2 dimensions.
+    assert (2, 2, 2 * 4 * 8) == (m.syncs, m.h2d, m.h2d_bytes)
 
 
 def test_filling_with_a_device_value_reads_it(gpu: SimulatedCuda) -> None:

@@ -47,15 +47,24 @@ def find_true(mask: torch.Tensor, found: int, *, into_result: bool = False) -> O
     )
 
 
+def _sorts(call: OperationCall) -> bool:
+    """Return whether the places to write are sorted: only then do equal ones meet in a known order."""
+    return bool(call.argument("accumulate", default=False)) or torch.are_deterministic_algorithms_enabled()
+
+
 def _resolve(call: OperationCall) -> OpCost:
     """Copying host indices to the device, and turning masks into indices."""
     cost = FREE
     for index in _indices(call):
         is_mask = index.dtype in MASKS
         found = int(index.count_nonzero()) if is_mask else index.numel()
-        if call.is_on_host(index):
-            # A host mask becomes an index for each of its dimensions before anything is copied.
-            size = found * INDEX_BYTES
+        size = found * INDEX_BYTES
+        if call.is_on_host(index) and is_mask and not _sorts(call):
+            # The host finds the indices in pinned memory, from which one copy brings all dimensions.
+            nbytes = size * index.dim()
+            cost += OpCost(copies=(("h2d", nbytes),), temporaries=(nbytes,)) if nbytes else FREE
+        elif call.is_on_host(index):
+            # To be sorted, a mask is an index for each of its dimensions before anything is copied.
             copied = (size,) * (index.dim() if is_mask else 1) if size else ()
             cost += OpCost(waits=len(copied), copies=tuple(("h2d", n) for n in copied), temporaries=copied)
         # A mask on the device is an index once its true elements are found.
@@ -120,8 +129,9 @@ def _write(call: OperationCall) -> OpCost:
 @CostRule(
     id="accumulate-by-index",
     ops=WRITES,
-    when=lambda call: bool(call.argument("accumulate", default=False)),
-    source="ATen/native/cuda/Indexing.cu: indices are sorted by CUB, then one kernel adds",
+    when=_sorts,
+    source="ATen/native/TensorAdvancedIndexing.cpp, cuda/Indexing.cu: to add, or where algorithms are to be "
+    "deterministic, indices are sorted by CUB, then one kernel writes",
     example="x.index_put_((index,), x[index], accumulate=True)",
     approximate=True,
     takes_host_tensors=True,
@@ -145,7 +155,8 @@ CostRule(
     id="write-by-mask",
     ops=WRITES,
     when=_is_by_mask,
-    source="ATen/native/IndexingUtils.h: masks become indices by nonzero, whose count the host reads",
+    source="ATen/native/IndexingUtils.h: masks become indices by nonzero, whose count the host reads; of a "
+    "mask on the host it is pinned, and its copy is not waited for",
     example="x[x > 0] = value",
     approximate=True,
     takes_host_tensors=True,
