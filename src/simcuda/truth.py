@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 import simcuda
-from simcuda.cost.rules import OF_LIBRARIES, RULES, CostRule, example_names, run_example
+from simcuda.cost.rules import OF_LIBRARIES, OF_OTHER_VERSIONS, RULES, CostRule, example_names, run_example
 from simcuda.cost.rules.without_rule import HOST_ONLY, NEVER_WAITING, TAKEN_APART
 from simcuda.cost.traits import COPIES, traits_of
 
@@ -118,6 +118,10 @@ kernels or workspaces.
 LIBRARY_TABLE = """
 These are for operators of other libraries, where they are installed. Others may be
 [declared](simcuda.md#operators-of-other-libraries).
+"""
+
+VERSION_TABLE = f"""
+These are true of other versions of PyTorch than {torch.__version__.partition("+")[0]}, with which this page was made.
 """
 
 OPERATION_TABLE = """
@@ -223,6 +227,8 @@ def page() -> str:
             ("rule", "operators", "source"),
             ((rule.id, f"`{'`, `'.join(rule.ops)}`", rule.source) for rule in OF_LIBRARIES),
         ),
+        VERSION_TABLE,
+        *_table(("rule", "PyTorch", "operators", "source"), map(_other_version, OF_OTHER_VERSIONS)),
         OPERATION_TABLE,
         *_table(("operations", "cost", "source", "confirmation"), sorted(rows, key=lambda row: row[2:])),
         "\n## Without a kernel\n",
@@ -338,6 +344,12 @@ def _rule_cells(rule: CostRule) -> tuple[str, ...]:
         counts += [f"{count} {kind}{plural}"] if count else []
     costs = ("~ " if rule.approximate else "") + (", ".join(counts) or "nothing")
     return rule.id, f"`{rule.example}`", costs, rule.source
+
+
+def _other_version(rule: CostRule) -> tuple[str, ...]:
+    versions = [f"from {rule.since} on"] if rule.since else []
+    versions += [f"until {rule.until}"] if rule.until else []
+    return rule.id, ", ".join(versions), f"`{'`, `'.join(rule.ops)}`", rule.source
 
 
 def _table(head: Collection[str], rows: Any) -> Iterator[str]:

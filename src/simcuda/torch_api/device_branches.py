@@ -30,12 +30,14 @@ MEAN = 1
 FOREACH_BY_TENSOR = ("_foreach_mul", "_foreach_mul_", "_foreach_div", "_foreach_div_")
 """Operations on lists that take one host tensor without dimensions as a number."""
 
-UNSEEN: tuple[tuple[Any, str], ...] = (
-    (torch.linalg, "matrix_rank"),
-    (torch.linalg, "cond"),
-    (torch.Tensor, "new"),
+MAKING: tuple[tuple[Any, str], ...] = (
+    *((torch.linalg, name) for name in ("matrix_rank", "cond")),
+    *product((torch, Tensor), ("cov", "corrcoef")),
 )
-"""Functions that may return memory of their own without having looked at any tensor."""
+"""Functions that make tensors where their first argument is, and return or read what no other tensor met.
+
+Source: ATen/native/LinearAlgebra.cpp; Correlation.cpp, of the number of observations.
+"""
 
 QUANTILES = ("quantile", "nanquantile")
 """Functions that check on the CPU alone whether their probabilities lie between 0 and 1."""
@@ -82,7 +84,8 @@ class DeviceBranches:
         patches.wrap(_share_evenly, *product(tensor, EXTREMES))
         patches.wrap(self._quantile, *product(tensor, QUANTILES))
         patches.wrap(_by_host_number, *product([torch], FOREACH_BY_TENSOR))
-        patches.wrap(self._on_device_of_input, *UNSEEN)
+        patches.wrap(self._make_there, *MAKING)
+        patches.wrap(self._new, (Tensor, "new"))
         patches.wrap(_split_by_host, *product(tensor, ["tensor_split"]))
         # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
         settle, tag_of = self._machine.settle, self._machine.storages.of
@@ -148,24 +151,25 @@ class DeviceBranches:
                 machine.storages.add(q.untyped_storage(), HOST, 0, floating=True)
         return original(input, q, *how, **named)
 
-    def _on_device_of_input(
+    def _make_there(
         self,
-        original: Callable[..., Tensor],
+        original: Callable[..., Any],
         input: Tensor,  # noqa: A002 - torch's name
         *how: Any,
         **named: Any,
-    ) -> Tensor:
-        machine = self._machine
-        result = original(input, *how, **named)
-        made, given = machine.storages.of(result), machine.storages.of(input)
-        if given is None or given.device == HOST:
-            machine.settle((made,))
-        elif made is None or made.device == HOST:
-            if made is None or not made.floating:
-                # Python data, which is made on the host.
-                return result.to(input.device)
-            machine.adopt(made, given.device)
-        return result
+    ) -> Any:
+        current = self._machine.current
+        tag, before = self._machine.storages.of(input), current.maker
+        current.maker = None if tag is None else tag.device
+        try:
+            return original(input, *how, **named)
+        finally:
+            current.maker = before
+
+    def _new(self, original: Callable[..., Tensor], tensor: Tensor, *how: Any, **named: Any) -> Tensor:
+        result: Tensor = self._make_there(original, tensor, *how, **named)
+        # Python data becomes a tensor of the host.
+        return result.to(tensor.device)
 
 
 def _one_hot(original: Callable[..., Tensor], tensor: Tensor, num_classes: int = -1) -> Tensor:

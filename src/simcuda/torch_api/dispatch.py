@@ -216,9 +216,10 @@ class Dispatcher:
             if traits.makes
             else bool(tags) and all(tag is not None and tag.floating for tag in tags)
         )
-        if floating and traits.makes and is_in_backward():
+        if floating and traits.makes:
             # A formula makes its constants where it works.
-            device = self._last_device
+            known = self._last_device if is_in_backward() else machine.current.maker
+            device = HOST if known is None else known
         # Remembered for what a formula makes from nothing.
         self._last_device = device
         if device != HOST and machine.has_side_streams and is_in_backward():

@@ -27,9 +27,11 @@ TOPICS = (
 )
 
 # Those of one operation in the order of their modules; one that is for all calls comes after the others.
-_EVERY = sorted(_rule.RULES, key=lambda rule: rule.when is None)
+_EVERY = sorted(filter(lambda rule: rule.is_of_this_version, _rule.RULES), key=lambda rule: rule.when is None)
 RULES = tuple(rule for rule in _EVERY if rule.ops[0].startswith("aten."))
-"""Every rule for operations of PyTorch."""
+"""Every rule for operations of the PyTorch that runs."""
+OF_OTHER_VERSIONS = tuple(rule for rule in _rule.RULES if not rule.is_of_this_version)
+"""Rules that are true of other versions alone."""
 OF_LIBRARIES = tuple(rule for rule in _EVERY if rule not in RULES)
 """Rules for operators of other libraries, whose examples need these."""
 
@@ -43,4 +45,4 @@ def rules_for(op: str) -> tuple[CostRule, ...]:
     return (*named, *(rule for rule in starred if rule not in named))
 
 
-__all__ = ["OF_LIBRARIES", "RULES", "TOPICS", "CostRule", "example_names", "rules_for", "run_example"]
+__all__ = ["OF_LIBRARIES", "OF_OTHER_VERSIONS", "RULES", "TOPICS", "CostRule", "example_names", "rules_for", "run_example"]

@@ -32,6 +32,8 @@ class CostRule:
         approximate: Whether a library chooses kernels or workspaces, so that the cost is a model.
         takes_host_tensors: Whether its tensors may be spread over host and device.
         any_layout: Whether it is for sparse and nested tensors too.
+        since: The first version of PyTorch that it is true of; empty for every one that is supported.
+        until: The first version that it is true of no more; empty for none so far.
         counts: The cost, or how to find it once the operation has run.
     """
 
@@ -43,7 +45,15 @@ class CostRule:
     approximate: bool = False
     takes_host_tensors: bool = False
     any_layout: bool = False
+    since: str = ""
+    until: str = ""
     counts: Counts = FREE
+
+    @property
+    def is_of_this_version(self) -> bool:
+        """Return whether it is true of the PyTorch that runs."""
+        version = torch.__version__
+        return version >= self.since and (not self.until or version < self.until)
 
     def __call__(self, counts: C) -> C:
         """Add the rule to all."""

@@ -10,14 +10,25 @@ from simcuda.cost.call import FREE, OpCost, OperationCall
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import Arithmetic, reduce_all
 from simcuda.cost.rules.reducing import reduce
-from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
+from simcuda.cost.rules.rule import HALVES, INDEX_BYTES, CostRule
+
+
+_WITH_TENSORS = ("aten.normal.Tensor_Tensor*", "aten.normal.float_Tensor*", "aten.normal.Tensor_float*")
 
 
 @CostRule(
     id="normal-with-tensors",
-    ops=("aten.normal.Tensor_Tensor*", "aten.normal.float_Tensor*", "aten.normal.Tensor_float*"),
+    ops=_WITH_TENSORS,
+    source="ATen/native/DistributionTemplates.h: the least deviation is compared with 0 by _assert_async",
+    example="torch.normal(0.0, x.abs())",
+    since="2.14",
+)
+@CostRule(
+    id="normal-with-deviations-read",
+    ops=_WITH_TENSORS,
     source="ATen/native/DistributionTemplates.h: the least deviation is read at each check",
     example="torch.normal(0.0, x.abs())",
+    until="2.14",
 )
 def _normal(call: OperationCall) -> OpCost:
     result, mean, deviations = call.outputs[0], call.argument("mean"), call.argument("std")
@@ -27,21 +38,19 @@ def _normal(call: OperationCall) -> OpCost:
     # Drawn, multiplied, added; a mean that is a number becomes a tensor first.
     drawing = 3 * kernels_over(result)
     mean_bytes = () if isinstance(mean, torch.Tensor) else (result.element_size(),)
+    drawn = OpCost(drawing + len(mean_bytes), workspaces=mean_bytes)
     if not deviations.numel():
-        return OpCost(drawing + len(mean_bytes), workspaces=mean_bytes)
-    # The function checks the deviations, then calls the one with a result given, which does so again.
-    checks = 1 if call.op.endswith("_out") else 2
-    # The least deviation is found in the precision of the type.
-    half = deviations.dtype in (torch.float16, torch.bfloat16)
-    how = Arithmetic("extremum", deviations.element_size(), half)
+        return drawn
+    # The least deviation is found in the precision of the type, and compared.
+    how = Arithmetic("extremum", deviations.element_size(), deviations.dtype in HALVES)
     least = reduce_all(deviations.numel(), how, call.profile)
-    return OpCost(
-        launches=checks * (least.launches + 1) + drawing + len(mean_bytes),
-        waits=checks,
-        copies=(("d2h", 1),) * checks,
-        passing=(deviations.element_size(), 1, *least.workspaces) * checks,
-        workspaces=mean_bytes,
-    )
+    check = OpCost(least.launches + 1, passing=(deviations.element_size(), 1, *least.workspaces))
+    check += OpCost(1) if _ASSERTS else OpCost(waits=1, copies=(("d2h", 1),))
+    # The function checks the deviations, then calls the one with a result given, which does so again.
+    return check + drawn if call.op.endswith("_out") else check + check + drawn
+
+
+_ASSERTS = torch.__version__ >= "2.14"
 
 
 @CostRule(
