@@ -16,7 +16,7 @@ from simcuda.device.machine import Machine
 from simcuda.ledger import listening, operations_noted
 from simcuda.measurement import Measurement
 from simcuda.profile import DEFAULT_PROFILE, PROFILES, Profile
-from simcuda.torch_api import refusals
+from simcuda.torch_api import host_kernels, refusals
 from simcuda.torch_api.autocast import Autocast
 from simcuda.torch_api.compiling import COMPILING, Compiler, Compiling, watch_scripts
 from simcuda.torch_api.concurrency import (
@@ -199,6 +199,7 @@ def _opened(
         stack.enter_context(_default_device_kept())
         # Which module answers for the accelerator is remembered.
         stack.callback(torch.get_device_module.cache_clear)
+        stack.enter_context(host_kernels.registered())
         stack.callback(patches.restore)
         tensors = TensorApi(machine, dispatcher)
         tensors.install(patches)

@@ -56,3 +56,67 @@ def test_a_covariance_on_the_host_stays_there(gpu: SimulatedCuda) -> None:
     with gpu.measure() as m:
         assert torch.device("cpu") == torch.rand(3, 5).cov().device
     assert (0, 0) == (m.syncs, m.launches)
+
+
+@pytest.mark.parametrize(
+    ("code", "waits"),
+    [
+        # Of one matrix: the error code is read.
+        ("torch.linalg.eigh(square)", 1),
+        ("torch.linalg.lstsq(square, square)", 1),
+        # Whether the iteration converged, then the error code.
+        ("torch.linalg.svd(square)", 2),
+        ("torch.linalg.pinv(square)", 2),
+        ("torch.linalg.matrix_norm(square, 2)", 2),
+    ],
+)
+def test_what_cusolver_copies_by_itself_is_not_known(gpu: SimulatedCuda, code: str, waits: int) -> None:
+    """What PyTorch reads is the least; cuSOLVER finds eigenvalues and singular values on the host, too.
+
+    ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp calls syevd, gesvdj and gesvd, whose own copies no
+    source shows.
+    """
+    names = {"torch": torch, "square": torch.eye(3, device="cuda")}
+    with gpu.measure() as m:
+        exec(code, names)
+    for metric in ("syncs", "d2h", "h2d"):
+        assert (getattr(m, metric), None) == m.ranges[metric]
+    assert waits == m.syncs
+
+
+def test_a_norm_by_the_root_of_mean_squares_is_one_kernel(gpu: SimulatedCuda) -> None:
+    """rms_norm calls _fused_rms_norm, which has a kernel for CUDA beside a composite, and a formula of autograd.
+
+    ATen/native/cuda/layer_norm_kernel.cu: one kernel for rows of whole vectors; the result of 4 MiB, and a
+    float for each of 1024 rows. Backward: one kernel for the input, one for the weight, beside the gradient
+    of the sum, which is expanded; 1024 x 1024 floats for the input, 1024 for the weight.
+    """
+    layer = torch.nn.RMSNorm(1024, device="cuda")
+    x = torch.rand(1024, 1024, device="cuda", requires_grad=True)
+    with gpu.measure() as m:
+        result = layer(x)
+    assert (1, 0, 2, 4096 * 1024 + 4096) == (m.launches, m.syncs, m.allocations, m.peak_bytes)
+    gradient = torch.ones(1024, 1024, device="cuda")
+    with gpu.measure() as m:
+        result.backward(gradient)
+    assert (2, 0, 2) == (m.launches, m.syncs, m.allocations)
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_gradients_of_such_a_norm_are_those_of_its_composite(dtype: torch.dtype) -> None:
+    """The composite is: x * rsqrt(mean(x * x) + eps) * weight, in at least single precision."""
+    x, weight = torch.rand(3, 5, 6, dtype=dtype), torch.rand(5, 6, dtype=dtype)
+    found = []
+    for device in ("cuda", "cpu"):
+        leaves = [each.to(device).requires_grad_() for each in (x, weight)]
+        if device == "cuda":
+            result = torch.nn.functional.rms_norm(leaves[0], (5, 6), leaves[1], eps=1e-3)
+        else:
+            wide = leaves[0].to(torch.promote_types(dtype, torch.float32))
+            scale = torch.rsqrt(wide.square().mean((1, 2), keepdim=True) + 1e-3)
+            result = (wide * scale * leaves[1]).to(dtype)
+        (result * torch.arange(6.0, device=device).to(dtype)).sum().backward()
+        found.append([result.detach().cpu(), *(leaf.grad.cpu() for leaf in leaves if leaf.grad is not None)])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)

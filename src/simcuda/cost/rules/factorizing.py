@@ -7,10 +7,11 @@ host too, there is no rule, and the operation is reported as unknown.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, OperationCall
+from simcuda.cost.call import ANYTHING, FREE, LibraryWork, OpCost, OperationCall
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.rules.host_reads import check_error_codes
 from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
@@ -73,11 +74,16 @@ def _factorized(call: OperationCall) -> OpCost:
     return OpCost(1 if any(tensor.numel() for tensor in call.inputs) else 0)
 
 
+# Its eigenvalues and singular values are found on host and device together, by as many copies as it likes.
+_BETWEEN = ("syncs", "stream_syncs", "drains", *(f"{way}{of}" for way in ("h2d", "d2h") for of in ("", "_bytes")))
+CUSOLVER = LibraryWork(0, ANYTHING | dict.fromkeys((*_BETWEEN, "launches", "aten_launches"), (0, inf)))
+
+
 @CostRule(
     id="factorize-checked",
-    ops=("aten._linalg_eigh", "aten.cholesky", "aten.cholesky_inverse", "aten.linalg_lstsq"),
+    ops=("aten.cholesky", "aten.cholesky_inverse"),
     source="ATen/native/BatchLinearAlgebra.cpp: the host reads any over the error codes",
-    example="torch.linalg.eigh(torch.eye(2, device='cuda'))",
+    example="torch.cholesky_inverse(torch.eye(2, device='cuda'))",
     approximate=True,
 )
 def _checked(call: OperationCall) -> OpCost:
@@ -88,10 +94,21 @@ def _checked(call: OperationCall) -> OpCost:
     return OpCost(1, temporaries=(CODE_BYTES * codes,)) + check_error_codes(codes, call.profile)
 
 
+CostRule(
+    id="eigenvalues",
+    ops=("aten._linalg_eigh", "aten.linalg_lstsq"),
+    source="ATen/native/BatchLinearAlgebra.cpp: the host reads any over the error codes; cuSOLVER copies to "
+    "the host and back by itself, so that this is the least",
+    example="torch.linalg.eigh(torch.eye(2, device='cuda'))",
+    approximate=True,
+)(lambda call: replace(_checked(call), library=CUSOLVER))
+
+
 @CostRule(
     id="singular-values",
     ops=("aten._linalg_svd",),
-    source="ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp: convergence is read, then error codes",
+    source="ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp: convergence is read, then error codes; "
+    "cuSOLVER copies by itself, so that this is the least",
     example="torch.linalg.svd(torch.eye(2, device='cuda'))",
     when=lambda call: call.argument("driver") is None,
     approximate=True,
@@ -103,7 +120,7 @@ def _singular_values(call: OperationCall) -> OpCost:
     # Before the check, all error codes are copied to see whether the iteration converged.
     checked = _checked(call)
     convergence = ("d2h", CODE_BYTES * matrix.shape[:-2].numel())
-    return replace(checked, waits=2, copies=(convergence, *checked.copies))
+    return replace(checked, waits=2, copies=(convergence, *checked.copies), library=CUSOLVER)
 
 
 @CostRule(

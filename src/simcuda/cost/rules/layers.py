@@ -138,7 +138,7 @@ def _dense(*tensors: torch.Tensor | None) -> OpCost:
 
 @CostRule(
     id="layer-norm",
-    ops=("aten.native_layer_norm",),
+    ops=("aten.native_layer_norm", "aten._fused_rms_norm"),
     source="ATen/native/cuda/layer_norm_kernel.cu: one kernel for rows of whole vectors, else two",
     example="torch.nn.functional.layer_norm(x, (8,))",
 )
@@ -154,7 +154,7 @@ def _layer_norm(call: OperationCall) -> OpCost:
 
 @CostRule(
     id="gradient-of-layer-norm",
-    ops=("aten.native_layer_norm_backward",),
+    ops=("aten.native_layer_norm_backward", "aten._fused_rms_norm_backward"),
     source="ATen/native/cuda/layer_norm_kernel.cu: more than 65536 short rows are added up in parts",
     example="torch.nn.functional.layer_norm(torch.ones(4, device='cuda', requires_grad=True), (4,))"
     ".sum().backward()",

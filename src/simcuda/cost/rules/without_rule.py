@@ -66,7 +66,7 @@ NEVER_WAITING: dict[str, tuple[str, ...]] = {
         *("batch_norm_backward", "batch_norm_stats", "batch_norm_elemt", "batch_norm_update_stats"),
         *("batch_norm_backward_reduce", "batch_norm_backward_elemt"),
         *("batch_norm_gather_stats_with_counts", "cudnn_batch_norm", "cudnn_batch_norm_backward"),
-        *("native_group_norm_backward", "_fused_rms_norm", "_fused_rms_norm_backward"),
+        *("native_group_norm_backward",),
         *("renorm", "renorm_", "native_norm"),
         *("_weight_norm_interface", "_weight_norm_interface_backward"),
     ),
