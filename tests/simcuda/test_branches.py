@@ -120,3 +120,44 @@ def test_gradients_of_such_a_norm_are_those_of_its_composite(dtype: torch.dtype)
         found.append([result.detach().cpu(), *(leaf.grad.cpu() for leaf in leaves if leaf.grad is not None)])
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_a_softmax_reads_half_precision_and_writes_single(gpu: SimulatedCuda, name: str) -> None:
+    """ATen/native/SoftMax.cpp: on CUDA _softmax(input, dim, half_to_float=true), one kernel and its result.
+
+    Its gradient is one kernel, too, into half precision.
+    """
+    x = torch.rand(64, 64, device="cuda").half().requires_grad_()
+    functional = getattr(torch.nn.functional, name)
+    for softmax in (
+        lambda: functional(x, -1, dtype=torch.float32),
+        lambda: getattr(torch.special, name)(x, dim=1, dtype=torch.float32),
+        lambda: getattr(x, name)(1, dtype=torch.float32),
+    ):
+        with gpu.measure() as m:
+            result = softmax()
+        assert (torch.float32, 1, 1, 64 * 64 * 4) == (result.dtype, m.launches, m.allocations, m.peak_bytes)
+        torch.testing.assert_close(result.cpu(), functional(x.detach().cpu().float(), -1))
+    given = torch.rand(64, 64, device="cuda")
+    with gpu.measure() as m:
+        result.backward(given)
+    assert (1, 1, 64 * 64 * 2) == (m.launches, m.allocations, m.peak_bytes)
+    leaf = x.detach().cpu().float().requires_grad_()
+    functional(leaf, -1).backward(given.cpu())
+    assert x.grad is not None
+    assert leaf.grad is not None
+    torch.testing.assert_close(x.grad.cpu(), leaf.grad.half())
+
+
+def test_autocast_lets_a_softmax_convert(gpu: SimulatedCuda) -> None:
+    """Autocast asks for single precision, so that the same kernel reads half precision; not bfloat16."""
+    x = torch.rand(64, 64, device="cuda").half()
+    with torch.autocast("cuda"), gpu.measure() as m:
+        assert torch.float32 == x.softmax(-1).dtype
+    assert (1, 64 * 64 * 4) == (m.launches, m.peak_bytes)
+    # The type of autocast that has no such kernel: a copy of twice the bytes, then the kernel.
+    y = x.bfloat16()
+    with torch.autocast("cuda", dtype=torch.bfloat16), gpu.measure() as m:
+        y.softmax(-1)
+    assert (2, 2 * 64 * 64 * 4) == (m.launches, m.peak_bytes)

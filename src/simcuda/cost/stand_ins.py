@@ -207,6 +207,18 @@ class ProductIntoType(StandIn):
         return packet.default._op(**wide) if out is None else packet.out._op(**wide, out=out)
 
 
+@dataclass(frozen=True)
+class SoftmaxToSingle(StandIn):
+    """A softmax whose kernel converts half precision to single as it reads, or back as it writes a gradient."""
+
+    def _op(self, first: torch.Tensor, *args: Any) -> Any:
+        if isinstance(args[-1], torch.dtype):
+            gradient: torch.Tensor = self.operation._op(first, *args[:-1], first.dtype)
+            return gradient.to(args[-1])
+        dim, is_converted = args
+        return self.operation._op(first.float() if is_converted else first, dim, False)
+
+
 FOR_CUDA_ALONE: Mapping[str, type[StandIn]] = {
     f"aten._{kind}_attention_{way}.default": HostAttention
     for kind in ("flash", "efficient")
@@ -215,5 +227,9 @@ FOR_CUDA_ALONE: Mapping[str, type[StandIn]] = {
     f"aten.{name}.dtype{out}": ProductIntoType
     for name in ("mm", "bmm", "addmm", "baddbmm")
     for out in ("", "_out")
+} | {
+    f"aten.{name}{way}.default": SoftmaxToSingle
+    for name in ("_softmax", "_log_softmax")
+    for way in ("", "_backward_data")
 }
 """What computes the values of operations that have a kernel for CUDA alone."""

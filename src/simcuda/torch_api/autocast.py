@@ -131,7 +131,10 @@ class Autocast:
             for name in SINGLE_RESULT:
                 operation = _operation(name)
                 place = [argument.name for argument in operation._schema.arguments].index("dtype")
-                kernels[name] = partial(self._single_result, place, operation)
+                # Of a softmax, the function of Python knows CUDA's kernel that converts as it reads.
+                of_python = name in ("softmax.int", "log_softmax.int")
+                called = getattr(torch, name.removesuffix(".int")) if of_python else operation
+                kernels[name] = partial(self._single_result, place, called)
             for name, typed in WITH_TYPE.items():
                 defaults = [argument.default_value for argument in _operation(name)._schema.arguments]
                 kernels[name] = partial(self._with_type, defaults, _operation(typed))

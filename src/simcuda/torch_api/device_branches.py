@@ -42,6 +42,12 @@ Source: ATen/native/LinearAlgebra.cpp; Correlation.cpp, of the number of observa
 QUANTILES = ("quantile", "nanquantile")
 """Functions that check on the CPU alone whether their probabilities lie between 0 and 1."""
 
+SOFTMAX: dict[str, Callable[..., Tensor]] = {
+    "softmax": torch._softmax,
+    "log_softmax": torch._log_softmax,
+}
+"""Functions that take a type, and the kernel that may convert to it."""
+
 # ATen/native/transformers/cuda/sdp_utils.cpp.
 LARGEST_FLASH_HEAD = 256
 FUSED = ("_can_use_flash_attention", "_can_use_mem_efficient_attention")
@@ -81,6 +87,8 @@ class DeviceBranches:
         patches.wrap(self._ctc_loss, (torch, "ctc_loss"))
         for name in FUSED:
             patches.wrap(partial(_can_use, is_flash="flash" in name), (torch._C, name))
+        for name, kernel in SOFTMAX.items():
+            patches.wrap(partial(_softmax, kernel), *product((*tensor, torch.special), [name]))
         patches.wrap(_share_evenly, *product(tensor, EXTREMES))
         patches.wrap(self._quantile, *product(tensor, QUANTILES))
         patches.wrap(_by_host_number, *product([torch], FOREACH_BY_TENSOR))
@@ -189,6 +197,20 @@ def _dropout(original: Callable[..., Tensor], input: Tensor, p: float | Tensor, 
     if train and 0 < p < 1 and input.is_cuda and input.numel():
         return torch.native_dropout(input, p, train)[0]
     return original(input, p, train)
+
+
+def _softmax(
+    kernel: Callable[..., Tensor],
+    original: Callable[..., Tensor],
+    input: Tensor,  # noqa: A002 - torch's name
+    dim: Any,
+    dtype: torch.dtype | None = None,
+    **named: Any,
+) -> Tensor:
+    # ATen/native/SoftMax.cpp: on CUDA the kernel converts half precision as it reads.
+    if dtype is torch.float32 and input.dtype is torch.float16 and input.is_cuda and isinstance(dim, int):
+        return kernel(input, dim, half_to_float=True)
+    return original(input, dim, dtype=dtype, **named)
 
 
 def _from_dlpack(original: Callable[..., Tensor], ext_tensor: Any, **how: Any) -> Tensor:
