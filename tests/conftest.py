@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import settings
 from jinja2 import Environment
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from finding_tickets.__main__ import main
 from finding_tickets.ground import cache as kept
 from finding_tickets.measure.processes.isolation import PRELOADED, Isolation
 from finding_tickets.register.load import Register, load
-from finding_tickets.report.templates import TemplateSandbox
 
 # Hundreds of tests start the tool: compiling it each time would take longer than most of them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -362,13 +362,13 @@ def _templates_are_compiled_once() -> Iterator[None]:
     """Reports made in this process share what Jinja compiled, which takes longer than most reports."""
     compiled: dict[tuple[Any, ...], Any] = {}
 
-    def compile_once(self: TemplateSandbox, *source: Any) -> Any:
+    def compile_once(self: ImmutableSandboxedEnvironment, *source: Any) -> Any:
         if source not in compiled:
             compiled[source] = Environment.compile(self, *source)
         return compiled[source]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TemplateSandbox, "compile", compile_once)
+        patch.setattr(ImmutableSandboxedEnvironment, "compile", compile_once)
         yield
 
 

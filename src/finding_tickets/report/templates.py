@@ -1,23 +1,17 @@
-"""Templates: the user's own or the tool's, what they may do, and the files of a new ticket."""
+"""Templates: the user's own or the tool's, in Jinja's sandbox, and the files of a new ticket."""
 
 from __future__ import annotations
 
 import difflib
 import os
 import re
-import resource
-import signal
-import stat
-import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
-from pathlib import Path, PurePath
-from types import MethodType
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jinja2 import (
     Environment,
@@ -27,14 +21,11 @@ from jinja2 import (
     TemplateNotFound,
     TemplateSyntaxError,
 )
-from jinja2.filters import do_round
-from jinja2.loaders import split_template_path
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from finding_tickets.errors import BadDataError, TicketsError, UsageError
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.model.vocabulary import squeeze, word_for
-from finding_tickets.register.config import is_repository
 
 if TYPE_CHECKING:
     from finding_tickets.register.load import Register
@@ -45,72 +36,12 @@ HTML = (".html.j2", ".html")
 """The endings of templates in which all that is not marked as HTML is escaped."""
 TICKET = "ticket.md.j2"
 TO_MEASURE = "Measure what it costs before and after the fix"
-OURS = __name__.partition(".")[0]
-MADE_FOR_TEMPLATES = (f"{OURS}.report.", "jinja2.", "markupsafe.")
-"""The packages whose methods templates may call. Those of records can read any file and run what is in it."""
-
-LARGEST = 4 << 20
-"""Bytes of the largest template of a repository."""
-MOST_SECONDS, MOST_MEMORY, MOST_OUTPUT, MOST_BITS = 30, 1 << 30, 128 << 20, 4096
-"""What a repository's templates may take: time of the processor, bytes, characters, bits of an integer."""
 
 # Between letters or digits, an underscore is no markup.
 _MARKUP = re.compile(r"[\\`*\[<|~&]|(?<![^\W_])_|_(?![^\W_])")
 _PACKAGE = Path(__file__).resolve().parents[1]
 # The checkout's folder serves an editable install, where the wheel's copy does not exist.
 _OUR_FOLDERS = (_PACKAGE / FOLDER, _PACKAGE.parents[1] / FOLDER)
-
-
-class TemplateSandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, in which templates read records, run no code and touch no file.
-
-    Whether a record of ours may be asked for a field is found out once for its class: a large report asks a
-    million times.
-    """
-
-    # No signal interrupts Python while it calculates with huge integers.
-    intercepted_binops = frozenset({"*", "**"})
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._known: set[tuple[type, str]] = set()
-
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """A product or power, unless it is an integer of too many bits."""
-        if isinstance(left, int) and isinstance(right, int):
-            bits, more = left.bit_length(), right.bit_length()
-            if (bits * abs(right) if operator == "**" else bits + more) > MOST_BITS:
-                raise OverflowError(f"an integer of more than {MOST_BITS} bits")
-        return super().call_binop(context, operator, left, right)
-
-    @staticmethod
-    def round_to(value: float, precision: int = 0, method: Any = "common") -> float:
-        """The filter ``round``, which raises 10 to the power of the precision."""
-        return do_round(value, max(-MOST_BITS, min(precision, MOST_BITS)), method)
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        """A field, as the base class gives it."""
-        key = (type(obj), attribute)
-        # Safe once is safe for every value of the class.
-        if key in self._known:
-            return getattr(obj, attribute)
-        value = super().getattr(obj, attribute)
-        is_ours = type(obj).__module__.partition(".")[0] == OURS
-        if is_ours and hasattr(obj, attribute) and self.is_safe_attribute(obj, attribute, value):
-            self._known.add(key)
-        return value
-
-    def is_safe_callable(self, obj: Any) -> bool:
-        """A function is there because a template was given it; of methods, those made for templates."""
-        if isinstance(obj, MethodType):
-            module = getattr(obj.__func__, "__module__", None) or ""
-            if not f"{module}.".startswith(MADE_FOR_TEMPLATES):
-                return False
-        return super().is_safe_callable(obj)
-
-    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """A path can read and write files."""
-        return not isinstance(obj, PurePath) and super().is_safe_attribute(obj, attr, value)
 
 
 def render(name: str, context: Mapping[str, object], own: Path | None = None) -> str:
@@ -124,129 +55,61 @@ def render(name: str, context: Mapping[str, object], own: Path | None = None) ->
 
 
 def render_pieces(name: str, context: Mapping[str, object], own: Path | None) -> Iterator[str]:
-    """What ``render`` gives, piece by piece, as the pieces are asked for; raises what that raises."""
+    """Yield what ``render`` returns, piece by piece; raise what that raises."""
     environment = _environment(own)
     try:
-        if own and own.is_dir():
-            yield from _limited(environment, name, context)
-        else:
-            yield from environment.get_template(name).generate(context)
+        yield from environment.get_template(name).generate(context)
     except TemplateSyntaxError as error:
         raise BadDataError(str(error.message), file=error.filename, line=error.lineno) from None
     # What our own code says of other files is no error of the template.
     except TicketsError:
         raise
     except Exception as error:
-        place, hint = _place(error, own), None
-        file, line = (place.filename, place.lineno) if place else (None, None)
-        if isinstance(error, TemplateNotFound):
-            said, hint = f"there is no template {error.name}", ", ".join(environment.list_templates())
-            if place is None:
-                raise UsageError(said, hint=f"there are {hint}") from None
-        elif isinstance(error, OSError | UnicodeDecodeError):
-            said = f"{'a template' if place else f'template {name}'} cannot be read: {error}"
-        elif place is None:
+        place = _place(error, own)
+        if place is None:
+            if isinstance(error, TemplateNotFound):
+                raise _missing(error, environment) from None
+            if isinstance(error, OSError | UnicodeDecodeError):
+                raise BadDataError(f"template {name} cannot be read: {error}") from None
             raise
-        else:
-            said = str(error) if isinstance(error, TemplateError) else f"{type(error).__name__}: {error}"
-            said = f"it needs more than {MOST_MEMORY >> 20} MiB" if isinstance(error, MemoryError) else said
-        raise BadDataError(said, file=file, line=line, hint=hint and f"there are {hint}") from None
+        said = str(error) if isinstance(error, TemplateError) else f"{type(error).__name__}: {error}"
+        if isinstance(error, TemplateNotFound):
+            said = _missing(error, environment).message
+        raise BadDataError(said, file=place.filename, line=place.lineno) from None
 
 
-def _limited(environment: TemplateSandbox, name: str, context: Mapping[str, object]) -> list[str]:
-    """All that templates of a repository generate; a ``TemplateError`` says which limit they pass.
-
-    Elsewhere than in the main thread only the output has a limit.
-    """
-
-    def end(*_: object) -> None:
-        raise TemplateError(f"it takes more than {MOST_SECONDS} seconds")
-
-    made: list[str] = []
-    with ExitStack() as stack:
-        if threading.current_thread() is threading.main_thread():
-            stack.callback(signal.signal, signal.SIGPROF, signal.signal(signal.SIGPROF, end))
-            # Once more, in case that something ignores the first one.
-            signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS, 1)
-            stack.callback(signal.setitimer, signal.ITIMER_PROF, 0)
-            with suppress(OSError, ValueError):
-                pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-                soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-                room = pages * resource.getpagesize() + MOST_MEMORY
-                if soft == resource.RLIM_INFINITY or soft > room:
-                    resource.setrlimit(resource.RLIMIT_AS, (room, hard))
-                    stack.callback(resource.setrlimit, resource.RLIMIT_AS, (soft, hard))
-        left = MOST_OUTPUT
-        pieces: Any = environment.get_template(name).generate(context)
-        for piece in pieces:
-            made.append(piece)
-            left -= len(piece)
-            if left < 0:
-                # Thrown where the template is, so that its line is known.
-                pieces.throw(TemplateError(f"it writes more than {MOST_OUTPUT >> 20} MiB"))
-    return made
+def _missing(error: TemplateNotFound, environment: Environment) -> UsageError:
+    there = ", ".join(environment.list_templates())
+    return UsageError(f"there is no template {error.name}", hint=f"there are {there}")
 
 
 def _place(error: Exception, own: Path | None) -> traceback.FrameSummary | None:
-    """The innermost line of a template that an error came from; None where our own code made it."""
+    """Return the innermost line of a template that an error came from; None if our own code made it."""
     folders = tuple(f"{folder}{os.sep}" for folder in _folders(own))
+    # An unknown name may be found out in a filter, and the last call of a recursion may be any.
+    is_of_jinja = isinstance(error, TemplateError | RecursionError)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename.startswith(folders):
             return frame
-        # A template calls the sandbox for each field. Where a template includes itself, any code may be
-        # called last; filters are given what is unknown.
-        of_sandbox = frame.filename == __file__ and frame.name in {*vars(TemplateSandbox), *vars(_Loader)}
-        is_ours = Path(frame.filename).is_relative_to(_PACKAGE) and not of_sandbox
-        if is_ours and not isinstance(error, RecursionError | TemplateError):
+        if Path(frame.filename).is_relative_to(_PACKAGE) and not is_of_jinja:
             return None
     return None
 
 
 def source(name: str, own: Path) -> str:
-    """The text of a file among the templates as it stands there, with plain line ends.
+    """Return the text of a file among the templates.
 
     Raises:
         UsageError: There is no such file.
         BadDataError: It cannot be read.
     """
+    environment = _environment(own)
     try:
-        return _Loader(own).get_source(_environment(own), name)[0]
-    except TemplateNotFound:
-        raise UsageError(f"there is no template {name}") from None
+        return FileSystemLoader(_folders(own)).get_source(environment, name)[0]
+    except TemplateNotFound as error:
+        raise _missing(error, environment) from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadDataError(f"template {name} cannot be read: {error}") from None
-
-
-class _Loader(FileSystemLoader):
-    """Templates of the folder ``own``, which are regular files inside the repository, before the tool's."""
-
-    def __init__(self, own: Path | None) -> None:
-        super().__init__(_folders(own))
-        self._own = own
-        # A link may lead elsewhere in the repository, whose top is where its register is.
-        tops = [each for each in own.parents if is_repository(each)] + [own.parent] if own else []
-        self._root = os.path.realpath(tops[0]) if tops else ""
-
-    def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
-        """The text of a template, and its file; it stays what it is."""
-        del environment
-        name = "/".join(split_template_path(template))
-        for folder in map(Path, self.searchpath):
-            file = folder / name
-            if not name or not os.path.lexists(file) or file.is_dir():
-                continue
-            if folder == self._own and not Path(os.path.realpath(file)).is_relative_to(self._root):
-                raise BadDataError("the link leaves the repository", file=str(file))
-            # Opening a pipe to read it would wait for somebody to write.
-            with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
-                status = os.fstat(stream.fileno())
-                if not stat.S_ISREG(status.st_mode):
-                    raise BadDataError("not a regular file", file=str(file))
-                if status.st_size > LARGEST:
-                    raise BadDataError(f"a template of more than {LARGEST >> 20} MiB", file=str(file))
-                text = stream.read(LARGEST).decode()
-            return text.replace("\r\n", "\n").replace("\r", "\n"), str(file), lambda: True
-        raise TemplateNotFound(template)
 
 
 def _folders(own: Path | None) -> list[Path]:
@@ -255,10 +118,9 @@ def _folders(own: Path | None) -> list[Path]:
 
 # Templates are compiled once for all the tickets that one run writes.
 @lru_cache(maxsize=1)
-def _environment(own: Path | None) -> TemplateSandbox:
-    # A report runs no code: the templates of a repository come from whoever wrote to it.
-    environment = TemplateSandbox(
-        loader=_Loader(own),
+def _environment(own: Path | None) -> Environment:
+    environment = ImmutableSandboxedEnvironment(
+        loader=FileSystemLoader(_folders(own)),
         # Nothing changes while a report is made, and asking for each section whether it has takes time.
         auto_reload=False,
         undefined=StrictUndefined,
@@ -268,13 +130,7 @@ def _environment(own: Path | None) -> TemplateSandbox:
         # The other templates make Markdown, Python and YAML.
         autoescape=lambda name: name is not None and name.endswith(HTML),
     )
-    environment.filters |= {
-        "cell": cell,
-        "code": code,
-        "fenced": fenced,
-        "text": text,
-        "round": TemplateSandbox.round_to,
-    }
+    environment.filters |= {"cell": cell, "code": code, "fenced": fenced, "text": text}
     return environment
 
 
