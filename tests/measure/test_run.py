@@ -85,7 +85,7 @@ def test_an_exception_is_data(meter: TallyMeter, tmp_path: Path) -> None:
     """The error is kept with its point, which has no result, and the other points go on."""
     report = run(workload(1, 2, 3), {"fix": fail}, meter, ROOT, kept=tmp_path)
     assert [None, "RuntimeError: two is too many", None] == [run.error for run in report.runs["fix"]]
-    assert ["0", "2"] == sorted(file.name for file in tmp_path.iterdir())
+    assert ["0", "0-arguments", "2", "2-arguments"] == sorted(file.name for file in tmp_path.iterdir())
 
 
 def test_a_point_that_the_meter_cannot_run_is_listed(meter: TallyMeter) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.verify.conftest import FIX, FOUND, PASTED, add, verify_all
+from tests.verify.conftest import FIX, FOUND, PASTED, add, add_with_few_points, verify_all
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.vocabulary import Verdict
@@ -217,6 +217,25 @@ def test_a_variant_is_not_compared_with_itself(repository: Repository) -> None:
     with pytest.raises(BadDataError, match=r"compares fix with itself") as caught:
         plan(document, repository.root)
     assert caught.value.line
+
+
+def test_what_a_fix_does_to_its_arguments_is_compared(repository: Repository, isolation: Isolation) -> None:
+    """Variants may change them as the code as found does, and in no other way."""
+    changes = {
+        "A-1": ("tensors[0].fill_(7)", "argument[0][0] after the run: 7 of 7 elements differ"),
+        "A-2": ("tensors[0].grad = tensors[0] * 2", "argument[0][0].grad: new after the run"),
+        "A-3": ("del tensors[0]", "argument[0][0]: missing after the run"),
+    }
+    for ticket, (change, _) in changes.items():
+        fix = FIX.replace("    return", "    result =") + f"    {change}\n    return result\n"
+        add_with_few_points(repository, ticket, fix=fix)
+    done = verify_all(repository, isolation)
+    for ticket, (_, difference) in changes.items():
+        verification = done[ticket].verification
+        assert verification is not None
+        assert Verdict.FAILED is verification.verdict
+        # The first point has one tensor of 7 elements.
+        assert difference in str(verification.claims[-1].counterexamples[0])
 
 
 @pytest.mark.slow

@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from finding_tickets.claims.check import parse_ratio
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.measure import tasks
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
-from finding_tickets.measure.tasks import Code, Job
-from finding_tickets.model.ticket import Claim
-from finding_tickets.model.verification import ClaimResult, MeasuredTicket
+from finding_tickets.model.verification import MeasuredTicket
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
-from finding_tickets.verify.judge import FIX, FOUND, MEASURED, answer_of, check, times_of
-from finding_tickets.verify.plan import Plan, cannot_time, plan, time_job
+from finding_tickets.verify.judge import FIX, FOUND, MEASURED, answer_of, check
+from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.verify import (
     AGREEMENTS,
-    ALONE,
-    LATER,
-    NOW,
-    Course,
     Settings,
     comparison,
     draw_seed,
     join,
     name_of_part,
     results_folder,
-    run_together,
     shows_little,
 )
 
 # Metrics that a cheat is not held to: the compiler sees its wrapper.
-NOT_TRIED = frozenset({"graph_breaks"})
+NOT_TRIED = frozenset({"graph_breaks", SECONDS})
+# Their fault lies in what they leave: where that is what the fix leaves, there is none.
+WRONG_RESULT = frozenset({"partial", "perturbed", "mutated", "rounded"})
 # The name under which the fix itself is tried first, as if it were a cheat: it must pass.
 HONEST = "honest"
-# What the code as found does meanwhile: it leaves its answers where a cheat looks for them.
-LEAVING = "leaving"
 
 
 @dataclass(frozen=True)
@@ -56,31 +49,17 @@ class Cheat:
 # In the order in which they are tried and shown.
 CHEATS = (
     Cheat("unfixed", "is the code as found", "the claims do not tell the fix from the defect"),
-    Cheat("nothing", "does nothing and returns None", "what costs least is not what was asked for"),
-    Cheat("perturbed", "is the fix with one value of the result changed", "results are not compared"),
     Cheat("partial", "is the fix without the second half of its result", "a part passes for the whole"),
-    Cheat("generator", "returns a generator of the unfixed work", "the work runs after counting has ended"),
-    Cheat("deferred", "returns an object that does the unfixed work when looked at", "as for generator"),
-    Cheat("thread", "does the unfixed work in a thread that waits to be looked at", "as for generator"),
-    Cheat("unwatched", "does the unfixed work in a thread that nothing watches", "too few is no less wrong"),
-    Cheat("warmed", "works in the warm-up, and gives that answer again", "runs share their data"),
+    Cheat("perturbed", "is the fix with one value of the result changed", "results are not compared"),
     Cheat("cached", "keeps answers by the shapes of the arguments", "runs share their data"),
-    Cheat("shared", "takes what the code as found has left behind", "variants can see each other"),
     Cheat("pasted", "has a table of the answers for the workload's seed", "the inputs are always the same"),
-    Cheat("equal", "returns what says of itself that it equals everything", "results judge themselves"),
-    Cheat("early", "does the unfixed work with methods bound before", "the wait is there, and not counted"),
-    Cheat("scripted", "does the unfixed work with scripted reads", "as for early"),
-    Cheat("early-thread", "does the unfixed work in a thread that was there before", "as for unwatched"),
-    Cheat("stopped", "stops the process that watches it", "no time limit ends it"),
-    Cheat("patched-torch", "replaces what waits in torch", "the wait is there, and not counted"),
-    Cheat("patched-meter", "replaces the comparison of results", "the meter says what the code wants"),
-    Cheat("patched-device", "replaces the counting of the device", "the meter says what the code wants"),
-    Cheat("patched-code", "replaces the code of the counting in place", "as for patched-device"),
+    Cheat("mutated", "is the fix, and sets its arguments to zero", "what it does to its caller is not seen"),
     Cheat(
-        "counters",
-        "does the unfixed work, then sets the counters back and runs the fix",
-        "as for patched-device",
+        "deferred", "returns a function that does the unfixed work when called", "the work is never counted"
     ),
+    Cheat("thread", "does the unfixed work in another thread", "the wait is there, and not counted"),
+    Cheat("rounded", "is the fix in the precision of bfloat16", "results are compared too loosely"),
+    Cheat("patched", "replaces what waits in torch and what counts", "the meter says what the code wants"),
 )
 
 
@@ -90,6 +69,8 @@ class Fate(StrEnum):
     CAUGHT = "caught"
     MISSED = "missed"
     UNTRIED = "untried"
+    # What it leaves is what the fix leaves, to the last bit.
+    HARMLESS = "harmless"
 
 
 @dataclass(frozen=True)
@@ -114,20 +95,8 @@ class Audited:
     error: BadDataError | None = None  # what is wrong with the document
 
 
-class _AuditPart(NamedTuple):
-    """What one worker measures: a variant, or what a cheat does in its place.
-
-    The seed is the workload's where ``is_stated``, else the one that was drawn.
-    """
-
-    variant: str
-    cheat: str = ""
-    is_stated: bool = False
-
-
-# What was measured of the subject or of a cheat in its place, with the variants that it is compared with;
-# or why nothing was.
-_Trials = Mapping[_AuditPart, MeasuredTicket | str]
+class CannotAuditError(Exception):
+    """No cheat can be tried on a document; the message says why."""
 
 
 def audit(
@@ -135,200 +104,178 @@ def audit(
 ) -> Iterator[Audited]:
     """Try cheats on the verifiers of documents, each in a process of its own; nothing is recorded.
 
-    A document is yielded as soon as all cheats have been tried on it. What nothing else has caught is timed
-    after everything has been counted, where claims are about that. Cheats are measured with the seed of the
-    settings, or a drawn one; the fix itself with the workload's, too.
+    Everything is measured with the seed of the settings, or with a drawn one.
     """
     if settings.seed is None:
         settings = replace(settings, seed=draw_seed())
-    audits: dict[str, _Audit] = {}
     for document in documents:
         try:
-            made = _plan_audit(document, settings)
+            todo, subject, found = plan_audit(document, settings)
+            with results_folder(isolation) as folder:
+                yield Audit(document, todo, subject, found, settings, folder).run(isolation, cheats)
+        except CannotAuditError as reason:
+            yield Audited(document, reason=str(reason))
         except BadDataError as error:
-            yield Audited(document, error=error)
-            continue
-        if isinstance(made, str):
-            yield Audited(document, reason=made)
-        else:
-            audits[document.path] = made
-    if audits:
-        with results_folder(isolation) as folder:
-            each = enumerate(audits.items())
-            courses = {path: made.course(cheats, folder / str(at)) for at, (path, made) in each}
-            yield from (done for _, done in run_together(isolation, courses))
+            yield Audited(document, error=error.in_file(document.path))
 
 
-def _plan_audit(document: Document, settings: Settings) -> _Audit | str:
-    """What to measure for an audit, or why it cannot be."""
+def plan_audit(document: Document, settings: Settings) -> tuple[Plan, str, dict[str, Any]]:
+    """Return what to measure, the variant that cheats stand in for, and where the code as found is.
+
+    That is the fix, or else the first variant that is claimed to do what the code as found does: a ticket
+    that keeps its code has no fix, and yet other variants whose results are compared.
+
+    Raises:
+        BadDataError: Something is wrong with the document.
+        CannotAuditError: There is nothing to put a cheat in the place of, or a revision is missing.
+    """
     todo = plan(document, settings.root, settings.overrides, settings.verifiers)
     if todo is None:
-        return "it has no verifier"
+        raise CannotAuditError("it has no verifier")
     if todo.trouble:
-        return todo.trouble
+        raise CannotAuditError(todo.trouble)
     if todo.run:
-        return "it runs what is there already: cheats take the place of a function that a verifier calls"
-    subject = subject_of(todo)
-    if subject is None or FOUND not in todo.variants:
-        return "it needs the code as found, and a fix or another variant that is claimed to do the same"
-    about = tuple(claim for claim in todo.claims if claim.variant == subject)
-    claims = tuple(claim for claim in about if claim.metric not in {*NOT_TRIED, SECONDS})
-    timed = tuple(claim for claim in about if claim.metric == SECONDS)
-    targets = {claim.value for claim in claims if claim.metric == SAME_RESULT}
-    targets |= {parse_ratio(claim.value, subject, todo.variants).reference for claim in timed}
-    wanted = {name: at for name, at in todo.variants.items() if name in {subject, *targets}}
-    revisions = {name: at for name, at in todo.revisions.items() if name in wanted}
-    alone = replace(todo, variants=wanted, claims=claims, revisions=revisions)
+        raise CannotAuditError(
+            "it runs what is there already: cheats take the place of a function that a verifier calls"
+        )
+    with_claims = {claim.variant for claim in todo.claims}
+    compared = {claim.variant for claim in todo.claims if claim.metric == SAME_RESULT}
+    candidates = [name for name in todo.variants if name in compared and name != FOUND]
+    if FIX in with_claims:
+        candidates = [FIX]
+    if not candidates or FOUND not in todo.variants:
+        raise CannotAuditError(
+            "it needs the code as found, and a fix or another variant that is claimed to do the same"
+        )
+    subject = candidates[0]
+    claims = [claim for claim in todo.claims if claim.variant == subject and claim.metric not in NOT_TRIED]
+    needed = {subject, *(claim.value for claim in claims if claim.metric == SAME_RESULT)}
+    variants = {name: source for name, source in todo.variants.items() if name in needed}
+    revisions = {name: revision for name, revision in todo.revisions.items() if name in needed}
     try:
-        jobs = alone.jobs(settings.meter)
         found = {"source": todo.variants[FOUND], "code": todo.folders[FOUND]}
     except RevisionError as error:
-        return str(error)
-    return _Audit(document, alone, subject, found, jobs, timed, settings)
-
-
-def subject_of(todo: Plan) -> str | None:
-    """The variant that cheats stand in for: the fix, or else the first that is claimed to do what it should.
-
-    A ticket that keeps its code has no fix, and yet other variants whose results are compared.
-    """
-    about = {claim.variant for claim in todo.claims}
-    if FIX in about:
-        return FIX
-    compared = {claim.variant for claim in todo.claims if claim.metric == SAME_RESULT}
-    return next((name for name in todo.variants if name in compared and name != FOUND), None)
+        raise CannotAuditError(str(error)) from None
+    return replace(todo, variants=variants, revisions=revisions, claims=tuple(claims)), subject, found
 
 
 @dataclass(frozen=True)
-class _Audit:
-    """The audit of one document: what is run, and the claims about the subject that are about its time."""
+class Audit:
+    """The audit of one document. Results of variants and cheats are in ``folder``, below their names."""
 
     document: Document
     plan: Plan
     subject: str
-    found: Mapping[str, Any]  # where the code as found is
-    jobs: Mapping[str, Job]
-    timed: tuple[Claim, ...]
+    found: Mapping[str, Any]
     settings: Settings
+    folder: Path
 
-    def course(self, cheats: Sequence[Cheat], folder: Path) -> Course[Audited]:
-        """What became of the cheats, unless the fix itself would not pass in their place."""
-        folder.mkdir()
-        tried, document, subject = list[Tried](), self.document, self.subject
-        try:
-            trials = yield from self._measure(cheats, folder)
-            for is_stated in (True, False):
-                honest = yield from self._claims_against(_AuditPart(subject, HONEST, is_stated), trials)
-                if honest:
-                    names = "" if isinstance(honest, str) else ", ".join(claim.id for claim in honest)
-                    seed = "" if is_stated else f" with seed {self.settings.seed}"
-                    why = f"not as expected: {names}" if names else honest
-                    return Audited(document, subject, reason=f"{subject} itself does not pass{seed}: {why}")
-            for cheat in cheats:
-                against = yield from self._claims_against(_AuditPart(subject, cheat.id), trials)
-                if not isinstance(against, str):
-                    # A claim that cannot be checked is as good as false.
-                    unchecked = next((claim.measured for claim in against if claim.holds is None), "")
-                    by = tuple(claim.id for claim in against)
-                    tried.append(Tried(cheat, Fate.CAUGHT if by else Fate.MISSED, by, unchecked))
-                elif against.startswith((f"{subject}: ", f"{subject} at ", f"{self.plan.verifier}:")):
-                    # The meter refuses what it cannot measure, and names the variant. The verifier may end on
-                    # what only the cheat leaves behind: with the fix it went on.
-                    tried.append(Tried(cheat, Fate.CAUGHT, ("meter",), against.partition(": ")[2]))
-                else:
-                    tried.append(Tried(cheat, Fate.UNTRIED, (), against))
-        except BadDataError as error:
-            return Audited(document, subject, error=error.in_file(document.path))
-        return Audited(document, subject, tuple(tried), note=self._note(trials))
+    def run(self, isolation: Isolation, cheats: Sequence[Cheat]) -> Audited:
+        """Measure every cheat in the place of the subject, and say what caught it.
 
-    def _measure(self, cheats: Iterable[Cheat], folder: Path) -> Course[_Trials]:
-        """Measure every cheat and every variant that the subject is compared with, and compare results."""
-        others = [
-            _AuditPart(name, LEAVING if name == FOUND else "") for name in self.jobs if name != self.subject
-        ]
-        drawn = [_AuditPart(self.subject, HONEST), *others]
-        stated = [each._replace(is_stated=True) for each in drawn]
-        now = [*(_AuditPart(self.subject, cheat.id) for cheat in cheats), *drawn, *stated]
-        # The code as found runs when no cheat is at work any more that could take its answer.
-        late = [each for each in drawn if each.variant == FOUND]
-        results = {part: folder / str(at) for at, part in enumerate(now)}
-        outcomes = yield NOW, {part: self._task(part, results[part]) for part in now if part not in late}
-        if late:
-            outcomes |= yield LATER, {part: self._task(part, results[part]) for part in late}
-        trials, compare = dict[_AuditPart, MeasuredTicket | str](), dict[_AuditPart, Task]()
-        for part in (each for each in now if each.variant == self.subject):
-            beside = {each.variant: each for each in others} | {self.subject: part}
-            parts = {name: beside[name]._replace(is_stated=part.is_stated) for name in self.plan.variants}
-            trials[part] = measured = self._join(parts, outcomes)
-            if self.plan.comparisons and isinstance(measured, MeasuredTicket):
-                given = folder / f"{results[part].name}-compared"
-                # What the others returned is compared with each cheat; what is only timed has left nothing.
-                for name, each in ((name, each) for name, each in parts.items() if self.jobs[name].keeps):
-                    own = given / name_of_part(self.plan, name)
-                    own.mkdir(parents=True)
-                    for file in results[each].iterdir():
-                        os.link(file, own / file.name)
-                task = self.settings.task(tasks.COMPARISON, comparison(self.plan, measured), self.plan.root)
-                compare[part] = replace(task, given=str(given), first=True)
-        for part, outcome in ((yield NOW, compare) if compare else {}).items():
-            checks, measured = answer_of(outcome, AGREEMENTS), trials[part]
-            # Where the comparison itself failed, a claim about it cannot be checked.
-            if isinstance(measured, MeasuredTicket) and not isinstance(checks, str):
-                trials[part] = measured.model_copy(update={"agreements": checks})
-        return trials
+        Raises:
+            BadDataError: A claim has no meaning on the sweep.
+            CannotAuditError: The fix itself would not pass in their place, or has no code.
+        """
+        names = [HONEST, *(cheat.id for cheat in cheats)]
+        outcomes = dict(isolation.run(self._tasks(names)))
+        trials = self._compare(isolation, {name: self._join(name, outcomes) for name in names})
+        honest = trials[HONEST]
+        if isinstance(honest, str):
+            raise CannotAuditError(self._fails(honest))
+        wrong = [claim.id for claim in check(self.plan.claims, honest) if not claim.as_expected]
+        if wrong:
+            raise CannotAuditError(self._fails(f"not as expected: {', '.join(wrong)}"))
+        tried = [self._try(cheat, trials[cheat.id]) for cheat in cheats]
+        return Audited(self.document, self.subject, tuple(tried), note=_weakness(honest))
 
-    def _task(self, part: _AuditPart, results: Path) -> Task:
-        """The task to measure one part; it leaves what is compared in a folder."""
-        job = replace(self.jobs[part.variant], seed=None if part.is_stated else self.settings.seed)
-        task = self._cheat(tasks.CHEAT, part, job) if part.cheat else self.settings.task(tasks.TARGET, job)
-        if job.keeps:
-            results.mkdir()
-            task = replace(task, kept=str(results))
-        return replace(task, code=Path(job.code))
+    def _fails(self, why: str) -> str:
+        return f"{self.subject} itself does not pass with seed {self.settings.seed}: {why}"
 
-    def _cheat(self, target: str, part: _AuditPart, job: Any) -> Task:
-        """A task in which a cheat takes the place of a variant."""
-        payload = {"job": job, "subject": part.variant, "cheat": part.cheat, "found": self.found}
-        return self.settings.task(target, payload, Path(self.jobs[part.variant].code))
+    def _tasks(self, names: Sequence[str]) -> dict[str, Task]:
+        """Return the task of each cheat, and of each variant that the subject is compared with."""
+        jobs = replace(self.plan, seed=self.settings.seed).jobs(self.settings.meter)
+        own = jobs.pop(self.subject)
+        tasks_by_name = {}
+        for name in names:
+            payload = {"job": own, "cheat": name, "found": self.found}
+            tasks_by_name[name] = self.settings.task(tasks.CHEAT, payload, Path(own.code))
+        for name, job in jobs.items():
+            tasks_by_name[name] = self.settings.task(tasks.TARGET, job, Path(job.code))
+        for name, task in tasks_by_name.items():
+            (self.folder / name).mkdir()
+            tasks_by_name[name] = replace(task, kept=str(self.folder / name))
+        return tasks_by_name
 
-    def _join(
-        self, parts: Mapping[str, _AuditPart], outcomes: Mapping[_AuditPart, TaskOutcome]
-    ) -> MeasuredTicket | str:
-        """What was measured of each variant, as if it were one; or why something did not run."""
-        measured = list[MeasuredTicket]()
-        for part in parts.values():
-            answer = answer_of(outcomes[part], MEASURED)
+    def _join(self, cheat: str, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
+        """Return what was measured with a cheat as if it were one, or why something did not run."""
+        measured = []
+        for variant in self.plan.variants:
+            outcome = outcomes[cheat if variant == self.subject else variant]
+            answer = answer_of(outcome, MEASURED)
             if isinstance(answer, str):
                 return answer
             measured.append(answer)
         return join(self.plan, measured)
 
-    def _claims_against(self, part: _AuditPart, trials: _Trials) -> Course[list[ClaimResult] | str]:
-        """The claims that speak against a cheat, or why it did not run."""
-        measured = trials[part]
-        if isinstance(measured, str):
-            return measured
-        claims = self.plan.claims
-        against = [claim for claim in check(claims, measured) if not claim.as_expected]
-        if not against and self.timed and not part.is_stated and not cannot_time(measured):
-            # All run in one process, at one revision; only the code as found comes from its own.
-            beside = {name: at for name, at in self.plan.variants.items() if name != FOUND}
-            codes = [Code(self.jobs[self.subject].code, beside)]
-            asked = time_job(self.plan, self.timed, codes, measured, self.settings.timeout)
-            # Times are taken of what nothing else has caught, and nothing else runs meanwhile.
-            ran = yield ALONE, {part: self._cheat(tasks.CHEAT_TIMING, part, asked)}
-            times = times_of(ran[part], asked.device_name)
-            measured = measured.model_copy(update={"times": times})
-            against = [each for each in check((*claims, *self.timed), measured) if not each.as_expected]
-        return against
+    def _compare(
+        self, isolation: Isolation, trials: Mapping[str, MeasuredTicket | str]
+    ) -> dict[str, MeasuredTicket | str]:
+        """Return the trials with what came of comparing their results."""
+        compared = dict(trials)
+        todo = {}
+        for cheat, measured in trials.items():
+            if not self.plan.comparisons or isinstance(measured, str):
+                continue
+            given = self.folder / f"{cheat} compared"
+            for variant in self.plan.variants:
+                own = given / name_of_part(self.plan, variant)
+                own.mkdir(parents=True)
+                for file in (self.folder / (cheat if variant == self.subject else variant)).iterdir():
+                    os.link(file, own / file.name)
+            task = self.settings.task(tasks.COMPARISON, comparison(self.plan, measured), self.plan.root)
+            todo[cheat] = replace(task, given=str(given))
+        for cheat, outcome in isolation.run(todo):
+            agreements, measured = answer_of(outcome, AGREEMENTS), trials[cheat]
+            # Where the comparison itself failed, a claim about it cannot be checked.
+            if isinstance(measured, MeasuredTicket) and not isinstance(agreements, str):
+                compared[cheat] = measured.model_copy(update={"agreements": agreements})
+        return compared
 
-    def _note(self, trials: _Trials) -> str | None:
-        """What of the workload or the results of the fix shows little; None where nothing does."""
-        stated, drawn = (trials[_AuditPart(self.subject, HONEST, is_stated)] for is_stated in (True, False))
-        if isinstance(stated, str) or isinstance(drawn, str):
-            return None
-        empty = {each.empty for each in (*stated.agreements, *drawn.agreements)}
-        if empty and not empty & {None, ""}:
-            return f"what is compared shows nothing: every result is {' or '.join(sorted(map(str, empty)))}"
-        both = ({each.digest for each in one.agreements if each.digest} for one in (stated, drawn))
-        return shows_little(len(stated.sweep), *both, fixed_inputs=drawn.fixed_inputs) or None
+    def _try(self, cheat: Cheat, measured: MeasuredTicket | str) -> Tried:
+        """Say what became of a cheat.
+
+        Raises:
+            BadDataError: A claim has no meaning on the sweep.
+        """
+        if isinstance(measured, str):
+            # The meter refuses what it cannot measure, and names the variant. The verifier may end on what
+            # only the cheat leaves behind: with the fix it went on.
+            if measured.startswith((f"{self.subject}: ", f"{self.subject} at ", f"{self.plan.verifier}:")):
+                return Tried(cheat, Fate.CAUGHT, ("meter",), measured.partition(": ")[2])
+            return Tried(cheat, Fate.UNTRIED, (), measured)
+        against = [claim for claim in check(self.plan.claims, measured) if not claim.as_expected]
+        if against:
+            # A claim that cannot be checked is as good as false.
+            unchecked = [claim.measured for claim in against if claim.holds is None]
+            by = tuple(claim.id for claim in against)
+            return Tried(cheat, Fate.CAUGHT, by, unchecked[0] if unchecked else "")
+        if cheat.id in WRONG_RESULT and self._left_the_same(cheat.id):
+            return Tried(cheat, Fate.HARMLESS, (), "what it leaves is what the fix leaves")
+        return Tried(cheat, Fate.MISSED)
+
+    def _left_the_same(self, cheat: str) -> bool:
+        """Return whether a cheat left the results and arguments that the fix left, to the last byte."""
+        files = [file.name for file in (self.folder / HONEST).iterdir()]
+        _, different, missing = filecmp.cmpfiles(
+            self.folder / HONEST, self.folder / cheat, files, shallow=False
+        )
+        return bool(files) and not different and not missing
+
+
+def _weakness(honest: MeasuredTicket) -> str | None:
+    """Return what of the workload or the results of the fix shows little; None where nothing does."""
+    empty = {each.empty for each in honest.agreements}
+    if empty and not empty & {None, ""}:
+        return f"what is compared shows nothing: every result is {' or '.join(sorted(map(str, empty)))}"
+    return shows_little(len(honest.sweep), (), (), fixed_inputs=honest.fixed_inputs) or None

@@ -17,7 +17,7 @@ import torch
 
 import simcuda
 from finding_tickets.claims.laws import CountedRun, Place
-from finding_tickets.measure.results import plain, to_host
+from finding_tickets.measure.results import plain, tensors_on_host, to_host
 from finding_tickets.measure.state import unpatched
 from finding_tickets.measure.tasks import (
     METERS,
@@ -53,9 +53,13 @@ metrics of recordings confirm it."""
 
 @dataclass(frozen=True)
 class VariantRun(CountedRun):
-    """What one variant cost at one point, and what it returned, on the host; nothing with an ``error``."""
+    """What one variant cost at one point, and what it returned, on the host; nothing with an ``error``.
+
+    ``arguments`` are their tensors as the variant left them, by name.
+    """
 
     result: Any = None
+    arguments: Mapping[str, torch.Tensor] = field(default_factory=dict)
     # What regions set apart, with the reason in front; everything else includes it.
     allowed: Mapping[AllowedPlace, int] = field(default_factory=dict)
 
@@ -156,7 +160,7 @@ class Meter:
             del result
             retained = gpu.live_bytes() - before
             run = VariantRun.of(counted, retained, root, dict(point), error)
-            return replace(run, result=on_host)
+            return replace(run, result=on_host, arguments=tensors_on_host(inputs))
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,9 @@ LAZY: dict[str, type] = {
     "an iterator": Iterator,
 }
 
+# Ends the name of the file with the tensors of the arguments, as a variant leaves them.
+ARGUMENTS = "-arguments"
+
 # Numbers and texts, and how to read what one of a subclass holds, without its own methods.
 SCALARS: dict[type, Callable[[Any], Any]] = {
     bool: bool,
@@ -82,6 +85,33 @@ def parts_of(value: Any) -> dict[Any, Any] | None:
         every = {field.name: getattr(value, field.name, fields) for field in fields(value)}
         return {name: item for name, item in every.items() if item is not fields}
     return None
+
+
+def tensors_in(value: Any, name: str = "argument") -> dict[str, torch.Tensor]:
+    """Collect the tensors in a value, with their gradients: also in containers, dataclasses and modules."""
+    if isinstance(value, torch.Tensor):
+        found = {name: value}
+        if value.is_leaf and value.grad is not None:
+            found[f"{name}.grad"] = value.grad
+        return found
+    if isinstance(value, torch.nn.Module):
+        parts: Mapping[Any, Any] = {**dict(value.named_parameters()), **dict(value.named_buffers())}
+    else:
+        parts = parts_of(value) or {}
+    found = {}
+    for key, part in parts.items():
+        found.update(tensors_in(part, f"{name}[{key!r}]"))
+    return found
+
+
+def tensors_on_host(arguments: tuple[Any, ...]) -> dict[str, torch.Tensor]:
+    """Copy the tensors of arguments to the host, without those that hold no plain data of their own."""
+    copies = {}
+    for name, tensor in tensors_in(arguments).items():
+        data = _data_of(tensor)
+        if type(data) is torch.Tensor and not (data.is_nested or data.is_meta):
+            copies[name] = data.detach().cpu()
+    return copies
 
 
 def to_host(value: Any) -> Any:
@@ -170,7 +200,11 @@ def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
             # A tolerance is for our comparison, so it takes the place of the workload's own.
             tolerance = check["tolerance"]
             own_way = own if tolerance is None else None
-            compared = own_way(expected, actual) if own_way else difference(expected, actual, tolerance)
+            if own_way:
+                compared = own_way(expected, actual)
+            else:
+                compared = difference(expected, actual, tolerance)
+                compared = compared or _argument_difference(folder, files, tolerance)
             if compared is not None and not isinstance(compared, str):
                 raise TypeError(f"same must return None or the difference in words, not {compared!r}")
             check["digest"] = hashlib.sha256((folder / files[0]).read_bytes()).hexdigest()
@@ -195,7 +229,30 @@ def shows_nothing(value: Any) -> str | None:
     return None if None in kinds else " or ".join(sorted(filter(None, kinds))) or "empty"
 
 
-def difference(expected: Any, actual: Any, tolerance: float | None = None) -> str | None:
+def _argument_difference(folder: Path, files: list[str], tolerance: float | None) -> str | None:
+    """Return the first tensor of the arguments that two variants leave with different values, in words.
+
+    Raises:
+        CannotMeasureError: A file is missing, or is none that ``save_result`` writes.
+    """
+    try:
+        expected, actual = (load_result(folder / f"{file}{ARGUMENTS}") for file in files)
+    except Exception as failure:  # a forged file may raise anything
+        raise CannotMeasureError(f"the arguments cannot be read: {type(failure).__name__}") from None
+    for name in dict.fromkeys([*expected, *actual]):
+        if name not in actual:
+            return f"{name}: missing after the run"
+        if name not in expected:
+            return f"{name}: new after the run"
+        found = difference(expected[name], actual[name], tolerance, f"{name} after the run")
+        if found:
+            return found
+    return None
+
+
+def difference(
+    expected: Any, actual: Any, tolerance: float | None = None, path: str = "result"
+) -> str | None:
     """The first place where two results differ, in words; None if they agree.
 
     Types, keys, lengths, dtypes and shapes must be the same. Numbers and elements of tensors are compared
@@ -205,7 +262,7 @@ def difference(expected: Any, actual: Any, tolerance: float | None = None) -> st
     Raises:
         CannotMeasureError: There is a value in them that is not plain.
     """
-    return next(_differences(plain(expected), plain(actual), tolerance, "result"), None)
+    return next(_differences(plain(expected), plain(actual), tolerance, path), None)
 
 
 def _differences(expected: Any, actual: Any, tolerance: float | None, path: str) -> Iterator[str]:

@@ -34,7 +34,14 @@ from finding_tickets.measure.meter import (
     torch_version,
     warm_up,
 )
-from finding_tickets.measure.results import difference, find_lazy, parts_of, save_result, to_host
+from finding_tickets.measure.results import (
+    ARGUMENTS,
+    difference,
+    find_lazy,
+    parts_of,
+    save_result,
+    to_host,
+)
 from finding_tickets.measure.state import unpatched
 from finding_tickets.measure.tasks import (
     KEPT,
@@ -143,7 +150,8 @@ def run(
                     )
                 if kept and not done.error:
                     save_result(kept / str(place), done.result)
-            runs[name].append(replace(done, result=None))
+                    save_result(kept / f"{place}{ARGUMENTS}", done.arguments)
+            runs[name].append(replace(done, result=None, arguments={}))
     # The compiler is large: loaded only now, it does not slow the garbage collections between runs.
     for name, function in functions.items() if traced else ():
         for place, each in enumerate(runs[name]):

@@ -10,7 +10,12 @@ from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.report.text import COLOURS, INDENT, LEVELS, Styled, Styler, aligned, fields_of, printable
 
-FATES: Mapping[Fate, str] = {Fate.CAUGHT: "green", Fate.MISSED: "red", Fate.UNTRIED: "magenta"}
+FATES: Mapping[Fate, str] = {
+    Fate.CAUGHT: "green",
+    Fate.MISSED: "red",
+    Fate.UNTRIED: "magenta",
+    Fate.HARMLESS: "dim",
+}
 SHOWN = 3
 """Claims that are named for each cheat; the JSON has all."""
 
