@@ -121,7 +121,8 @@ These are for operators of other libraries, where they are installed. Others may
 """
 
 VERSION_TABLE = f"""
-These are true of other versions of PyTorch than {torch.__version__.partition("+")[0]}, with which this page was made.
+These are true of other versions of PyTorch than {torch.__version__.partition("+")[0]},
+with which this page was made.
 """
 
 OPERATION_TABLE = """

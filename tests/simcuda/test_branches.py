@@ -24,7 +24,7 @@ def gpu() -> Iterator[SimulatedCuda]:
 
 
 def test_a_covariance_reads_whether_there_are_degrees_of_freedom(gpu: SimulatedCuda) -> None:
-    """cov in ATen/native/Correlation.cpp makes both numbers of observations on the device, and compares one.
+    """Cov in ATen/native/Correlation.cpp makes both numbers of observations on the device, and compares one.
 
     Two scalar_tensor, sum, div, le, sub, true_divide; is_scalar_tensor_true is new_ones and equal: 9 kernels,
     beside the product; equal copies the only truth value within the device, and reads it.
@@ -53,6 +53,7 @@ def test_weights_of_a_covariance_are_read_as_before(gpu: SimulatedCuda) -> None:
 
 
 def test_a_covariance_on_the_host_stays_there(gpu: SimulatedCuda) -> None:
+    """A tensor of the host takes the branch of the host, and nothing is counted."""
     with gpu.measure() as m:
         assert torch.device("cpu") == torch.rand(3, 5).cov().device
     assert (0, 0) == (m.syncs, m.launches)
@@ -78,14 +79,14 @@ def test_what_cusolver_copies_by_itself_is_not_known(gpu: SimulatedCuda, code: s
     """
     names = {"torch": torch, "square": torch.eye(3, device="cuda")}
     with gpu.measure() as m:
-        exec(code, names)
+        exec(code, names)  # noqa: S102 - the code is above
     for metric in ("syncs", "d2h", "h2d"):
         assert (getattr(m, metric), None) == m.ranges[metric]
     assert waits == m.syncs
 
 
 def test_a_norm_by_the_root_of_mean_squares_is_one_kernel(gpu: SimulatedCuda) -> None:
-    """rms_norm calls _fused_rms_norm, which has a kernel for CUDA beside a composite, and a formula of autograd.
+    """A kernel for CUDA stands beside a composite: _fused_rms_norm, with a formula of autograd.
 
     ATen/native/cuda/layer_norm_kernel.cu: one kernel for rows of whole vectors; the result of 4 MiB, and a
     float for each of 1024 rows. Backward: one kernel for the input, one for the weight, beside the gradient

@@ -186,3 +186,35 @@ def test_a_mean_by_index_counts_and_divides(gpu: SimulatedCuda) -> None:
         x.index_reduce_(0, index, source, "mean")
     # Ones of 80 + 20 bytes at once; the mask of 20 bytes comes after those of the source are gone.
     assert (7, 3, 100) == (mean.launches, mean.allocations, mean.peak_bytes)
+
+
+def test_log_sigmoid_keeps_no_buffer(gpu: SimulatedCuda) -> None:
+    """Activation.cpp: the buffer of CUDA is empty, so 20 floats take one allocation."""
+    x = torch.rand(20, device="cuda", requires_grad=True)
+    with gpu.measure() as forward:
+        result = torch.nn.functional.logsigmoid(x)
+    result.sum().backward()
+    assert (1, 1, 80) == (forward.launches, forward.allocations, forward.peak_bytes)
+    torch.testing.assert_close(x.grad, torch.sigmoid(-x.detach()))
+
+
+def test_the_largest_of_a_single_value_is_a_copy(gpu: SimulatedCuda) -> None:
+    """TensorCompare.cpp: fill_ by a tensor is a copy of 4 bytes, the position a kernel that fills."""
+    value = torch.rand((), device="cuda")
+    with gpu.measure() as cost:
+        value.max(0)
+    assert (1, 4, 1) == (cost.d2d, cost.d2d_bytes, cost.launches)
+
+
+def test_columns_begin_as_large_as_the_image(gpu: SimulatedCuda) -> None:
+    """Im2Col.cu: 24 floats are allocated, then 60 for 15 blocks of 4, into which the 96 bytes are copied."""
+    image = torch.rand(1, 1, 4, 6, device="cuda")
+    with gpu.measure() as cost:
+        torch.nn.functional.unfold(image, 2)
+    assert (1, 1, 96, 2, 96 + 240) == (
+        cost.launches,
+        cost.d2d,
+        cost.d2d_bytes,
+        cost.allocations,
+        cost.peak_bytes,
+    )

@@ -209,7 +209,7 @@ class ProductIntoType(StandIn):
 
 @dataclass(frozen=True)
 class SoftmaxToSingle(StandIn):
-    """A softmax whose kernel converts half precision to single as it reads, or back as it writes a gradient."""
+    """A softmax whose kernel converts half precision to single as it reads, or a gradient back."""
 
     def _op(self, first: torch.Tensor, *args: Any) -> Any:
         if isinstance(args[-1], torch.dtype):
@@ -219,17 +219,44 @@ class SoftmaxToSingle(StandIn):
         return self.operation._op(first.float() if is_converted else first, dim, False)
 
 
-FOR_CUDA_ALONE: Mapping[str, type[StandIn]] = {
-    f"aten._{kind}_attention_{way}.default": HostAttention
-    for kind in ("flash", "efficient")
-    for way in ("forward", "backward")
-} | {
-    f"aten.{name}.dtype{out}": ProductIntoType
-    for name in ("mm", "bmm", "addmm", "baddbmm")
-    for out in ("", "_out")
-} | {
-    f"aten.{name}{way}.default": SoftmaxToSingle
-    for name in ("_softmax", "_log_softmax")
-    for way in ("", "_backward_data")
-}
-"""What computes the values of operations that have a kernel for CUDA alone."""
+@dataclass(frozen=True)
+class LogSigmoid(StandIn):
+    """The forward pass without the buffer that the host keeps for the gradient: CUDA's has no elements."""
+
+    def _op(self, tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        result, buffer = self.operation._op(tensor)
+        return result, buffer.new_empty(0)
+
+
+@dataclass(frozen=True)
+class LogSigmoidGradient(StandIn):
+    """The gradient, for which the host makes the buffer that CUDA does without."""
+
+    def _op(self, gradient: torch.Tensor, tensor: torch.Tensor, _: torch.Tensor) -> Any:
+        buffer = torch.ops.aten.log_sigmoid_forward.default(tensor)[1]
+        return self.operation._op(gradient, tensor, buffer)
+
+
+# ATen/native/cuda/Activation.cpp, log_sigmoid_forward_cuda: the buffer is empty.
+FOR_CUDA_ALONE: Mapping[str, type[StandIn]] = (
+    {
+        f"aten._{kind}_attention_{way}.default": HostAttention
+        for kind in ("flash", "efficient")
+        for way in ("forward", "backward")
+    }
+    | {
+        f"aten.{name}.dtype{out}": ProductIntoType
+        for name in ("mm", "bmm", "addmm", "baddbmm")
+        for out in ("", "_out")
+    }
+    | {
+        f"aten.{name}{way}.default": SoftmaxToSingle
+        for name in ("_softmax", "_log_softmax")
+        for way in ("", "_backward_data")
+    }
+    | {
+        "aten.log_sigmoid_forward.default": LogSigmoid,
+        "aten.log_sigmoid_backward.default": LogSigmoidGradient,
+    }
+)
+"""Computes the values of operations that have a kernel for CUDA alone, or results of their own there."""

@@ -35,7 +35,7 @@ def _rms_norm_backward(
     weight: Tensor | None,
     mask: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor | None]:
-    """The gradients of what is normalised by ``deviation``, its reciprocal root mean square, and of the weight."""
+    """Return the gradients of the input, whose rows were multiplied by ``deviation``, and of the weight."""
     rows = (-1, math.prod(shape))
     wide = deviation.dtype
     given, normal = (each.reshape(rows).to(wide) for each in (gradient, tensor))

@@ -104,6 +104,7 @@ def test_a_number_written_by_a_host_mask_is_waited_for(gpu: SimulatedCuda) -> No
 
 
 def test_an_empty_host_mask_copies_nothing(gpu: SimulatedCuda) -> None:
+    """No index is selected, so none is pinned or copied."""
     x, mask = torch.zeros(6, device="cuda"), torch.zeros(6, dtype=torch.bool)
     with gpu.measure() as m:
         x[mask]
@@ -111,7 +112,7 @@ def test_an_empty_host_mask_copies_nothing(gpu: SimulatedCuda) -> None:
 
 
 def test_places_that_are_sorted_are_copied_dimension_by_dimension(gpu: SimulatedCuda) -> None:
-    """computeLinearIndex in ATen/native/cuda/Indexing.cu: (index * stride).to(device), for each dimension."""
+    """ComputeLinearIndex in ATen/native/cuda/Indexing.cu: (index * stride).to(device), for each dimension."""
     x, mask = torch.zeros(4, 5, device="cuda"), torch.eye(4, 5, dtype=torch.bool)
     values = torch.ones(4, device="cuda")
     with gpu.measure() as m:

@@ -45,4 +45,13 @@ def rules_for(op: str) -> tuple[CostRule, ...]:
     return (*named, *(rule for rule in starred if rule not in named))
 
 
-__all__ = ["OF_LIBRARIES", "OF_OTHER_VERSIONS", "RULES", "TOPICS", "CostRule", "example_names", "rules_for", "run_example"]
+__all__ = [
+    "OF_LIBRARIES",
+    "OF_OTHER_VERSIONS",
+    "RULES",
+    "TOPICS",
+    "CostRule",
+    "example_names",
+    "rules_for",
+    "run_example",
+]

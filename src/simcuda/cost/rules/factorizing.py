@@ -75,7 +75,12 @@ def _factorized(call: OperationCall) -> OpCost:
 
 
 # Its eigenvalues and singular values are found on host and device together, by as many copies as it likes.
-_BETWEEN = ("syncs", "stream_syncs", "drains", *(f"{way}{of}" for way in ("h2d", "d2h") for of in ("", "_bytes")))
+_BETWEEN = (
+    "syncs",
+    "stream_syncs",
+    "drains",
+    *(f"{way}{of}" for way in ("h2d", "d2h") for of in ("", "_bytes")),
+)
 CUSOLVER = LibraryWork(0, ANYTHING | dict.fromkeys((*_BETWEEN, "launches", "aten_launches"), (0, inf)))
 
 

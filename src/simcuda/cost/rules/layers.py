@@ -271,12 +271,21 @@ def _extremes(call: OperationCall, tensor: torch.Tensor) -> OpCost:
     return OpCost(extremes.launches + 2, passing=passing)
 
 
-CostRule(
+@CostRule(
     id="columns",
     ops=("aten.im2col",),
-    source="ATen/native/cuda/Im2Col.cu: input.contiguous(), then one kernel an image",
+    source="ATen/native/cuda/Im2Col.cu: input.contiguous(), then one kernel an image; the result begins as "
+    "empty_like(input), and keeps its bytes when resize_ makes it larger",
     example="torch.nn.functional.unfold(x.view(2, 1, 2, 2), 2)",
-)(lambda call: contiguous(call.args[0]) + OpCost(math.prod(call.args[0].shape[:-3])))
+)
+def _columns(call: OperationCall) -> OpCost:
+    """Run one kernel for each image; a result larger than the input is copied as it grows."""
+    tensor, result = call.args[0], call.outputs[0]
+    kernels = contiguous(tensor) + OpCost(math.prod(tensor.shape[:-3]))
+    if result.nbytes <= tensor.nbytes:
+        return kernels
+    return kernels + OpCost(copies=(("d2d", tensor.nbytes),), temporaries=(tensor.nbytes,))
+
 
 CostRule(
     id="softmax",

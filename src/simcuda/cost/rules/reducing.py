@@ -85,6 +85,9 @@ def _reduce(call: OperationCall) -> OpCost:
         if tensor.dtype == torch.bool:
             return OpCost(copies=(("d2d", tensor.nbytes),))
         return OpCost(launches=1, copies=(("d2d", 1),), workspaces=(1,))
+    if call.op in ALONG and not tensor.dim():
+        # TensorCompare.cpp: values are filled with the only one, by a copy, and positions with 0.
+        return OpCost(launches=1, copies=(("d2d", tensor.nbytes),))
     if call.op in TRACE:
         return reduce(family, tensor.diagonal(), (0,), result, call.profile)
     cost = reduce(family, tensor, _dimensions(call, tensor), result, call.profile)

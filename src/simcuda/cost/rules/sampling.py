@@ -12,7 +12,6 @@ from simcuda.cost.reductions import Arithmetic, reduce_all
 from simcuda.cost.rules.reducing import reduce
 from simcuda.cost.rules.rule import HALVES, INDEX_BYTES, CostRule
 
-
 _WITH_TENSORS = ("aten.normal.Tensor_Tensor*", "aten.normal.float_Tensor*", "aten.normal.Tensor_float*")
 
 
