@@ -28,7 +28,7 @@ def test_a_cell_stays_one_cell(value: object, expected: str) -> None:
 
 def test_a_template_of_the_tool_is_found_from_anywhere(tmp_path: Path) -> None:
     """Without a folder of one's own, the tool's templates serve."""
-    assert "def nan_flags" in render("fix.py.j2", {"id": "B1-PT-01"}, tmp_path / "none")
+    assert "def step" in render("variant.py.j2", {"id": "B1-PT-01"}, tmp_path / "none")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
@@ -16,19 +16,9 @@ from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.files import FileEdit, create, rewrite
 from finding_tickets.ground.git import work_tree
 from finding_tickets.register.adopt import SHAPELESS, Survey, survey
-from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, Config, checked_root
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, checked_root
 from finding_tickets.register.files import SIDECAR
-from finding_tickets.report.templates import render
 from finding_tickets.report.text import counted
-
-EXAMPLE_ID = "EXAMPLE"
-VERIFIER = "verifiers/example.py"
-EXAMPLES = {
-    VERIFIER: "verifier.py.j2",
-    "fixes/example/found.py": "found.py.j2",
-    "fixes/example/fix.py": "fix.py.j2",
-}
-"""A first verifier with two variants that run, by their templates."""
 
 CONFIG_COMMENT = "# Where the finding tickets of this repository are; every other setting has a default.\n"
 MOST_LISTED, MOST_NAMED = 8, 3
@@ -46,83 +36,64 @@ def init(
     if pyproject and not (place / PROJECT_FILE).is_file():
         raise UsageError(f"there is no {PROJECT_FILE} in {place}", hint="leave out --pyproject")
     found = survey(place)
-    texts, added = _files(place, found, pyproject=pyproject)
-    shown = {**({PROJECT_FILE: added} if added else {}), **texts}
+    file = PROJECT_FILE if pyproject else CONFIG_FILE
+    table = "tool.tickets" if pyproject else ""
+    added = f"{CONFIG_COMMENT}{found.settings(f'{table}.' if table else '')}"
+    if table:
+        added = f"[{table}]\n{added}"
     # Printed first: if writing fails, this explains why.
     say("\n".join(_explained(found)))
     if found.configured:
         # The table in pyproject.toml that was asked for is not written.
         ignored = pyproject and found.configured != PROJECT_FILE
         say("nothing to do" + (f"; --pyproject is ignored: {found.configured} counts" if ignored else ""))
-    is_asked = bool(shown) and not dry_run and not yes and sys.stdin.isatty()
+    is_needed = not found.configured
+    is_asked = is_needed and not dry_run and not yes and sys.stdin.isatty()
     if is_asked:
-        yes = ask(f"write {', '.join(shown)}? [y/N]").lower() in {"y", "yes"}
-    is_written = yes and bool(shown) and not dry_run
+        yes = ask(f"write {file}? [y/N]").lower() in {"y", "yes"}
+    is_written = yes and is_needed and not dry_run
     if is_written:
-        _write(place, texts, added)
+        _write(place, file, added)
     if output_format is Format.JSON:
-        write_json("init", [{**_item(found), "files": list(shown), "written": is_written}])
-    elif shown and is_written:
-        write("\n".join(shown))
-    elif shown and not is_asked:
-        # The examples are no decision of the user's.
-        told = (each for each in shown.items() if dry_run or each[0] not in EXAMPLES)
-        write("\n".join(f"--- {path}\n{text.strip()}" for path, text in told))
+        item = {**_item(found), "files": [file] if is_needed else [], "written": is_written}
+        write_json("init", [item])
+    elif is_written:
+        write(file)
+    elif is_needed and not is_asked:
+        write(f"--- {file}\n{added.strip()}")
     if is_written:
         steps = ["tickets lint --statistics counts what to improve"] if found.documents else []
         steps += ["tickets probe module:function --draft 1 writes a ticket from a measurement"]
-        steps += [f"python {VERIFIER} shows how a verifier measures"] if VERIFIER in texts else []
         say(f"next: {'; '.join(steps)}")
-    elif shown and (dry_run or is_asked):
+    elif is_needed and (dry_run or is_asked):
         say("nothing was written" + (" (--dry-run)" if dry_run else ""))
-    elif shown:
+    elif is_needed:
         raise UsageError("nothing was written: nobody can be asked here", hint="--yes writes it")
 
 
-def _files(place: Path, found: Survey, *, pyproject: bool) -> tuple[dict[str, str], str]:
-    """What would be written: new files by their paths, and what is added to pyproject.toml."""
-    if found.configured:
-        return {}, ""
-    texts: dict[str, str] = {}
-    if not pyproject:
-        texts[CONFIG_FILE] = CONFIG_COMMENT + found.settings()
-    if not found.documents and not (place / "tickets").is_dir():
-        # Git keeps no empty folder.
-        texts["tickets/.gitkeep"] = ""
-    if not any((place / "verifiers").glob("*.py")) and not (place / "fixes/example").exists():
-        own = place / Config().templates
-        texts |= {path: render(template, {"id": EXAMPLE_ID}, own) for path, template in EXAMPLES.items()}
-    table = f"\n[tool.tickets]\n{CONFIG_COMMENT}{found.settings('tool.tickets.')}"
-    return texts, table if pyproject else ""
-
-
-def _write(root: Path, texts: Mapping[str, str], added: str) -> None:
-    """Create the files, and append ``added``, if any, to pyproject.toml; all or nothing."""
+def _write(root: Path, file: str, added: str) -> None:
+    """Create the configuration, or add its table to the end of pyproject.toml."""
 
     def append(data: bytes) -> bytes:
-        gap = "" if data.endswith(b"\n") or not data else "\n"
-        new = data + (gap + added if data else added.lstrip()).encode()
+        before = data.decode()
+        if before:
+            before += "\n" if before.endswith("\n") else "\n\n"
+        new = before + added
         try:
-            tomllib.loads(new.decode())
+            tomllib.loads(new)
         except tomllib.TOMLDecodeError as error:
             # For instance, nothing can be added after ``tool = {...}``.
-            message, hint = f"a table [tool.tickets] cannot be added: {error}", "leave out --pyproject"
-            raise BadDataError(message, file=PROJECT_FILE, hint=hint) from None
-        return new
+            message = f"a table [tool.tickets] cannot be added: {error}"
+            raise BadDataError(message, file=file, hint="leave out --pyproject") from None
+        return new.encode()
 
-    edits = [FileEdit(PROJECT_FILE, append)] if added else []
-    # Find out whether it can be added before any file is created.
-    rewrite(root, edits, dry_run=True)
+    if file == PROJECT_FILE:
+        rewrite(root, [FileEdit(file, append)])
+        return
     try:
-        created = create(root, texts)
+        create(root, {file: added})
     except OSError as error:
         raise UsageError(f"cannot write: {error.strerror}", file=error.filename) from None
-    try:
-        rewrite(root, edits)
-    except BadDataError:
-        for path in created:
-            path.unlink(missing_ok=True)
-        raise
 
 
 def _item(found: Survey) -> dict[str, object]:

@@ -277,9 +277,14 @@ def attempt(
     """What the caller reads of the result, or the error in words; no traceback keeps tensors alive.
 
     All parts of the result are looked at: work that waits for that belongs to the run.
+
+    Raises:
+        CannotMeasureError: The code is still to be written.
     """
     try:
         return plain(workload.read(function(*inputs))), None
+    except NotImplementedError as error:
+        raise CannotMeasureError(describe(error, root)) from None
     except Exception as error:
         if is_out_of_host_memory(error):
             raise

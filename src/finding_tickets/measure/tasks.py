@@ -41,16 +41,6 @@ METERS = ("auto", "simulated", "cuda")
 SIMULATED_DEVICE = "h200-cuda13"
 # All other names stand before ``fix``.
 ORDER_OF_VARIANTS = {"found": 0, "recommended": 1, "applied": 2, "fix": 4}
-# The functions of templates/found.py.j2 and templates/fix.py.j2 as ``code_of`` gives them.
-EXAMPLES = (
-    "def f(v0):\n    return [bool(torch.isnan(v1).any()) for v1 in v0]",
-    """def f(v0):
-    v1: list[bool] = torch.stack([torch.isnan(v2).any() for v2 in v0]).tolist()
-    return v1""",
-)
-# How a function begins that is still to be written, as templates/verifier.py.j2 has it.
-TO_WRITE = "raise NotImplementedError('example code"
-
 TOOL = [Path(__file__).parents[2] / package for package in ("finding_tickets", "simcuda")]
 # Says that the process is in a sandbox.
 CONTAINED = "TICKETS_CONTAINED"
@@ -226,12 +216,6 @@ def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:
             hint="name them under 'variants:' in the ticket's Remediation block",
         )
     return {file.stem: FunctionPath(f"{folder}/{file.name}", shared[0]) for file in files}
-
-
-def is_example(path: FunctionPath, root: Path) -> bool:
-    """Whether a function is still as a template of the tool wrote it, but for the names in it."""
-    code, _ = code_of(path, root)
-    return code in EXAMPLES or code.partition("\n")[2].strip().startswith(TO_WRITE)
 
 
 def code_of(path: FunctionPath, root: Path) -> tuple[str, str]:

@@ -172,8 +172,6 @@ class Attached:
         ticket: The template of the ticket.
         remediation: The template of its Remediation block, if it has one.
         files: Templates by path, in which ``{verifier}`` and ``{fixes}`` are the usual places of the ticket.
-        place: The file, which may be such a path, and the symbol of a ticket that states no location.
-        checklist: The checklist of a ticket that states none.
         context: What these templates know beyond what a ticket's usually knows.
         mark: What is to be found in the ticket again; a comment has it where the template leaves it out.
     """
@@ -181,53 +179,49 @@ class Attached:
     ticket: str = TICKET
     remediation: str | None = None
     files: Mapping[str, str] = field(default_factory=dict)
-    place: tuple[str, str] | None = None
-    checklist: tuple[str, ...] = (TO_MEASURE,)
     context: Mapping[str, object] = field(default_factory=dict)
     mark: str = ""
 
 
-EXAMPLE = Attached(
-    remediation="example.yaml.j2",
-    files={"{verifier}": "verifier.py.j2", "{fixes}/found.py": "found.py.j2", "{fixes}/fix.py": "fix.py.j2"},
-    place=("{fixes}/found.py", "nan_flags()"),
-    checklist=("One wait for the GPU instead of one per tensor, with the same result",),
-)
-"""A verifier and two variants that run, to be replaced by the code that the ticket is about."""
-
-
 def scaffold(draft: Draft, root: Path) -> Attached:
-    """A verifier to complete, of the function that a ticket names; an example where it names none.
+    """Return a verifier to complete, for the function that a ticket names; else with variants to write.
 
     Raises:
         UsageError: There is no such function in the file.
     """
+    place = next((each for each in draft.locations if each.symbol), None)
+    files = {"{verifier}": "verifier.py.j2"}
+    if place is None or place.symbol is None:
+        files |= {"{fixes}/found.py": "variant.py.j2", "{fixes}/fix.py": "variant.py.j2"}
+        context: dict[str, object] = {"target": None, "found": "", "arguments": {"values": ""}}
+    else:
+        context = _function_context(place.file, place.symbol.removesuffix("()"), root)
+    return Attached(remediation="remediation.yaml.j2", files=files, context=context)
+
+
+def _function_context(file: str, name: str, root: Path) -> dict[str, object]:
+    """Return what the template of a verifier says of a function."""
     from finding_tickets.ground.git import commit_containing
     from finding_tickets.ground.imports import module_of
     from finding_tickets.measure.tasks import FunctionPath, find_function
 
-    place = next((each for each in draft.locations if each.symbol), None)
-    if place is None or place.symbol is None:
-        return EXAMPLE
-    path = FunctionPath(place.file, place.symbol.removesuffix("()"))
+    path = FunctionPath(file, name)
     _, body, function = find_function(path, root)
     if function is None:
         there = [name for each in body if (name := getattr(each, "name", None))]
         like = difflib.get_close_matches(path.function.rpartition(".")[2], there, n=1)
         hint = f"did you mean {like[0]}?" if like else "name a function: --file PATH --symbol NAME"
-        raise UsageError(f"{place.file} defines no function {path.function}", hint=hint)
+        raise UsageError(f"{file} defines no function {path.function}", hint=hint)
     given = function.args.posonlyargs + function.args.args
     needed = given[: len(given) - len(function.args.defaults)]
-    commit = commit_containing(root, [place.file])
-    context = {
+    commit = commit_containing(root, [file])
+    return {
         "target": path,
-        "module": module_of(place.file),
-        "found": f"{place.file}:{path.function}{f'@{commit}' if commit else ''}",
+        "module": module_of(file),
+        "found": f"{file}:{path.function}{f'@{commit}' if commit else ''}",
         # Each with its annotation, as far as that is a name.
         "arguments": {each.arg: getattr(each.annotation, "id", "") for each in needed},
     }
-    files = {"{verifier}": "function_verifier.py.j2"}
-    return Attached(remediation="function.yaml.j2", files=files, context=context)
 
 
 def ticket_files(
@@ -240,15 +234,10 @@ def ticket_files(
     """
     # Reports use templates as well, and read no ticket.
     from finding_tickets.documents.reading import read_document
-    from finding_tickets.register.new import Place
 
     attached = attached or Attached()
     vocabulary = register.config.vocabulary
     usual = {"verifier": verifier_path(ticket_id), "fixes": fixes_folder(ticket_id)}
-    locations = list(draft.locations)
-    if attached.place and not locations:
-        file, symbol = attached.place
-        locations = [Place(file=file.format(**usual), symbol=symbol)]
     ticked = {word_for(name, vocabulary.categories): name for name in draft.categories}
     if None in ticked:
         raise BadDataError(
@@ -258,9 +247,9 @@ def ticket_files(
         "draft": draft,
         "id": ticket_id,
         "today": today.isoformat(),
-        "locations": locations,
+        "locations": draft.locations,
         "categories": [(name, name in ticked) for name in vocabulary.categories],
-        "checklist": draft.checklist or attached.checklist,
+        "checklist": draft.checklist or (TO_MEASURE,),
         "remediation": attached.remediation,
         **usual,
         **attached.context,

@@ -23,7 +23,7 @@ from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
 from finding_tickets.measure import tasks
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.processes.server import NO_ROOM
-from finding_tickets.measure.tasks import CannotMeasureError, FunctionPath
+from finding_tickets.measure.tasks import CannotMeasureError
 from finding_tickets.model.verification import (
     Evidence,
     MeasuredRun,
@@ -392,7 +392,6 @@ class VerificationRun:
         Raises:
             OSError: There is no room for results.
             RevisionError: A revision cannot be checked out.
-            CannotMeasureError: The code is still an example.
         """
         meter, operations = self._settings.meter, self._settings.operations
         if todo.run:
@@ -405,11 +404,6 @@ class VerificationRun:
             }
         results.mkdir()
         jobs = todo.jobs(meter)
-        code = [(Path(job.code), job.function) for job in jobs.values()]
-        code.append((todo.verifiers, FunctionPath(todo.verifier, "build")))
-        if examples := [source.module for folder, source in code if tasks.is_example(source, folder)]:
-            files = ", ".join(dict.fromkeys(examples))
-            raise CannotMeasureError(f"example code: {files}; write what the ticket is about in its place")
         orders = {}
         for name, job in jobs.items():
             task = self._settings.task(tasks.TARGET, replace(job, operations=operations), Path(job.code))

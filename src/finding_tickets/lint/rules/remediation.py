@@ -15,7 +15,7 @@ from finding_tickets.claims.metrics import CLAIMABLE
 from finding_tickets.documents.reading import Document
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
-from finding_tickets.measure.tasks import FunctionPath, is_example, parse_code
+from finding_tickets.measure.tasks import parse_code
 from finding_tickets.model.ticket import Claim, Remediation, VariantRef
 from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Level, squeeze
 
@@ -104,10 +104,9 @@ def answers(document: Document, context: Context) -> Iterator[Remark]:
     Rule("outside-repository", Level.ERROR, bad_data=True),
     Rule("missing-verifier", Level.ERROR),
     Rule("missing-variant", Level.ERROR),
-    Rule("example-code", Level.WARNING),
 )
 def code(document: Document, context: Context) -> Iterator[Remark]:
-    """A verifier and variants outside of the repository, or not there, or as the template has them."""
+    """A verifier and variants outside of the repository, or not there."""
     block = document.remediation
     if block is None:
         return
@@ -148,9 +147,6 @@ def _variant(name: str, variant: VariantRef, context: Context) -> Iterator[Remar
         hint = f"did you mean {close[0]!r}?" if close else None
         message = f"variant {name}: {file} defines no {variant.function}"
         yield Remark("missing-variant", variant.line, message, hint)
-    if is_example(FunctionPath(file, variant.function), context.root):
-        message = f"variant {name} is still the example code: {file}"
-        yield Remark("example-code", variant.line, message, "write the ticket's own code")
 
 
 def _functions(path: Path) -> set[str]:
