@@ -5,7 +5,9 @@ Each count is derived from PyTorch's source, which is named.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -164,3 +166,127 @@ def test_autocast_lets_a_softmax_convert(gpu: SimulatedCuda) -> None:
     with torch.autocast("cuda", dtype=torch.bfloat16), gpu.measure() as m:
         y.softmax(-1)
     assert (2, 2 * 64 * 64 * 4) == (m.launches, m.peak_bytes)
+
+
+LAYERS = {"LSTM": 4, "GRU": 3, "RNN": 1}
+"""Recurrent layers, and how many gates they have."""
+
+
+@pytest.mark.parametrize(
+    ("layer", "options", "copies"),
+    [
+        # Four weights in each layer and direction, one more with a projection.
+        ("LSTM", {}, 4),
+        ("GRU", {"num_layers": 2, "bidirectional": True}, 16),
+        ("LSTM", {"proj_size": 4}, 5),
+        ("RNN", {"bias": False}, 2),
+    ],
+)
+def test_weights_of_a_recurrent_layer_are_flattened(
+    gpu: SimulatedCuda, layer: str, options: dict[str, Any], copies: int
+) -> None:
+    """RNNBase.flatten_parameters, and _cudnn_rnn_flatten_weight in ATen/native/cudnn/RNN.cpp.
+
+    Each weight is copied to the device; a buffer is filled with zeros, and each weight copied into it.
+    """
+    module = getattr(torch.nn, layer)(8, 16, **options)
+    with gpu.measure() as m:
+        module.to("cuda")
+    assert (copies, copies, 1, copies + 1) == (m.h2d, m.d2d, m.launches, m.allocations)
+    nbytes = sum(weight.nbytes for weight in module.parameters())
+    # Old and new weights are there together until the buffer has all.
+    assert (nbytes, 2 * nbytes) == (m.retained_bytes, m.peak_bytes)
+
+
+@pytest.mark.parametrize("options", [{}, {"proj_size": 4}, {"batch_first": True, "num_layers": 2}])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_a_recurrent_layer_is_one_call_of_cudnn(
+    gpu: SimulatedCuda, options: dict[str, Any], dtype: torch.dtype
+) -> None:
+    """ATen/native/RNN.cpp takes lstm_cudnn_stub: kernels of cuDNN alone, whose number it chooses.
+
+    With the batch first, the input is copied by one kernel of ATen.
+    """
+    module = torch.nn.LSTM(8, 16, device="cuda", dtype=dtype, **options)
+    x = torch.rand(5, 3, 8, device="cuda", dtype=dtype)
+    state = [
+        torch.zeros(module.num_layers, 5 if module.batch_first else 3, size, device="cuda", dtype=dtype)
+        for size in (module.proj_size or 16, 16)
+    ]
+    with gpu.measure() as m:
+        module(x, state)
+    assert (int(module.batch_first), 0, 0) == (m.aten_launches, m.syncs, m.d2d)
+    assert ("aten._cudnn_rnn.default",) == m.approximate
+    assert (m.launches, None) == m.ranges["launches"]
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("options", [{}, {"bidirectional": True, "num_layers": 2}, {"bias": False}])
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_recurrent_layer_gives_the_values_of_the_host(
+    layer: str, options: dict[str, Any], is_packed: bool
+) -> None:
+    """Outputs, states and gradients, of whole batches and of packed sequences."""
+    module = getattr(torch.nn, layer)(4, 6, **options)
+    x, found = torch.rand(5, 3, 4), []
+    for device in ("cpu", "cuda"):
+        moved = copy.deepcopy(module).to(device)
+        leaf = x.detach().to(device).requires_grad_()
+        given = torch.nn.utils.rnn.pack_padded_sequence(leaf, torch.tensor([5, 3, 2])) if is_packed else leaf
+        output, states = moved(given)
+        output = output.data if is_packed else output
+        states = states if isinstance(states, tuple) else (states,)
+        (output.sum() + sum(state.square().sum() for state in states)).backward()
+        gradients = [each.grad.cpu() for each in (leaf, *moved.parameters()) if each.grad is not None]
+        found.append([output.detach().cpu(), *(state.detach().cpu() for state in states), *gradients])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize(("name", "states", "biases"), [("LSTMCell", 2, 1), ("GRUCell", 1, 2)])
+def test_a_cell_is_two_products_and_a_kernel(gpu: SimulatedCuda, name: str, states: int, biases: int) -> None:
+    """ATen/native/RNN.cpp: matmul twice, then a kernel of ATen/native/cuda/RNN.cu.
+
+    Backward: one kernel, a sum for each kind of bias, and products for input and both weights.
+    """
+    module = getattr(torch.nn, name)(8, 16, device="cuda")
+    x, state = torch.rand(3, 8, device="cuda"), [torch.rand(3, 16, device="cuda") for _ in range(states)]
+    with gpu.measure() as m:
+        result = module(x, state if states > 1 else state[0])
+    assert (1, 2, 0) == (m.aten_launches, m.library_launches, m.syncs)
+    given = torch.ones(3, 16, device="cuda")
+    with gpu.measure() as m:
+        (result[0] if states > 1 else result).backward(given)
+    assert (1 + biases, 2, 0) == (m.aten_launches, m.library_launches, m.syncs)
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("name", ["LSTMCell", "GRUCell"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_cell_gives_the_values_of_the_host(name: str, bias: bool) -> None:
+    """Results and gradients, of input, state and weights."""
+    module, x, state = getattr(torch.nn, name)(4, 6, bias=bias), torch.rand(3, 4), torch.rand(2, 3, 6)
+    found = []
+    for device in ("cpu", "cuda"):
+        moved = copy.deepcopy(module).to(device)
+        leaves = [each.detach().to(device).requires_grad_() for each in (x, state)]
+        hidden = tuple(leaves[1]) if name == "LSTMCell" else leaves[1][0]
+        results = moved(leaves[0], hidden)
+        results = results if isinstance(results, tuple) else (results,)
+        sum(each.square().sum() for each in results).backward()
+        gradients = [each.grad.cpu() for each in (*leaves, *moved.parameters()) if each.grad is not None]
+        found.append([*(each.detach().cpu() for each in results), *gradients])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_autocast_flattens_weights_in_half_precision(gpu: SimulatedCuda) -> None:
+    """ATen/cudnn/AutocastRNN.cpp: zeros, and each of 4 weights copied into them by a kernel that converts.
+
+    Beside them the input is converted, and both states, which are zeros that one fill makes each.
+    """
+    module, x = torch.nn.LSTM(8, 16, device="cuda"), torch.rand(5, 3, 8, device="cuda")
+    with torch.autocast("cuda"), torch.no_grad(), gpu.measure() as m:
+        assert torch.float16 == module(x)[0].dtype
+    assert (1 + 4 + 1 + 2 + 2, 0, 0) == (m.aten_launches, m.syncs, m.d2d)

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from simcuda.cost.recurrent import RECURRENT
 from simcuda.cost.rules import rules_for
 from simcuda.cost.rules.layouts import SHARED
 from simcuda.cost.rules.without_rule import HOST_ONLY, PRODUCT_KERNELS, TAKEN_APART_NAMES, never_waits
@@ -48,6 +49,7 @@ class OperationTraits:
         op: Its name, such as ``aten.add.Tensor``.
         names: Names of its arguments.
         widening: How CUDA computes in a wider type than the host; None if it does not.
+        stand_in: What computes its values on the host, where CUDA has a kernel that the host lacks.
         composite: The code that makes it of other operations; None where there is none. Autograd would have
             taken most of them apart: in inference mode, and within custom operations, they arrive whole.
         is_view: Whether its results share the storage of an argument, and nothing runs.
@@ -91,6 +93,7 @@ class OperationTraits:
         )
         self.writes_first = self.written == names[:1]
         self.widening = WIDENED.get(packet)
+        self.stand_in = FOR_CUDA_ALONE.get(self.op) or RECURRENT.get(self.op)
         # The first of the kernels that make it of other operations.
         keys = (COMPOSITE, *SHARED_CODE) if packet in TAKEN_APART_NAMES else (COMPOSITE,)
         registered = torch._C._dispatch_has_kernel_for_dispatch_key
@@ -141,7 +144,7 @@ class OperationTraits:
         self.is_special = (
             self.composite is not None
             or self.widening is not None
-            or self.op in FOR_CUDA_ALONE
+            or self.stand_in is not None
             or self.is_view
             or self.is_foreign
             or self.is_copy

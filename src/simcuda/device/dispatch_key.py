@@ -30,6 +30,11 @@ _BEFORE_MODES: Any = torch._C._dispatch_keyset_full() - _AFTER_MODES
 _include: Any = torch._C._dispatch_tls_set_dispatch_key_included
 _exclude: Any = torch._C._dispatch_tls_set_dispatch_key_excluded
 
+_OF_AUTOGRAD: tuple[Any, ...] = (
+    torch._C._parse_dispatch_key("AutogradFunctionality"),
+    torch._C.DispatchKey.ADInplaceOrView,
+)
+
 VIEWS = (
     *("alias", "as_strided", "detach", "expand", "slice.Tensor", "squeeze.dim"),
     *("t", "transpose.int", "view", "_reshape_alias"),
@@ -139,6 +144,20 @@ def unwatched(function: Callable[P, R]) -> Callable[P, R]:
             _exclude(_KEY, was_excluded)
 
     return run
+
+
+@contextmanager
+def recording_gradients() -> Iterator[None]:
+    """Let autograd record what happens in this block, which may be within an operation."""
+    before = [torch._C._dispatch_tls_is_dispatch_key_excluded(key) for key in _OF_AUTOGRAD]
+    for key in _OF_AUTOGRAD:
+        _exclude(key, False)
+    try:
+        with torch.enable_grad():
+            yield
+    finally:
+        for key, was_excluded in zip(_OF_AUTOGRAD, before, strict=True):
+            _exclude(key, was_excluded)
 
 
 @cache

@@ -41,12 +41,13 @@ LOWER: tuple[str, ...] = (
 )
 """In the type of autocast."""
 
-RECURRENT: tuple[str, ...] = tuple(
-    f"{layer}.{overload}"
-    for layer in ("lstm", "gru", "rnn_tanh", "rnn_relu")
-    for overload in ("input", "data")
-)
-"""In the type of autocast: what cuDNN's recurrent layers do, which no other device has."""
+BY_FUNCTION = {
+    "softmax.int": "softmax",
+    "log_softmax.int": "log_softmax",
+    "lstm_cell": "lstm_cell",
+    "gru_cell": "gru_cell",
+}
+"""Operations that a function of Python makes, which knows kernels that CUDA has beside a composite."""
 
 SINGLE: tuple[str, ...] = (
     *("acos", "asin", "cosh", "erfinv", "exp", "expm1", "log", "log10", "log2", "log1p", "reciprocal"),
@@ -126,15 +127,12 @@ class Autocast:
             library: Any = torch.library.Library
             self._library = library("aten", "IMPL")
             kernels: dict[str, Kernel] = {}
-            for name in (*LOWER, *RECURRENT, *SINGLE, *WIDEST):
-                kernels[name] = partial(self._cast_all, name, _operation(name))
+            for name in (*LOWER, *SINGLE, *WIDEST):
+                kernels[name] = partial(self._cast_all, name, _made_by(name))
             for name in SINGLE_RESULT:
                 operation = _operation(name)
                 place = [argument.name for argument in operation._schema.arguments].index("dtype")
-                # Of a softmax, the function of Python knows CUDA's kernel that converts as it reads.
-                of_python = name in ("softmax.int", "log_softmax.int")
-                called = getattr(torch, name.removesuffix(".int")) if of_python else operation
-                kernels[name] = partial(self._single_result, place, called)
+                kernels[name] = partial(self._single_result, place, _made_by(name))
             for name, typed in WITH_TYPE.items():
                 defaults = [argument.default_value for argument in _operation(name)._schema.arguments]
                 kernels[name] = partial(self._with_type, defaults, _operation(typed))
@@ -199,6 +197,17 @@ class Autocast:
             lowered = value.to(dtype)
             self._lowered[id(value)] = weakref.ref(value), lowered
         return lowered
+
+
+def is_pending() -> bool:
+    """Return whether autocast is still to cast the arguments of what this thread calls now."""
+    is_included = torch._C._dispatch_tls_is_dispatch_key_included(KEY)
+    return is_included and not torch._C._dispatch_tls_is_dispatch_key_excluded(KEY)
+
+
+def _made_by(name: str) -> Any:
+    """Return what runs an operation once its arguments are cast."""
+    return getattr(torch, BY_FUNCTION[name]) if name in BY_FUNCTION else _operation(name)
 
 
 def _operation(name: str) -> Any:

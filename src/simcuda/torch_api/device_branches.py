@@ -20,6 +20,7 @@ from simcuda.cost.rules.rule import HALVES
 from simcuda.device.dispatch_key import unwatched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
+from simcuda.torch_api import recurrent
 from simcuda.torch_api.fake_tensors import is_fake
 from simcuda.torch_api.patches import Patches
 
@@ -98,8 +99,7 @@ class DeviceBranches:
         # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
         settle, tag_of = self._machine.settle, self._machine.storages.of
         patches.set(Tensor, __init__=lambda tensor, *_, **__: settle((tag_of(tensor),)))
-        # cuDNN would warn that it is missing; recurrent layers run without it.
-        patches.set(torch.backends.cudnn, is_acceptable=lambda _: False)
+        recurrent.install(self._machine, patches)
         patches.set(torch.backends.cudnn, is_available=lambda: True, version=lambda: CUDNN_VERSION)
         patches.set(torch.cuda.nvtx, _nvtx=_Ranges)
         marks: Any = torch.autograd.profiler.emit_nvtx

@@ -20,7 +20,7 @@ from simcuda.cost.charges import Charges
 from simcuda.cost.copies import charge_copy
 from simcuda.cost.declared import python_kernel
 from simcuda.cost.rules.layouts import OF_SPARSE_TENSORS
-from simcuda.cost.stand_ins import FOR_CUDA_ALONE, WideOperation
+from simcuda.cost.stand_ins import WideOperation
 from simcuda.cost.traits import OperationTraits, traits_of
 from simcuda.device.dispatch_key import watched
 from simcuda.device.machine import Machine, is_in_backward
@@ -87,7 +87,7 @@ class Dispatcher:
                 if self._machine.has_sparse and isinstance(result, torch.Tensor) and is_sparse(result):
                     return self._run(traits, func, args, kwargs)
                 return result
-            if traits.widening is not None or traits.op in FOR_CUDA_ALONE:
+            if traits.widening is not None or traits.stand_in is not None:
                 return self._run(traits, self._as_on_cuda(traits, func, args), args, kwargs)
             if traits.is_foreign:
                 return self._run_foreign(traits, func, args, kwargs)
@@ -115,12 +115,14 @@ class Dispatcher:
 
     def _as_on_cuda(self, traits: OperationTraits, func: Any, args: Sequence[Any]) -> Any:
         """The operation as CUDA runs it, where the host has no kernel or computes in a narrower type."""
-        widening, tag = traits.widening, self._of(args[0])
+        # A gradient that comes first may be missing.
+        widening, tag = traits.widening, self._of(all_tensors_in(args, {})[0])
         if tag is None or tag.device == HOST:
             return func
-        if widening is None:
-            return FOR_CUDA_ALONE[traits.op](func)
-        return WideOperation(func, widening) if args[0].dtype in widening.types else func
+        if traits.stand_in is not None:
+            return traits.stand_in(func)
+        is_widened = widening is not None and args[0].dtype in widening.types
+        return WideOperation(func, widening) if is_widened else func
 
     def _run_foreign(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         """Run an operation that is not ATen's own; where it is Python code, charge what it is made of."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import torch
 
-from simcuda.cost.call import ONE_KERNEL, OpCost, OperationCall
+from simcuda.cost.call import MEMORY, ONE_KERNEL, LibraryWork, OpCost, OperationCall
+from simcuda.cost.copies import contiguous
+from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import Arithmetic, reduce_all
+from simcuda.cost.rules.kernels import one_kernel
+from simcuda.cost.rules.reducing import reduce
 from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
 
 SEGMENT_KERNELS = 4
@@ -91,3 +97,75 @@ CostRule(
     approximate=True,
     takes_host_tensors=True,
 )(lambda call: _lengths(call) + OpCost(4, workspaces=(call.argument("log_alpha").nbytes,)))
+
+CUDNN = LibraryWork(1, dict.fromkeys(("launches", *MEMORY), (0, inf)))
+"""Kernels and workspaces of cuDNN for a recurrent layer are its own choice."""
+
+_CELL = "torch.ops.aten._thnn_fused_{}_cell({}, {}, torch.ones(1, 1, device='cuda'))"
+_CELLS = {"lstm": "torch.ones(1, 4, device='cuda')", "gru": "torch.ones(1, 3, device='cuda')"}
+
+
+@CostRule(
+    id="recurrent-layer",
+    ops=("aten._cudnn_rnn",),
+    source="ATen/native/cudnn/RNN.cpp: one call of cuDNN; time comes first, by a copy; weights that are not "
+    "flat are copied to a buffer that is filled with zeros",
+    example="torch.nn.LSTM(8, 2, device='cuda')(x[None])",
+    approximate=True,
+)
+def _layer(call: OperationCall) -> OpCost:
+    tensor, cost = call.args[0], OpCost(library=CUDNN)
+    if call.argument("batch_first") and not call.argument("batch_sizes"):
+        cost += contiguous(tensor.transpose(0, 1))
+    if call.argument("weight_buf") is not None:
+        return cost
+    return cost + OpCost(1, copies=tuple(("d2d", weight.nbytes) for weight in call.argument("weight")))
+
+
+@CostRule(
+    id="gradient-of-recurrent-layer",
+    ops=("aten._cudnn_rnn_backward",),
+    source="ATen/native/cudnn/RNN.cpp: two calls of cuDNN; zeros for gradients that are not there, and zeros "
+    "to which those of the weights are added",
+    example="torch.nn.LSTM(8, 2, device='cuda')(x[None])[0].sum().backward()",
+    approximate=True,
+)
+def _layer_backward(call: OperationCall) -> OpCost:
+    forward = [call.argument("output"), call.argument("hx"), call.argument("cx")]
+    given = [call.argument(name) for name in ("grad_output", "grad_hy", "grad_cy")]
+    cost = OpCost(int(bool(call.argument("output_mask")[3])), library=CUDNN)
+    for tensor, gradient in zip(forward, given, strict=True):
+        if tensor is not None and gradient is None:
+            cost += OpCost(kernels_over(tensor), temporaries=(tensor.nbytes,))
+    return cost
+
+
+for _name, _example in _CELLS.items():
+    CostRule(
+        id=f"{_name}-cell",
+        ops=(f"aten._thnn_fused_{_name}_cell",),
+        source="ATen/native/cuda/RNN.cu: one kernel; what the backward pass needs is kept",
+        example=_CELL.format(_name, _example, _example),
+    )(one_kernel)
+
+
+@CostRule(
+    id="gradient-of-lstm-cell",
+    ops=("aten._thnn_fused_lstm_cell_backward_impl",),
+    source="ATen/native/cuda/RNN.cu: one kernel, and a sum of the gates' gradients for the bias",
+    example="torch.nn.LSTMCell(8, 2, device='cuda')(x[None])[0].sum().backward()",
+)
+@CostRule(
+    id="gradient-of-gru-cell",
+    ops=("aten._thnn_fused_gru_cell_backward",),
+    source="ATen/native/cuda/RNN.cu: one kernel, and a sum of the gates' gradients for each bias",
+    example="torch.nn.GRUCell(8, 2, device='cuda')(x[None]).sum().backward()",
+)
+def _cell_backward(call: OperationCall) -> OpCost:
+    cost = OpCost(int(call.outputs[0].numel() > 0))
+    if not call.argument("has_bias"):
+        return cost
+    is_long = "lstm" in call.op
+    gates, biases = call.outputs[: 1 if is_long else 2], call.outputs[2 if is_long else 3 :]
+    sums = (reduce("sum", of, (0,), bias, call.profile) for of, bias in zip(gates, biases, strict=True))
+    return sum(sums, cost)

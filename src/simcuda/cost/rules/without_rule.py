@@ -81,10 +81,7 @@ NEVER_WAITING: dict[str, tuple[str, ...]] = {
         *("_native_multi_head_attention", "_transform_bias_rescale_qkv", "_fused_sdp_choice"),
     ),
     "ATen/native/RNN.cpp: the lengths of a packed sequence are on the host already": (
-        *("_pack_padded_sequence_backward", "_thnn_fused_lstm_cell"),
-        *("_thnn_fused_lstm_cell_backward_impl", "_thnn_fused_gru_cell", "_thnn_fused_gru_cell_backward"),
-        *("_cudnn_rnn", "_cudnn_rnn_backward", "_cudnn_rnn_flatten_weight", "mkldnn_rnn_layer"),
-        "mkldnn_rnn_layer_backward",
+        "_pack_padded_sequence_backward",
     ),
     "ATen/native/cuda: pooling, its gradients, and those of resampling are kernels and fills": (
         *("_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward", "avg_pool1d"),
