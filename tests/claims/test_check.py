@@ -105,3 +105,16 @@ def test_one_point_of_which_no_number_meets_a_claim_makes_it_false_for_sure() ->
     points = [{"n": 1}, {"n": 2}]
     checked = check_counts("launches", "1", points, [2, 4], points, [(1, 3), None])
     assert (False, False) == (checked.holds, checked.modelled)
+
+
+def test_a_special_case_does_not_change_a_growth() -> None:
+    """No wait for one row and one for more is ``O(1)`` and ``O(rows)``; three rows prove none of both."""
+    points = [{"rows": rows} for rows in (1, 2, 3, 5)]
+    for growth in ("O(1)", "O(rows)"):
+        assert check_counts("syncs", growth, points, [0, 1, 1, 1], points).holds is True
+        assert check_counts("syncs", growth, points[:3], [0, 1, 1], points[:3]).holds is None
+    linear = check_counts("syncs", "O(1)", [*points, {"rows": 9}], [0, 2, 3, 5, 9], [*points, {"rows": 9}])
+    assert (False, "rows, but 0 at rows=1, in which rows is not bounded by the class") == (
+        linear.holds,
+        linear.measured,
+    )

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from finding_tickets.claims.language import evaluate, parse_expression
-from finding_tickets.claims.laws import CountedRun, Fit, Place, fit_metrics, fit_sites, identify
+from finding_tickets.claims.laws import CountedRun, Fit, Place, fit, fit_metrics, fit_sites, identify
 
 Sizes = Mapping[str, int]
 
@@ -270,3 +270,34 @@ def test_only_what_is_cached_may_differ_between_runs() -> None:
     assert first.difference(later) is None
     waits = CountedRun({"n": 1}, {"syncs": 2, "implicit_syncs": 1}, {}, None)
     assert "syncs 1, then 2" == first.difference(waits)
+
+
+THREE_BY_THREE: list[Sizes] = [
+    {"batch": batch, "width": width} for batch in (1, 2, 3) for width in (5, 7, 16)
+]
+
+
+def test_three_sizes_prove_no_quadratic() -> None:
+    """0, 1, 1 at sizes 1, 2, 3 lie on a parabola, as any three numbers do; a second variable adds nothing."""
+    values = [min(point["batch"] - 1, 1) for point in THREE_BY_THREE]
+    assert () == identify(THREE_BY_THREE, values)
+    squares = [{"n": n, "w": w} for n in (1, 2, 4, 7) for w in (5, 7, 16)]
+    assert ("n*n",) == identify(squares, [point["n"] ** 2 for point in squares])
+
+
+def test_a_law_must_predict_a_size_that_is_left_out() -> None:
+    """Only where a is 9 do the variables differ: without it, ``a + b`` is any ``k*a + (2 - k)*b``."""
+    points = [{"a": n, "b": n} for n in (1, 2, 3, 5)] + [{"a": 9, "b": b} for b in (1, 2, 3)]
+    assert () == identify(points, [point["a"] + point["b"] for point in points])
+    points += [{"a": 7, "b": 4}]
+    assert ("a + b",) == identify(points, [point["a"] + point["b"] for point in points])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "special", "value"), [((0, 2, 3, 5), 0, 7), ((1, 2, 3, 5), 1, 0)], ids=["none", "one"]
+)
+def test_a_special_case_is_named_and_not_fitted(sizes: tuple[int, ...], special: int, value: int) -> None:
+    """Two waits for any size but one: three points prove the constant, and the other is named."""
+    points = [{"n": n} for n in sizes]
+    found = fit(points, [value if n == special else 2 for n in sizes], points)
+    assert Fit(None, f"2, but {value} at n={special}", "2") == found

@@ -166,11 +166,13 @@ def check_counts(
     covered = coverage(len(points), len(sweep))
     is_sure = False
     if condition.relation == GROWTH:
-        if found.law is None:
+        # A special case of a single size does not change how a metric grows.
+        law = found.law or found.usual
+        if law is None:
             return Checked(None, f"the sweep cannot tell: {found}{covered}")
-        beyond = undominated(found.law, *condition.sides)
+        beyond = undominated(law, *condition.sides)
         excess = f", in which {' and '.join(beyond)} is not bounded by the class" if beyond else ""
-        checked = Checked(not beyond, found.law + excess + covered)
+        checked = Checked(not beyond, f"{found}{excess}{covered}")
     else:
         measured = str(found) if min(counts) < max(counts) else span(counts)
         wrong = [

@@ -2,17 +2,18 @@
 
 A law is a sum of one to three terms with rational coefficients, or the larger of two such sums. It is
 accepted only where the sweep determines it: there are at least two points more than it has coefficients
-(three for a law with steps or of three terms), each point is predicted exactly by a fit to the others, and
-what it rests on takes at least three values. Two values prove no slope; a variable that is 0 or 1 all over
-the sweep has no other. Of several laws the one with the shortest description counts; where different laws of
-that length fit, all of them are rivals and none is a law.
+(three for a law with steps or of three terms), each point is predicted exactly by a fit to the others, and so
+is each size of each variable, all points that have it left out. Two sizes prove no slope and three no
+quadratic; a variable that is 0 or 1 all over the sweep has no other. Where a law holds but for size 0 or 1 of
+a variable, that special case is named. Of several laws the one with the shortest description counts; where
+different laws of that length fit, all of them are rivals and none is a law.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import accumulate, combinations, combinations_with_replacement, product
@@ -25,6 +26,7 @@ from finding_tickets.claims.metrics import DEPENDS_ON_CACHE, ENDINGS, METRICS
 SPARE_POINTS, SPARE_POINTS_OF_COMPLEX = 2, 3
 FEWEST_VALUES = 3
 MOST_RIVALS = 3
+MOST_VARIABLES_OF_SPECIAL_CASES = 3
 LARGEST_DENOMINATOR = 8
 # The shortest description that a sum of so many terms can have.
 SHORTEST_SUM = {1: 1, 2: 3, 3: 5}
@@ -123,10 +125,14 @@ def range_text(ranges: Iterable[Range]) -> str:
 
 @dataclass(frozen=True)
 class Fit:
-    """The exact law of a metric, or else what is known of its growth: rival laws, or its range."""
+    """The exact law of a metric, or else what is known of its growth: rival laws, or its range.
+
+    ``usual`` is the law of all points but those of a special case, which ``growth`` names.
+    """
 
     law: str | None
     growth: str | None
+    usual: str | None = None
 
     def __str__(self) -> str:
         """The law, or what stands in for it."""
@@ -183,7 +189,7 @@ def fitted(runs: Sequence[CountedRun], *, with_laws: bool = True) -> dict[str, A
             {"at": run.at, "metrics": run.metrics, "error": run.error, "ranges": run.ranges} for run in runs
         ],
         "sites": [
-            dict(zip(SITE, place, strict=True)) | asdict(fit)
+            dict(zip(SITE, place, strict=True)) | {"law": fit.law, "growth": fit.growth}
             for place, fit in (fit_sites(by_lines).items() if with_laws else ())
         ],
         "unknown": sorted({name for run in runs for name in run.unknown}),
@@ -239,9 +245,34 @@ def fit(
             if not all(evaluate(expression, at) in {0, 1} for at in corners):
                 continue
         laws.append(law)
+    if len(laws) == 1:
+        return Fit(laws[0], None)
+    if laws:
+        return Fit(None, " or ".join(laws))
     # A single point is not expected to have a law: its value is all there is to know.
-    none = f"no law, {span(values)}" if len(sweep) > 1 else span(values)
-    return Fit(laws[0], None) if len(laws) == 1 else Fit(None, " or ".join(laws) or none)
+    if len(sweep) == 1:
+        return Fit(None, span(values))
+    special = None if is_ending else _special_case(points, values, sweep)
+    return special or Fit(None, f"no law, {span(values)}")
+
+
+def _special_case(points: Sequence[Sizes], values: Sequence[int], sweep: Sequence[Sizes]) -> Fit | None:
+    """Name the size 0 or 1 of a variable at which alone a law does not hold; None where there is none."""
+    # The search takes long with many variables; a verifier that has them can state its special cases.
+    if len(points[0]) > MOST_VARIABLES_OF_SPECIAL_CASES:
+        return None
+    for name in points[0]:
+        for size in (0, 1):
+            others = [row for row, point in enumerate(points) if point[name] != size]
+            # What is left must show how the metric grows with this very variable.
+            if len(others) == len(points) or len({points[row][name] for row in others}) < FEWEST_VALUES:
+                continue
+            rest = [at for at in sweep if at[name] != size]
+            laws = identify([points[row] for row in others], [values[row] for row in others], rest)
+            if len(laws) == 1:
+                there = [value for point, value in zip(points, values, strict=True) if point[name] == size]
+                return Fit(None, f"{laws[0]}, but {span(there)} at {name}={size}", laws[0])
+    return None
 
 
 def span(values: Sequence[int]) -> str:
@@ -415,21 +446,32 @@ def _is_determined(law: Sum, points: tuple[Point, ...], values: Column, flags: f
     is_complex = len(terms) == max(SHORTEST_SUM) or (flat and (len(terms) > 1 or terms[0].is_step))
     if len(values) < len(terms) + (SPARE_POINTS_OF_COMPLEX if is_complex else SPARE_POINTS):
         return False
-    names = {name for term in terms for name in term.variables} - flags
-    taken = [{dict(point)[name] for point in points} for name in names]
-    taken += [set(term.column) for term in terms if term.is_step]
-    return all(len(each) >= FEWEST_VALUES for each in taken) and _predicts(law, values, range(len(values)))
+    if any(len(set(term.column)) < FEWEST_VALUES for term in terms if term.is_step):
+        return False
+    for name in {name for term in terms for name in term.variables} - flags:
+        sizes = [dict(point)[name] for point in points]
+        # A polynomial of degree d has d + 1 coefficients: so many sizes fit any of them, and prove none.
+        degree = max(term.variables.count(name) for term in terms)
+        if len(set(sizes)) <= degree + 1:
+            return False
+        # A law must not depend on the size that it is to explain, however many points have it.
+        for left_out in set(sizes):
+            rows = [row for row, size in enumerate(sizes) if size != left_out]
+            if not _follows_from(law, values, rows):
+                return False
+    return _predicts(law, values, range(len(values)))
 
 
 def _predicts(law: Sum, values: Column, rows: Sequence[int]) -> bool:
     """Whether the law follows from all but any one of ``rows``, and so predicts each of them."""
     # Leave one out: a law must not depend on the point that it is to explain.
-    for left_out in rows:
-        kept = [i for i in rows if i != left_out]
-        columns = [tuple(term.column[i] for i in kept) for term in law.terms]
-        if _solve(columns, tuple(values[i] for i in kept)) is None:
-            return False
-    return True
+    return all(_follows_from(law, values, [i for i in rows if i != left_out]) for left_out in rows)
+
+
+def _follows_from(law: Sum, values: Column, rows: Sequence[int]) -> bool:
+    """Return whether the coefficients of a law are the only ones that fit these rows."""
+    columns = [tuple(term.column[i] for i in rows) for term in law.terms]
+    return _solve(columns, tuple(values[i] for i in rows)) is not None
 
 
 @_keep_laws
