@@ -36,7 +36,7 @@ ITSELF = "MADE BY THE SIMULATION ITSELF: this shows that it repeats itself, and 
 
 
 def main() -> int:
-    """Print the agreement; return 1 if it falls short, 2 if nothing can be compared."""
+    """Print the agreement; return 1 if it falls short, 2 if a file is refused, 3 if nothing was decided."""
     parser = argparse.ArgumentParser(prog="python -m simcuda.agree", description=__doc__)
     parser.add_argument("recording", type=Path, nargs="?", metavar="RECORDING")
     parser.add_argument(
@@ -106,7 +106,7 @@ def _agree_with_traces(paths: Sequence[Path], how: str, save: Path | None) -> in
     if found:
         as_json = how == "json"
         print(json.dumps(report.to_json(found), indent=2) if as_json else "\n".join(report.to_lines(found)))
-    return 2 if refused else int(report.falls_short(found))
+    return 2 if refused else report.exit_code(found)
 
 
 def agreement(

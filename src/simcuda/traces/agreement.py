@@ -1,22 +1,30 @@
-"""Whether the simulation agrees with a trace: every distinct call replayed, by op and metric.
+"""Compare the simulation with a trace: every distinct call replayed, by op and metric.
 
 The order of the filters is fixed, and each is counted: what is the library's choice, what was on the host,
-what depends on something that was not recorded. What is left is decided: confirmed, or refuted.
+what an older PyTorch did otherwise, what was not recorded. What is left is decided: confirmed, or refuted.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from simcuda.ledger import noting_operations
 from simcuda.measurement import Gpu
 from simcuda.real.trace import is_of_aten
 from simcuda.simulation import device
-from simcuda.traces.arguments import HOST_COPIES, UNBOUNDED, NotReplayableError, Way, ways_to_call
-from simcuda.traces.call import METRICS, Argument, RecordedCall, Trace
+from simcuda.traces.arguments import (
+    HOST_COPIES,
+    NUMBERS,
+    TYPES_IN_LISTS,
+    CallToMake,
+    NotReplayableError,
+    call_to_make,
+)
+from simcuda.traces.call import METRICS, Argument, RecordedCall, RecordedTensor, Trace
 from simcuda.traces.replay import ReplayedCost, replay, warm_up
 
 COUNTED_AS = {
@@ -32,17 +40,42 @@ LIBRARY, ON_HOST, OPEN, CIRCULAR, CHANGED = "library", "host", "open", "circular
 """Verdicts that decide nothing: a library's choice, tensors of the host, an argument that was not recorded, a
 check of what was read out of the recording before, and an older version of PyTorch (``CHANGES``)."""
 
-CHANGES = {
+
+def _ran(name: str) -> Callable[[RecordedCall], bool]:
+    """Recognise calls in which an inner op or a kernel of that name ran."""
+    return lambda call: any(each.startswith(name) for each in (*call.inner, *call.cost.kernels))
+
+
+def _adds_row_in_product(call: RecordedCall) -> bool:
+    """Recognise a product of one row with a bias in which no copy of the bias was made."""
+    names = ("input", "weight", "bias") if call.op == "aten::linear" else ("bias", "input", "weight")
+    given = dict(zip(names, call.arguments or (), strict=False))
+    rows, bias = given.get("input"), given.get("bias")
+    if not isinstance(rows, RecordedTensor) or not isinstance(bias, RecordedTensor):
+        return False
+    is_one_row = rows.shape[-1:] != (1,) and prod(rows.shape[:-1]) == 1
+    return is_one_row and len(bias.shape) == 1 and not call.cost.copies
+
+
+CHANGES: dict[str, tuple[Callable[[RecordedCall], bool], str]] = {
     "aten::binary_cross_entropy_with_logits": (
-        "aten::clamp_min_",
+        _ran("aten::clamp_min_"),
         "made of a clamp, exp and log before, of log_sigmoid now (native/Loss.cpp, 1.13 and 2.13)",
     ),
     "aten::nll_loss_backward": (
-        "void cunn_ClassNLLCriterion_updateGradInput_kernel",
+        _ran("void cunn_ClassNLLCriterion_updateGradInput_kernel"),
         "cleared by a memset before (THCUNN/generic/ClassNLLCriterion.cu), by a kernel now (cuda/Loss.cu)",
     ),
+    **dict.fromkeys(
+        ("aten::linear", "aten::addmm"),
+        (
+            _adds_row_in_product,
+            "cuBLASLt added the bias to one row too before, now it is copied into the result first "
+            "(native/cuda/Blas.cpp, isInputCompliesAddmmCudaLt)",
+        ),
+    ),
 }
-"""Ops that newer versions do otherwise: an inner op or kernel that shows the older one, and the sources."""
+"""Ops that newer versions do otherwise: how the recording shows the older one, and the sources."""
 
 VERDICTS = (CONFIRMED, REFUTED, LIBRARY, ON_HOST, CIRCULAR, OPEN, CHANGED)
 
@@ -63,10 +96,10 @@ class Finding:
         metric: One of ``METRICS``.
         verdict: One of ``VERDICTS``.
         count: How often the trace has it.
-        agrees: Whether the likeliest way agrees, whatever the verdict.
+        agrees: Whether the numbers are equal, whatever the verdict.
         is_zero: Whether recording and simulation say that nothing happened.
         recorded: What was recorded.
-        simulated: What each way to make the call gives, the likeliest first.
+        simulated: What the simulation gives.
         why: What the verdict rests on.
         kernels: Names of the recorded kernels.
         operations: The operations of the simulation, without overload, that made the simulated number: one
@@ -81,7 +114,7 @@ class Finding:
     agrees: bool
     is_zero: bool
     recorded: Any
-    simulated: tuple[Any, ...]
+    simulated: Any
     why: str
     kernels: tuple[str, ...]
     operations: tuple[str, ...]
@@ -149,104 +182,88 @@ def _compare(
         first, cost = equal_calls[0], equal_calls[0].cost
         kinds = [copy for copy in cost.copies if copy.kind in ("h2d", "d2h")] if op in HOST_COPIES else []
         direction, pinned = (kinds[0].kind, not kinds[0].pageable) if kinds else ("", False)
-        ways = ways_to_call(op, arguments, direction, pinned=pinned, has_scalars=trace.has_scalars)
-        outcomes = _replayed(gpu, op, ways)
+        made = call_to_make(op, arguments, direction, pinned=pinned, has_scalars=trace.has_scalars)
+        outcome = replay(gpu, op, made)
+        recorded, simulated = cost.values, outcome.values
         metrics = [metric for metric in METRICS if cost.allocations is not None or "alloc" not in metric]
-        recorded, simulated = cost.values, [outcome.values for _, outcome in outcomes]
         did_nothing = not (cost.memsets or any(map(_has_any, recorded.values())))
-        is_doing = all(any(_has_any(values[metric]) for metric in metrics) for values in simulated)
-        why_host = _why_on_host(gpu, op, outcomes[0][0]) if did_nothing and is_doing else ""
+        is_doing = any(_has_any(simulated[metric]) for metric in metrics)
+        was_on_host = did_nothing and is_doing and _costs_nothing_on_host(gpu, op, made)
         for metric in metrics:
-            given, values = recorded[metric], [each[metric] for each in simulated]
-            agreeing = [same(metric, given, value) for value in values]
-            verdict, why = _decided_without_numbers(metric, first, outcomes, direction, why_host) or (
-                _judge(outcomes, values, agreeing)
-            )
+            agrees = same(metric, recorded[metric], simulated[metric])
+            undecided = _undecided(metric, first, made, outcome, direction, was_on_host=was_on_host)
+            if undecided is None and not agrees and NUMBERS in made.missing:
+                undecided = OPEN, f"not recorded: {NUMBERS}"
+            verdict, why = undecided or (CONFIRMED if agrees else REFUTED, "")
             yield Finding(
-                *(op, arguments, metric, verdict, len(equal_calls), agreeing[0]),
-                *(not any(map(_has_any, (given, *values))), given, tuple(dict.fromkeys(values)), why),
-                *(tuple(cost.kernels), _operations_behind(metric, [outcome for _, outcome in outcomes])),
+                op=op,
+                arguments=arguments,
+                metric=metric,
+                verdict=verdict,
+                count=len(equal_calls),
+                agrees=agrees,
+                is_zero=not _has_any(recorded[metric]) and not _has_any(simulated[metric]),
+                recorded=recorded[metric],
+                simulated=simulated[metric],
+                why=why,
+                kernels=tuple(cost.kernels),
+                operations=_operations_behind(metric, outcome),
             )
 
 
-Outcomes = Sequence[tuple[Way, ReplayedCost]]
-
-
-def _decided_without_numbers(
-    metric: str, call: RecordedCall, outcomes: Outcomes, direction: str, why_host: str
+def _undecided(
+    metric: str,
+    call: RecordedCall,
+    made: CallToMake,
+    outcome: ReplayedCost,
+    direction: str,
+    *,
+    was_on_host: bool,
 ) -> tuple[str, str] | None:
-    """The first filter that applies, as verdict and reason; whether the numbers agree plays no part."""
-    marks = sorted({mark for _, outcome in outcomes for mark in outcome.marks})
+    """Return the first filter that applies, as verdict and reason; the numbers play no part."""
     foreign = [name for name in call.cost.kernels if not is_of_aten(name)]
-    if metric in ("launches", "allocations", "allocated_bytes") and (marks or foreign):
-        return LIBRARY, f"marked: {', '.join(marks)}" if marks else f"not marked: {foreign[0][:80]}"
-    if why_host:
-        return ON_HOST, why_host
-    sign, change = CHANGES.get(call.op, ("", ""))
-    if sign and any(name.startswith(sign) for name in (*call.inner, *call.cost.kernels)):
-        return CHANGED, change
-    # The side of a tensor was read out of its copy, and whether it blocks is seldom recorded.
+    if metric in ("launches", "allocations", "allocated_bytes"):
+        if outcome.marks:
+            return LIBRARY, f"marked: {', '.join(outcome.marks)}"
+        if foreign:
+            return LIBRARY, f"not marked: {foreign[0][:80]}"
+    if was_on_host:
+        return ON_HOST, "the runtime was not called, and for tensors of the host it need not be"
+    if call.op in CHANGES:
+        shows_older, change = CHANGES[call.op]
+        if shows_older(call):
+            return CHANGED, change
+    # The side of a tensor was read out of its copy.
     if direction and metric == "copies":
         return CIRCULAR, "the direction of the copy is taken from the recording"
-    is_open = any(name == "non_blocking" for way, _ in outcomes for name, _ in way.chosen)
-    if direction and metric == "waits" and is_open:
-        return CIRCULAR, "non_blocking was not recorded"
+    # A number changes the type of a result at most.
+    missing = [what for what in made.missing if what != NUMBERS]
+    if TYPES_IN_LISTS in missing and metric not in ("bytes", "allocated_bytes"):
+        missing.remove(TYPES_IN_LISTS)
+    if missing:
+        return OPEN, f"not recorded: {', '.join(missing)}"
     return None
 
 
-def _judge(outcomes: Outcomes, values: Sequence[Any], agreeing: Sequence[bool]) -> tuple[str, str]:
-    """The verdict and reason where the numbers decide."""
-    if all(agreeing):
-        return CONFIRMED, ""
-    # What was not recorded and changes the metric; all that was not recorded if nothing does so alone.
-    by_name: dict[str, dict[str, set[Any]]] = defaultdict(lambda: defaultdict(set))
-    for (way, _), value in zip(outcomes, values, strict=True):
-        for name, label in way.chosen:
-            by_name[name][label].add(value)
-    telling = [name for name, by in by_name.items() if len(set(map(frozenset, by.values()))) > 1]
-    deciding = telling or list(by_name) if len(set(values)) > 1 else []
-    if any(agreeing):
-        return OPEN, f"depends on {', '.join(deciding)}"
-    # Of these only examples were tried: another value might agree.
-    indices = {"indices"} & {name for way, _ in outcomes for name, _ in way.chosen}
-    if examples := [name for name in deciding if name in UNBOUNDED] or sorted(indices):
-        return OPEN, f"no {' or '.join(examples)} that was tried agrees"
-    return REFUTED, ""
+def _operations_behind(metric: str, outcome: ReplayedCost) -> tuple[str, ...]:
+    """Return the operations as in ``Finding.operations``."""
+    ran, made = set[str](), set[str]()
+    for operation, counts in outcome.operations.items():
+        name = operation.rpartition(".")[0]
+        ran.add(name)
+        if any(what in counts for what in COUNTED_AS[metric]):
+            made.add(name)
+    if len(made) > 1:
+        return ()
+    return tuple(sorted(made or ran))
 
 
-def _operations_behind(metric: str, outcomes: Sequence[ReplayedCost]) -> tuple[str, ...]:
-    """As ``Finding.operations``, of those that are the same in every way to make the call."""
-    in_each = []
-    for outcome in outcomes:
-        ran, made = set[str](), set[str]()
-        for operation, counts in outcome.operations.items():
-            name = operation.rpartition(".")[0]
-            ran.add(name)
-            made |= {name} if any(what in counts for what in COUNTED_AS[metric]) else set()
-        in_each.append(made if len(made) == 1 else ran if not made else set[str]())
-    return tuple(sorted(set.intersection(*in_each)))
-
-
-def _replayed(gpu: Gpu, op: str, ways: Iterable[Way]) -> list[tuple[Way, ReplayedCost]]:
-    outcomes, first = [], None
-    for way in ways:
-        try:
-            outcomes.append((way, replay(gpu, op, way)))
-        except NotReplayableError as error:
-            first = first or error
-    if not outcomes:
-        raise first or NotReplayableError("nothing is known of its arguments")
-    return outcomes
-
-
-def _why_on_host(gpu: Gpu, op: str, way: Way) -> str:
+def _costs_nothing_on_host(gpu: Gpu, op: str, made: CallToMake) -> bool:
     try:
-        values = replay(gpu, op, way, on_host=True).values
+        values = replay(gpu, op, made, on_host=True).values
     except NotReplayableError:
-        return ""
-    if any(map(_has_any, values.values())):
-        return ""
-    return "the runtime was not called, and for tensors of the host it need not be"
+        return False
+    return not any(map(_has_any, values.values()))
 
 
 def same(metric: str, recorded: Any, simulated: Any) -> bool:

@@ -1,26 +1,21 @@
-"""The ways in which a recorded call may have been made: overloads, and values for what was not recorded.
+"""The arguments of a recorded call, as they can be made again.
 
-A trace has no devices, most have no strides or scalars, and none has optional tensors in lists. What is
-missing is not guessed: it is *open*, and the call is replayed in each of several ways. What all ways agree on
-does not depend on it. Where a recording has everything, there is one way.
+No trace says where a tensor was, and none has the types of tensors in lists. Recorded with ``record_shapes=True``
+by PyTorch 2.x, a trace has everything else. What an older one lacks is filled in by dense tensors and the
+defaults of the schema, and named: nothing is decided by such a call.
 """
 
 from __future__ import annotations
 
 import ast
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import torch
 from torch.utils._pytree import tree_leaves
 
 from simcuda.traces.call import DTYPES, Argument, RecordedTensor
-
-MOST_WAYS = 16
-"""Combinations of open values that are all tried; above that, each open value varies alone."""
 
 TYPES = dict(
     enumerate((torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.half, torch.float))
@@ -50,38 +45,13 @@ HOST_COPIES = frozenset({"aten::to", "aten::_to_copy", "aten::copy_"})
 DEVICE, HOST, PINNED, NUMBER = "device", "host", "pinned", "number"
 """Where a tensor is: on the device, in pageable or pinned memory of the host, or a number."""
 
-UNBOUNDED = frozenset(
-    ("dilation", "dims", "dtype", "fill_value", "indices", "input_sizes", "kernel_size", "output_size")
-) | {"other", "padding", "self", "shape", "size", "split_sizes", "stride", "types in lists", "value"}
-"""Open arguments of which only examples are tried."""
-
 LISTS = ("List[Tensor]", "List[Optional[Tensor]]")
+NOT_WRITTEN = ("Tensor", "Generator", "Device", "Layout", "Stream", "str")
+"""Kinds of optional arguments that a trace with scalars leaves out too."""
 
-OPTIONAL_SCALARS = [
-    f"Optional[{kind}]" for kind in ("int", "float", "bool", "number", "List[int]", "List[float]")
-]
-
-LIST_TYPES = (torch.float, torch.bfloat16, torch.int64)
-"""Types that the tensors of a list may have: a trace does not tell."""
-
-
-def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides of contiguous memory, in elements."""
-    strides = [1]
-    for size in reversed(shape[1:]):
-        strides.insert(0, strides[0] * max(size, 1))
-    return tuple(strides[: len(shape)])
-
-
-LAYOUTS: dict[str, Callable[[Sequence[int]], tuple[int, ...]]] = {
-    "dense": dense_strides,
-    "transposed": lambda shape: dense_strides(shape[::-1])[::-1],
-    "sliced": lambda shape: (
-        dense_strides((*shape[:-1], shape[-1] * 2)) if len(shape) > 1 else tuple(2 for _ in shape)
-    ),
-    "expanded": lambda shape: tuple(0 for _ in shape),
-}
-"""Memory layouts that are tried for all tensors of a call where strides were not recorded."""
+STRIDES, SCALARS, OVERLOAD = "strides", "scalars", "which overload"
+NUMBERS, TYPES_IN_LISTS = "whether a tensor was a number", "types in lists"
+"""What a recording can lack."""
 
 
 class NotReplayableError(Exception):
@@ -99,29 +69,37 @@ class TensorToMake:
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way to make a call.
+class CallToMake:
+    """A recorded call that can be made again.
 
     Attributes:
         overload: Its overload, such as ``Tensor``.
         values: The arguments in the order of the schema; tensors are still to be made.
-        chosen: What was open and how it was chosen here, such as ``("dim", "0")``.
+        missing: What was not recorded, such as ``strides``.
     """
 
     overload: str
     values: tuple[Any, ...]
-    chosen: tuple[tuple[str, str], ...]
+    missing: tuple[str, ...]
 
 
-def ways_to_call(
+def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides of contiguous memory, in elements."""
+    strides = [1]
+    for size in reversed(shape[1:]):
+        strides.insert(0, strides[0] * max(size, 1))
+    return tuple(strides[: len(shape)])
+
+
+def call_to_make(
     op: str,
     arguments: Sequence[Argument],
     direction: str = "",
     *,
     pinned: bool = False,
-    has_scalars: bool = False,
-) -> Iterator[Way]:
-    """The ways in which a call may have been made, the likeliest first.
+    has_scalars: bool = True,
+) -> CallToMake:
+    """Find the overload of a recorded call, and the values of its arguments.
 
     Args:
         op: Name without overload, such as ``aten::add``.
@@ -134,29 +112,71 @@ def ways_to_call(
     Raises:
         NotReplayableError: No overload takes these arguments, or some were recorded in part.
     """
+    tensors = _tensors_in(arguments)
+    _check_tensors(arguments, tensors)
+    overloads = fitting_overloads(op, arguments)
+    if not overloads:
+        version = torch.__version__.split("+")[0]
+        raise NotReplayableError(f"no overload in torch {version} takes these arguments")
+    overload = overloads[0]
+    schema = overload._schema.arguments
+    missing = []
+    if len(overloads) > 1 and len(overloads[1]._schema.arguments) == len(schema):
+        missing.append(OVERLOAD)
+    if any(each.strides is None and each.shape for each in tensors):
+        missing.append(STRIDES)
+    if not all(each.dtype for each in tensors):
+        missing.append(TYPES_IN_LISTS)
+    # A copy goes from the first tensor, or into it from the second.
+    writes = bool(schema and schema[0].alias_info is not None and schema[0].alias_info.is_write)
+    host_side = int((direction == "h2d") == writes)
+    values = []
+    for position, (argument, value) in enumerate(zip(schema, arguments, strict=False)):
+        if value is None:
+            if not has_scalars and _plain(str(argument.type)) not in NOT_WRITTEN:
+                missing.append(SCALARS)
+            values.append(_unrecorded(argument, tensors, direction))
+        elif isinstance(value, str):
+            values.append(_scalar(argument, value))
+        elif direction and position == host_side:
+            values.append(_to_make(value, PINNED if pinned else HOST))
+        # A number in Python code is recorded as a tensor without dimensions, and what comes first is none.
+        elif position and isinstance(value, RecordedTensor) and _may_be_number(value):
+            missing.append(NUMBERS)
+            values.append(_to_make(value, NUMBER))
+        else:
+            values.append(_to_make(value, DEVICE))
+    return CallToMake(overload._overloadname, tuple(values), tuple(dict.fromkeys(missing)))
+
+
+def fitting_overloads(op: str, arguments: Sequence[Argument]) -> list[Any]:
+    """Return the overloads that take the arguments, those with as many arguments first."""
     packet: Any = getattr(torch.ops.aten, op.removeprefix("aten::"), None)
+    if not isinstance(packet, torch._ops.OpOverloadPacket):
+        return []
     # A hacked twin is TorchScript's view of an overload.
-    is_op = isinstance(packet, torch._ops.OpOverloadPacket)
-    overloads: list[str] = packet.overloads() if is_op else []
-    names = [name for name in overloads if "hacked_twin" not in name]
+    overloads = [getattr(packet, name) for name in packet.overloads() if "hacked_twin" not in name]
+    fitting = [each for each in overloads if _fits(each._schema.arguments, arguments)]
+    return sorted(fitting, key=lambda each: len(each._schema.arguments))
+
+
+def may_not_block(op: str, arguments: Sequence[Argument] | None) -> bool:
+    """Return whether a call was recorded with ``non_blocking=True``."""
+    for overload in fitting_overloads(op, arguments or ())[:1]:
+        names = [argument.name for argument in overload._schema.arguments]
+        given = dict(zip(names, arguments or (), strict=False))
+        return given.get("non_blocking") == "True"
+    return False
+
+
+def _check_tensors(arguments: Sequence[Argument], tensors: Sequence[RecordedTensor]) -> None:
     if any(isinstance(each, RecordedTensor) and not each.dtype for each in arguments):
         raise NotReplayableError("the type of a tensor was not recorded")
-    for each in _tensors_in(arguments):
+    for each in tensors:
         numbers = (*each.shape, *(each.strides or ()))
         has_strides = each.strides is None or len(each.strides) == len(each.shape)
         if not has_strides or not all(isinstance(number, int) and number >= 0 for number in numbers):
             raise NotReplayableError("a tensor is not strided, or has no shape")
-    fitting = [name for name in names if _fits(getattr(packet, name)._schema.arguments, arguments)]
-    if not fitting:
-        raise NotReplayableError(
-            f"no overload in torch {torch.__version__.split('+')[0]} takes these arguments"
-        )
-    # Traces without scalars cannot tell some overloads apart.
-    for name in fitting:
-        schema = getattr(packet, name)._schema.arguments
-        overload = () if len(fitting) == 1 else (("overload", name),)
-        for values, chosen in _ways(schema, arguments, direction, PINNED if pinned else HOST, has_scalars):
-            yield Way(name, values, overload + chosen)
 
 
 def _fits(schema: Sequence[Any], arguments: Sequence[Argument]) -> bool:
@@ -184,7 +204,7 @@ def _plain(kind: str) -> str:
 
 
 def _parsed(kind: str, text: str) -> Any:
-    """The value of a scalar's text; None if it is none of this kind."""
+    """Return the value of a scalar's text; None if it is not of this kind."""
     if kind in ("Device", "str"):
         return text
     try:
@@ -201,64 +221,42 @@ def _parsed(kind: str, text: str) -> Any:
     return value if isinstance(value, int) or (isinstance(value, float) and kind != "int") else None
 
 
-def _ways(
-    schema: Sequence[Any], arguments: Sequence[Argument], direction: str, host: str, has_scalars: bool
-) -> Iterator[tuple[tuple[Any, ...], tuple[tuple[str, str], ...]]]:
-    tensors = _tensors_in(arguments)
-    lacks_strides = any(each.strides is None and each.shape for each in tensors)
-    lacks_types = not all(each.dtype for each in tensors)
-    # A number in Python code is recorded as a tensor without dimensions.
-    has_numbers = len(tensors) > 1 and any(map(_may_be_number, tensors))
-    # Properties of all tensors and then the arguments, and the values each may have; open if several.
-    slots: list[tuple[str, Sequence[tuple[str, Any]]]] = [
-        ("strides", [*LAYOUTS.items()] if lacks_strides else [("", dense_strides)]),
-        ("types in lists", [(str(each), each) for each in (LIST_TYPES if lacks_types else (None,))]),
-        ("numbers", [(each, each) for each in ((NUMBER, DEVICE) if has_numbers else (DEVICE,))]),
-    ]
-    for argument, value in zip(schema, arguments, strict=False):
-        options: Sequence[Any] = [value]
-        if isinstance(value, str):
-            given = _parsed(_plain(str(argument.type)), value)
-            # A number may stand for a type, a layout or a memory format.
-            if (named := NUMBERED.get(argument.name)) is None:
-                options = [given]
-            elif given in named:
-                options = [named[given]]
-            else:
-                raise NotReplayableError(f"the {argument.name} {given} is not known")
-        elif value is None and not (has_scalars and str(argument.type) in OPTIONAL_SCALARS):
-            options = open_values(argument, tensors, direction)
-        slots.append((argument.name, [(str(each), each) for each in options]))
-    writes = bool(schema and schema[0].alias_info is not None and schema[0].alias_info.is_write)
-    # A copy goes from the first tensor, or into it from the second.
-    on_host = (0 if direction == "h2d" else 1) if not writes else (1 if direction == "h2d" else 0)
-    for choice in _combinations([options for _, options in slots]):
-        layout, list_type, place = (value for _, value in choice[:3])
-        values = tuple(
-            # What is written to, or comes first, is no number.
-            _to_make(
-                value,
-                layout,
-                list_type,
-                host if direction and position == on_host else place if position else DEVICE,
-            )
-            for position, (_, value) in enumerate(choice[3:])
-        )
-        chosen = zip(slots, choice, strict=True)
-        yield values, tuple((name, label) for (name, options), (label, _) in chosen if len(options) > 1)
+def _scalar(argument: Any, text: str) -> Any:
+    """Return the value of a recorded scalar."""
+    value = _parsed(_plain(str(argument.type)), text)
+    # A number may stand for a type, a layout or a memory format.
+    named = NUMBERED.get(argument.name)
+    if named is None:
+        return value
+    if value not in named:
+        raise NotReplayableError(f"the {argument.name} {value} is not known")
+    return named[value]
 
 
-def _to_make(value: Any, layout: Any, list_type: torch.dtype | None, place: str) -> Any:
+def _unrecorded(argument: Any, tensors: Sequence[RecordedTensor], direction: str) -> Any:
+    """Return the value of an argument that was not recorded, or that held nothing."""
+    kind = str(argument.type)
+    if _plain(kind) == "Device" and (direction or not tensors):
+        return "cpu" if direction == "d2h" else "cuda"
+    if _plain(kind) in LISTS:
+        raise NotReplayableError("the tensors of a list were not recorded")
+    if argument.has_default_value():
+        return argument.default_value
+    if kind.startswith("Optional["):
+        return None
+    raise NotReplayableError(f"{argument.name} was not recorded")
+
+
+def _to_make(value: Argument, place: str) -> Any:
     if isinstance(value, tuple):
-        return [_to_make(each, layout, list_type, place) for each in value]
+        return [_to_make(each, place) for each in value]
     if not isinstance(value, RecordedTensor):
         return value
-    strides = layout(value.shape) if value.strides is None else value.strides
-    dtype = DTYPES.get(value.dtype) if value.dtype else list_type
+    strides = dense_strides(value.shape) if value.strides is None else value.strides
+    dtype = DTYPES.get(value.dtype) if value.dtype else torch.float
     if dtype is None:
         raise NotReplayableError(f"the type {value.dtype} is not known")
-    where = DEVICE if place == NUMBER and not _may_be_number(value) else place
-    return TensorToMake(value.shape, tuple(strides), dtype, where)
+    return TensorToMake(value.shape, tuple(strides), dtype, place)
 
 
 def _tensors_in(arguments: Sequence[Argument]) -> list[RecordedTensor]:
@@ -267,111 +265,3 @@ def _tensors_in(arguments: Sequence[Argument]) -> list[RecordedTensor]:
 
 def _may_be_number(tensor: RecordedTensor) -> bool:
     return not tensor.shape and DTYPES.get(tensor.dtype) in (torch.double, torch.int64, torch.bool)
-
-
-def _combinations(options: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
-    if math.prod(map(len, options)) <= MOST_WAYS:
-        yield from product(*options)
-        return
-    base = tuple(each[0] for each in options)
-    yield base
-    for position, each in enumerate(options):
-        for value in each[1:]:
-            yield (*base[:position], value, *base[position + 1 :])
-
-
-def open_values(argument: Any, tensors: Sequence[RecordedTensor], direction: str) -> Sequence[Any]:
-    """Values to try for an argument that was not recorded, the likeliest first.
-
-    Args:
-        argument: The argument of the schema.
-        tensors: The recorded tensors of the call.
-        direction: As in ``ways_to_call``.
-
-    Raises:
-        NotReplayableError: It is a list of tensors.
-    """
-    kind, name = str(argument.type), argument.name
-    plain = _plain(kind)
-    shape = tensors[0].shape if tensors else ()
-    default = [argument.default_value] if argument.has_default_value() else []
-    if plain == "Device":
-        if direction or not tensors:
-            return [{"h2d": "cuda", "d2h": "cpu"}.get(direction, "cuda")]
-        return [None if kind != plain else "cuda"]
-    if plain == "List[Tensor]":
-        raise NotReplayableError("the tensors of a list were not recorded")
-    if plain == "List[Optional[Tensor]]":
-        return list(_indices(shape, tensors[1].shape if len(tensors) > 1 else None))
-    if name == "dtype":
-        own = DTYPES.get(tensors[0].dtype) if tensors and kind == plain else None
-        return list(dict.fromkeys([own, torch.float, torch.bfloat16, torch.int64]))
-    if name == "memory_format":
-        return [None, torch.contiguous_format] if kind != plain else [torch.contiguous_format]
-    if plain in ("Tensor", "Generator", "str", "Stream") or name in ("layout", "pin_memory", "device"):
-        return default or [None]
-    if plain == "bool":
-        return list(dict.fromkeys([*default, False, True]))
-    if plain == "float":
-        return list(dict.fromkeys([*default, 0.5, 0.0]))
-    if plain == "number":
-        return list(dict.fromkeys([*default, *([None] if kind != plain else []), 2, 0.5]))
-    if plain == "List[bool]":
-        return [[True] * 3, [True] * 2, [False, True, True]]
-    return list(
-        _integers(name, shape, [each.shape for each in tensors], default, is_list=plain == "List[int]")
-    )
-
-
-def _integers(
-    name: str, shape: tuple[int, ...], shapes: Sequence[tuple[int, ...]], default: list[Any], *, is_list: bool
-) -> Iterator[Any]:
-    dims = range(len(shape))
-    if "dim" in name and name != "dims":
-        yield from default
-        for dim in [dim for dim in dims if not default or dim != default[0] % max(len(shape), 1)]:
-            yield [dim] if is_list else dim
-        if is_list and len(shape) != 1:
-            yield [*dims]
-        elif not shape:
-            yield 0
-        return
-    if not is_list:
-        known = {
-            "start": [0, 1],
-            "end": [2**63 - 1, 1],
-            "step": [1, 2],
-            "length": [1],
-            "index": [0],
-            "groups": [1],
-        }
-        known |= {"size": [1], "chunks": [2], "k": [2, 1], "reduction": [1, 0, 2], "split_size": [1, 2]}
-        yield from dict.fromkeys([*default, *known.get(name, [1, 0])])
-    elif name == "normalized_shape":
-        # As its weight, or as its last dimension.
-        yield [*shapes[1]] if len(shapes) > 1 and shape[-len(shapes[1]) :] == shapes[1] else [*shape[-1:]]
-    elif name == "split_sizes":
-        for size in dict.fromkeys(shape):
-            yield from ([size], [1, size - 1])
-    elif name == "dims":
-        yield from ([*dims], [*reversed(dims)])
-    elif name in ("size", "shape"):
-        yield from ([*shape], [-1], [2, *shape]) if shapes else ([7], [0], [1 << 20])
-    elif name == "input_sizes":
-        yield from ([*shape], [*(2 * size for size in shape)])
-    elif name == "stride" and not default:
-        yield from ([2, 2], [1, 1], [*dense_strides(shape)])
-    else:
-        known_lists = {"kernel_size": [[3, 3], [1, 1]], "output_size": [[1, 1]], "padding": [[1, 1], [0, 0]]}
-        yield from known_lists.get(name, default or [[1, 1]])
-
-
-def _indices(shape: tuple[int, ...], values: tuple[int, ...] | None) -> Iterator[Any]:
-    """Lists of indices: numbers for neighbouring dimensions from any on, on the device or the host; masks."""
-    for place in (DEVICE, HOST):
-        for first in range(len(shape)):
-            for count in range(1, len(shape) - first + 1):
-                own = (7,) if values is None else values[first : len(values) - (len(shape) - first - count)]
-                index = TensorToMake(own, dense_strides(own), torch.int64, place)
-                yield [*[None] * first, *[index] * count]
-        yield [TensorToMake(shape, dense_strides(shape), torch.bool, place)]

@@ -30,6 +30,7 @@ from simcuda.real.trace import (
     kind_and_bytes,
     thread_of,
 )
+from simcuda.traces.arguments import may_not_block
 from simcuda.traces.call import (
     DTYPES,
     Argument,
@@ -378,12 +379,9 @@ class _Attribution:
         calls = {number: call for number, call in gathered.calls.items() if number not in captured}
         # Numbers rise: the device's work of lower ones was launched before the recording began.
         first = min(gathered.calls)
-        done = [
-            number
-            for kind in (gathered.kernels, gathered.copies, gathered.memsets)
-            for number in kind
-            if number >= first
-        ]
+        # A graph has kernels, copies and memsets of one launch.
+        records = {*gathered.kernels, *gathered.copies, *gathered.memsets}
+        done = {number for number in records if number >= first}
         launches = {number for number, call in calls.items() if call.name.startswith(LAUNCHES)}
         copies = {number for number, call in calls.items() if call.name.startswith(COPIES)}
         reads, pageable = [], []
@@ -391,7 +389,8 @@ class _Attribution:
             kinds = {copy.kind for copy in call.cost.copies}
             is_read = SCALAR_READ in (call.op, *call.inner) and "d2h" in kinds
             reads += [any(call.cost.waits)] if is_read else []
-            pageable += [any(call.cost.waits)] if any(copy.pageable for copy in call.cost.copies) else []
+            if any(copy.pageable for copy in call.cost.copies) and not may_not_block(call.op, call.arguments):
+                pageable.append(any(call.cost.waits))
         sums = (
             ("launches", len(launches), "with their kernel", len(launches & gathered.kernels.keys())),
             ("copies", len(copies), "with their record", len(copies & gathered.copies.keys())),
@@ -399,8 +398,9 @@ class _Attribution:
             ("reads of scalars", len(reads), "with their wait", sum(reads)),
         )
         wrong = [f"{name} {all_}, {part} {some}" for name, all_, part, some in sums if some < all_]
-        # Only a copy that is asked not to block does not wait, and hardly a program has no other.
-        if pageable and not any(pageable):
+        # A copy waits for its stream, but where it is asked not to block, which scalars show if they were recorded.
+        waits_for_streams = any(WAITS.get(call.name) == "stream_syncs" for call in calls.values())
+        if pageable and not any(pageable) and (gathered.has_scalars or not waits_for_streams):
             wrong.append(f"ops that copy from or to pageable memory {len(pageable)}, with a wait 0")
         if wrong:
             raise IncompleteTraceError(f"the profiler lost events: {'; '.join(wrong)}")

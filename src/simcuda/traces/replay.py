@@ -26,9 +26,9 @@ from simcuda.traces.arguments import (
     HOST,
     NUMBER,
     PINNED,
+    CallToMake,
     NotReplayableError,
     TensorToMake,
-    Way,
     dense_strides,
 )
 from simcuda.traces.call import KINDS, by_metric
@@ -81,20 +81,20 @@ def warm_up() -> None:
     torch.mm(square, square)
 
 
-def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCost:
-    """Make a call in one way.
+def replay(gpu: Gpu, op: str, call: CallToMake, *, on_host: bool = False) -> ReplayedCost:
+    """Make a call.
 
     Args:
         gpu: The active simulation.
         op: Name without overload, such as ``aten::add``.
-        way: The way.
+        call: Its overload and arguments.
         on_host: Whether to put all its tensors on the host instead.
 
     Raises:
         NotReplayableError: It is too large for this machine, or failed; the message says how.
     """
-    schema = getattr(getattr(torch.ops.aten, op.removeprefix("aten::")), way.overload)._schema.arguments
-    to_make = [each for each in tree_leaves(way.values) if isinstance(each, TensorToMake)]
+    schema = getattr(getattr(torch.ops.aten, op.removeprefix("aten::")), call.overload)._schema.arguments
+    to_make = [each for each in tree_leaves(call.values) if isinstance(each, TensorToMake)]
     if sum(_elements(each) * each.dtype.itemsize for each in to_make) > MOST_BYTES:
         raise NotReplayableError(f"its tensors take more than {MOST_BYTES >> 30} GiB")
     sizes = [size for each in to_make for size in each.shape]
@@ -108,7 +108,7 @@ def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCos
             return make(value)
         return "cpu" if on_host and value == "cuda" else value
 
-    values = tree_map(converted, way.values)
+    values = tree_map(converted, call.values)
     named = {
         argument.name: value for argument, value in zip(schema, values, strict=False) if argument.kwarg_only
     }
@@ -121,7 +121,7 @@ def replay(gpu: Gpu, op: str, way: Way, *, on_host: bool = False) -> ReplayedCos
             gpu.measure() as cost,
             listening(allocation_listeners, lambda size, _: requested.append(size)),
         ):
-            _function(op, way.overload, schema)(*positional, **named)
+            _function(op, call.overload, schema)(*positional, **named)
     # Values that were not recorded are often impossible, and torch says so in one of these ways.
     except (RuntimeError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise NotReplayableError(f"{type(error).__name__}: {str(error).splitlines()[0][:160]}") from error

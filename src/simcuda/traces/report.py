@@ -17,6 +17,10 @@ from simcuda.traces.agreement import CONFIRMED, LEAST, REFUTED, VERDICTS, Findin
 from simcuda.traces.call import METRICS, Argument, RecordedTensor
 
 CALLS, AGREE = "calls", "agree, raw"
+NOTHING_DECIDED = (
+    "nothing was decided: record with torch.profiler.profile(record_shapes=True), by a PyTorch that records "
+    "strides and scalars too"
+)
 FINDING = [each.name for each in fields(Finding) if each.name not in ("is_zero", "operations")]
 """What JSON says of a finding."""
 
@@ -46,7 +50,7 @@ def to_lines(agreements: Sequence[TraceAgreement]) -> Iterator[str]:
             f"{f.count} x {f.op}",
             f.metric,
             str(f.recorded),
-            " or ".join(map(str, f.simulated)),
+            str(f.simulated),
             shown(f.arguments),
         )
         for f in wrong
@@ -68,6 +72,8 @@ def to_lines(agreements: Sequence[TraceAgreement]) -> Iterator[str]:
     left = Counter((op, why) for each in agreements for op, _, why in each.not_replayable)
     rows = [(op, str(count), why) for (op, why), count in sorted(left.items())]
     yield from section("not replayable", ("op", "distinct calls", "why"), rows)
+    if not any(finding.verdict in (CONFIRMED, REFUTED) for finding in findings):
+        yield from ("", NOTHING_DECIDED)
 
 
 def to_json(agreements: Sequence[TraceAgreement]) -> dict[str, Any]:
@@ -139,11 +145,14 @@ def save_confirmations(agreements: Sequence[TraceAgreement], path: Path) -> None
     path.write_text(numbers.sub(lambda row: re.sub(r"\s+", "", row[0]), text) + "\n", encoding="utf-8")
 
 
-def falls_short(agreements: Sequence[TraceAgreement]) -> bool:
-    """Whether a metric agrees in fewer of the decided calls than it must."""
+def exit_code(agreements: Sequence[TraceAgreement]) -> int:
+    """Return 1 if a metric agrees in fewer of the decided calls than it must, 3 if nothing was decided."""
     findings = [finding for each in agreements for finding in each.findings]
     shares = {metric: _share(_counts(f for f in findings if f.metric == metric)) for metric in METRICS}
-    return any(share is not None and share < LEAST[metric] for metric, share in shares.items())
+    decided = {metric: share for metric, share in shares.items() if share is not None}
+    if any(share < LEAST[metric] for metric, share in decided.items()):
+        return 1
+    return 0 if decided else 3
 
 
 def shown(arguments: Iterable[Argument]) -> str:

@@ -51,6 +51,7 @@ def frame(text: str, ts: float, end: float) -> Event:
     return {"ph": "X", "cat": "python_function", "name": text, "pid": 1, "tid": 1, "ts": ts, "dur": end - ts}
 
 
+COPYING = {"Input Dims": [[2], [2], []], "Input type": ["float", "float", "Scalar"]}
 READ = [
     op("aten::item", 100, 200, 1),
     op("aten::_local_scalar_dense", 110, 190, 2),
@@ -213,6 +214,43 @@ def test_captured_launches_cost_nothing_yet(tmp_path: Path) -> None:
     assert 2 == len(found.outside[""].kernels)
 
 
+def test_a_launch_of_a_graph_may_have_kernels_copies_and_memsets(tmp_path: Path) -> None:
+    """All have the number of the launch: three records of one call."""
+    memset = kernel(250, 13) | {"cat": "gpu_memset", "name": "Memset (Device)"}
+    found = traced(
+        tmp_path,
+        op("aten::x", 100, 200, 1),
+        runtime("cudaGraphLaunch", 220, 13),
+        kernel(230, 13),
+        memcpy("Memcpy DtoD (Device -> Device)", 240, 13, 8),
+        memset,
+    )
+    cost = found.outside[""]
+    assert (1, 1) == (len(cost.kernels), len(cost.copies))
+    assert "records of the device 1, with their call 1" in found.sums
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"Concrete Inputs": ["", "", "6", "True", "False", ""]},
+        # Without scalars, a wait for a stream elsewhere shows that such waits were recorded.
+        {},
+    ],
+)
+def test_copies_that_may_not_block_do_not_wait(tmp_path: Path, arguments: dict[str, Any]) -> None:
+    """A program whose pageable copies are all asked not to block has lost nothing."""
+    shapes = {"Input Dims": [[2], [], [], [], [], []], "Input type": ["float", "", "", "", "", ""]}
+    found = traced(
+        tmp_path,
+        op("aten::to", 99, 200, 1, **shapes, **arguments),
+        runtime("cudaMemcpyAsync", 120, 20, op=1),
+        memcpy("Memcpy HtoD (Pageable -> Device)", 121, 20, 8),
+        *([] if arguments else [runtime("cudaStreamSynchronize", 300, 30)]),
+    )
+    assert [("h2d", True)] == [(copy.kind, copy.pageable) for copy in found.calls[0].cost.copies]
+
+
 @pytest.mark.parametrize(
     ("events", "sum_"),
     [
@@ -222,6 +260,15 @@ def test_captured_launches_cost_nothing_yet(tmp_path: Path) -> None:
         (READ[:-1], "reads of scalars 1, with their wait 0"),
         (
             [runtime("cudaMemcpyAsync", 120, 20), memcpy("Memcpy HtoD (Pageable -> Device)", 121, 20, 8)],
+            "ops that copy from or to pageable memory 1, with a wait 0",
+        ),
+        (
+            [
+                op("aten::copy_", 300, 310, 51, **COPYING | {"Concrete Inputs": ["", "", "False"]}),
+                runtime("cudaMemcpyAsync", 305, 20, op=51),
+                memcpy("Memcpy HtoD (Pageable -> Device)", 306, 20, 8),
+                runtime("cudaStreamSynchronize", 350, 30),
+            ],
             "ops that copy from or to pageable memory 1, with a wait 0",
         ),
     ],
