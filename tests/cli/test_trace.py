@@ -126,3 +126,11 @@ def test_the_simulation_beside_a_trace(repository: Repository, tickets: Tickets)
         (each["op"], each["verdict"], each["count"]) for each in launches
     ]
     assert "replayed 1 distinct calls of 1 ops; 2 not" in tickets("trace", file).out
+
+
+def test_a_trace_that_decides_nothing_is_inconclusive(exact: str, tickets: Tickets) -> None:
+    """Without shapes the lines are shown, and what to record; with ``--lines`` nothing was to be compared."""
+    ran = tickets("trace", exact)
+    assert (3, True) == (ran.code, "waits 1x for 0.002 ms" in ran.out)
+    assert f"{exact}: nothing was decided: record with record_shapes=True" in ran.err
+    assert 0 == tickets("trace", exact, "--lines").code

@@ -22,7 +22,7 @@ from finding_tickets.cli.options import (
     option,
 )
 from finding_tickets.cli.output import Format, say, say_errors, style, used_width, write, write_json
-from finding_tickets.errors import BadDataError, ExitCode, UsageError
+from finding_tickets.errors import BadDataError, ExitCode, UnreachableError, UsageError
 from finding_tickets.ground.git import commit_containing
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.register.config import read_config, repository_of
@@ -165,4 +165,5 @@ def trace(
         width = used_width(sys.stdout)
         blocks = ["\n".join(report.trace_lines(each, style, width, verbose=verbose)) for each in read]
         write("\n\n".join(blocks))
-    return say_errors(each for each in answers if isinstance(each, BadDataError))
+    undecided = [UnreachableError(each.undecided, file=each.probed.target) for each in read if each.undecided]
+    return say_errors([*(each for each in answers if isinstance(each, BadDataError)), *undecided])

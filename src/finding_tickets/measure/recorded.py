@@ -54,6 +54,7 @@ def trace_payload(payload: dict[str, Any]) -> dict[str, Any]:
         "left_out": trace.left_out,
         "agreement": list(report.to_lines(compared)) if compared else [],
         "compared": report.to_json(compared)["data"][0] if compared else None,
+        "undecided": report.NOTHING_DECIDED if compared and report.exit_code(compared) == 3 else "",
     }
 
 

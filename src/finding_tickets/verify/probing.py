@@ -269,6 +269,7 @@ class TracedRun:
     left_out: tuple[str, ...]  # what was not attributed, and why
     agreement: tuple[str, ...] = ()  # of the simulation, as ``simcuda.agree --trace`` prints it, if asked
     compared: dict[str, Any] | None = None  # the same as the item of its JSON
+    undecided: str = ""  # why the simulation was compared with nothing, if that was asked
 
 
 _TRACED = TypeAdapter(TracedRun)

@@ -57,6 +57,10 @@ def _adds_row_in_product(call: RecordedCall) -> bool:
     return is_one_row and len(bias.shape) == 1 and not call.cost.copies
 
 
+BIAS_OF_ONE_ROW = (
+    "cuBLASLt added the bias to one row too before, now it is copied into the result first "
+    "(native/cuda/Blas.cpp, isInputCompliesAddmmCudaLt)"
+)
 CHANGES: dict[str, tuple[Callable[[RecordedCall], bool], str]] = {
     "aten::binary_cross_entropy_with_logits": (
         _ran("aten::clamp_min_"),
@@ -66,14 +70,7 @@ CHANGES: dict[str, tuple[Callable[[RecordedCall], bool], str]] = {
         _ran("void cunn_ClassNLLCriterion_updateGradInput_kernel"),
         "cleared by a memset before (THCUNN/generic/ClassNLLCriterion.cu), by a kernel now (cuda/Loss.cu)",
     ),
-    **dict.fromkeys(
-        ("aten::linear", "aten::addmm"),
-        (
-            _adds_row_in_product,
-            "cuBLASLt added the bias to one row too before, now it is copied into the result first "
-            "(native/cuda/Blas.cpp, isInputCompliesAddmmCudaLt)",
-        ),
-    ),
+    **dict.fromkeys(("aten::linear", "aten::addmm"), (_adds_row_in_product, BIAS_OF_ONE_ROW)),
 }
 """Ops that newer versions do otherwise: how the recording shows the older one, and the sources."""
 

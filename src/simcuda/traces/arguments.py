@@ -1,8 +1,8 @@
 """The arguments of a recorded call, as they can be made again.
 
-No trace says where a tensor was, and none has the types of tensors in lists. Recorded with ``record_shapes=True``
-by PyTorch 2.x, a trace has everything else. What an older one lacks is filled in by dense tensors and the
-defaults of the schema, and named: nothing is decided by such a call.
+No trace says where a tensor was, and none has the types of tensors in lists. Recorded with
+``record_shapes=True`` by PyTorch 2.x, a trace has everything else. What an older one lacks is filled in by
+dense tensors and the defaults of the schema, and named: nothing is decided by such a call.
 """
 
 from __future__ import annotations
@@ -151,9 +151,10 @@ def call_to_make(
 
 def fitting_overloads(op: str, arguments: Sequence[Argument]) -> list[Any]:
     """Return the overloads that take the arguments, those with as many arguments first."""
-    packet: Any = getattr(torch.ops.aten, op.removeprefix("aten::"), None)
-    if not isinstance(packet, torch._ops.OpOverloadPacket):
+    found: object = getattr(torch.ops.aten, op.removeprefix("aten::"), None)
+    if not isinstance(found, torch._ops.OpOverloadPacket):
         return []
+    packet: Any = found
     # A hacked twin is TorchScript's view of an overload.
     overloads = [getattr(packet, name) for name in packet.overloads() if "hacked_twin" not in name]
     fitting = [each for each in overloads if _fits(each._schema.arguments, arguments)]

@@ -398,7 +398,7 @@ class _Attribution:
             ("reads of scalars", len(reads), "with their wait", sum(reads)),
         )
         wrong = [f"{name} {all_}, {part} {some}" for name, all_, part, some in sums if some < all_]
-        # A copy waits for its stream, but where it is asked not to block, which scalars show if they were recorded.
+        # A copy waits for its stream unless it is asked not to block, which recorded scalars show.
         waits_for_streams = any(WAITS.get(call.name) == "stream_syncs" for call in calls.values())
         if pageable and not any(pageable) and (gathered.has_scalars or not waits_for_streams):
             wrong.append(f"ops that copy from or to pageable memory {len(pageable)}, with a wait 0")

@@ -17,10 +17,7 @@ from simcuda.traces.agreement import CONFIRMED, LEAST, REFUTED, VERDICTS, Findin
 from simcuda.traces.call import METRICS, Argument, RecordedTensor
 
 CALLS, AGREE = "calls", "agree, raw"
-NOTHING_DECIDED = (
-    "nothing was decided: record with torch.profiler.profile(record_shapes=True), by a PyTorch that records "
-    "strides and scalars too"
-)
+NOTHING_DECIDED = "nothing was decided: record with record_shapes=True, by a PyTorch that records strides too"
 FINDING = [each.name for each in fields(Finding) if each.name not in ("is_zero", "operations")]
 """What JSON says of a finding."""
 

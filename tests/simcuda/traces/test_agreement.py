@@ -363,7 +363,7 @@ def test_a_trace_is_added_once_to_a_file_of_confirmations(
 @pytest.mark.slow
 @pytest.mark.skipif(not TRACES.is_dir(), reason="the recordings are not there")
 def test_the_simulation_agrees_with_real_gpus() -> None:
-    """Nothing is refuted; of the three recordings that have everything all calls are decided but ``index``."""
+    """Nothing is refuted; of the three complete recordings all calls are made again but ``index``."""
     found = [agreement_with(read(path)) for path in sorted(TRACES.glob("*.json.gz"))]
     findings = [finding for each in found for finding in each.findings]
     assert [] == [f"{f.op}({report.shown(f.arguments)})" for f in findings if f.verdict == "refuted"]
