@@ -7,10 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-import typer
 from tests.verify.conftest import add
-
-from finding_tickets.cli.options import complete_change, complete_word
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -91,57 +88,3 @@ def test_a_query_verifies_what_can_be_verified(repository: Repository, tickets: 
     ran = tickets("verify", "id:A-*", "--format", "json")
     assert ["A-1"] == [one["ticket"] for one in json.loads(ran.out)["data"]]
     assert (0, "1 of 2 documents with a verifier") == (ran.code, ran.err.splitlines()[0])
-
-
-@pytest.mark.usefixtures("two")
-@pytest.mark.parametrize(
-    ("typed", "expected"),
-    [
-        ("b1", ["b1-PT-01", "b1-PT-02"]),
-        ("rel", ["related:"]),
-        ("S", ["severity:", "status:", "sort:"]),
-        ("b", ["b1-PT-01", "b1-PT-02", "batch:"]),
-        ("status:f", ["status:fix-in-progress", "status:fixed"]),
-        ("-status:FI", ["-status:FIx-in-progress", "-status:FIxed"]),
-        ("severity:P1,p", [f"severity:P1,p{number}" for number in range(5)]),
-        ("severity:>=P0", ["severity:>=P0"]),
-        ("sort:-d", ["sort:-done"]),
-        ("has:v", ["has:verifier"]),
-        ("id:b", ["id:b1-PT-01", "id:b1-PT-02"]),
-        # Blanks end a word: those in the register's words are written as hyphens.
-        ("category:mem", ["category:memory-leak-resource-issue"]),
-        ("verdict:veri", ["verdict:verified"]),
-        # Bash takes the colon for the end of a word.
-        ("resolution : won", ["wont-fix"]),
-        ("x", []),
-    ],
-)
-def test_words_complete_in_the_shell(repository: Repository, typed: str, expected: list[str]) -> None:
-    """IDs and words keep what was typed of them; keys end where their value begins."""
-    *before, typed = typed.split(" ")
-    context = typer.Context(typer.main.get_command(typer.Typer(callback=print)))
-    context.params["root"] = repository.root
-    context.params["query"] = before
-    assert expected == complete_word(context, typed)
-
-
-@pytest.mark.parametrize(
-    ("typed", "expected"),
-    [
-        ("b1", ["b1-PT-01", "b1-PT-02"]),
-        ("s", ["severity=", "status="]),
-        ("t", ["title="]),
-        ("severity=p0", ["severity=p0"]),
-        ("labels=+g", ["labels=+gpu"]),
-        ("created=2", []),
-        ("status = inv", ["investigating", "invalid"]),
-    ],
-)
-def test_changes_complete_in_the_shell(repository: Repository, typed: str, expected: list[str]) -> None:
-    """What `set` takes: IDs, keys, and the values that a key has words for or that documents state."""
-    repository.ticket("B1-PT-01", rows="| **Domain** | gpu |\n")
-    repository.ticket("B1-PT-02")
-    *before, typed = typed.split(" ")
-    context = typer.Context(typer.main.get_command(typer.Typer(callback=print)))
-    context.params |= {"root": repository.root, "words": before}
-    assert expected == complete_change(context, typed)

@@ -9,10 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-import typer
-
-from finding_tickets.cli.options import completes
-from finding_tickets.lint.rules import RULES
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -98,20 +94,6 @@ def test_the_configuration_chooses_rules(
     repository.write("tickets.toml", config)
     dangling_and_misspelt(repository)
     assert rules == shown(tickets("lint", *arguments))
-
-
-@pytest.mark.parametrize(
-    ("typed", "rules"),
-    [
-        ("dup", ["duplicate-id", "duplicate-of-nothing", "duplicates-differ"]),
-        ("folder,spel", ["folder,spelling"]),
-        ("nothing", []),
-    ],
-)
-def test_rules_complete_in_the_shell(typed: str, rules: list[str]) -> None:
-    """Each of several rules with commas between them completes."""
-    context = typer.Context(typer.main.get_command(typer.Typer(callback=print)))
-    assert rules == completes(lambda _: sorted(RULES))(context, typed)
 
 
 @pytest.mark.parametrize("option", ["--select", "--ignore"])

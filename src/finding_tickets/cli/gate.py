@@ -14,7 +14,6 @@ from finding_tickets.cli.options import (
     OutputFormat,
     Root,
     Seed,
-    completes,
     find_each,
     flag,
     format_option,
@@ -47,7 +46,6 @@ from finding_tickets.verify.verify import draw_seed
 
 CONFIGURATION = "configuration"
 CheckFormat = StrEnum("CheckFormat", ["TEXT", "JSON", "MARKDOWN", "GITHUB"])
-complete_cheat = completes(lambda _: (each.id for each in auditing.CHEATS))
 
 
 def check(
@@ -131,7 +129,7 @@ def audit(
     everything: Annotated[bool, flag("--all", "Every document that has a verifier.")] = False,
     cheat: Annotated[
         list[str] | None,
-        option("NAME", "Try this cheat alone (repeatable).", autocompletion=complete_cheat),
+        option("NAME", "Try this cheat alone (repeatable)."),
     ] = None,
     root: Root = HERE,
     how: Measuring = MEASURING,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from finding_tickets.cli import output
-from finding_tickets.cli.options import HERE, Query, Root, completes, flag, format_option, option, read_input
+from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option, read_input
 from finding_tickets.cli.output import say, say_errors, write, write_json, write_table
 from finding_tickets.cli.output_file import files_to_protect, refuse_protected
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
@@ -36,7 +36,7 @@ LintFormat = StrEnum("LintFormat", ["TEXT", "JSON", "GITHUB", "SARIF"])
 
 
 # It may be repeated, or name several rules with commas between them.
-rules_option = partial(option, "RULES", autocompletion=completes(lambda _: sorted(RULES)))
+rules_option = partial(option, "RULES")
 
 
 def lint(

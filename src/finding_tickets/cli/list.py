@@ -13,7 +13,6 @@ from finding_tickets.cli.options import (
     HERE,
     Query,
     Root,
-    completes,
     flag,
     format_option,
     option,
@@ -42,15 +41,12 @@ ListFormat = StrEnum("ListFormat", ["TABLE", "JSON", "CSV", "IDS"])
 GraphFormat = StrEnum("GraphFormat", ["TEXT", "MERMAID", "JSON"])
 Grouping = StrEnum("Grouping", ["DISPOSITION"])
 SHOWN = ",".join(DEFAULT_COLUMNS)
-complete_columns = completes(lambda _: LIST_COLUMNS)
 
 
 def list_tickets(
     query: Query = None,
     root: Root = HERE,
-    columns: Annotated[
-        str | None, option("NAMES", f"By default {SHOWN}.", autocompletion=complete_columns)
-    ] = None,
+    columns: Annotated[str | None, option("NAMES", f"By default {SHOWN}.")] = None,
     output_format: Annotated[ListFormat, format_option(help="How the list is printed.")] = ListFormat.TABLE,
     no_index: Annotated[bool, flag("--no-index", "Read every file instead of the index.")] = False,
     ready: Annotated[bool, flag("--ready", "Only open tickets that no open ticket blocks.")] = False,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import re
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, fields
 from datetime import date, datetime
 from enum import StrEnum
@@ -28,91 +27,32 @@ if TYPE_CHECKING:
 
 HERE = Path()
 STDIN = "-"
-# Comparisons, and the signs of what is added and removed.
-SIGNS, BEFORE_VALUE = frozenset("<>=+-"), re.compile("[,>=<+-]+")
 T = TypeVar("T")
-Completer = Callable[[typer.Context, str], list[str]]
 
 
 # What counts during a run: auto is a real GPU where one is usable.
 MeterName = StrEnum("MeterName", ["AUTO", "SIMULATED", "CUDA"])
 
 
-def completes(words_of: Callable[[typer.Context], Iterable[str]]) -> Completer:
-    """Completes a word, or the last of several with commas between them, in any case; what is typed stays."""
-
-    def complete(context: typer.Context, incomplete: str) -> list[str]:
-        begun = (BEFORE_VALUE.split(incomplete) if incomplete[:1] in SIGNS else incomplete.split(","))[-1]
-        # An error message between two key strokes would only be in the way.
-        try:
-            words = dict.fromkeys(words_of(context))
-        except Exception:
-            return []
-        # No shell would take a blank for a part of the word.
-        found = (word for word in words if word.casefold().startswith(begun.casefold()) and " " not in word)
-        return [incomplete + word[len(begun) :] for word in found]
-
-    return complete
-
-
-def register_words(key: str, context: typer.Context) -> Iterable[str]:
-    """The values that a key of queries has: the words of the register, and what documents state."""
+def complete_id(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the IDs of the register that begin with what was typed, in any case; what was typed stays."""
     from finding_tickets.register.index import list_rows
-    from finding_tickets.register.query import Facts
-    from finding_tickets.register.query.keys import words_of_key
 
-    return words_of_key(key, Facts.of_listing(list_rows(Path(context.params.get("root") or HERE))))
-
-
-def complete_pair(context: typer.Context, words: Sequence[str], sign: str, keys: Iterable[str]) -> list[str]:
-    """Completes the last of ``words`` to an ID, to ``key:`` or ``key=``, by its ``sign``, or to their values.
-
-    Bash splits the line at either sign, so that key and sign may be words of their own.
-    """
-    key, found, value = words[-1].rpartition(sign)
-    if not found and words[-2:-1] != [sign]:
-        return [
-            *complete_id(context, value),
-            *(f"{key}{sign}" for key in keys if key.startswith(value.lower())),
-        ]
-    meant = (key or words[-3]).lstrip("-").lower()
-    return [f"{key}{found}{word}" for word in completes(partial(register_words, meant))(context, value)]
+    # An error message between two key strokes would only be in the way.
+    try:
+        rows = list_rows(Path(context.params.get("root") or HERE)).rows
+    except Exception:
+        return []
+    typed = incomplete.casefold()
+    # No shell would take a blank for a part of the word.
+    found = [row.id for row in rows if row.id.casefold().startswith(typed) and " " not in row.id]
+    return [incomplete + name[len(incomplete) :] for name in dict.fromkeys(found)]
 
 
-def complete_word(context: typer.Context, incomplete: str) -> list[str]:
-    """The IDs, keys and values of a query that begin with what was typed."""
-    from finding_tickets.register.query.keys import KEYS, SORT
-
-    return complete_pair(context, [*(context.params.get("query") or ()), incomplete], ":", [*KEYS, SORT])
-
-
-def complete_change(context: typer.Context, incomplete: str) -> list[str]:
-    """The IDs, keys and values of what ``set`` sets."""
-    from finding_tickets.register.actions import KEYS, TITLE
-
-    keys = [*KEYS, TITLE, "labels"]
-    return complete_pair(context, [*(context.params.get("words") or ()), incomplete], "=", keys)
-
-
-def _revisions(context: typer.Context) -> list[str]:
-    from finding_tickets.ground.git import ask
-
-    root = Path(context.params.get("root") or HERE)
-    return ask(root, "for-each-ref", "--format=%(refname:short)").split()
-
-
-complete_id = completes(partial(register_words, "id"))
-BY_METAVAR = {"REV": completes(_revisions), "ID": complete_id}
-"""What completes the values of options, by what help calls these."""
-
-
-def option(metavar: str, what: str, *names: str, key: str = "", **more: Any) -> Any:
-    """An option with a value that help calls ``metavar``; without ``names`` it has its parameter's name.
-
-    With ``key`` it takes a word that is a value of this key of queries.
-    """
-    completer = completes(partial(register_words, key)) if key else BY_METAVAR.get(metavar)
-    more.setdefault("autocompletion", completer)
+def option(metavar: str, what: str, *names: str, **more: Any) -> Any:
+    """Make an option with a value that help calls ``metavar``; by default its parameter names it."""
+    if metavar == "ID":
+        more["autocompletion"] = complete_id
     return typer.Option(*names, metavar=metavar, help=what, **more)
 
 
@@ -134,12 +74,12 @@ Query = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[QUERY]...",
-        autocompletion=complete_word,
+        autocompletion=complete_id,
         help="Which documents: IDs, text and conditions such as status:open (docs/queries.md).",
     ),
 ]
-SeverityWord = Annotated[str | None, option("WORD", "How bad it is: P0 to P4.", key="severity")]
-AgentWord = Annotated[str | None, option("WORD", "Who found it, for the ID.", key="agent")]
+SeverityWord = Annotated[str | None, option("WORD", "How bad it is: P0 to P4.")]
+AgentWord = Annotated[str | None, option("WORD", "Who found it, for the ID.")]
 DryRun = Annotated[bool, flag("--dry-run", "Print what would change as a diff; change nothing.")]
 Meter = Annotated[
     MeterName | None, typer.Option(help="What counts the costs; the configuration has the default.")

@@ -430,26 +430,3 @@ SORTS: Mapping[str, Callable[[Row, Facts], Any]] = {
     "undone": lambda row, _: row.undone,
 }
 """Severities come from the worst, statuses in the order of a ticket's life, verdicts as documented."""
-
-
-def words_of_key(key: str, facts: Facts) -> Iterable[str]:
-    """The values of a key, for completion: words of the register's vocabulary, or what documents state."""
-    key, words = SYNONYMS.get(key, key), facts.config.vocabulary
-    all_of: dict[str, Iterable[str]] = {
-        **dict.fromkeys(("id", "related"), facts.ids.values()),
-        **dict.fromkeys(("has", "no"), FIELDS),
-        "kind": _KINDS,
-        "severity": words.severities,
-        "status": words.statuses,
-        "resolution": words.outcomes,
-        "verdict": _VERDICTS,
-        SORT: SORTS,
-        # In another spelling, for a blank would end the word.
-        "category": ("-".join(re.findall(r"\w+", each)) for each in words.categories),
-    }
-    if key in all_of or key not in KEYS:
-        return all_of.get(key, ())
-    usual = {"agent": words.known_agents, "reviewed-by": words.known_agents, "domain": words.domains}
-    stated = (value for row in facts.rows for value in KEYS[key].values(row, facts))
-    names = (value[0] if isinstance(value, tuple) else value for value in stated)
-    return [*usual.get(key, ()), *(str(name) for name in names if name)]
