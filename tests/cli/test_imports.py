@@ -42,7 +42,7 @@ COMMANDS = {
     "list": ([], set()),
     "show": (["B1-PT-01"], set()),
     "set": (["B1-PT-01", "batch=3"], set()),
-    "close": (["B1-PT-02", "--as", "wont-fix"], set()),
+    "tick": (["B1-PT-01", "1"], set()),
     "lint": ([], set()),
     "new": (["--title", "x", "--severity", "P2", "--with-verifier"], TEMPLATES),
     "report": ([], TEMPLATES),
