@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from finding_tickets.importers.sarif import found_in, read_log
+from finding_tickets.importers.sarif import read_log
 
 TRAITS = {
     "tool": "t",
@@ -46,7 +46,7 @@ def prints(*results: dict[str, Any]) -> list[str]:
         else:
             runs.append({"tool": tool, "results": [result]})
     log = json.dumps({"version": "2.1.0", "runs": runs}).encode()
-    return [found.fingerprint for found in found_in(read_log(log, "a.sarif"), [])]
+    return [found.fingerprint for found in read_log(log, "a.sarif", [])]
 
 
 def one(**traits: Any) -> str:

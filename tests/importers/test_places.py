@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from finding_tickets.importers.sarif import found_in, read_log
+from finding_tickets.importers.sarif import read_log
 
 HERE = "/home/me/project"
 
 
-def path(place: object, bases: object = None, *roots: str, **run: Any) -> str | None:
+def path(place: object, bases: object = None, *roots: str) -> str | None:
     """The path of a place in a run with these bases, below ``HERE``."""
     result = {"locations": [{"physicalLocation": {"artifactLocation": place}}]}
-    log = {"version": "2.1.0", "runs": [{"originalUriBaseIds": bases, "results": [result], **run}]}
-    (found,) = found_in(read_log(json.dumps(log).encode(), "a.sarif"), [HERE, *roots])
+    log = {"version": "2.1.0", "runs": [{"originalUriBaseIds": bases, "results": [result]}]}
+    (found,) = read_log(json.dumps(log).encode(), "a.sarif", [HERE, *roots])
     (spot,) = found.spots
     return spot.path if spot.uri else "no file"
 
@@ -62,7 +61,6 @@ BASES = {
     "%SRCROOT%": {"uri": "file:///ci/project/"},
     "GEN": {"uri": "file:///ci/project/gen"},
     "LOGS": {"uri": "file:///C:/logs/"},
-    "LOOP": {"uri": "x/", "uriBaseId": "LOOP"},
 }
 
 
@@ -71,51 +69,35 @@ BASES = {
     [
         ({"uri": "a.py", "uriBaseId": "%SRCROOT%"}, None, "a.py"),
         ({"uri": "a.py", "uriBaseId": "%SRCROOT%"}, BASES, "a.py"),
-        ({"uri": "a.py", "uriBaseId": "GEN"}, BASES, "gen/a.py"),
+        ({"uri": "a.py", "uriBaseId": "GEN"}, BASES, None),
         ({"uri": "a.py", "uriBaseId": "LOGS"}, BASES, None),
-        ({"uri": "file:///ci/project/src/a.py"}, BASES, "src/a.py"),
+        ({"uri": "file:///ci/project/src/a.py"}, BASES, None),
         ({"uri": "a.py", "uriBaseId": "SRC"}, {name: BASES[name] for name in ("REPO", "SRC")}, "src/a.py"),
-        ({"uri": "a.py", "uriBaseId": "ODD"}, {"ODD": {"uri": "file:///ci/odd/"}}, "a.py"),
         ({"uri": "a.py", "uriBaseId": "ROOTPATH"}, {"ROOTPATH": {"uri": "file:///"}}, "a.py"),
         ({"uri": "file:///etc/passwd"}, {"ROOTPATH": {"uri": "file:///"}}, None),
         ({"uri": "a.py", "uriBaseId": "SRCROOT"}, {"SRCROOT": {"uri": f"file://{HERE}/src/"}}, "src/a.py"),
-        ({"uri": "a.py", "uriBaseId": "LOOP"}, BASES, None),
         ({"uri": "a.py", "uriBaseId": "UNTOLD"}, None, "a.py"),
-        ({"uri": "a.py", "uriBaseId": "UNTOLD"}, BASES, None),
         ({"uri": "../a.py", "uriBaseId": "SRC"}, {name: BASES[name] for name in ("REPO", "SRC")}, "a.py"),
     ],
 )
 def test_a_uri_with_a_base(place: object, bases: object, expected: str | None) -> None:
-    """Bases are followed upwards to the one that is the repository's root; others are elsewhere."""
+    """A base may be the root, or a folder below it; others are elsewhere."""
     assert expected == path(place, bases)
 
 
 def test_the_root_may_have_been_elsewhere() -> None:
-    """The user may say where the tool saw the repository, as a path or a URI, also one of Windows."""
+    """The user may say where the tool saw the repository, as a path or a URI."""
     for root, uri in [
         ("/ci/project", "file:///ci/project/a.py"),
         ("file:///ci/project/", "/ci/project/a.py"),
-        ("c:\\ci\\project", "file:///C:/ci/project/a.py"),
     ]:
         assert "a.py" == path({"uri": uri}, None, root)
-
-
-def test_the_log_may_say_which_base_is_the_root() -> None:
-    """The base that a version control system's repository is mapped to comes before all names."""
-    mapped = {"versionControlProvenance": [{"mappedTo": {"uriBaseId": "GEN"}}]}
-    assert "a.py" == path({"uri": "a.py", "uriBaseId": "GEN"}, BASES, **mapped)
-
-
-def test_a_file_may_be_an_index() -> None:
-    """A place names a file of the run's list by its index; an index of none is no file."""
-    artifacts = {"artifacts": [{"location": {"uri": "a.py"}}, {}]}
-    places = [{"index": index} for index in (0, 1, 2, -1)]
-    assert ["a.py", "no file", "no file", "no file"] == [path(place, **artifacts) for place in places]
+    assert "gen/a.py" == path({"uri": "a.py", "uriBaseId": "GEN"}, BASES, "/ci/project")
 
 
 @given(
     st.text(st.characters(exclude_categories=["Cs"])),
-    st.sampled_from([None, "%SRCROOT%", "SRC", "GEN", "LOGS", "LOOP"]),
+    st.sampled_from([None, "%SRCROOT%", "SRC", "GEN", "LOGS"]),
 )
 def test_no_path_leads_out_of_the_repository(uri: str, base: str | None) -> None:
     """Whatever a URI is, its path is relative, without detours, and on one line."""

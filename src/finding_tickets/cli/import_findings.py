@@ -17,7 +17,7 @@ from finding_tickets.cli.output import Format, ask, say, write_json, write_table
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.ground.files import locked
 from finding_tickets.importers.drafts import draft_of_finding, imported_findings, reported_by
-from finding_tickets.importers.sarif import UNNAMED, SarifFinding, SarifLog, absolute_path, found_in, read_log
+from finding_tickets.importers.sarif import SarifFinding, absolute_path, read_log
 from finding_tickets.model.vocabulary import Vocabulary
 from finding_tickets.register.config import find_root, read_config
 from finding_tickets.report.text import counted, fields_of, single_line
@@ -99,10 +99,9 @@ def import_results(
     if not _is_log(data, name):
         _import_report(importing, data, name, dry_run=dry_run, yes=yes, output_format=output_format)
         return ExitCode.OK
-    log = read_log(data, name)
     # Logs name files by where the repository is now, or by where it was when the tool ran.
     roots = [str(here), str(root.absolute()), *([source_root] if source_root else [])]
-    findings = list(found_in(log, roots))
+    findings = read_log(data, name, roots)
     done: list[ImportOutcome] = []
     try:
         done.extend(importing.outcomes(findings, dry_run=dry_run))
@@ -110,8 +109,7 @@ def import_results(
         # Of several tickets, those before one that cannot be written stay.
         if done or not findings:
             _show(done, output_format, dry_run=dry_run)
-    for doubt in _doubts(log, done):
-        say(doubt)
+    _say_strays(done)
     return ExitCode.OK
 
 
@@ -214,26 +212,16 @@ def _show(done: Sequence[ImportOutcome], output_format: Format, *, dry_run: bool
         rows = ((str(each.path), each.severity, each.title) for each in new)
         write_table(("FILE", "SEVERITY", "TITLE"), rows)
     counts = Counter(each.outcome for each in done)
-    reasons = Counter(each.found.left_out for each in done if each.outcome == LEFT_OUT)
-    why = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
     created = f"{'would create' if dry_run else 'created'} {counted(counts[NEW], 'ticket')}"
-    say(f"{created}; {counts[KNOWN]} known, {counts[LEFT_OUT]} left out{f' ({why})' if why else ''}")
+    say(f"{created}; {counts[KNOWN]} known, {counts[LEFT_OUT]} left out")
 
 
-def _doubts(log: SarifLog, done: Sequence[ImportOutcome]) -> Iterator[str]:
-    """Why the tool may have found more than was imported, or elsewhere."""
-    for number, run in enumerate(log.runs):
-        name = f"runs[{number}] ({run.driver.name or UNNAMED})"
-        if any(invocation.execution_successful is False for invocation in run.invocations or ()):
-            yield f"{name}: the tool failed, and may have found more"
-        if run.results is None:
-            yield f"{name}: the tool lists no results; it may not have looked for any"
-        if run.external_property_file_references:
-            yield f"{name}: its external property files are not read"
+def _say_strays(done: Sequence[ImportOutcome]) -> None:
+    """Name a new finding that is not within the repository: the tool may have run elsewhere."""
     spots = [each.found.spots[0] for each in done if each.outcome == NEW and each.found.spots]
     strays = [spot.uri for spot in spots if spot.uri and not spot.path]
     if strays:
-        yield (
+        say(
             f"{counted(len(strays), 'new ticket')} without a location: {single_line(strays[0])} is "
             "not within this repository (--source-root says where it was when the tool ran)"
         )

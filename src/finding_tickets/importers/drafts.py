@@ -12,7 +12,7 @@ from finding_tickets.documents.reading import read_document
 from finding_tickets.errors import BadDataError
 from finding_tickets.importers.sarif import DIGITS, MARK, UNNAMED, SarifFinding, Spot
 from finding_tickets.model.ticket import LineRange
-from finding_tickets.model.vocabulary import Level, Vocabulary, word_for
+from finding_tickets.model.vocabulary import Level, Vocabulary
 from finding_tickets.register.config import folders_of
 from finding_tickets.register.files import FileProblem, markdown_files, read_file
 from finding_tickets.register.new import Draft, Place
@@ -52,8 +52,7 @@ def draft_of_finding(
     title = words(found.text, LONGEST_TITLE).rstrip(".") or "A finding without words"
     # Of a title that begins with the ticket's own ID, the ID is taken for a remark.
     title = f"Reported: {title}" if _LIKE_AN_ID.match(title) else title
-    tool = words(" ".join(filter(None, (found.tool, found.version))), LONGEST_LINE) or UNNAMED
-    ticked = {word_for(tag, vocabulary.categories) for tag in found.tags}
+    tool = words(found.tool, LONGEST_LINE) or UNNAMED
     return Draft(
         title=title,
         severity=found.severity,
@@ -61,9 +60,8 @@ def draft_of_finding(
         agent=agent,
         summary=words(found.text, LONGEST_LINE) or title,
         description="\n\n".join(_description(found, tool)),
-        recommended_fix=paragraphs(found.fix, LONGEST_TEXT),
+        recommended_fix="",
         locations=tuple(places(found.spots, vocabulary)),
-        categories=tuple(name for name in vocabulary.categories if name in ticked),
         checklist=(f"{tool} does not report it any more",),
     )
 
@@ -95,9 +93,7 @@ def imported_findings(root: Path) -> Mapping[str, str]:
 
 def _description(found: SarifFinding, tool: str) -> Iterator[str]:
     yield paragraphs(found.text, LONGEST_TEXT)
-    name = found.name if found.name not in found.rule else ""
     rule = f", rule {words(found.rule, LONGEST_LINE)}" if found.rule else ""
-    rule += f" ({words(name, LONGEST_LINE)})" if rule and name else ""
     where = [words(str(spot), LONGEST_LINE) for spot in found.spots[:MOST_PLACES] if str(spot)]
     at = f", at {', '.join(where)}" if where else ""
     yield f"Reported by {tool}{rule}{at}."
@@ -106,15 +102,6 @@ def _description(found: SarifFinding, tool: str) -> Iterator[str]:
         yield f"{words(uri, LONGEST_LINE)} is no path within this repository."
     if found.about and found.about != found.text:
         yield paragraphs(found.about, LONGEST_TEXT)
-    if found.link:
-        yield f"More about the rule: {words(found.link, LONGEST_LINE)}"
-    related = []
-    for spot in (each for each in found.related if str(each)):
-        place, text = words(str(spot), LONGEST_LINE), words(spot.text, LONGEST_LINE)
-        related.append(f"- {place}: {text}" if text else f"- {place}")
-    if related:
-        yield "Related places:"
-        yield "\n".join(related[:MOST_PLACES])
 
 
 def places(spots: Iterable[Spot], vocabulary: Vocabulary) -> Iterator[Place]:

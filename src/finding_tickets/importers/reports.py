@@ -103,6 +103,7 @@ class ReportFinding(Finding):
 
     status: Status | None
     description: str
+    fix: str
     summary: str
 
 
