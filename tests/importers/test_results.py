@@ -53,6 +53,7 @@ OTHER = {"id": "X/1", "defaultConfiguration": {"level": "note"}}
         ({"ruleId": "R1", "level": "note"}, "R1", Severity.P3),
         ({"ruleId": "R1", "level": "none"}, "R1", Severity.P4),
         ({"ruleId": "R1", "level": "odd"}, "R1", Severity.P2),
+        ({"ruleId": "R1", "kind": "open"}, "R1", Severity.P4),
         ({"ruleId": "R1", "properties": {"security-severity": "9.0"}}, "R1", Severity.P0),
         ({"ruleId": "R1", "properties": {"security-severity": 7}}, "R1", Severity.P1),
         ({"ruleId": "R1", "properties": {"security-severity": "4.0"}}, "R1", Severity.P2),

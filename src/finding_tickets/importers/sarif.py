@@ -372,4 +372,6 @@ def _severity(result: _Result, rule: _Rule) -> Severity:
         if score > 0 and math.isfinite(score):
             return next((severity for least, severity in SCORES if score >= least), Severity.P3)
     usual = rule.default_configuration.level if rule.default_configuration else None
+    if result.kind not in (None, "fail"):
+        usual = "none"
     return LEVELS.get(result.level or usual or "", Severity.P2)
