@@ -235,7 +235,7 @@ def test_evidence_of_another_machine_cannot_be_checked_here(
     assert (ExitCode.INCONCLUSIVE, ["gate-unchecked"]) == (code, rules(items["A-1"]))
 
 
-def other_cell(repository: Repository, git: Git, **fields: object) -> None:
+def other_environment(repository: Repository, git: Git, **fields: object) -> None:
     """Evidence on A-1 of another torch, beside that of the tool's own as it is on main."""
     forged(repository, "A-1", torch="1.99.0", **fields)
     (file,) = (repository.root / "evidence/A-1").glob("*.json")
@@ -245,9 +245,9 @@ def other_cell(repository: Repository, git: Git, **fields: object) -> None:
 
 
 @pytest.mark.slow
-def test_other_cells_of_a_matrix_cannot_be_checked_here(base: Repository, git: Git, tickets: Tickets) -> None:
+def test_other_environments_cannot_be_checked_here(base: Repository, git: Git, tickets: Tickets) -> None:
     """What another torch says is not the recorded verdict, whichever file is first; it can be accepted."""
-    other_cell(base, git, verdict=Verdict.FAILED)
+    other_environment(base, git, verdict=Verdict.FAILED)
     code, items = checked(tickets)
     assert (ExitCode.INCONCLUSIVE, ["gate-unchecked"]) == (code, rules(items["A-1"]))
     assert ("verified", "verified") == (items["A-1"]["recorded"], items["A-1"]["measured"])
@@ -255,9 +255,9 @@ def test_other_cells_of_a_matrix_cannot_be_checked_here(base: Repository, git: G
 
 
 @pytest.mark.slow
-def test_other_cells_of_a_matrix_may_stay_behind(base: Repository, git: Git, tickets: Tickets) -> None:
-    """A branch that measures its own cell again passes, whatever the others still say of older code."""
-    other_cell(base, git)
+def test_other_environments_may_stay_behind(base: Repository, git: Git, tickets: Tickets) -> None:
+    """A branch that measures in its own environment again passes, whatever others say of older code."""
+    other_environment(base, git)
     git("branch", "--force", "main")
     base.write("fixes/a_1/fix.py", FIX + "\n")
     assert ExitCode.OK == tickets("verify", "--stale").code

@@ -12,16 +12,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.conftest import Repository
 from tests.executors.processes import processes_naming, wait_for
-from tests.other_python import other_python
 
 from finding_tickets.cli.main import run
 from finding_tickets.errors import ExitCode
-from finding_tickets.register.staleness import own_torch
 
 pytestmark = pytest.mark.slow
 
@@ -76,41 +73,6 @@ def test_a_cluster_that_lasts_as_long_as_the_run(
     file.unlink()
     assert ExitCode.OK == verify(register, "--executor", "ray")
     assert (here, page) == (file.read_bytes(), capsys.readouterr().out)
-    wait_for(lambda: not left_in(temporary), 20)
-    assert [] == left_in(temporary)
-
-
-def test_a_cluster_measures_every_cell_of_a_matrix(
-    register: Repository,
-    temporary: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """It is started once; a cell has a Python of its own, or asks for what no machine has, and says so."""
-    ray = pytest.importorskip("ray", reason=WITHOUT_RAY)
-    python = other_python(tmp_path_factory.mktemp("envs") / "other", "1.99.0")
-    register.write(
-        "tickets.toml",
-        f"""
-        [matrix]
-        torch = {{"1.99.0" = "{python}"}}
-        gpus = {{"NVIDIA H200" = {{H200 = 1}}}}
-        """,
-    )
-    started: list[Any] = []
-    start = ray.init
-    monkeypatch.setattr(ray, "init", lambda **settings: started.append(start(**settings)))
-    line = ["verify", "--all", "--matrix", "--executor", "ray", "--root", str(register.root)]
-    assert ExitCode.INCONCLUSIVE == run(line)
-    page = capsys.readouterr().out
-    (row,) = (line.split() for line in page.split("\n") if line.startswith("A-1     "))
-    assert (["A-1", *["reproduced"] * 2, *["inconclusive"] * 2], 1) == (row, len(started))
-    assert 2 == page.count("no machine of the cluster has what it asks for: ")
-    assert 2 == page.count("GPU 1, H200 1\n")
-    assert ["1.99.0", own_torch()] == sorted(
-        file.name.split("-")[1].removeprefix("torch") for file in register.root.glob("evidence/A-1/*.json")
-    )
     wait_for(lambda: not left_in(temporary), 20)
     assert [] == left_in(temporary)
 

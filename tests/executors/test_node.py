@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,7 +16,6 @@ from typing import Any, ClassVar
 import pytest
 from tests.conftest import Repository
 from tests.executors.processes import processes_naming, wait_for, with_git_that_stalls
-from tests.other_python import other_python
 from tests.verify.conftest import TakesGpu
 
 from finding_tickets.executors import node
@@ -25,10 +23,8 @@ from finding_tickets.executors.node import Order, verified_from, verify_on_ray, 
 from finding_tickets.executors.pack import FOLDER, pack_work_tree
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.measure.processes.server import NO_ROOM
-from finding_tickets.measure.tasks import SIMULATED_DEVICE, VISIBLE_DEVICES
+from finding_tickets.measure.tasks import VISIBLE_DEVICES
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.staleness import TOOL
-from finding_tickets.verify.matrix import Cell
 
 pytestmark = pytest.mark.slow
 
@@ -226,22 +222,6 @@ def test_other_versions_are_said_before_anything_is_unpacked(register: Repositor
     reason = answer(register, "A-1", objects=b"", versions=other)["reason"]
     assert f"finding-tickets is {mine['finding-tickets']} there and 0.0.1 here, torch is" in reason
     assert {} == node._servers
-
-
-def test_a_cell_is_measured_with_its_own_python(register: Repository, tmp_path: Path) -> None:
-    """What counts then is the torch in there, a stand-in here; one that is not there is the reason."""
-    python = other_python(tmp_path / "env", "1.99.0")
-    there = Cell(meter="simulated", torch="1.99.0", device=SIMULATED_DEVICE, interpreter=str(python))
-    tool = {TOOL: versions()[TOOL]}
-    done = verified_from(answer(register, "A-1", cell=there, versions=tool), register.load().find("A-1"))
-    assert done.evidence is not None
-    assert ("1.99.0", Verdict.REPRODUCED) == (
-        done.evidence.verification.torch,
-        done.evidence.verification.verdict,
-    )
-    gone = replace(there, interpreter="/gone/python")
-    expected = "nothing can be measured: /gone/python: No such file or directory"
-    assert expected == answer(register, "A-1", cell=gone, versions=tool)["reason"]
 
 
 @pytest.mark.parametrize("spoilt", [b"PACK", b""])

@@ -11,7 +11,7 @@ from finding_tickets.errors import BadDataError, ExitCode
 from finding_tickets.ground.cache import cache_folder
 from finding_tickets.model.vocabulary import Vocabulary, word_for
 from finding_tickets.register import config_table
-from finding_tickets.register.config import Config, MatrixConfig, read_config
+from finding_tickets.register.config import Config, read_config
 
 
 def configure(root: Path, text: str, name: str = "tickets.toml") -> Path:
@@ -92,34 +92,6 @@ def test_the_documentation_has_all_spellings() -> None:
         for word, others in getattr(words, key).items():
             also = ", ".join(f"`{each}`" for each in others)
             assert f"| `{key}` | `{word}` | {also} |\n".replace("|  |", "| |") in page
-
-
-def test_a_matrix(tmp_path: Path) -> None:
-    """Each axis is read; with GPUs and without meters both are meant, the real one for each GPU."""
-    configure(
-        tmp_path,
-        """
-        [matrix]
-        revisions = ["v1.0", "main~2"]
-        [matrix.torch]
-        "2.11.0" = "../envs/torch-2.11/bin/python"
-        [matrix.gpus]
-        "NVIDIA H200" = {H200 = 0.5}
-        """,
-    )
-    expected = MatrixConfig(
-        meters=("simulated", "cuda"),
-        torch={"2.11.0": "../envs/torch-2.11/bin/python"},
-        gpus={"NVIDIA H200": {"H200": 0.5}},
-        revisions=("v1.0", "main~2"),
-    )
-    assert expected == read_config(tmp_path).matrix
-
-
-def test_without_gpus_a_matrix_is_simulated(tmp_path: Path) -> None:
-    """That is what needs nothing of a machine."""
-    configure(tmp_path, "[matrix]\nrevisions = ['v1.0']")
-    assert MatrixConfig(meters=("simulated",), revisions=("v1.0",)) == read_config(tmp_path).matrix
 
 
 def test_in_pyproject(tmp_path: Path) -> None:
@@ -204,62 +176,6 @@ def test_a_removed_key_names_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (
             "ray = {resources = {GPU = 1}}",
             "ray.resources: GPU is Ray's own, and follows from meter and memory",
-        ),
-        ("matrix = 'all'", "matrix: must be a table, not 'all'"),
-        (
-            "matrix = {torches = {}}",
-            "unknown key 'matrix.torches' (did you mean 'matrix.torch'?)",
-        ),
-        (
-            "matrix = {meters = ['real']}",
-            "matrix.meters: must be a list of simulated and cuda, not ['real']",
-        ),
-        ("matrix = {meters = []}", "matrix.meters: must be a list of simulated and cuda, not []"),
-        (
-            "matrix = {meters = ['cuda']}",
-            "matrix: the meter cuda and a table of gpus go together, as in gpus = {'NVIDIA H200' = {}}",
-        ),
-        (
-            "matrix = {meters = ['simulated'], gpus = {'NVIDIA H200' = {}}}",
-            "matrix: the meter cuda and a table of gpus go together, as in gpus = {'NVIDIA H200' = {}}",
-        ),
-        (
-            "matrix = {torch = ['2.11.0']}",
-            "matrix.torch: must be a table of versions, in quotes, and paths of a Python, not ['2.11.0']",
-        ),
-        (
-            "matrix = {torch = {2.11 = 'python'}}",
-            "matrix.torch: must be a table of versions, in quotes, and paths of a Python",
-        ),
-        (
-            "matrix = {torch = {'2.11.0' = ''}}",
-            "matrix.torch: must be a table of versions, in quotes, and paths",
-        ),
-        (
-            "matrix = {torch = {'2.11.0+cu130' = 'python'}}",
-            "matrix.torch: '2.11.0+cu130' is no version of torch such as '2.11.0'",
-        ),
-        (
-            "matrix = {gpus = {H200 = {GPU = 1}}}",
-            "matrix.gpus: GPU is Ray's own, and follows from meter and memory",
-        ),
-        ("matrix = {gpus = {'' = {}}}", "matrix.gpus: must be a table of names and resources, not {'': {}}"),
-        ("matrix = {revisions = 'v1'}", "matrix.revisions: must be a list of texts, not 'v1'"),
-        (
-            "matrix = {revisions = ['v1', 'v1']}",
-            "matrix.revisions: must have each text once, and none that is empty: ['v1', 'v1']",
-        ),
-        (
-            "matrix = {revisions = ['v1', 'HEAD~1', 'HEAD^1']}",
-            "matrix.revisions: 'HEAD~1' and 'HEAD^1' share a folder; name a commit",
-        ),
-        (
-            "matrix = {revisions = ['feature_x', 'feature/x']}",
-            "matrix.revisions: 'feature_x' and 'feature/x' share a folder; name a commit",
-        ),
-        (
-            "matrix = {revisions = ['x.json']}",
-            "matrix.revisions: must not end like evidence, as 'x.json'; name a commit",
         ),
         ("severities = {P9 = []}", "severities: no such word as 'P9'; the words are P0, P1, P2, P3, P4"),
         ("severities = ['bad']", "severities: no such word as 'bad'; the words are P0, P1, P2, P3, P4"),

@@ -237,6 +237,18 @@ def test_a_gpu_with_another_torch_outranks_the_simulation(verified: Repository) 
     assert (Verdict.FAILED, "cuda: failed, simulated: verified") == (current.verdict, current.disagreement)
 
 
+def test_the_simulation_with_another_torch_is_heard(verified: Repository) -> None:
+    """It is stale here and does not count, but that it says something else is said; older code is not."""
+    record(verified, Verdict.VERIFIED)
+    record(verified, Verdict.FAILED, torch="0.1.0")
+    current = current_verdict(verified.load().find("B1-PT-01"), verified.root)
+    device = "simulated (h200-cuda13, torch"
+    expected = f"{device} 0.1.0): failed, {device} {TORCH}): verified"
+    assert (Verdict.VERIFIED, expected) == (current.verdict, current.disagreement)
+    verified.write("fixes/b1_pt_01/fix.py", "def check(): ...\n")
+    assert current_verdict(verified.load().find("B1-PT-01"), verified.root).disagreement is None
+
+
 @pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b'{"schema_version": 1}', b'{"schema_version": 2}'])
 def test_what_is_no_evidence_is_an_error(verified: Repository, content: bytes) -> None:
     """A damaged file is named; it is neither believed nor passed over."""

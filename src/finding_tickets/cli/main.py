@@ -77,6 +77,7 @@ REMOVED = {
     "trace --draft": "draft it from a run: tickets probe TARGET --draft SITE",
     "relate": "write the relation under Related in both tickets, then run tickets lint",
     "reopen": "use tickets set ID status=open",
+    "verify --matrix": "run tickets verify in each environment of your CI's own matrix, see docs/ci.md",
     "report --since": "compare tickets report --format json of two checkouts",
 }
 EXIT_CODES = (

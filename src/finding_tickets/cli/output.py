@@ -253,9 +253,8 @@ class Progress:
 
         minutes, seconds = divmod(int(time.monotonic() - self.start), 60)
         said = {line.partition(":")[0]: single_line(line) for line in self.how_far()}
-        # In a matrix a name goes on with that of the cell.
         now = [
-            said.get(name.partition(" ")[0]) or (f"{name}: run {runs}" if runs > 1 else name)
+            said.get(name) or (f"{name}: run {runs}" if runs > 1 else name)
             for name, runs in self.running.items()
         ]
         doing = f"measuring {', '.join(now)}" if now else "" if self.done else "starting"

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from finding_tickets.cli.options import HERE, Query, Root, flag, format_option, option, say_problem_count
-from finding_tickets.cli.output import is_terminal, say, say_errors, style, used_width, write
+from finding_tickets.cli.output import is_terminal, say, style, used_width, write
 from finding_tickets.cli.output_file import (
     add_to_summary,
     files_to_protect,
@@ -26,7 +26,6 @@ from finding_tickets.report import short_lines, write_report
 from finding_tickets.report.rows import rows_of
 from finding_tickets.report.status import (
     TEMPLATES,
-    WITH_MATRIX,
     Profile,
     ReportFormat,
     StatusReport,
@@ -64,14 +63,8 @@ def report(
     text = " ".join(query or ())
     asked = parse(text, facts)
     rows = tuple(rows_of(facts, asked.choose(facts.rows), listing.extras))
-    matrix = None
-    # Only a report that needs one waits for what reads evidence.
-    if output_format in WITH_MATRIX and facts.config.matrix is not None:
-        from finding_tickets.verify.matrix import matrix_of_rows
-
-        matrix = matrix_of_rows((row.stated for row in rows), facts, facts.config.matrix)
     name = TEMPLATES.get(output_format, "") if template is None else template
-    made = StatusReport(facts, status_of_rows(rows, facts, text, matrix), name, profile or Profile.FULL)
+    made = StatusReport(facts, status_of_rows(rows, facts, text), name, profile or Profile.FULL)
     # A file that could not be read may be a ticket all the same.
     unread_files = [problem.file for problem in listing.problems if problem.level is Level.ERROR]
     is_protected = files_to_protect(listing, [*(row.path for row in listing.rows), *unread_files])
@@ -87,8 +80,4 @@ def report(
 
         add_to_summary(summary, page(made, summary_room(summary)))
     unread = [each.problem for each in facts.looked_up]
-    code = say_problem_count(listing, root, unread)
-    # What cannot be read in a cell is often what cannot be read in the work tree, and is said once.
-    known = set(map(str, unread))
-    cells = {str(error): error for error in (matrix.problems if matrix else ()) if str(error) not in known}
-    return ExitCode.worst(code, say_errors(cells.values()))
+    return say_problem_count(listing, root, unread)

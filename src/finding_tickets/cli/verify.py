@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from enum import StrEnum
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
@@ -39,18 +37,16 @@ from finding_tickets.cli.output import (
     with_signs,
     write,
     write_json,
-    write_table,
 )
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import Verification
-from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level, Verdict
+from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
 from finding_tickets.register.load import Register, files_of, load, load_named
 from finding_tickets.report.text import (
     Sources,
-    circumstances,
     counted,
     summary_lines,
     verification_lines,
@@ -58,33 +54,12 @@ from finding_tickets.report.text import (
 from finding_tickets.verify.verify import Settings, Verified
 from finding_tickets.verify.verify import verify as run
 
-if TYPE_CHECKING:
-    from finding_tickets.register.config import MatrixConfig
-    from finding_tickets.register.staleness import CurrentVerdict
-    from finding_tickets.verify.matrix import Cell, VerdictMatrix
-
 MOST_NAMED = 3
 """Claims that the last line on a ticket names; all are in the report."""
 ExecutorName = StrEnum("ExecutorName", ["LOCAL", "RAY"])
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Documents to verify with the same settings; ``suffix`` follows their IDs, in a matrix with the cell."""
-
-    documents: Sequence[Document]
-    settings: Settings
-    suffix: str = ""
-
-
-class Executor(NamedTuple):
-    """Where documents are verified: this machine, or a cluster."""
-
-    verify: Callable[..., Iterator[Verified]]
-    together: Callable[
-        [Settings], AbstractContextManager[object]
-    ]  # calls of ``verify`` share a cluster in it
-    how_far: Callable[[], Iterable[str]]  # lines about the documents that are at work
+Measure = Callable[..., Iterator[Verified]]
+HowFar = Callable[[], Iterable[str]]
+"""Lines about the documents that are at work."""
 
 
 def verify(
@@ -105,7 +80,6 @@ def verify(
         str | None, option("HOST:PORT", "The Ray cluster, or auto; else one is started.")
     ] = None,
     seed: Seed = None,
-    matrix: Annotated[bool, flag("--matrix", "Measure in every cell of the configured matrix.")] = False,
     verbose: Annotated[bool, flag("--verbose", "Print every claim, point and line.", "-v")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
@@ -115,8 +89,6 @@ def verify(
         raise UsageError(what, hint="one or the other")
     revisions = {"*": at or head, "found": base, "fix": head}
     overrides = {name: revision for name, revision in revisions.items() if revision}
-    if matrix and (overrides or how.meter):
-        raise UsageError("--matrix has meters and revisions of its own", hint="one or the other")
     if [bool(query), everything, stale].count(True) != 1:
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
     if address is not None and executor is not ExecutorName.RAY:
@@ -127,12 +99,13 @@ def verify(
             from finding_tickets.executors.ray import RayCluster
 
             cluster = RayCluster(address=address, sandbox=how.sandbox, left_out=left_out, say=say)
-            executing = Executor(cluster.verify, cluster.together, list[str])
+            measure: Measure = cluster.verify
+            how_far: HowFar = list[str]
         else:
             # Loading torch takes longer than reading the register: it starts first, unless none may be stale.
             isolation = stack.enter_context(Isolation(at_once=not stale, sandbox=how.sandbox))
-            executing = Executor(partial(run, isolation=isolation), nullcontext, isolation.progress)
-        register, documents, chosen = _choose(root, list(query or ()), stale=stale, matrix=matrix)
+            measure, how_far = partial(run, isolation=isolation), isolation.progress
+        register, documents, chosen = _choose(root, list(query or ()), stale=stale)
         settings = how.settings(
             register, overrides=overrides, resources=register.config.ray, seed=seed, operations=verbose
         )
@@ -140,28 +113,17 @@ def verify(
             say(f"measured with seed {seed}: nothing is recorded")
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
-        by_cell = _by_cell(documents, settings, register.config.matrix, stale=stale) if matrix else {}
-        batches = list(by_cell.values()) if matrix else [Batch(documents, settings)]
-        packs, measured = _measure(documents, batches, executing)
-        made = None
-        if matrix:
-            from finding_tickets.verify.matrix import matrix_of_documents
-
-            done = map(unpack, packs)
-            made = matrix_of_documents(documents, tuple(by_cell), settings.root, settings.evidence, done)
-            for problem in made.problems:
-                say(str(problem))
-    _show(packs, output_format, settings, made, documents, verbose=verbose)
+        packs, measured = _measure(documents, settings, measure, how_far)
+    _show(packs, output_format, settings, documents, verbose=verbose)
     for each in map(unpack, packs):
-        who = f"{each.ticket} ({circumstances(each)})" if matrix else each.ticket
-        wrong = [
-            f"{claim.id} {'holds' if claim.holds else 'is false'}"
-            for claim in each.claims
-            if claim.is_surprise
-        ]
-        if wrong:
-            more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
-            say(f"gate failed: {who}: {', '.join(wrong[:MOST_NAMED])}{more}, which is not expected of it")
+        surprises = [claim for claim in each.claims if claim.is_surprise]
+        if surprises:
+            said = (
+                f"{claim.id} {'holds' if claim.holds else 'is false'}" for claim in surprises[:MOST_NAMED]
+            )
+            named = ", ".join(said)
+            more = f" and {len(surprises) - MOST_NAMED} more" if len(surprises) > MOST_NAMED else ""
+            say(f"gate failed: {each.ticket}: {named}{more}, which is not expected of it")
     reached = ExitCode.INCONCLUSIVE if left_out else ExitCode.OK
     return ExitCode.worst(chosen, measured, reached)
 
@@ -187,15 +149,13 @@ def verify_one(root: Path, ticket: str, how: Measuring, *, record: bool) -> Veri
     return done.verification
 
 
-def _choose(
-    root: Path, words: list[str], *, stale: bool, matrix: bool
-) -> tuple[Register, list[Document], ExitCode]:
+def _choose(root: Path, words: list[str], *, stale: bool) -> tuple[Register, list[Document], ExitCode]:
     """The register, and the documents of it that are meant and can be measured, each once."""
     # Where tickets are named, only these are read whole, and nothing that reads queries is loaded.
     if named := load_named(root, words):
         return named, *measurable(named, named.documents)
     register = load(root)
-    selected = _select(register, words, stale=stale, matrix=matrix)
+    selected = _select(register, words, stale=stale)
     ids, code = selected or (words, ExitCode.OK)
     documents, found = find_each(register.find, ids)
     # A document that cannot be read may be one that a query means.
@@ -203,9 +163,7 @@ def _choose(
     return register, sound, ExitCode.worst(code, found, reading)
 
 
-def _select(
-    register: Register, words: list[str], *, stale: bool, matrix: bool
-) -> tuple[list[str], ExitCode] | None:
+def _select(register: Register, words: list[str], *, stale: bool) -> tuple[list[str], ExitCode] | None:
     """The IDs of the documents with a verifier that a query means, or that are stale; None for mere IDs."""
     from finding_tickets.register.query import Facts, select
 
@@ -214,17 +172,16 @@ def _select(
         return None
     text = " ".join(words)
     if stale:
-        # What is stale in a cell of a matrix is decided cell by cell.
-        text = "has:verifier" if matrix else "verdict:stale OR verdict:unverified has:verifier"
+        text = "verdict:stale OR verdict:unverified has:verifier"
     rows = select(text, facts)
     ids = [row.id for row in rows if facts.has_verifier(row)]
     say(f"{len(ids)} of {counted(len(rows), 'document')} with a verifier")
     codes = []
-    for row in (row for row in facts.rows if stale and not matrix and facts.measured(row).changed):
+    for row in (row for row in facts.rows if stale and facts.measured(row).changed):
         say(f"{row.id} is stale; changed since it was measured: {', '.join(facts.measured(row).changed)}")
         # Without a verifier it stays stale.
         codes += [] if facts.has_verifier(row) else [ExitCode.INCONCLUSIVE]
-    for row in (row for row in facts.rows if stale and not matrix and facts.measured(row).unseen):
+    for row in (row for row in facts.rows if stale and facts.measured(row).unseen):
         say(f"{row.id} rests on what nobody can check later: {'; '.join(facts.measured(row).unseen)}")
     unread = say_errors(entry.problem for entry in facts.looked_up)
     return list(dict.fromkeys(ids)), ExitCode.worst(*codes, unread)
@@ -255,30 +212,25 @@ def measurable(
 
 
 def _measure(
-    documents: Sequence[Document], batches: Sequence[Batch], executor: Executor
+    documents: Sequence[Document], settings: Settings, measure: Measure, how_far: HowFar
 ) -> tuple[list[bytes], ExitCode]:
-    """Verify all documents and show the progress; their verifications, packed, are in the order of these."""
-    names = [document.id.value + batch.suffix for batch in batches for document in batch.documents]
-    packs: dict[str, list[bytes]] = {document.path: [] for document in documents}
+    """Verify all documents and show the progress. Return their verifications, packed, in the same order."""
+    packs: dict[str, bytes] = {}
     codes = []
-    # One cluster serves all cells of a matrix.
-    together = executor.together(batches[0].settings) if len(batches) > 1 and names else nullcontext()
-    with progress(names, executor.how_far) as shown, together:
-        for batch in batches:
-            for verified in executor.verify(
-                batch.documents,
-                settings=batch.settings,
-                on_start=lambda document, suffix=batch.suffix: shown.started(document.id.value + suffix),
-            ):
-                verification = verified.verification
-                if verified.error:
-                    say_error(verified.error)
-                verdict = verification.verdict if verification else "not measured"
-                shown.ended(verified.document.id.value + batch.suffix, verdict)
-                codes.append(code_of(verified))
-                if verification:
-                    packs[verified.document.path].append(pack(verification))
-    return list(chain.from_iterable(packs.values())), ExitCode.worst(*codes)
+    with progress([document.id.value for document in documents], how_far) as shown:
+        for verified in measure(
+            documents, settings=settings, on_start=lambda document: shown.started(document.id.value)
+        ):
+            if verified.error:
+                say_error(verified.error)
+            verdict = "not measured"
+            if verified.verification:
+                verdict = verified.verification.verdict
+                packs[verified.document.path] = pack(verified.verification)
+            shown.ended(verified.document.id.value, verdict)
+            codes.append(code_of(verified))
+    order = [document.path for document in documents]
+    return [packs[path] for path in order if path in packs], ExitCode.worst(*codes)
 
 
 def pack(verification: Verification) -> bytes:
@@ -305,73 +257,28 @@ def _show(
     packs: Sequence[bytes],
     output_format: Format,
     settings: Settings,
-    made: VerdictMatrix | None,
     documents: Iterable[Document],
     *,
     verbose: bool,
 ) -> None:
-    """Print the verifications as JSON or as text; then the matrix, if any.
+    """Print the verifications as JSON or as text.
 
     Of several, those that need somebody are shown, and of each one a line.
     """
     if output_format is Format.JSON:
-        more = {"matrix": made.item} if made else {}
-        write_json("verification", (each.model_dump(mode="json") for each in map(unpack, packs)), **more)
+        write_json("verification", (each.model_dump(mode="json") for each in map(unpack, packs)))
         return
     on_terminal = is_terminal(sys.stdout)
     width = used_width(sys.stdout) if on_terminal else 0
     sources, stated = Sources(settings.root), {each.id.value: each.remediation for each in documents}
-    pages: Iterable[Iterable[str]] = (
-        # The work tree is not what was measured at another revision.
-        verification_lines(
-            each,
-            style,
-            width,
-            None if settings.overrides or each.revision else sources.of(stated.get(each.ticket)),
-            is_brief=not verbose,
-        )
-        for each in map(unpack, packs)
-        if verbose or len(packs) == 1 or not each.is_settled
-    )
-    # The table of a matrix says it cell by cell.
-    if len(packs) > 1 and not made:
-        pages = chain(pages, [summary_lines(map(unpack, packs), style, width)])
+    pages: list[Iterable[str]] = []
+    for each in map(unpack, packs):
+        if verbose or len(packs) == 1 or not each.is_settled:
+            # The work tree is not what was measured at another revision.
+            code_at = None if settings.overrides else sources.of(stated.get(each.ticket))
+            pages.append(list(verification_lines(each, style, width, code_at, is_brief=not verbose)))
+    if len(packs) > 1:
+        pages.append(summary_lines(map(unpack, packs), style, width))
     shown = with_signs if on_terminal else str
     if texts := [shown("\n".join(lines)) for lines in pages]:
         write("\n\n".join(texts))
-    if made:
-        numbers = [str(number) for number, _ in enumerate(made.names, 1)]
-        write("")
-        write_table(("CELL", "MEASURED WITH"), zip(numbers, made.names, strict=True))
-        write("")
-        write_table(("TICKET", *numbers), [(line.id, *line.words) for line in made.lines])
-        write("\n".join(["", made.summary, *(difference.text for difference in made.differences)]))
-
-
-def _by_cell(
-    documents: Sequence[Document], settings: Settings, declared: MatrixConfig | None, *, stale: bool
-) -> dict[Cell, Batch]:
-    """What to measure in each cell: everything, or only what is stale there or was never measured."""
-    from finding_tickets.register.staleness import own_torch
-    from finding_tickets.verify.matrix import cells, in_cells, labels
-
-    if declared is None:
-        hint = "[tool.tickets.matrix], docs/matrix.md"
-        raise UsageError("the configuration declares no matrix", hint=hint)
-    names = labels(cells(declared, settings.root, own_torch()))
-    known: dict[str, Mapping[Cell, CurrentVerdict]] = {}
-    for document in documents if stale else ():
-        # Evidence that cannot be read is measured anew; the matrix says so afterwards.
-        with suppress(BadDataError):
-            known[document.path] = in_cells(document, settings.root, settings.evidence, tuple(names))
-
-    def is_wanted(document: Document, cell: Cell) -> bool:
-        recorded = known.get(document.path)
-        return recorded is None or recorded[cell].verdict in {Verdict.STALE, Verdict.UNVERIFIED}
-
-    return {
-        cell: Batch(
-            [each for each in documents if is_wanted(each, cell)], settings.within(cell), f" ({name})"
-        )
-        for cell, name in names.items()
-    }

@@ -24,7 +24,6 @@ from finding_tickets.model.ticket import Record
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.register.load import load
 from finding_tickets.register.staleness import TOOL, TORCH, own_torch
-from finding_tickets.verify.matrix import Cell
 from finding_tickets.verify.verify import Settings, Verified, ask_worker, verify
 
 
@@ -33,7 +32,6 @@ class Order(Record):
 
     ``document`` is its path from the register's root, for several may say that they are the same ticket.
     ``versions`` are those of whoever asks, since others give other evidence. ``limit`` is in seconds.
-    ``cell`` is that of a matrix; its interpreter is one of the machine's.
     """
 
     document: str
@@ -42,7 +40,6 @@ class Order(Record):
     sandbox: bool
     versions: dict[str, str]
     limit: float
-    cell: Cell | None = None
 
 
 class _OwnFaultError(Exception):
@@ -102,7 +99,7 @@ def _verify(order: Order, root: Path) -> dict[str, Any]:
     if not found:
         lost = "did not travel: git ignores it, or it is in a repository inside"
         raise _OwnFaultError(f"{order.document} {lost}")
-    settings = Settings(root=root, evidence="", record=False, cell=order.cell, **order.settings)
+    settings = Settings(root=root, evidence="", record=False, **order.settings)
     (done,) = verify(found, _server(order), settings)
     if done.never_ran:
         # Whether a new server runs anything, without what the ticket has left, tells whose fault that is.
@@ -127,12 +124,11 @@ def _server(order: Order) -> Isolation:
 
     Its folder and its processes end with this process, however that ends.
     """
-    interpreter = order.cell.interpreter if order.cell else ""
     # Ray gives a process other GPUs each time; a server knows those it began with.
-    kind = (order.sandbox, interpreter, os.environ.get(tasks.VISIBLE_DEVICES))
+    kind = (order.sandbox, os.environ.get(tasks.VISIBLE_DEVICES))
     if kind not in _servers or _servers[kind].has_ended:
         _end_servers()
-        server = Isolation(workers=1, sandbox=order.sandbox, interpreter=interpreter)
+        server = Isolation(workers=1, sandbox=order.sandbox)
         _ending.callback(os.close, remove_afterwards(server.folder))
         _servers[kind] = _ending.enter_context(server)
     return _servers[kind]

@@ -98,9 +98,6 @@ class _ClusterRun:
         except (GitError, OSError) as error:
             raise UnreachableError(f"the work tree cannot be packed for the cluster: {error}") from None
         wanted = versions()
-        if settings.cell and settings.cell.interpreter:
-            # Torch is then that of the cell's interpreter.
-            wanted = {TOOL: wanted[TOOL]}
         self._order = Order(
             document="",
             pack=pack,
@@ -108,7 +105,6 @@ class _ClusterRun:
             sandbox=how.sandbox,
             versions=wanted,
             limit=0,
-            cell=settings.cell,
         )
         # Out of band, so that all processes of a machine share the one copy that Ray has there.
         self._objects = ray.put(PickleBuffer(objects))

@@ -233,16 +233,12 @@ def chosen_name(name: str) -> str:
     return choose(name).name
 
 
-def visible_gpus(model: str | None = None) -> list[str]:
-    """The names that ``CUDA_VISIBLE_DEVICES`` has for the GPUs here, of all models or of one."""
+def visible_gpus(_: object = None) -> list[str]:
+    """Return the names that ``CUDA_VISIBLE_DEVICES`` has for the GPUs here."""
     count = torch.cuda.device_count()
     named = os.environ.get(VISIBLE_DEVICES)
     gpus = [name.strip() for name in named.split(",")] if named else map(str, range(count))
-    return [
-        gpu
-        for gpu, place in zip(gpus, range(count), strict=False)
-        if model is None or torch.cuda.get_device_name(place) == model
-    ]
+    return list(gpus)[:count]
 
 
 def torch_version(_: object = None) -> str:

@@ -29,8 +29,8 @@ CHEAT = "finding_tickets.measure.cheating:measure_payload"
 COMPARISON = "finding_tickets.measure.results:compare_saved"
 CHOICE = "finding_tickets.measure.meter:chosen_name"
 VISIBLE = "finding_tickets.measure.meter:visible_gpus"
-WANTED = "finding_tickets.measure.loading:devices_needed"
 TORCH = "finding_tickets.measure.meter:torch_version"
+WANTED = "finding_tickets.measure.loading:devices_needed"
 # CUDA reads it when it starts, which is after the fork.
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 # Names the file of a worker that says how far it is.

@@ -190,7 +190,6 @@ class MeasuredRun(Record):
 class Verification(Record):
     """One ticket, measured once in one environment (meter, torch, device).
 
-    ``revision`` is that of the variants that name none, and None where they are those of the work tree.
     ``timings`` are shown and not kept: evidence has none. ``unseen`` is what the result may rest on and
     nobody can check later, such as the network, each in a few words. ``clock`` are the files that read the
     clock, as most programs do: a count that follows it differs when the run is repeated.
@@ -207,7 +206,6 @@ class Verification(Record):
     claims: tuple[ClaimResult, ...]
     not_measured: tuple[NotMeasured, ...] = ()
     timings: tuple[Timing, ...] = ()
-    revision: str | None = None
     unseen: tuple[str, ...] = ()
     clock: tuple[str, ...] = ()
 

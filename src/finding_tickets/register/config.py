@@ -23,22 +23,9 @@ from finding_tickets.register.budgets import Budget
 
 CONFIG_FILE = "tickets.toml"
 PROJECT_FILE = "pyproject.toml"
-SIMULATED, CUDA = "simulated", "cuda"
 
 _CACHE = "config"
 _KEEP = 64
-
-
-@dataclass(frozen=True, kw_only=True)
-class MatrixConfig:
-    """The axes along which tickets are measured."""
-
-    meters: tuple[str, ...] = (SIMULATED,)  # cuda stands for each of the GPUs
-    # Interpreters by the version of torch in them, beside the tool's own.
-    torch: Mapping[str, str] = field(default_factory=dict)
-    # What a machine of a Ray cluster must have, by the name of the GPU that it then has.
-    gpus: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    revisions: tuple[str, ...] = ()  # of variants that name none, beside the work tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +36,13 @@ class Config:
     exclude: tuple[str, ...] = ()  # patterns of paths below them, or of names, that are no documents
     evidence: str = "evidence"
     templates: str = "templates"
-    meter: str = SIMULATED
+    meter: str = "simulated"
     timeout: float = 120.0  # seconds
     memory: int = 8 * 1024**3
     largest_file: int = 1024**2
     lint_select: tuple[str, ...] | None = None  # None is all rules
     lint_ignore: tuple[str, ...] = ()
     ray: Mapping[str, float] = field(default_factory=dict)
-    matrix: MatrixConfig | None = None
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     budgets: tuple[Budget, ...] = ()
 

@@ -40,17 +40,15 @@ from finding_tickets.claims.language import (
 from finding_tickets.claims.metrics import COUNTS
 from finding_tickets.documents.run_command import WrongCommandError, parse_command
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.files import LONGEST_NAME, inside_repository, safe_name
+from finding_tickets.ground.files import LONGEST_NAME, inside_repository
 from finding_tickets.model.vocabulary import MOST_POINTS, Vocabulary, squeeze
 from finding_tickets.register.budgets import Allowance, Budget
 
 _LONGEST_PATH = 1000
-_VERSION = re.compile(r"\d+(\.\d+)+[a-z0-9.]*")
 _OF_RAY = {"CPU", "GPU", "memory", "object_store_memory"}
 _MORE_SPELLINGS = ("severities", "statuses", "outcomes", "opinions", "folders")
 _OWN_WORDS = ("id_pattern", "agents", "domains", "categories")
-_TABLES = {"ray", "matrix"}
-_AXES = ("meters", "torch", "gpus", "revisions")
+_TABLES = {"ray"}
 
 
 def _pattern(value: str) -> str:
@@ -70,36 +68,6 @@ def _amounts(value: Mapping[str, float]) -> Mapping[str, float]:
             raise ValueError(f"{name} must be a part of 1 or a whole number, not {amount!r}")
         if name in _OF_RAY:
             raise ValueError(f"{name} is Ray's own, and follows from meter and memory")
-    return value
-
-
-def _versions(value: Mapping[str, str]) -> Mapping[str, str]:
-    for version, python in value.items():
-        if not python.isprintable():
-            raise ValueError(f"{version} must be the path of a Python, not {python!r}")
-        if not _VERSION.fullmatch(version):
-            raise ValueError(f"{version!r} is no version of torch such as '2.11.0'")
-    return value
-
-
-def _once(value: tuple[str, ...]) -> tuple[str, ...]:
-    if len(set(value)) < len(value) or not all(text and text.isprintable() for text in value):
-        raise ValueError(f"must have each text once, and none that is empty: {list(value)!r}")
-    return value
-
-
-def _folders_apart(value: tuple[str, ...]) -> tuple[str, ...]:
-    """Revisions that each have a folder of evidence of their own, which does not look like a file of it."""
-    folders: dict[str, str] = {}
-    for revision in value:
-        if not revision.isprintable():
-            raise ValueError(f"must be revisions, which can be printed, not {revision!r}")
-        folder = safe_name(revision)
-        other = folders.setdefault(folder, revision)
-        if other != revision:
-            raise ValueError(f"{other!r} and {revision!r} share a folder; name a commit")
-        if folder.endswith(".json"):
-            raise ValueError(f"must not end like evidence, as {revision!r}; name a commit")
     return value
 
 
@@ -136,9 +104,6 @@ Folders = Annotated[
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 Size = Annotated[ByteSize, Field(gt=1)]
 Amounts = Annotated[dict[str, Annotated[float, Field(strict=True)]], AfterValidator(_amounts)]
-Meters = Annotated[tuple[Literal["simulated", "cuda"], ...], Field(min_length=1), AfterValidator(_once)]
-Revisions = Annotated[Texts, AfterValidator(_once), AfterValidator(_folders_apart)]
-Gpus = dict[Annotated[str, StringConstraints(pattern=r"\S")], Amounts]
 BYTES = "a number of bytes such as '8GiB'"
 # What to do instead of a key that older versions had; a key of a table is written "table.key".
 REMOVED_KEYS = {
@@ -148,7 +113,7 @@ WORDS = "a list of words or a table of their spellings"
 
 
 class ConfigTable(BaseModel):
-    """The whole configuration; keys of the tables ``ray`` and ``matrix`` are joined with their names."""
+    """The whole configuration; keys of the table ``ray`` are joined with its name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -163,12 +128,6 @@ class ConfigTable(BaseModel):
     lint_select: Texts = key("a list of names")
     lint_ignore: Texts = key("a list of names")
     ray: Amounts = key("a table of names and amounts", "ray.resources")
-    meters: Meters = key("a list of simulated and cuda", "matrix.meters")
-    torch: Annotated[dict[str, Text], AfterValidator(_versions)] = key(
-        "a table of versions, in quotes, and paths of a Python", "matrix.torch"
-    )
-    gpus: Gpus = key("a table of names and resources", "matrix.gpus")
-    revisions: Revisions = key("a list of texts", "matrix.revisions")
     id_pattern: Annotated[str, AfterValidator(_pattern)] = key("a regular expression")
     severities: Words = key(WORDS)
     statuses: Words = key(WORDS)
@@ -181,9 +140,6 @@ class ConfigTable(BaseModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> ConfigTable:
-        if self.meters and ("cuda" in self.meters) != bool(self.gpus):
-            together = "the meter cuda and a table of gpus go together, as in gpus = {'NVIDIA H200' = {}}"
-            raise ValueError(f"matrix: {together}")
         for name in _MORE_SPELLINGS:
             known = getattr(Vocabulary(), name)
             for word in getattr(self, name) or ():
@@ -223,11 +179,6 @@ def parse_config(path: Path, content: bytes, *, is_project: bool) -> dict[str, A
         values = ConfigTable.model_validate(flat).model_dump(exclude_unset=True)
     except ValidationError as error:
         raise _mistake(error, flat, str(path)) from None
-    matrix = {name: values.pop(name) for name in _AXES if name in values}
-    if "matrix" in table:
-        # GPUs without a meter mean both meters.
-        usual = ("simulated", "cuda") if matrix.get("gpus") else ("simulated",)
-        values["matrix"] = {"meters": usual, **matrix}
     words = {name: values.pop(name) for name in _OWN_WORDS if name in values}
     for name in _MORE_SPELLINGS:
         more: Mapping[str, Texts] = values.pop(name, {})

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from finding_tickets.ground.files import safe_name
 from finding_tickets.ground.git import Commit, GitError, LogEntry, ask_bytes, log, shallow_commits
-from finding_tickets.register.intoto import NoStatementError, evidence_folder, read_statement
+from finding_tickets.register.intoto import NoStatementError, read_statement
 
 REMOVED = "removed"
 UNREADABLE = "unreadable"
@@ -48,7 +49,7 @@ def read_history(root: Path, path: str, ticket_id: str, id_pattern: str, evidenc
         commits = list(_until_begun(entries, ticket_id, id_pattern))
         named = log(root, "--regexp-ignore-case", "--fixed-strings", f"--grep={ticket_id}")
         naming = tuple(entry.commit for entry in named if word.search(entry.message))
-        verdicts = tuple(_recorded_verdicts(root, f"{evidence}/{evidence_folder(ticket_id, None)}"))
+        verdicts = tuple(_recorded_verdicts(root, f"{evidence}/{safe_name(ticket_id)}"))
     except GitError as error:
         return History(gaps=(f"the history is not known: {error}",))
     cut = shallow_commits(root)

@@ -7,8 +7,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from finding_tickets.ground.files import safe_name
-
 if TYPE_CHECKING:
     from finding_tickets.model.verification import Input
 
@@ -18,11 +16,6 @@ NO_STATEMENT = "it is no in-toto Statement of a test result"
 
 Recorded = tuple[str, str, str]
 """The name, kind and value of an input."""
-
-
-def evidence_folder(ticket: str, revision: str | None) -> str:
-    """The folder of a ticket within that of all evidence; each revision has one of its own."""
-    return "/".join(safe_name(part) for part in (ticket, revision) if part)
 
 
 def recorded_of(inputs: Iterable[Input]) -> tuple[Recorded, ...]:

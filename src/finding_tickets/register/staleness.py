@@ -31,7 +31,6 @@ from finding_tickets.register.files import DiskFiles, File, KnownFiles, State, s
 from finding_tickets.register.intoto import (
     NO_STATEMENT,
     Recorded,
-    evidence_folder,
     input_of,
     read_statement,
 )
@@ -43,6 +42,8 @@ if TYPE_CHECKING:
 TOOL = "finding-tickets"
 TORCH = "torch"
 PYTHON = "Python"
+ELSEWHERE = frozenset({TORCH, PYTHON})
+"""Inputs that differ between environments: evidence of another one is stale here by these alone."""
 OWN_PYTHON = ".".join(map(str, sys.version_info[:3]))
 """The version of the Python that the tool runs on."""
 REMEDIATION = "Remediation"
@@ -71,7 +72,6 @@ class RecordedEvidence(NamedTuple):
     meter: str
     torch: str
     device: str
-    revision: str | None
     is_timed: bool  # a claim was decided by times
     inputs: tuple[Recorded, ...]
     unseen: tuple[str, ...] = ()  # as in a Verification
@@ -161,32 +161,24 @@ class Verdicts:
             counts.verdict if fresh else Verdict.STALE,
             file=first.place,
             evidence=counts,
-            disagreement=_disagreement([each.evidence for each in fresh]),
+            disagreement=_disagreement(
+                [each.evidence for each in found if ELSEWHERE.issuperset(each.changed)]
+            ),
             changed=first.changed,
             environment=self._installed.changes(counts.inputs) if counts.meter == "simulated" else (),
         )
 
-    def recorded(
-        self,
-        document_id: str,
-        code: CodeInputs | None,
-        revision: str | None = None,
-        *,
-        any_torch: bool = False,
-    ) -> list[EvidenceFile]:
-        """All evidence on a document in the work tree, or at a revision.
-
-        That of real GPUs comes first. With ``any_torch`` it is not stale because the tool has another torch.
-        """
+    def recorded(self, document_id: str, code: CodeInputs | None) -> list[EvidenceFile]:
+        """Return all evidence on a document, that of real GPUs first."""
         if not self.has_evidence(document_id):
             return []
-        place = f"{self._folder}/{evidence_folder(document_id, revision)}"
+        place = f"{self._folder}/{safe_name(document_id)}"
         found = []
         for name in sorted(self._names(place)):
             if name.endswith(".json"):
                 file = self._file(f"{place}/{name}")
                 evidence = self.evidence.get(file, _read_recorded)
-                changed = self._changed(evidence, document_id, code or CodeInputs(), any_torch)
+                changed = self._changed(evidence, document_id, code or CodeInputs())
                 found.append(EvidenceFile(file.place, evidence, changed))
         return sorted(found, key=lambda each: each.evidence.meter != "cuda")
 
@@ -204,9 +196,7 @@ class Verdicts:
             found = resolve_commits(self._root, unknown)
             self._commits |= {name: found.get(name) for name in unknown}
 
-    def _changed(
-        self, evidence: RecordedEvidence, document_id: str, code: CodeInputs, any_torch: bool
-    ) -> tuple[str, ...]:
+    def _changed(self, evidence: RecordedEvidence, document_id: str, code: CodeInputs) -> tuple[str, ...]:
         """The names of the inputs of a verification that are others now, or gone, or new; none if fresh.
 
         Where the Remediation is the same, the files and revisions that it names are among those recorded:
@@ -224,10 +214,10 @@ class Verdicts:
         }
         changed = [key[0] for key, value in now.items() if before.get(key) != value]
         changed += repository_changes(evidence.inputs, self._files)
-        usual = [] if evidence.revision else self._usual_variants(document_id, code)
+        usual = self._usual_variants(document_id, code)
         changed += [file for file in usual if (file, "file") not in before]
         # What is simulated depends on what is installed here; a GPU may be on another machine, with its own.
-        if evidence.meter == "simulated" and not any_torch:
+        if evidence.meter == "simulated":
             python = before[PYTHON, "version"]
             is_near = python.split(".")[:2] == OWN_PYTHON.split(".")[:2]
             changed += (
@@ -418,7 +408,6 @@ def _read_recorded(file: File) -> RecordedEvidence:
             meter=done["meter"],
             torch=done["torch"],
             device=done["device"],
-            revision=done.get("revision"),
             is_timed=any(metric == SECONDS and holds is not None for metric, holds in claims),
             inputs=tuple(map(input_of, [*statement["subject"], *predicate["configuration"]])),
             unseen=tuple(done.get("unseen", ())),
@@ -453,13 +442,13 @@ def own_torch() -> str:
     return ""
 
 
-def _disagreement(fresh: Collection[RecordedEvidence]) -> str | None:
-    """The verdicts where they differ, each by its meter, and by device and torch where it has several."""
-    if len({one.verdict for one in fresh}) < 2:
+def _disagreement(evidence: Collection[RecordedEvidence]) -> str | None:
+    """Return the verdicts of environments that differ; of one meter each has its device and torch."""
+    if len({one.verdict for one in evidence}) < 2:
         return None
-    meters = Counter(one.meter for one in fresh)
+    meters = Counter(one.meter for one in evidence)
 
     def name(one: RecordedEvidence) -> str:
         return one.meter if meters[one.meter] == 1 else f"{one.meter} ({one.device}, torch {one.torch})"
 
-    return ", ".join(sorted(f"{name(one)}: {one.verdict}" for one in fresh))
+    return ", ".join(sorted(f"{name(one)}: {one.verdict}" for one in evidence))

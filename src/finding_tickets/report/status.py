@@ -28,7 +28,6 @@ from finding_tickets.report.text import AFTER, BEFORE, MeasuredDocument, counted
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Problem
     from finding_tickets.model.verification import ClaimResult
-    from finding_tickets.verify.matrix import VerdictMatrix
 
 BORNE_OUT, NOT_BORNE_OUT, NO_SIDE, NOT_MEASURED, DID_NOT_REVIEW = STANDINGS = (
     "borne out",
@@ -86,8 +85,6 @@ class ReportFormat(StrEnum):
 
 TEMPLATES = {ReportFormat.MARKDOWN: "report.md.j2", ReportFormat.HTML: "report.html.j2"}
 """The templates of the formats that have one."""
-WITH_MATRIX = (ReportFormat.MARKDOWN, ReportFormat.HTML, ReportFormat.JSON)
-"""The formats that show the cells of a matrix."""
 
 
 class Profile(StrEnum):
@@ -197,7 +194,6 @@ class RegisterStatus:
     paths: Mapping[str, str]
     by_age: CrossTable | None = None
     query: str = ""
-    matrix: VerdictMatrix | None = None
 
     @property
     def alerts(self) -> list[OpenWork]:
@@ -251,7 +247,6 @@ def status_of_rows(
     rows: Iterable[ReportRow],
     facts: Facts,
     query: str = "",
-    matrix: VerdictMatrix | None = None,
 ) -> RegisterStatus:
     """The status of the documents that are ``rows``, in their order; ``facts`` knows what they relate to."""
     rows = tuple(rows)
@@ -289,7 +284,6 @@ def status_of_rows(
         paths=paths,
         by_age=_by_age(rows),
         query=query,
-        matrix=matrix,
     )
 
 

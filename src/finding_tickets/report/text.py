@@ -282,13 +282,12 @@ def law_changes(verification: Verification) -> Iterator[LawChange]:
 
 
 def circumstances(verification: Verification) -> str:
-    """The meter, the device, the version of torch, the revision if any, and how many points were measured."""
+    """The meter, the device, the version of torch, and how many points were measured."""
     # A point that the meter could not run was not measured, although the sweep has it.
     number = len(verification.sweep) - len(verification.not_measured)
     points = f", {counted(number, 'point')}" if number else ""
     points += f", {len(verification.not_measured)} not measured" if verification.not_measured else ""
-    at = f", at {verification.revision}" if verification.revision else ""
-    return f"{verification.meter} {verification.device}, torch {verification.torch}{at}{points}"
+    return f"{verification.meter} {verification.device}, torch {verification.torch}{points}"
 
 
 def deciding_changes(verification: Verification) -> list[LawChange]:

@@ -35,7 +35,6 @@ from finding_tickets.register.files import LARGEST_DIGEST, UNREADABLE, DiskFiles
 from finding_tickets.register.intoto import (
     NO_STATEMENT,
     NoStatementError,
-    evidence_folder,
     input_of,
     read_statement,
     resource,
@@ -100,9 +99,8 @@ def dump(evidence: Evidence) -> bytes:
     claims = evidence.verification.claims
     failed = [claim.id for claim in claims if claim.is_surprise]
     is_passed = bool(claims) and all(claim.as_expected for claim in claims)
-    # Timings and operations are never kept. That there is no revision says no more than that it is of the
-    # work tree.
-    left_out = {"timings"} if evidence.verification.revision else {"timings", "revision"}
+    # Timings and operations are never kept.
+    left_out = {"timings"}
     left_out |= set() if evidence.verification.clock else {"clock"}
     exclude: dict[str, Any] = dict.fromkeys(left_out, True)
     exclude["variants"] = {name: {"operations"} for name in evidence.verification.variants}
@@ -143,7 +141,7 @@ def load(content: bytes) -> Evidence:
 def name_of(verification: Verification) -> str:
     """The file of a verification within the folder of evidence."""
     name = safe_name(f"{verification.meter}-torch{verification.torch}-{verification.device}")
-    return f"{evidence_folder(verification.ticket, verification.revision)}/{name}.json"
+    return f"{safe_name(verification.ticket)}/{name}.json"
 
 
 def write(evidence: Evidence, root: Path, folder: str) -> Evidence:
@@ -189,7 +187,7 @@ def read(ticket: str, root: Path, folder: str) -> list[Evidence]:
         BadDataError: A file is not what ``write`` writes.
     """
     recorded = []
-    for file in sorted((root / folder / evidence_folder(ticket, None)).glob("*.json")):
+    for file in sorted((root / folder / safe_name(ticket)).glob("*.json")):
         try:
             recorded.append(load(file.read_bytes()))
         except (OSError, NoStatementError) as error:

@@ -120,7 +120,7 @@ def trouble(variant: str, measured: MeasuredTicket, claims: Sequence[Claim]) -> 
 
 
 def judge(
-    todo: Plan, measured: MeasuredTicket, revision: str | None, *, unchanged: bool = False
+    todo: Plan, measured: MeasuredTicket, *, unchanged: bool = False
 ) -> tuple[Verification, Verification]:
     """The verification of a ticket, first as it is shown, and then as evidence has it.
 
@@ -172,7 +172,6 @@ def judge(
                 variants=measured.variants,
                 claims=results,
                 not_measured=measured.not_measured,
-                revision=revision,
             )
         )
     timings = measured.times.timings if measured.times else ()

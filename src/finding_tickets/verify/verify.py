@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Generator, Hashable, Iterable,
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -46,10 +46,7 @@ from finding_tickets.verify.judge import (
     open_claims,
     times_of,
 )
-from finding_tickets.verify.plan import AGAIN, EVERY, Plan, cannot_time, plan, time_job, timing_device
-
-if TYPE_CHECKING:
-    from finding_tickets.verify.matrix import Cell
+from finding_tickets.verify.plan import AGAIN, Plan, cannot_time, plan, time_job, timing_device
 
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
@@ -81,22 +78,11 @@ class Settings:
     commits: Mapping[str, str] = field(default_factory=dict)  # of revisions for which git is not asked
     # What a machine of a cluster must have, in its own words; this machine is not asked.
     resources: Mapping[str, float] = field(default_factory=dict)
-    cell: Cell | None = None  # the one of a matrix that is measured
     seed: int | None = None  # takes the place of the workload's; what is measured with it is no evidence
     operations: bool = False  # whether to tell what each operation costs, which is no evidence
     # Makes another document and plan of those that were measured, before these are judged and recorded; or
     # nothing, and then nothing is recorded.
     amend: Callable[[Plan, MeasuredTicket], tuple[Document, Plan] | None] | None = None
-
-    def within(self, cell: Cell) -> Settings:
-        """The settings to measure a cell by."""
-        return replace(
-            self,
-            cell=cell,
-            meter=cell.meter,
-            overrides={EVERY: cell.revision} if cell.revision else {},
-            resources={**self.resources, **cell.resources},
-        )
 
     def task(self, target: str, payload: Any = None, code: Path | None = None) -> Task:
         """What a worker is asked to do within these limits."""
@@ -137,8 +123,6 @@ def verify(
 
     ``on_start`` is told of a document whenever a process begins to measure something of it.
     """
-    if settings.cell:
-        isolation = isolation.on(settings.cell.interpreter)
     planned: Planned = {}
     yield from plan_each(documents, settings, planned)
     if planned:
@@ -173,11 +157,6 @@ def measure(
     Raises:
         UnreachableError: There is no room for temporary files.
     """
-    if settings.cell and (reason := _unfit(isolation, settings, settings.cell)):
-        for key in list(planned):
-            document, todo = planned.pop(key)
-            yield key, Verified(document, inconclusive(todo, settings, reason))
-        return
     settings = with_meter(isolation, settings)
     gpus = _visible_gpus(isolation, settings) if settings.meter == "cuda" else ()
     with results_folder(isolation) as folder:
@@ -274,16 +253,14 @@ def inconclusive(todo: Plan, settings: Settings, reason: str) -> Verification:
 
 
 def _blank(ticket: str, settings: Settings, verdict: Verdict, reason: str) -> Verification:
-    real, cell = settings.meter == "cuda", settings.cell
-    device = "none" if real else tasks.SIMULATED_DEVICE
+    real = settings.meter == "cuda"
     return Verification(
         ticket=ticket,
         verdict=verdict,
         reason=reason,
         meter="cuda" if real else "simulated",
-        torch=cell.torch if cell else own_torch(),
-        device=cell.device if cell else device,
-        revision=cell.revision if cell else None,
+        torch=own_torch(),
+        device="none" if real else tasks.SIMULATED_DEVICE,
         sweep=(),
         variants={},
         claims=(),
@@ -309,27 +286,7 @@ def ask_worker(isolation: Isolation, settings: Settings, target: str, payload: A
 
 def _visible_gpus(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
     """The GPUs that real runs may use, one run at a time on each."""
-    model = settings.cell.device if settings.cell else None
-    return tuple(ask_worker(isolation, settings, tasks.VISIBLE, model).value or ())
-
-
-def _unfit(isolation: Isolation, settings: Settings, cell: Cell) -> str | None:
-    """Why this is not the cell of a matrix that is to be measured; None where it is."""
-    where = cell.interpreter or "the tool's own Python"
-    try:
-        torch = ask_worker(isolation, settings, tasks.TORCH)
-    except UnreachableError as error:
-        # Without the tool's own Python no cell can be measured; without another one, only its cells cannot.
-        if not cell.interpreter:
-            raise
-        return str(error)
-    if torch.reason is not None:
-        return f"{where}: {torch.reason}"
-    if torch.value != cell.torch:
-        return f"{where} has torch {torch.value}, and not {cell.torch}"
-    if cell.meter == "cuda" and not _visible_gpus(isolation, settings):
-        return f"there is no {cell.device} here that {where} can use"
-    return None
+    return tuple(ask_worker(isolation, settings, tasks.VISIBLE).value or ())
 
 
 @dataclass
@@ -463,10 +420,9 @@ class VerificationRun:
                 return Verified(document, shown)
         else:
             unchanged = _is_unchanged(todo, measured, outcomes)
-            revision = settings.cell.revision if settings.cell else None
             amended = settings.amend(todo, measured) if settings.amend and not unchanged else None
             document, todo = amended or (document, todo)
-            shown, kept = judge(todo, measured, revision, unchanged=unchanged)
+            shown, kept = judge(todo, measured, unchanged=unchanged)
             digests = frozenset(each.digest for each in measured.agreements if each.digest)
             seen = {"fixed_inputs": measured.fixed_inputs, "results": digests}
         if settings.amend and not amended:
@@ -477,8 +433,8 @@ class VerificationRun:
         shown, kept = (each.model_copy(update=said) for each in (shown, kept))
         if todo.seed is not None:
             return Verified(document, shown, **seen)
-        # Evidence is of the ticket as it stands, in the work tree or in a cell of the matrix.
-        if (settings.overrides and not settings.cell) or settings.verifiers:
+        # Evidence is of the ticket as it stands in the work tree.
+        if settings.overrides or settings.verifiers:
             return Verified(document, shown, **seen)
         evidence = Evidence(inputs=inputs(todo, document, kept, rests), verification=kept)
         return record(Verified(document, shown, evidence=evidence, **seen), settings)

@@ -60,7 +60,6 @@ def _status_item(status: RegisterStatus) -> Item:
             {"one": pair.one.id, "other": pair.other.id, "about": pair.about} for pair in status.disagreements
         ],
         "open_work": [{"id": work.row.id, "step": work.step} for work in status.open_work],
-        "matrix": status.matrix.item if status.matrix else None,
     }
 
 
