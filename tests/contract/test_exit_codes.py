@@ -123,7 +123,6 @@ READING: dict[str, tuple[Files, str, int]] = {
     "verify with an unknown meter": ({}, "verify A-1 --meter gpu", 2),
     "verify without time": ({}, "verify A-1 --timeout 0", 2),
     "verify at a revision without git": ({}, "verify A-1 --at HEAD", 3),
-    "verify a matrix that is none": ({}, "verify --all --matrix", 2),
     "verify with two choices": ({}, "verify A-1 --all", 2),
     "check without a base": ({}, "check", 2),
     "check without git": ({}, "check --base main", 2),
