@@ -422,7 +422,7 @@ def test_a_configuration_that_hides_tickets_is_named(base: Repository, git: Git,
 
 def test_a_configuration_that_counts_elsewhere_is_named(base: Repository, git: Git, tickets: Tickets) -> None:
     """Another meter would be compared with other evidence of the base's, or with none."""
-    base.write("tickets.toml", 'meter = "simulated"\n')
+    base.write("tickets.toml", 'meter = "auto"\n')
     commit(git, "meter")
     ran = tickets("check", "--base", "main")
     assert ExitCode.GATE_FAILED == ran.code
