@@ -12,13 +12,17 @@ import io
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 
+from simcuda import Measurement
+
 METRICS = ("waits", "h2d", "d2h", "d2d", "launches", "allocations")
 """What a pattern may expect: waits of any kind, copies by direction, kernels of any origin, allocations."""
+
+WARM_UP, MEASURED = 1, 0
+"""The seeds of the data on which a pattern is run once before, and is measured."""
 
 ByVersion = dict[str, int]
 """A number by the version of torch from which on it holds, such as ``{"2.11": 2, "2.14": 0}``."""
@@ -38,7 +42,6 @@ class Pattern:
         source: A file of PyTorch, and what stands there.
         expected: What the measured part costs, by metric.
         since: The first version of torch that has what it needs.
-        library: Whether a library chooses what it launches: a simulation may mark its launches and memory.
     """
 
     name: str
@@ -46,7 +49,6 @@ class Pattern:
     source: str
     expected: dict[str, Expected]
     since: str = ""
-    library: bool = False
 
     def runs_on(self, version: str) -> bool:
         """Return whether this version of torch has what the pattern needs."""
@@ -67,6 +69,10 @@ class Pattern:
 
 PATTERNS: dict[str, Pattern] = {}
 """Every pattern by its name; ``load`` fills it."""
+
+FILES = ("patterns", "patterns_indexing", "patterns_training")
+"""The files beside this one that have patterns."""
+NAMES_OF: dict[str, tuple[str, ...]] = {}
 
 
 def version_key(version: str) -> tuple[int, ...]:
@@ -93,7 +99,6 @@ def row(
     launches: Expected = None,
     allocations: Expected = None,
     since: str = "",
-    library: bool = False,
 ) -> None:
     """Add a pattern of one line of code over the names of ``NAMES``.
 
@@ -113,7 +118,7 @@ def row(
 
         return run_code
 
-    add(Pattern(code, build, source, given, since, library))
+    add(Pattern(code, build, source, given, since))
 
 
 def pattern(
@@ -126,13 +131,12 @@ def pattern(
     launches: Expected = None,
     allocations: Expected = None,
     since: str = "",
-    library: bool = False,
 ) -> Callable[[Build], Build]:
     """Make a function a pattern: it sets up, and returns the part to measure. Numbers are as for ``row``."""
     given = dict(zip(METRICS, (waits, h2d, d2h, d2d, launches, allocations), strict=True))
 
     def register(build: Build) -> Build:
-        add(Pattern(build.__name__, build, source, given, since, library))
+        add(Pattern(build.__name__, build, source, given, since))
         return build
 
     return register
@@ -182,8 +186,30 @@ def make_names() -> dict[str, Any]:
 _COMPILED_NAMES = compile(NAMES, "<names>", "exec")
 
 
+def prepare(pattern: Pattern) -> Callable[[], object]:
+    """Run a pattern once with other data, and return the part to measure."""
+    torch.manual_seed(WARM_UP)
+    pattern.build()()
+    torch.cuda.synchronize()
+    torch.manual_seed(MEASURED)
+    return pattern.build()
+
+
+def counts_of(cost: Measurement) -> dict[str, int]:
+    """Return the metrics of patterns of a measurement."""
+    return {metric: getattr(cost, "syncs" if metric == "waits" else metric) for metric in METRICS}
+
+
 def load() -> dict[str, Pattern]:
-    """Return every pattern of the files ``patterns*.py`` beside this one."""
-    for file in sorted(Path(__file__).parent.glob("patterns*.py")):
-        importlib.import_module(f"tests.gpu.{file.stem}")
+    """Return every pattern of ``FILES``."""
+    for file in FILES:
+        before = len(PATTERNS)
+        importlib.import_module(f"tests.gpu.{file}")
+        NAMES_OF.setdefault(file, tuple(PATTERNS)[before:])
     return PATTERNS
+
+
+def names_of(file: str) -> tuple[str, ...]:
+    """Return the names of the patterns in one of ``FILES``."""
+    load()
+    return NAMES_OF[file]

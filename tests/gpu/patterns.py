@@ -235,7 +235,8 @@ row("torch.var_mean(rows, 0)", REDUCE, launches=1, allocations=2)
 row("rows.norm()", REDUCE, launches=1, allocations=1)
 row("rows.prod()", REDUCE, launches=1, allocations=1)
 row("mask.sum()", "ATen/native/ReduceOps.cpp: truth values become int64 first", launches=2, allocations=2)
-row("value.any()", "ATen/native/ReduceOps.cpp: allany_impl", launches=None, d2d=None)
+ANY_OF_ONE = "ATen/native/ReduceOps.cpp, allany_impl: one element is converted to a truth value and copied"
+row("value.any()", ANY_OF_ONE, d2d=1, launches=1, allocations=2)
 row("big.sum()", SHARED, launches=1, allocations=3)
 row("big.mean()", SHARED, launches=1, allocations=3)
 row("big.max()", SHARED, launches=1, allocations=3)
@@ -255,13 +256,16 @@ row("x.cumsum(0)", "ATen/native/cuda/ScanUtils.cuh: CUB, which prepares", launch
 row("rows.cumprod(1)", "ATen/native/cuda/ScanUtils.cuh: one kernel", launches=1, allocations=1)
 row("rows.logcumsumexp(1)", "ATen/native/cuda/ScanUtils.cuh: one kernel", launches=1, allocations=1)
 row("rows.cummax(1)", "ATen/native/cuda/ScanUtils.cuh: one kernel", launches=1, allocations=2)
-SMALL_SORT = "ATen/native/cuda/Sort.cpp, fillSliceWithIndex: a range, its copy, a copy, and a sort in place"
-row("x.sort()", SMALL_SORT, d2d=2, launches=2, allocations=3)
-row("x.argsort()", SMALL_SORT, d2d=2, launches=2, allocations=3)
+SMALL_SORT = (
+    "ATen/native/Sorting.cpp copies the values; ATen/native/cuda/Sort.cpp makes a range, copies it, copies "
+    "the values once more, and sorts in place"
+)
+row("x.sort()", SMALL_SORT, d2d=3, launches=2, allocations=3)
+row("x.argsort()", SMALL_SORT, d2d=3, launches=2, allocations=3)
 row(
     "rows.sort(dim=-1, descending=True)",
-    f"{SMALL_SORT}; the range is broadcast",
-    d2d=1,
+    f"{SMALL_SORT}; the range is broadcast by a kernel",
+    d2d=2,
     launches=3,
     allocations=3,
 )
@@ -286,8 +290,9 @@ row("x.histc(4)", SUMMARY, waits=2, d2h=2)
 row("x.histc(4, 0, 1)", SUMMARY, waits=0)
 row("torch.searchsorted(y, x)", "ATen/native/cuda/Bucketization.cu: one kernel", launches=1, allocations=1)
 row("torch.bucketize(x, y)", "ATen/native/cuda/Bucketization.cu: one kernel", launches=1, allocations=1)
-row("torch.cov(rows)", "ATen/native/Correlation.cpp: is_scalar_tensor_true", waits=1, d2h=1, library=True)
-row("torch.corrcoef(rows)", "ATen/native/Correlation.cpp: as cov", waits=1, d2h=1, library=True)
+READ_FREEDOM = f"ATen/native/Correlation.cpp, is_scalar_tensor_true: at::equal reads all(); {ANY_OF_ONE}"
+row("torch.cov(rows)", READ_FREEDOM, waits=1, d2h=1, d2d=1)
+row("torch.corrcoef(rows)", READ_FREEDOM, waits=1, d2h=1, d2d=1)
 
 # Joining and splitting.
 CAT = "ATen/native/cuda/Shape.cu: a kernel for each 128 inputs"

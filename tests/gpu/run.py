@@ -1,13 +1,15 @@
 """Measure every pattern on a real GPU, or on the simulated one, and write what was counted as one JSON.
 
-``PYTHONPATH=src:. python3 tests/gpu/run.py -o FILE``; with ``--simulated`` no GPU is needed. Torch alone is
-needed otherwise. The patterns run in a process of their own: one that ends it is recorded with its error, and
-the others run in another.
+``PYTHONPATH=src:. python3 tests/gpu/run.py -o FILE``; with ``--by simulation`` no GPU is needed. Torch alone
+is needed otherwise. The patterns run in a process of their own: one that ends it is recorded with its error,
+and the others run in another.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import importlib
 import json
 import os
 import select
@@ -17,7 +19,7 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,16 +34,21 @@ Outcome = dict[str, Any]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run as a command; return 0 if all that was expected was counted."""
+    """Run as a command."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-o", "--output", type=Path, required=True, help="the JSON file to write")
-    parser.add_argument("--simulated", action="store_true", help="count on the simulated device")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="the JSON file; .gz packs it")
+    parser.add_argument(
+        "--by",
+        choices=("profiler", "meter", "simulation"),
+        default="profiler",
+        help="what counts: PyTorch's profiler, or simcuda.real, or the simulated device",
+    )
     parser.add_argument("--minutes", type=float, default=8.0, help="stop in time; what is done is written")
     parser.add_argument("--only", default="", help="only patterns whose name contains this text")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.worker:
-        work(json.loads(sys.stdin.read()), simulated=options.simulated)
+        work(json.loads(sys.stdin.read()), options.by)
         return 0
     from tests.gpu.pattern import load
 
@@ -49,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     recording = Recording(options.output)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        run_all(names, recording, options.simulated, time.monotonic() + options.minutes * 60)
+        run_all(names, recording, options.by, time.monotonic() + options.minutes * 60)
     finally:
         recording.write()
     print("\n".join(table(recording.content)))
@@ -74,17 +81,43 @@ class Recording:
         """Write the file anew."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         aside = self.file.with_name(f"{self.file.name}.part")
-        aside.write_text(json.dumps(self.content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        data = recorded_text(self.content).encode()
+        # Packed alike whenever that is.
+        aside.write_bytes(gzip.compress(data, mtime=0) if self.file.suffix == ".gz" else data)
         aside.replace(self.file)
         self._written = time.monotonic()
 
 
-def run_all(names: Sequence[str], recording: Recording, simulated: bool, deadline: float) -> None:
+def recorded_text(content: dict[str, Any]) -> str:
+    """Return the text of a recording: a line for each pattern, without what is 0 or empty."""
+    lines = []
+    for name, outcome in sorted(content["patterns"].items()):
+        told = {key: without_zeros(value) for key, value in outcome.items() if value}
+        lines.append(f"{json.dumps(name)}: {json.dumps(told, separators=(',', ':'))}")
+    machine = json.dumps(content["machine"], sort_keys=True)
+    return f'{{"machine": {machine}, "patterns": {{\n' + ",\n".join(lines) + "\n}}\n"
+
+
+def without_zeros(value: Any) -> Any:
+    """Return a table of numbers without those that are 0, and any other value as it is."""
+    if isinstance(value, dict):
+        return {key: number for key, number in sorted(value.items()) if number}
+    return value
+
+
+def read_recording(file: Path) -> dict[str, Any]:
+    """Return what was written."""
+    data = file.read_bytes()
+    content: dict[str, Any] = json.loads(gzip.decompress(data) if file.suffix == ".gz" else data)
+    return content
+
+
+def run_all(names: Sequence[str], recording: Recording, by: str, deadline: float) -> None:
     """Run patterns in one process after another, until each has an outcome or time is up."""
     left = list(names)
     while left and time.monotonic() < deadline:
         before = len(left)
-        with started_worker(left, simulated) as worker:
+        with started_worker(left, by) as worker:
             reason = read_outcomes(worker, left, recording, deadline)
         if left and time.monotonic() < deadline:
             # The first that is left was running as the process ended.
@@ -96,13 +129,12 @@ def run_all(names: Sequence[str], recording: Recording, simulated: bool, deadlin
 
 
 @contextmanager
-def started_worker(names: Sequence[str], simulated: bool) -> Iterator[subprocess.Popen[bytes]]:
+def started_worker(names: Sequence[str], by: str) -> Iterator[subprocess.Popen[bytes]]:
     """Start a process that measures these patterns, and end it afterwards."""
-    command = [sys.executable, "-u", __file__, "--worker", "-o", os.devnull]
-    if simulated:
-        command.append("--simulated")
+    command = [sys.executable, "-u", __file__, "--worker", "-o", os.devnull, "--by", by]
     worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert worker.stdin is not None
+    assert worker.stdout is not None
     worker.stdin.write(json.dumps(list(names)).encode())
     worker.stdin.close()
     try:
@@ -111,6 +143,7 @@ def started_worker(names: Sequence[str], simulated: bool) -> Iterator[subprocess
         if worker.poll() is None:
             worker.kill()
         worker.wait()
+        worker.stdout.close()
 
 
 def read_outcomes(
@@ -146,34 +179,27 @@ def read_outcomes(
     return ""
 
 
-def work(names: Sequence[str], *, simulated: bool) -> None:
+def work(names: Sequence[str], by: str) -> None:
     """Measure patterns in this process, and print the outcome of each as a line of JSON."""
     from tests.gpu.pattern import load
 
     patterns = load()
-    measure: Callable[..., Outcome]
-    if simulated:
-        from tests.gpu.simulated import describe_machine, measure
-    else:
-        from tests.gpu.real import describe_machine, measure
-    machine = describe_machine()
+    measurer = importlib.import_module(f"tests.gpu.by_{by}")
+    machine = measurer.describe_machine()
     tell({"machine": machine})
     for name in names:
         pattern = patterns[name]
         if not pattern.runs_on(machine["torch"]):
             tell({"name": name, "outcome": {"error": f"needs torch {pattern.since}"}})
             continue
-        expected = pattern.expected_on(machine["torch"])
         ends = False
         try:
-            outcome = measure(pattern)
+            outcome = measurer.measure(pattern)
         except BaseException as error:
             outcome = {"error": "".join(traceback.format_exception_only(error)).strip()[:2000]}
-            outcome["traceback"] = traceback.format_exc()[-2000:]
+            print(traceback.format_exc(), file=sys.stderr)
             # What fails on the device makes all that follows in this process fail.
             ends = "CUDA error" in str(error)
-        outcome["expected"] = expected
-        outcome["differs"] = differences(expected, outcome)
         tell({"name": name, "outcome": outcome})
         if ends:
             sys.exit(1)
@@ -186,18 +212,10 @@ def tell(line: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def differences(expected: dict[str, int], outcome: Outcome) -> dict[str, tuple[int, int | None]]:
-    """Return the expected and the counted number of every metric in which they differ."""
-    counted = outcome.get("counted", {})
-    return {
-        metric: (number, counted.get(metric))
-        for metric, number in expected.items()
-        if counted.get(metric) != number
-    }
-
-
 def table(content: dict[str, Any]) -> list[str]:
     """Return the lines of the table: what agrees, by metric, and then each pattern that does not."""
+    from tests.gpu.pattern import METRICS, PATTERNS
+
     agreed, above_zero, refuted = Counter[str](), Counter[str](), Counter[str]()
     disagreeing: list[str] = []
     failed: list[str] = []
@@ -205,19 +223,21 @@ def table(content: dict[str, Any]) -> list[str]:
         if "error" in outcome:
             failed.append(f"{name}: {outcome['error']}")
             continue
-        for metric, number in outcome["expected"].items():
-            if metric in outcome["differs"]:
-                refuted[metric] += 1
-            else:
+        shown = []
+        for metric, number in PATTERNS[name].expected_on(content["machine"]["torch"]).items():
+            counted = outcome["counted"].get(metric, 0)
+            if counted == number:
                 agreed[metric] += 1
                 above_zero[metric] += number > 0
-        if outcome["differs"]:
-            shown = [f"{metric} {was} not {want}" for metric, (want, was) in outcome["differs"].items()]
+            else:
+                refuted[metric] += 1
+                shown.append(f"{metric} {counted} not {number}")
+        if shown:
             disagreeing.append(f"{name}: {', '.join(shown)}")
     lines = [f"{content['machine']}"]
     lines += [f"{len(content['patterns'])} patterns, {len(failed)} without a measurement"]
     lines += ["metric       agrees  above 0  differs"]
-    for metric in agreed.keys() | refuted.keys():
+    for metric in METRICS:
         lines.append(f"{metric:12} {agreed[metric]:6} {above_zero[metric]:8} {refuted[metric]:8}")
     return [*lines, "", "DIFFERS", *disagreeing, "", "FAILED", *failed]
 

@@ -1,0 +1,56 @@
+"""Where the simulation and a recording of a real GPU disagree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.gpu.by_simulation import METRICS_OF, measure_on
+from tests.gpu.known import known_of
+from tests.gpu.pattern import METRICS, Pattern, load
+from tests.gpu.run import read_recording
+
+import simcuda
+
+RECORDING = read_recording(Path(__file__).with_name("h100-cuda13-torch2.11.json"))
+
+Difference = tuple[str, int, int]
+"""A metric, what the simulation counts, and what is right."""
+
+
+def wanted(pattern: Pattern) -> dict[str, int]:
+    """Return what a pattern costs under the torch that is installed: as derived, or else as recorded."""
+    recorded = RECORDING["patterns"].get(pattern.name, {}).get("counted")
+    numbers = {} if recorded is None else {metric: recorded.get(metric, 0) for metric in METRICS}
+    return numbers | pattern.expected_on(torch.__version__)
+
+
+def differences(outcome: dict[str, Any], right: dict[str, int]) -> list[Difference]:
+    """Return what the simulation counts wrong: another number, and no range that contains the right one."""
+    found: list[Difference] = []
+    for metric, number in right.items():
+        counted = outcome["counted"][metric]
+        if counted != number and not is_within_range(outcome["ranges"], metric, number):
+            found.append((metric, counted, number))
+    return found
+
+
+def is_within_range(ranges: dict[str, list[int | None]], metric: str, number: int) -> bool:
+    """Return whether the simulation gives a range for a metric, and the number lies in it."""
+    for name in METRICS_OF.get(metric, (metric,)):
+        if name in ranges:
+            least, most = ranges[name]
+            assert least is not None
+            return least <= number and (most is None or number <= most)
+    return False
+
+
+def assert_agreement(gpu: simcuda.SimulatedCuda, name: str) -> None:
+    """Assert that the simulation counts a pattern right, but for what ``known.py`` lists."""
+    pattern = load()[name]
+    if not pattern.runs_on(torch.__version__):
+        pytest.skip(f"needs torch {pattern.since}")
+    found = differences(measure_on(gpu, pattern), wanted(pattern))
+    assert {metric for metric, _, _ in found} == known_of(name), found

@@ -1,0 +1,147 @@
+"""What a real GPU said of the patterns, and what was derived before."""
+
+from __future__ import annotations
+
+import pytest
+from tests.gpu.agreement import RECORDING, differences, is_within_range
+from tests.gpu.by_profiler import count_events, kernel_name
+from tests.gpu.known import KNOWN
+from tests.gpu.pattern import METRICS, load
+from tests.gpu.run import recorded_text, table
+
+TORCH = RECORDING["machine"]["torch"]
+NOT_RECORDED = {
+    # The tool's meter was used in that process before. It lets torch call Python for each allocation, and
+    # that call loses the exception by which torch/utils/checkpoint.py ends a recomputation.
+    "checkpointed_block": "SystemError",
+}
+
+
+def test_every_derived_number_is_what_the_gpu_said() -> None:
+    """All numbers of all patterns: waits, copies by direction, kernels, allocations."""
+    wrong = []
+    numbers = above_zero = 0
+    for name, pattern in load().items():
+        recorded = RECORDING["patterns"].get(name, {})
+        if name in NOT_RECORDED or not pattern.runs_on(TORCH):
+            continue
+        for metric, number in pattern.expected_on(TORCH).items():
+            counted = recorded["counted"].get(metric, 0)
+            numbers += 1
+            above_zero += number > 0
+            if number != counted:
+                wrong.append((name, metric, number, counted))
+    assert [] == wrong
+    assert numbers > 2300
+    assert above_zero > 780
+
+
+def test_what_was_not_recorded_has_an_error() -> None:
+    """A pattern that failed on the GPU is named, and no pattern is left out."""
+    errors = {name: each["error"] for name, each in RECORDING["patterns"].items() if "error" in each}
+    assert errors.keys() == NOT_RECORDED.keys()
+    for name, error in errors.items():
+        assert error.startswith(NOT_RECORDED[name])
+    assert load().keys() == RECORDING["patterns"].keys()
+
+
+def test_every_known_difference_is_of_a_pattern() -> None:
+    """No name and no metric in the list is misspelt."""
+    for patterns in KNOWN.values():
+        for name, metrics in patterns.items():
+            assert name in load()
+            assert set(metrics.split()) <= set(METRICS)
+
+
+def test_a_range_counts_as_right_where_it_contains_the_number() -> None:
+    """Of waits the range is that of ``syncs``; None is no bound."""
+    ranges: dict[str, list[int | None]] = {"syncs": [1, 3], "launches": [4, None]}
+    assert is_within_range(ranges, "waits", 3)
+    assert not is_within_range(ranges, "waits", 4)
+    assert is_within_range(ranges, "launches", 99)
+    assert not is_within_range(ranges, "launches", 3)
+    assert not is_within_range(ranges, "h2d", 0)
+    outcome = {"counted": dict.fromkeys(METRICS, 2), "ranges": ranges}
+    assert [("waits", 2, 4), ("h2d", 2, 1)] == differences(outcome, {"waits": 4, "launches": 5, "h2d": 1})
+
+
+def test_only_what_lies_within_the_mark_is_counted() -> None:
+    """Calls by their time, kernels and copies by the calls that they belong to."""
+    mark = {"ph": "X", "name": "pattern that is measured", "cat": "user_annotation", "ts": 10, "dur": 10}
+
+    def call(name: str, time: int, correlation: int) -> dict[str, object]:
+        return {
+            "ph": "X",
+            "name": name,
+            "cat": "cuda_runtime",
+            "ts": time,
+            "args": {"correlation": correlation},
+        }
+
+    def work(name: str, kind: str, correlation: int) -> dict[str, object]:
+        return {"ph": "X", "name": name, "cat": kind, "ts": 99, "args": {"correlation": correlation}}
+
+    counted = count_events(
+        [
+            mark,
+            call("cudaLaunchKernel", 5, 1),
+            call("cudaLaunchKernel", 11, 2),
+            call("cudaMemcpyAsync", 12, 3),
+            call("cudaStreamSynchronize", 13, 4),
+            call("cudaDeviceSynchronize", 21, 5),
+            work("void before<int>()", "kernel", 1),
+            work("void within<int>()", "kernel", 2),
+            work("Memcpy DtoH (Device -> Pinned)", "gpu_memcpy", 3),
+        ]
+    )
+    assert {"waits": 1, "d2h": 1, "launches": 1} == counted["counted"]
+    assert {"cudaStreamSynchronize": 1} == counted["waits"]
+    assert {"within": 1} == counted["kernels"]
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        (
+            "void at::native::reduce_kernel<512, at::native::ReduceOp<float, at::native::MeanOps<float> > >",
+            "reduce_kernel MeanOps",
+        ),
+        ("void at::native::(anonymous namespace)::softmax_warp_forward<float>(int)", "softmax_warp_forward"),
+        (
+            "void at::native::elementwise_kernel<128, at::native::gpu_kernel_impl<at::native::AddFunctor<",
+            "elementwise_kernel AddFunctor",
+        ),
+    ],
+)
+def test_names_of_kernels_are_short(name: str, short: str) -> None:
+    """A function, and what it applies."""
+    assert short == kernel_name(name)
+
+
+def test_the_table_names_what_differs() -> None:
+    """By metric, then each pattern with both numbers, then what failed."""
+    content = {
+        "machine": {"torch": "2.11.0"},
+        "patterns": {
+            "value.item()": {"counted": {"waits": 1, "d2h": 1}},
+            "float(value)": {"counted": {"waits": 2, "d2h": 1}},
+            "int(one)": {"error": "lost"},
+        },
+    }
+    load()
+    lines = table(content)
+    assert "float(value): waits 2 not 1" in lines
+    assert "int(one): lost" in lines
+    assert ["waits", "1", "1", "1"] == next(line for line in lines if line.startswith("waits")).split()
+
+
+def test_a_recording_has_a_line_for_each_pattern_and_no_zeros() -> None:
+    """So that two of them can be compared by any tool."""
+    content = {
+        "machine": {"torch": "2.11.0"},
+        "patterns": {"b": {"counted": {"d2h": 0, "waits": 1}}, "a": {}},
+    }
+    assert (
+        '{"machine": {"torch": "2.11.0"}, "patterns": {\n"a": {},\n"b": {"counted":{"waits":1}}\n}}\n'
+        == recorded_text(content)
+    )
