@@ -81,6 +81,8 @@ def _simulate_session(config: pytest.Config, options: Any) -> None:
     config.add_cleanup(stack.close)
     active = simulation.active()
     if active is None:
+        if reason := simulation.why_not_with_this_torch():
+            raise pytest.UsageError(f"--simcuda: {reason}")
         simulated = simulation.session(int(options.simcuda), _profile(options))
         active = stack.enter_context(simulated)
     summary = session.Summary(repr(active).strip("<>"), config.rootpath)

@@ -346,3 +346,11 @@ def test_without_torch_only_the_option_fails(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess("--simcuda")
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     result.stderr.fnmatch_lines(["ERROR: --simcuda needs PyTorch: No module named 'torch'"])
+
+
+def test_an_older_torch_is_wrong_usage(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No device can be simulated with it, and no test runs as if there were one."""
+    monkeypatch.setattr(simulation, "OLDEST_TORCH", "99.1")
+    result = pytester.runpytest("--simcuda")
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines(["ERROR: --simcuda: devices are simulated with PyTorch 99.1 or later*"])

@@ -35,6 +35,7 @@ from simcuda.torch_api.patches import CAN_REDIRECT, Patches
 from simcuda.torch_api.tensor_api import StorageApi, TensorApi
 
 SESSION = "pytest --simcuda"
+OLDEST_TORCH = "2.13"
 
 _active: list[SimulatedCuda] = []
 _ending_processes: list[bool] = []
@@ -115,7 +116,8 @@ def device(
 
     Raises:
         ValueError: There is no such profile, or ``count`` or ``capacity`` is no positive integer.
-        RuntimeError: A simulation is already active, or the session's devices are others than these.
+        RuntimeError: A simulation is already active, the session's devices are others than these, or PyTorch is
+            older than ``OLDEST_TORCH``.
     """
     if profile not in PROFILES:
         raise ValueError(f"there is no profile {profile!r}; there are {', '.join(PROFILES)}")
@@ -166,6 +168,16 @@ def why_not_in_session(count: int, profile: str | None, capacity: int | None) ->
     return f"{SESSION} simulates {there} x {machine.profile.name}: {missing}"
 
 
+def why_not_with_this_torch() -> str | None:
+    """Return why devices cannot be simulated with this version of PyTorch; None if they can."""
+    if torch.__version__ >= OLDEST_TORCH:
+        return None
+    return (
+        f"devices are simulated with PyTorch {OLDEST_TORCH} or later, and this is {torch.__version__}: "
+        "update it, or measure on a real GPU"
+    )
+
+
 @contextmanager
 def _opened(
     count: int,
@@ -175,6 +187,8 @@ def _opened(
     *,
     is_session: bool = False,
 ) -> Iterator[SimulatedCuda]:
+    if reason := why_not_with_this_torch():
+        raise RuntimeError(reason)
     kind = PROFILES[profile]
     machine = Machine(count, kind, kind.memory_bytes if capacity is None else capacity)
     dispatcher = Dispatcher(machine)
@@ -254,7 +268,7 @@ def prepare_forks() -> None:
     Threads that such a process starts before a simulation take part in it, too.
     """
     follow_threads()
-    if not torch._C._has_cuda:
+    if not torch._C._has_cuda and not why_not_with_this_torch():
         # Where there is CUDA, the end of a simulation starts it, and it does not survive a fork.
         with device():
             pass

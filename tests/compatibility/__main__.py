@@ -41,12 +41,9 @@ other versions of torch.
 - **Marked** are operations whose cost is [unknown, or approximate](simcuda.md#what-is-approximate).
   Approximate ones are only counted: every matrix product is one.
 - **Refused** is what [does not run](simcuda.md#what-is-refused), with the message and the reason.
-- **Versions of torch.** The page is about 2.13.0. With 2.12.0 and 2.14.1 the programs of torch do, wait and
-  are marked the same, and the tests of the device and of measuring pass; with 2.14.1 our own tickets have
-  the same laws and verdicts. With 2.11.0 the tests of the device pass but for 14: fake tensors on a device
-  raise an error (11), CUDA has no fused Adagrad there (2), and `rms_norm` is cast by autocast, as it is
-  from 2.12 on (1). Nobody has run the tests with older ones, which are not supported; the workflow tries
-  their programs.
+- **Versions of torch.** The page is about 2.13.0. With 2.14.1 the programs of torch do, wait and are marked
+  the same, the tests of the device and of measuring pass, and our own tickets have the same laws and verdicts.
+  With 2.11 and 2.12 a real GPU is measured, and no device is simulated.
 - Somebody who wrote no rule of the device [checked the lines that wait](../tests/compatibility/checked.md).
 """
 

@@ -12,7 +12,9 @@ from tests.measure.conftest import workload
 
 from finding_tickets.claims.metrics import METRICS
 from finding_tickets.measure.meter import SimulatedMeter, VariantRun, arguments
+from finding_tickets.measure.tasks import CannotMeasureError
 from finding_tickets.workload import Point
+from simcuda import simulation
 
 ROOT = Path(__file__).parents[2]
 KEPT: list[torch.Tensor] = []
@@ -137,3 +139,10 @@ def test_a_point_gets_its_devices() -> None:
     """Variants meet as many devices as the workload says, and no more."""
     count = measure(lambda _: torch.cuda.device_count(), devices=lambda _: 3).result
     assert 3 == count
+
+
+def test_an_older_torch_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reason is that of an inconclusive measurement, not a bug."""
+    monkeypatch.setattr(simulation, "OLDEST_TORCH", "99.1")
+    with pytest.raises(CannotMeasureError, match=r"devices are simulated with PyTorch 99\.1 or later"):
+        SimulatedMeter()

@@ -30,9 +30,7 @@ def gpu() -> Iterator[SimulatedCuda]:
 def treated_by_torch() -> set[str]:
     """The operations for which this build of PyTorch has a kernel under CUDA's autocast key."""
     names = torch._C._dispatch_get_registrations_for_dispatch_key("AutocastCUDA")
-    found = {name.removeprefix("aten::") for name in names if name.startswith("aten::")}
-    # Named tensors, which torch 2.13 no longer has, are not cast.
-    return {name for name in found if "imname" not in name and "names_" not in name}
+    return {name.removeprefix("aten::") for name in names if name.startswith("aten::")}
 
 
 def test_every_operation_that_autocast_treats_has_a_policy() -> None:

@@ -15,9 +15,6 @@ from simcuda import Measurement
 
 Make = Callable[[Sequence[torch.nn.Parameter]], Any]
 optim = torch.optim
-NOT_FUSED_BEFORE = pytest.mark.skipif(
-    torch.__version__.startswith("2.11"), reason="torch 2.11 has a fused Adagrad for the CPU alone"
-)
 
 
 def step(make: Make, parameters: int) -> Measurement:
@@ -70,7 +67,7 @@ def test_capturable_optimizers_never_wait(name: str) -> None:
         ("SGD", 1),
         ("Adam", 2),
         ("AdamW", 2),
-        pytest.param("Adagrad", 2, marks=NOT_FUSED_BEFORE),
+        ("Adagrad", 2),
     ],
 )
 @pytest.mark.parametrize("rate_on", [None, "cpu", "cuda"])

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import simcuda
-from simcuda import SimulatedCuda
+from simcuda import SimulatedCuda, simulation
 
 
 @pytest.fixture
@@ -193,3 +193,15 @@ def test_memory_that_torch_makes_for_itself_is_on_the_device() -> None:
     x = torch.rand(5, device="cuda")
     results = [torch.quantile(x, 0.5), torch.combinations(x), torch.linalg.pinv(x[:, None] @ x[None])]
     assert [torch.device("cuda", 0)] * 3 == [result.device for result in results]
+
+
+def test_an_older_torch_is_refused_by_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is simulated differs there. A real GPU is measured all the same."""
+    monkeypatch.setattr(simulation, "OLDEST_TORCH", "99.1")
+    with (
+        pytest.raises(RuntimeError, match=r"PyTorch 99\.1 or later, and this is 2\..*: update it"),
+        simcuda.device(),
+    ):
+        pass
+    # A server that measures on a GPU prepares its workers too.
+    simulation.prepare_forks()

@@ -33,6 +33,7 @@ from finding_tickets.measure.workloads import Point, Workload
 from simcuda import real
 from simcuda.cost.declared import MARK
 from simcuda.ledger import ChangedCountsError, operations_of
+from simcuda.simulation import why_not_with_this_torch
 from simcuda.torch_api.compiling import Compiling
 
 Function = Callable[..., Any]
@@ -170,6 +171,10 @@ class SimulatedMeter(Meter):
     name = "simulated"
     device: str = SIMULATED_DEVICE
     compiling: Compiling = "eager"
+
+    def __post_init__(self) -> None:
+        if reason := why_not_with_this_torch():
+            raise CannotMeasureError(reason)
 
     def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
         """Simulated devices, by default with all the memory of their profile."""

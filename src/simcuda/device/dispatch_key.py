@@ -13,20 +13,15 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial, wraps
+from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 import torch
-from torch.utils._python_dispatch import _pop_mode_temporarily
-from torch.utils._pytree import tree_leaves
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _KEY: Any = torch._C._parse_dispatch_key("Fake")
-_PYTHON = torch._C.DispatchKey.Python
-_AFTER_MODES = torch._C._dispatch_keyset_full_after(_PYTHON).add(_PYTHON).add(_KEY)
-_BEFORE_MODES: Any = torch._C._dispatch_keyset_full() - _AFTER_MODES
 _include: Any = torch._C._dispatch_tls_set_dispatch_key_included
 _exclude: Any = torch._C._dispatch_tls_set_dispatch_key_excluded
 
@@ -166,55 +161,19 @@ def register() -> Any:
     # Never undone: watched threads may outlive the watcher, and nothing else uses the key.
     library: Any = torch.library.Library("_", "IMPL")  # type: ignore[no-untyped-call]  # not annotated
     library.fallback(_run, "Fake")
-    libraries: dict[str, Any] = {"_": library}
-    # Before torch 2.13, dispatch modes found no fallback of Python, only the kernels of an operation.
-    for name in torch._C._dispatch_get_all_op_names() if torch.__version__ < "2.13" else ():
-        namespace = name.partition("::")[0]
-        if namespace not in libraries:
-            libraries[namespace] = torch.library.Library(namespace, "IMPL")  # type: ignore[no-untyped-call]
-        libraries[namespace].m.impl(name, "Fake", partial(_run_last, name), True)
     # Operators of operators, such as that of flex_attention, know no fallback: they pass the key by, and the
     # operations that they are made of arrive.
     torch._ops._HIGHER_ORDER_OP_DEFAULT_FALLTHROUGH_DISPATCH_KEYS.append(_KEY)
     operator: Any
     for operator in torch._ops._higher_order_ops.values():
         operator.fallthrough(_KEY)
-    return libraries
-
-
-@cache
-def _operation(name: str) -> Any:
-    namespace, _, rest = name.partition("::")
-    packet, _, overload = rest.partition(".")
-    return getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
+    return library
 
 
 @unwatched
 def _ask_watcher(operation: Any, args: Any, kwargs: Any) -> Any:
     # Nothing else may hold the arguments: the watcher looks at who does.
     return operation._op(*args, **kwargs) if _watcher is None else _watcher.run(operation, args, kwargs)
-
-
-def _run_last(name: str, keys: Any, *args: Any, **kwargs: Any) -> Any:
-    """As ``_run`` before torch 2.13, where dispatch modes and their tensors come after the key.
-
-    They are asked as PyTorch's kernel for them does, which would shut out the key from what they run.
-    """
-    operation = _operation(name)
-    if not keys.has(_PYTHON):
-        return _ask_watcher(operation, args, kwargs)
-    tensors = [each for each in tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
-    types = tuple({type(each) for each in tensors if torch._C._dispatch_keys(each).has(_PYTHON)})
-    result: Any = NotImplemented
-    with torch._C._ExcludeDispatchKeyGuard(_BEFORE_MODES):
-        if torch._C._len_torch_dispatch_stack():
-            with _pop_mode_temporarily() as mode:
-                result = mode.__torch_dispatch__(operation, types, args, kwargs)
-        for kind in types if result is NotImplemented else ():
-            result = kind.__torch_dispatch__(operation, types, args, kwargs)
-            if result is not NotImplemented:
-                break
-    return result
 
 
 def _run(operation: Any, *args: Any, **kwargs: Any) -> Any:

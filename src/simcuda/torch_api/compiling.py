@@ -69,7 +69,7 @@ class Compiler:
     def imported(self, module: ModuleType) -> None:
         """Do so in a module that has just been loaded."""
         if module.__name__ == FLEX:
-            warn_once: Any = getattr(module, "_warn_once", None)
+            warn_once: Any = module._warn_once
             self.patches.set(module, flex_attention_hop=self._attend)
             # It warns that nothing compiles it, which is so here alone.
             self.patches.set(
@@ -77,7 +77,7 @@ class Compiler:
             )
         if module.__name__ == fake_tensors.MODULE:
             fake_tensors.install(self.patches, module)
-        if module.__name__ != DYNAMO or not hasattr(module, "_callback_from_stance"):
+        if module.__name__ != DYNAMO:
             return
         original = module._callback_from_stance
         refused = refuse("What torch.compile has made", EAGERLY)
@@ -93,9 +93,8 @@ class Compiler:
             return None
 
         self.patches.set(module, _callback_from_stance=callback_from_stance)
-        if hasattr(module, "set_fullgraph_compiled_frame_count"):
-            # With fullgraph=True, a function of which nothing was compiled is an error, if that is counted.
-            self.patches.set(module, set_fullgraph_compiled_frame_count=lambda _: 0)
+        # With fullgraph=True, a function of which nothing was compiled is an error, if that is counted.
+        self.patches.set(module, set_fullgraph_compiled_frame_count=lambda _: 0)
 
     def _run_eagerly(self, cleanups: list[Any] | None) -> None:
         """Mark what is counted from now on, until the ``cleanups`` of the call run."""

@@ -139,7 +139,7 @@ class CudaApi:
         )
         patches.set(torch.cuda.memory, mem_get_info=self.memory_info)
         patches.set(torch.cuda.streams, Stream=stream, Event=event)
-        # The name that torch before 2.13 uses, bound when its module was loaded.
+        # Bound when its module was loaded.
         patches.set(torch.cuda.graphs, _cuda_isCurrentStreamCapturing=lambda: False)
         pools = count(1)
         patches.set(torch.cuda.graphs, _graph_pool_handle=lambda: (0, next(pools)))

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import simcuda
+from simcuda import simulation
 from simcuda.real import CannotCountError, real_device, why_not
 from simcuda.real.availability import NO_CACHE
 
@@ -61,6 +62,7 @@ def test_another_allocator(gpu: pytest.MonkeyPatch) -> None:
     assert NO_CACHE in str(why_not())
 
 
+@pytest.mark.skipif(bool(simulation.why_not_with_this_torch()), reason="no device is simulated")
 def test_a_simulated_device_is_no_real_one(gpu: pytest.MonkeyPatch) -> None:
     """Within a simulation torch answers for the simulated device."""
     del gpu
