@@ -116,8 +116,8 @@ def device(
 
     Raises:
         ValueError: There is no such profile, or ``count`` or ``capacity`` is no positive integer.
-        RuntimeError: A simulation is already active, the session's devices are others than these, or PyTorch is
-            older than ``OLDEST_TORCH``.
+        RuntimeError: A simulation is already active, the session's devices are others than these, or the
+            version of PyTorch is older than ``OLDEST_TORCH``.
     """
     if profile not in PROFILES:
         raise ValueError(f"there is no profile {profile!r}; there are {', '.join(PROFILES)}")

@@ -42,8 +42,8 @@ other versions of torch.
   Approximate ones are only counted: every matrix product is one.
 - **Refused** is what [does not run](simcuda.md#what-is-refused), with the message and the reason.
 - **Versions of torch.** The page is about 2.13.0. With 2.14.1 the programs of torch do, wait and are marked
-  the same, the tests of the device and of measuring pass, and our own tickets have the same laws and verdicts.
-  With 2.11 and 2.12 a real GPU is measured, and no device is simulated.
+  the same, the tests of the device and of measuring pass, and our own tickets have the same laws and
+  verdicts. With 2.11 and 2.12 a real GPU is measured, and no device is simulated.
 - Somebody who wrote no rule of the device [checked the lines that wait](../tests/compatibility/checked.md).
 """
 
