@@ -170,39 +170,6 @@ def measure(size: Size) -> Iterator[Result]:
             Number(f"tests that need a GPU and ran, of {FILES[size] * NEED_A_GPU}", ran, ""),
         ),
     )
-    yield budget(size)
-
-
-def budget(size: Size) -> Result:
-    """A suite on simulated devices, with a budget and without, by turns."""
-    watched = WATCHED[size]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "pytest.ini").write_text("[pytest]\npythonpath = .\n", encoding="utf-8")
-        (folder / "conftest.py").write_text(CONFTEST, encoding="utf-8")
-        numbers = range(watched)
-        code = "".join(STEP.replace("{number}", str(number)) for number in numbers)
-        (folder / "steps.py").write_text(code, encoding="utf-8")
-        tests = TESTS_OF_STEPS.replace("{watched}", str(watched))
-        (folder / "test_steps.py").write_text(tests, encoding="utf-8")
-        keys = "".join(f'- {{key: "steps.py:step{number}:item", reason: logged}}\n' for number in numbers)
-        (folder / "allow.yaml").write_text(f"allow_hits:\n{keys}", encoding="utf-8")
-        ratios, alone, held = [], [], []
-        for _ in range(ROUNDS[size]):
-            without, passed = run(folder, "--simcuda")
-            within, also_passed = run(folder, "--simcuda", "--budget", "allow.yaml")
-            if {passed["ordinary"], also_passed["ordinary"]} != {watched}:
-                raise RuntimeError("not all tests have passed")
-            ratios.append(within["ordinary"] / without["ordinary"])
-            alone.append(without["ordinary"])
-            held.append(within["ordinary"])
-    return Result(
-        name="gpu-tests-budget",
-        what=f"a suite on simulated devices, with {watched} lines that may wait / without",
-        value=median(ratios),
-        bound=BOUND_OF_BUDGET,
-        beside=(Number("with", median(held) * 1e3, "ms"), Number("without", median(alone) * 1e3, "ms")),
-    )
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from benchmarks.result import Result, Size
 
 NAMES = (
     "startup",
-    "budgets",
     "reading",
     "listing",
     "index",

@@ -5,9 +5,12 @@ pytest imports this module in every run, so everything else is imported once it 
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from math import floor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,11 +18,12 @@ import pytest
 from pytest_simcuda import devices_for, refuse
 
 if TYPE_CHECKING:
-    from finding_tickets.budget.reached import Reached
-    from finding_tickets.budget.suite import JudgedSuite, Suite
+    from finding_tickets.ground.statements import Statement
+    from finding_tickets.register.budgets import Allowance
     from simcuda import Gpu
     from simcuda.session import Summary
 
+_OF_TESTS = re.compile(r"(?:.*/)?(?:tests?/.*|test_[^/]*\.py|[^/]*_test\.py|conftest\.py)")
 MARKER = 'gpu_budget(syncs=0, peak_bytes="6*batch*seq")'
 _DEVICE, _SESSION = "_gpu_of_budget", "budget_session"
 
@@ -29,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("simcuda").addoption(
         "--budget",
         metavar="FILE",
-        help="with --simcuda: fail if a line waits that this configuration or allowlist does not allow",
+        help="with --simcuda: fail if a line waits that the budgets of this configuration do not allow",
     )
 
 
@@ -50,7 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _hold_session(config: pytest.Config, options: Any) -> None:
-    """Hold the session to the file that the options name."""
+    """Hold the session to the allowances of the file that the options name."""
     if not options.budget:
         return
     simulated = config.pluginmanager.get_plugin("simcuda_session")
@@ -58,67 +62,77 @@ def _hold_session(config: pytest.Config, options: Any) -> None:
         if options.simcuda is None:
             raise pytest.UsageError("--budget is for a session with --simcuda")
         return
-    from finding_tickets.budget.reached import Reached
-    from finding_tickets.budget.suite import read_suite
     from finding_tickets.errors import TicketsError
+    from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, config_from
 
+    file = (config.invocation_params.dir / options.budget).resolve()
     try:
-        suite = read_suite(config.invocation_params.dir / options.budget, config.rootpath)
-    except TicketsError as error:
+        if file.name not in {CONFIG_FILE, PROJECT_FILE}:
+            raise pytest.UsageError(f"--budget {file}: is neither {CONFIG_FILE} nor {PROJECT_FILE}")
+        budgets = config_from(file.parent, {file.name: file.read_bytes()}).budgets
+    except (TicketsError, OSError) as error:
         raise pytest.UsageError(f"--budget: {error}") from None
-    reached = Reached(suite.root, suite.allowances)
-    reached.install()
-    config.add_cleanup(reached.remove)
+    if not budgets:
+        raise pytest.UsageError(f"--budget {file}: has no budget")
+    allowances = [allowance for budget in budgets for allowance in budget.allow]
     stack = ExitStack()
     config.add_cleanup(stack.close)
-    stack.enter_context(simulated.session.attribute_to(suite.root))
-    simulated.summary.root = suite.root
-    simulated.beside = HeldSession(suite, reached, simulated.summary)
+    stack.enter_context(simulated.session.attribute_to(file.parent))
+    simulated.summary.root = file.parent
+    simulated.beside = HeldSession(file, allowances, simulated.summary)
     config.pluginmanager.register(simulated.beside, _SESSION)
 
 
 class HeldSession:
     """The hooks of a session with ``--budget``; in a process of pytest-xdist, of its part of the tests."""
 
-    def __init__(self, suite: Suite, reached: Reached, summary: Summary) -> None:
-        from finding_tickets.budget.suite import SeenSites
-
-        self._suite, self._reached, self._summary = suite, reached, summary
-        self._seen = SeenSites()
-        self._judged: JudgedSuite | None = None
-
-    def take(self) -> dict[str, Any]:
-        """What a phase of a test, or the import of a file, reached."""
-        return {"reached": self._reached.take(), "unseen": sorted(self._reached.unseen)}
+    def __init__(self, file: Path, allowances: Sequence[Allowance], summary: Summary) -> None:
+        self._file, self._allowances, self._summary = file, allowances, summary
+        self._waits: Counter[tuple[str, int, str]] = Counter()
+        self._tests: dict[tuple[str, int, str], str] = {}
+        self._refused: list[dict[str, Any]] = []
 
     def add(self, test: str, record: Mapping[str, Any]) -> None:
-        """Add what a phase of a test did and reached."""
-        self._seen.add(test, record)
+        """Add the waits of one phase of a test, but for those in regions and in tests."""
+        for file, line, function, _, what, reason, count in record.get("sites", ()):
+            if line and not reason and what.endswith("syncs") and not _OF_TESTS.fullmatch(file):
+                self._waits[file, line, function] += count
+                self._tests.setdefault((file, line, function), test)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Judge all processes at once; a session whose tests pass fails here."""
         if hasattr(session.config, "workerinput") or session.config.option.collectonly:
             return
-        from finding_tickets.budget.suite import judge_suite
-        from finding_tickets.cli.options import today
-        from finding_tickets.register.disposition import closed_tickets
-        from finding_tickets.report.budget import suite_item
+        from finding_tickets.budget.rules import match_allowances
+        from finding_tickets.ground.statements import find_statement
 
-        self._judged = judge_suite(self._suite, self._seen, closed_tickets(self._suite.root), today())
-        self._summary.beside["budget"] = suite_item(self._judged)
-        if not self._judged.holds and session.exitstatus == pytest.ExitCode.OK:
+        root = self._file.parent
+        waits: Counter[Statement] = Counter()
+        tests: dict[Statement, str] = {}
+        for (file, line, function), count in self._waits.items():
+            if count > 0:
+                statement = find_statement(root, file, line, function)
+                waits[statement] += count
+                tests[statement] = self._tests[file, line, function]
+        allowed = match_allowances(self._allowances, sorted(waits), root)
+        for statement, count in waits.most_common():
+            if statement not in allowed:
+                place = {"file": statement.file, "line": statement.line, "code": statement.code}
+                self._refused.append({**place, "waits": count, "test": tests[statement]})
+        self._summary.beside["budget"] = {"file": str(self._file), "refused": self._refused}
+        if self._refused and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
-        """Print what came of it; with ``-v``, all of it."""
-        if self._judged is None:
+        """Print the lines that wait and may not."""
+        if config.option.collectonly:
             return
-        from finding_tickets.report.budget import suite_lines
-
         terminalreporter.section(f"budget: {config.option.budget}")
-        for line in suite_lines(self._judged, verbose=config.get_verbosity() > 0):
-            terminalreporter.line(line)
+        for each in self._refused:
+            where = f"{each['file']}:{each['line']}: waits {each['waits']}x, not allowed: {each['code']}"
+            terminalreporter.line(f"{where} (in {each['test']})")
+        terminalreporter.line(f"{len(self._refused)} statements wait that {self._file.name} does not allow")
 
 
 @pytest.hookimpl(trylast=True)

@@ -95,7 +95,7 @@ class SimulatedSession:
 
     def __init__(self, session: Session, summary: Summary, report: Path | None) -> None:
         self.session, self.summary, self._report = session, summary, report
-        # The HeldSession of a budget, which records more of each phase and adds it up.
+        # The HeldSession of a budget, which adds up the waits of all tests.
         self.beside: Any = None
 
     def pytest_report_header(self) -> str:
@@ -131,7 +131,7 @@ class SimulatedSession:
 
         if call and call.excinfo and report.outcome != "passed":
             record["refused"] = refusal(call.excinfo.value)
-        report.simcuda = record | (self.beside.take() if self.beside else {})
+        report.simcuda = record
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add a phase of a test, of this process or another."""

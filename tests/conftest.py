@@ -236,7 +236,7 @@ Server = Callable[..., Isolation]
 TEMPORARY = tempfile.gettempdir()
 PRELOAD_MORE = "TESTS_PRELOAD_MORE"
 # The commands that start a server.
-MEASURING = ("fix", "gate", "probe", "verify")
+MEASURING = ("budget", "fix", "gate", "probe", "verify")
 
 
 class SharedIsolation(Isolation):

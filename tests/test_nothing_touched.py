@@ -46,10 +46,7 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
         "fixes/a_4/fix.py",
     ],
     ("budget", "--root", "budgeted"): [],
-    ("budget", "tighten", "--root", "budgeted"): ["budgeted/tickets.toml"],
     ("budget", "init", "src/pkg/step.py:step", "--sweep", "n=1,2,3,5"): ["tickets.toml"],
-    ("budget", "import", "allow.yaml", "--run", "code.py"): ["tickets.toml"],
-    ("budget", "import", "allow.yaml", "--run", "code.py", "--dry-run"): [],
     ("import", LOG): ["tickets/A-4.md", "tickets/A-5.md"],
     ("import", LOG, "--dry-run"): [],
     ("set", "A-1", "severity=P1"): ["tickets/A-1.md"],
@@ -176,7 +173,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Place:
     place.write("src/pkg/__init__.py", "")
     place.write("src/pkg/step.py", STEP)
     place.write("budgeted/code.py", "")
-    place.write("budgeted/tickets.toml", "budget = [{run = 'code.py', limits = {launches = '9'}}]\n")
+    place.write("budgeted/tickets.toml", "budget = [{run = 'code.py', max = {launches = 9}}]\n")
     place.write("allow.yaml", "allow_paths:\n- {path: src/**, reason: old}\n")
     place.write("notes.txt", "one\n")
     place.write("moved.txt", "moved\n" * 9)

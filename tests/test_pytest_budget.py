@@ -205,7 +205,7 @@ def test_a_real_gpu_is_measured(
 
 def test_the_page_shows_a_test_that_holds(pytester: pytest.Pytester) -> None:
     """And is tight: at the peak there are the differences, the deviations and the quotients."""
-    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    *_, example = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     pytester.makepyfile(example)
     pytester.runpytest().assert_outcomes(passed=2)
     pytester.makepyfile(example.replace("4*(2*batch + 1)*width", "4*(2*batch + 1)*width - 1"))

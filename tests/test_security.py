@@ -22,7 +22,6 @@ ROOT = Path(__file__).parents[1]
 RUN_CODE = {
     "budget",
     "budget init",
-    "budget tighten",
     "verify",
     "fix",
     "close",
@@ -61,7 +60,6 @@ LINES: dict[str, list[list[str]]] = {
     "lint": [[], ["--fix"]],
     "report": [["--format", name] for name in ReportFormat],
     "import": [["other.sarif"]],
-    "budget import": [["allow.yaml", "--run", "code.py"]],
     "new": [["--title", "It copies", "--severity", "P2", "--with-verifier"]],
     "trace": [[TRACE], [TRACE, "--lines"]],
     "set": [["A-1", "severity=P1"]],

@@ -18,7 +18,6 @@ from finding_tickets.cli.options import (
     flag,
     format_option,
     option,
-    today,
     words_of,
 )
 from finding_tickets.cli.output import Format, say, say_errors, style, write, write_annotations, write_json
@@ -88,9 +87,12 @@ def check(
         spent: tuple[Problem, ...] = ()
         if budgets:
             # Most registers have none.
-            from finding_tickets.gate.budgets import BudgetGate
+            from finding_tickets.gate.budgets import check_budgets
 
-            spent = BudgetGate(then, head, named, isolation, settings, today(), say).check()
+            before = then[0].register.config.budgets if then[0].register else ()
+            accepted = {name.casefold() for name in named}
+            exceeded = check_budgets(before, head.config.budgets, then[0].root, accepted, isolation, settings)
+            spent = tuple(exceeded)
     others = [*guarded_changes(then, head, accepted=CONFIGURATION in named), *unreadable_files(then, head)]
     # These are no ticket's, so that each needs its place.
     beside = (*others, *spent)

@@ -51,15 +51,9 @@ COMMANDS = {
     ),
     "lint": Command("lint:lint", "lint-rules.md", "Check structure, words, IDs, relations, code and claims."),
     "verify": Command("verify:verify", "verifiers.md", "Measure tickets and compare with what they claim."),
-    "budget": Command("budget:budget", "budgets.md", "Measure what code spends, beside what it may."),
+    "budget": Command("budget:budget", "budgets.md", "Measure what code costs, beside what it may."),
     "budget init": Command(
-        "budget:init", "budgets.md", "Measure code, and write a budget that allows what it spends."
-    ),
-    "budget import": Command(
-        "budget:import_allowlist", "budgets.md", "Write a budget with what an allowlist in YAML allows."
-    ),
-    "budget tighten": Command(
-        "budget:tighten", "budgets.md", "Lower budgets to what is spent; remove what is gone."
+        "budget:init", "budgets.md", "Measure code, and write a budget that allows its waits."
     ),
     "check": Command("gate:check", "ci.md", "Measure again what a branch changes, as a gate."),
     "audit": Command("gate:audit", "audit.md", "Try fixes that cheat: does the verifier catch them?"),
@@ -69,6 +63,11 @@ COMMANDS = {
 }
 # What to do instead of a command that older versions had, or of an option, such as "history --since".
 REMOVED = {
+    "budget --static": "an allowance that matches nothing is a warning of tickets budget",
+    "budget --summary": "use tickets check --summary",
+    "budget import": "write [[budget.allow]] with file, function, code, reason and owner",
+    "budget init --limit": "use --max",
+    "budget tighten": "run tickets budget and edit max and allow",
     "bisect": "use git bisect run, see docs/bisect.md",
     "board": "use tickets list --by disposition",
     "edit": "use your editor, then tickets lint",

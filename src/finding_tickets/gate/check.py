@@ -78,8 +78,7 @@ CODES: Mapping[str, ExitCode] = {
     "gate-unread": ExitCode.BAD_DATA,
     "gate-unchecked": ExitCode.INCONCLUSIVE,
     "gate-inconclusive": ExitCode.INCONCLUSIVE,
-    "gate-budget-allowance": ExitCode.BAD_DATA,
-    "gate-budget-inconclusive": ExitCode.INCONCLUSIVE,
+    "budget-unmeasured": ExitCode.INCONCLUSIVE,
 }
 
 # Inputs that are the same wherever the repository is.

@@ -46,12 +46,13 @@ Line = tuple[str, int, str]
 class CallsRun(VariantRun):
     """What each call of a function cost in one run, but for the first ``apart`` calls and ``retained_bytes``.
 
-    ``metrics`` and ``sites`` hold the most that any of the ``calls`` cost. If the calls differ, ``least``
-    holds the least of all that differs, and ``differs`` says in words which call does so first, by which
-    metric and at which line.
+    ``metrics`` and ``sites`` hold the most that any of the ``calls`` cost, and ``each`` has every call; calls
+    of equal cost may be the same object. If the calls differ, ``least`` holds the least of all that differs,
+    and ``differs`` says in words which call does so first, by which metric and at which line.
     """
 
     calls: int = 0
+    each: tuple[VariantRun, ...] = ()
     apart: int = 0
     least: Mapping[str | Place, int] = field(default_factory=dict)
     differs: str = ""
@@ -253,6 +254,7 @@ def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> Call
         allowed={key: min(run.allowed.get(key, 0) for run in different) for key in different[0].allowed},
         result=whole.result,
         calls=len(runs),
+        each=tuple(runs),
         apart=apart,
         least={key: count for key, count in least.items() if count != most[key]},
         differs=differs,

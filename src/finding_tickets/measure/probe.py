@@ -156,9 +156,10 @@ def run_payload(job: RunJob) -> dict[str, Any]:
     os.chdir(root)
     try:
         largest: dict[Line, int] = {}
+        callers = Callers(root)
         with (
             noting_operations(job.operations),
-            _own_lines(root, largest, job.own_paths) if job.own_lines else nullcontext(),
+            _own_lines(root, largest, callers) if job.own_lines else nullcontext(),
         ):
             report = run_target(replace(job, code=str(root)))
     except WrongTargetError as error:
@@ -172,7 +173,7 @@ def run_payload(job: RunJob) -> dict[str, Any]:
         raise CannotMeasureError(f"{foreign[0]} was imported from the work tree, where it is installed from")
     (run,) = report.runs[NAME]
     check_declared([run], ())
-    if isinstance(run, CallsRun) and run.differs:
+    if isinstance(run, CallsRun) and run.differs and not job.own_lines:
         raise CannotMeasureError(f"{job.within}: {run.differs}")
     return {
         "meter": report.meter,
@@ -184,15 +185,36 @@ def run_payload(job: RunJob) -> dict[str, Any]:
         "sites": [(*place, count) for place, count in by_line(run.sites).items()],
         "allowed": [(*place, count) for place, count in run.allowed.items() if job.own_lines],
         "largest": [(portable(file, root), *rest, nbytes) for (file, *rest), nbytes in largest.items()],
+        "repeated": [(portable(file, root), *rest) for file, *rest in callers.repeated],
+        **(_calls(run) if isinstance(run, CallsRun) and job.own_lines else {}),
     }
 
 
-@contextmanager
-def _own_lines(root: Path, largest: dict[Line, int], paths: Sequence[str]) -> Iterator[None]:
-    """Attribute what happens to lines of the repository, and find the largest request of each.
+def _calls(run: CallsRun) -> dict[str, Any]:
+    """Return the different costs of calls, and for each call the place of its cost among them."""
+    places: dict[str, int] = {}
+    costs: list[dict[str, Any]] = []
+    order = []
+    for call in run.each:
+        cost = {
+            "metrics": call.metrics,
+            "ranges": call.ranges,
+            "sites": [(*place, count) for place, count in by_line(call.sites).items()],
+            "allowed": [(*place, count) for place, count in call.allowed.items()],
+        }
+        key = repr(cost)
+        if key not in places:
+            places[key] = len(costs)
+            costs.append(cost)
+        order.append(places[key])
+    return {"calls": costs, "order": order}
 
-    With ``paths``, files and folders, it is that of the innermost line below them. What stands in a folder
-    for code of others is no more the repository's than an installed package.
+
+@contextmanager
+def _own_lines(root: Path, largest: dict[Line, int], callers: Callers) -> Iterator[None]:
+    """Attribute costs to lines of the repository, with the largest request of each and who called it.
+
+    A folder for code of others, such as ``vendor``, counts like an installed package.
     """
 
     def note(nbytes: int, line: Line) -> None:
@@ -200,11 +222,13 @@ def _own_lines(root: Path, largest: dict[Line, int], paths: Sequence[str]) -> It
 
     def is_own(file: str) -> bool:
         path = Path(file).resolve()
-        if not belongs_to(root, path) or FOREIGN_FOLDERS.intersection(path.relative_to(root).parts):
-            return False
-        return not paths or any(path.is_relative_to(root / each) for each in paths)
+        return belongs_to(root, path) and not FOREIGN_FOLDERS.intersection(path.relative_to(root).parts)
 
-    with attributing_to(is_own), listening(allocation_listeners, note):
+    with (
+        attributing_to(is_own),
+        listening(allocation_listeners, note),
+        listening(frame_listeners, callers.note),
+    ):
         yield
 
 

@@ -144,9 +144,9 @@ class RunJob:
     # Of a ticket: code that is not the work tree's runs in a copy. ``stated`` is where the ticket says so.
     work_tree: str = ""
     stated: str = ""
-    # What installed packages do is that of the repository's line, below one of the paths, that led there.
+    # Of a budget: what installed packages do counts at the line of the repository that led there, and calls
+    # may differ.
     own_lines: bool = False
-    own_paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

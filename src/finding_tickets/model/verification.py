@@ -164,27 +164,39 @@ class MeasuredTicket(Record):
     times: Times | None = None
 
 
-class MeasuredRun(Record):
-    """What a process measured of one run of what a ticket names under ``run``.
+class CallCost(Record):
+    """The cost of a call, or of several that cost the same.
 
-    ``sites`` are file, line, function, metric and count. Where that was asked for, ``allowed`` has what of
-    these ``simcuda.allowed`` set apart, with the reason in front, and ``largest`` the bytes of the largest
-    request for memory by file, line and function.
+    ``sites`` are file, line, function, metric and count; ``allowed`` has what ``simcuda.allowed`` set apart
+    of these, with the reason in front.
+    """
+
+    metrics: dict[str, int]
+    ranges: dict[str, tuple[int, int | None]] = Default(default_factory=dict)
+    sites: tuple[tuple[str, int, str, str, int], ...]
+    allowed: tuple[tuple[str, str, int, str, str, int], ...] = ()
+
+
+class MeasuredRun(CallCost):
+    """What a process measured of one run of what a ticket or a budget names under ``run``.
+
+    For a budget, ``largest`` has the bytes of the largest request for memory by file, line and function, and
+    ``repeated`` the lines that loops or threads led to. If calls of a function count, ``calls`` are their
+    different costs, and ``order`` has for each call the place of its cost among them.
     """
 
     meter: str
     torch: str
     device: str
     at: dict[str, int]
-    metrics: dict[str, int]
-    sites: tuple[tuple[str, int, str, str, int], ...]
     unknown: tuple[str, ...]
     approximate: tuple[str, ...]
-    ranges: dict[str, tuple[int, int | None]] = Default(default_factory=dict)
     error: str | None
     operations: tuple[OperationCost, ...] = ()
     largest: tuple[tuple[str, int, str, int], ...] = ()
-    allowed: tuple[tuple[str, str, int, str, str, int], ...] = ()
+    repeated: tuple[tuple[str, int, str], ...] = ()
+    calls: tuple[CallCost, ...] = ()
+    order: tuple[int, ...] = ()
 
 
 class Verification(Record):

@@ -1,0 +1,125 @@
+"""Write a first budget: it allows the waits that are there, and no others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from math import ceil
+from pathlib import Path
+
+import msgspec
+
+from finding_tickets.budget.rules import MEMORY, OF_STATEMENTS, Judged
+from finding_tickets.claims.laws import fit
+from finding_tickets.errors import BadDataError
+from finding_tickets.ground.files import FileEdit, create, rewrite
+from finding_tickets.ground.git import last_author
+from finding_tickets.ground.statements import Statement
+from finding_tickets.register.budgets import Allowance, Budget, Law
+from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, config_file_of, config_from
+
+ROOM = 1.05
+"""How many times what is used a limit of memory is, so that another small tensor does not exceed it."""
+
+
+def first_budget(judged: Judged, root: Path) -> Budget:
+    """Return the budget that allows every wait that counts, and limits the rest to what is there."""
+    budget = judged.budget
+    allow = []
+    for statement in judged.statements():
+        if judged.counts(statement, "syncs") and any(judged.values("syncs", 0, statement)):
+            allow.append(_allow(judged, statement, root))
+            judged.allowed[statement] = allow[-1]
+    limits: dict[str, Law] = {}
+    for metric in {"hazards": 0, **budget.max}:
+        values = judged.values(metric, 0)
+        if metric in budget.max or any(values):
+            limits[metric] = _limit(judged, metric, values)
+    return msgspec.structs.replace(budget, max=limits, allow=tuple(allow))
+
+
+def add_budget(root: Path, budget: Budget, *, dry_run: bool) -> tuple[str, str]:
+    """Append a budget to the configuration, and return the file and the added text.
+
+    Raises:
+        BadDataError: The file cannot be written, or would not be a configuration.
+    """
+    file = config_file_of(root) or CONFIG_FILE
+    text = _as_toml(budget, "tool.tickets.budget" if file == PROJECT_FILE else "budget")
+
+    def append(data: bytes) -> bytes:
+        gap = b"\n" if data.endswith(b"\n") else b"\n\n"
+        added = data + (gap if data else b"") + text.encode()
+        if budget.name not in [each.name for each in config_from(root, {file: added}).budgets]:
+            raise BadDataError("no table can be added at the end", file=file)
+        return added
+
+    if (root / file).exists():
+        rewrite(root, [FileEdit(file, append)], dry_run=dry_run)
+    elif not dry_run:
+        create(root, {file: append(b"").decode()})
+    return file, text
+
+
+def _allow(judged: Judged, statement: Statement, root: Path) -> Allowance:
+    """Return an allowance for a statement, with its law if a sweep or calls that differ show one."""
+    values = judged.values("syncs", 0, statement)
+    points = judged.budget.points
+    law: Law | None = fit(points, values, points).law if len(points) > 1 else None
+    if gap := _gap(judged, statement):
+        each = f"{max(values)}*" if max(values) > 1 else ""
+        law = f"{each}ceil(calls/{gap})"
+    return Allowance(
+        file=statement.file,
+        function=statement.function,
+        code=statement.code,
+        reason="as found",
+        owner=last_author(root, statement.file, statement.line) or "nobody yet",
+        law=law,
+    )
+
+
+def _gap(judged: Judged, statement: Statement) -> int:
+    """Return after how many calls a statement waits again; 0 if it waits in every call."""
+    gaps = []
+    for at in judged.budget.points:
+        waits, calls = list[int](), 0
+        for cost in judged.costs_at(at):
+            calls += len(cost.places)
+            if cost.counts.get(statement, {}).get("syncs"):
+                waits += cost.places
+        if len(waits) == calls:
+            return 0
+        waits.sort()
+        gaps += [after - before for before, after in pairwise(waits)] or [calls]
+    return min(gaps)
+
+
+def _limit(judged: Judged, metric: str, values: Sequence[int]) -> Law:
+    """Return values as a law, or else their largest; with some room if they are memory."""
+    points = judged.budget.points
+    law = fit(points, values, points).law if len(set(values)) > 1 else None
+    if metric.startswith(MEMORY) and metric not in OF_STATEMENTS and any(values):
+        return f"{ROOM}*({law})" if law else ceil(ROOM * max(values))
+    return law or max(values)
+
+
+def _as_toml(budget: Budget, header: str) -> str:
+    """Return a budget as TOML, with a header for each allowance."""
+    lines = [f"[[{header}]]", f"name = {json.dumps(budget.name)}", f"run = {json.dumps(budget.run)}"]
+    if budget.sweep:
+        sweep = ", ".join(f"{name} = {list(values)}" for name, values in budget.sweep.items())
+        lines.append(f"sweep = {{{sweep}}}")
+    if budget.within:
+        lines.append(f"within = {json.dumps(budget.within)}")
+    if budget.only:
+        lines.append(f"only = {json.dumps(budget.only)}")
+    limits = ", ".join(f"{metric} = {json.dumps(law)}" for metric, law in budget.max.items())
+    lines.append(f"max = {{{limits}}}")
+    for allowance in budget.allow:
+        lines += ["", f"[[{header}.allow]]"]
+        for key, value in msgspec.structs.asdict(allowance).items():
+            if key != "line" and value not in ("", None):
+                lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
+    return "\n".join(lines) + "\n"

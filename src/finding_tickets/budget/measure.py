@@ -1,0 +1,168 @@
+"""Measure the target of a budget: the cost of each statement at each point, and in each call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from finding_tickets.claims.metrics import SYNCS
+from finding_tickets.documents.run_command import parse_command
+from finding_tickets.ground.statements import Statement, find_statement
+from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
+from finding_tickets.measure.tasks import RUN, VARYING, RunJob
+from finding_tickets.model.verification import CallCost, MeasuredRun
+from finding_tickets.register.budgets import CALLS, Budget
+
+_RUN = TypeAdapter(MeasuredRun)
+Counts = dict[Statement, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of a run at one point, or of one kind of call in it.
+
+    ``at`` has the variables of the sweep, and the number of calls; ``places`` are those of the calls that
+    cost this. ``counts`` leaves out what ``simcuda.allowed`` set apart.
+    """
+
+    at: Mapping[str, int]
+    places: Sequence[int]
+    metrics: Mapping[str, int]
+    modelled: frozenset[str]
+    counts: Mapping[Statement, Mapping[str, int]]
+
+
+@dataclass
+class Spending:
+    """Everything that the target of a budget cost. With ``trouble`` it could not be measured."""
+
+    costs: list[Cost] = field(default_factory=list)
+    repeated: set[Statement] = field(default_factory=set)  # those that may run more than once
+    largest: dict[Statement, int] = field(default_factory=dict)  # bytes of the largest request
+    regions: dict[Statement, str] = field(default_factory=dict)  # what waits in one, with its reason
+    device: str = ""
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A budget to measure with the code in a folder: the work tree, or a checkout of a revision."""
+
+    budget: Budget
+    root: Path
+    code: Path
+    meter: str
+    timeout: float
+    memory: int
+
+    def tasks(self) -> list[Task]:
+        """Return a task for each point; the first one is there twice, to find costs that differ."""
+        command = parse_command(self.budget.run, self.budget.sweep)
+        tasks = []
+        for at in [*self.budget.points, self.budget.points[0]]:
+            job = RunJob(
+                code=str(self.code),
+                work_tree=str(self.root),
+                kind=command["kind"],
+                target=_fill(command["target"], at),
+                arguments=[_fill(argument, at) for argument in command["arguments"]],
+                sweep=[at] if at else [],
+                within=self.budget.within,
+                stated=f"budget {self.budget.name}",
+                meter=self.meter,
+                own_lines=True,
+            )
+            task = Task(
+                target=RUN,
+                payload=job,
+                root=self.root,
+                code=self.code,
+                copied=self.code != self.root,
+                timeout=self.timeout,
+                memory=self.memory,
+            )
+            tasks.append(task)
+        return tasks
+
+
+def measure(targets: Sequence[Target], isolation: Isolation) -> list[Spending]:
+    """Measure several targets beside each other."""
+    tasks = {}
+    for number, target in enumerate(targets):
+        for place, task in enumerate(target.tasks()):
+            tasks[number, place] = task
+    outcomes = dict(isolation.run(tasks))
+    spent = []
+    for number, target in enumerate(targets):
+        own = [outcomes[key] for key in sorted(outcomes) if key[0] == number]
+        try:
+            spent.append(_collect(target, own))
+        except ValueError as error:
+            spent.append(Spending(trouble=str(error)))
+    return spent
+
+
+def _collect(target: Target, outcomes: Iterable[TaskOutcome]) -> Spending:
+    """Return the costs of all runs of a target. Raise ValueError if they cannot be relied on."""
+    spending = Spending()
+    *runs, again = [_parse_run(outcome) for outcome in outcomes]
+    differ = [site for site in {*runs[0].sites} ^ {*again.sites} if site[3] in SYNCS]
+    if differ:
+        file, line, _, what, count = min(differ)
+        raise ValueError(f"{VARYING}: {what} at {file}:{line}, {count} in one of two runs")
+    for at, run in zip(target.budget.points, runs, strict=True):
+        if run.error or run.unknown:
+            reason = run.error or f"uses operations of unknown cost: {', '.join(run.unknown)}"
+            raise ValueError(f"{' '.join(f'{name}={at[name]}' for name in at)} {reason}".strip())
+        spending.device = f"{run.meter} {run.device}"
+        order = run.order or [0]
+        for place, cost in enumerate(run.calls or [run]):
+            places = [number for number, kind in enumerate(order) if kind == place]
+            counts = _count(cost, target.code, spending.regions)
+            modelled = frozenset(cost.ranges)
+            spending.costs.append(Cost({**at, CALLS: len(order)}, places, cost.metrics, modelled, counts))
+        for file, line, function in run.repeated:
+            spending.repeated.add(find_statement(target.code, file, line, function))
+        for file, line, function, nbytes in run.largest:
+            statement = find_statement(target.code, file, line, function)
+            spending.largest[statement] = max(nbytes, spending.largest.get(statement, 0))
+    return spending
+
+
+def _parse_run(outcome: TaskOutcome) -> MeasuredRun:
+    """Validate the result of a worker. Raise ValueError if it failed."""
+    if outcome.reason is not None:
+        raise ValueError(outcome.reason)
+    try:
+        return _RUN.validate_python(outcome.value)
+    except ValidationError as error:
+        raise ValueError(f"invalid result from the worker: {error.errors()[0]['msg']}") from None
+
+
+def _count(cost: CallCost, code: Path, regions: dict[Statement, str]) -> Counts:
+    """Return the counts of each statement, and note those that wait in a region of ``simcuda.allowed``."""
+    counts: Counts = {}
+    for file, line, function, what, number in cost.sites:
+        _add(counts, find_statement(code, file, line, function), what, number)
+    for reason, file, line, function, what, number in cost.allowed:
+        statement = find_statement(code, file, line, function)
+        if what in counts.get(statement, {}):
+            _add(counts, statement, what, -number)
+            regions[statement] = reason
+    return counts
+
+
+def _add(counts: Counts, statement: Statement, what: str, number: int) -> None:
+    """Add to the count of a statement; waits of each kind are ``syncs``, too."""
+    of_statement = counts.setdefault(statement, {})
+    for metric in [what, "syncs"] if what in SYNCS else [what]:
+        of_statement[metric] = of_statement.get(metric, 0) + number
+
+
+def _fill(template: str, at: Mapping[str, int]) -> str:
+    """Return an argument with the values of a point in its braces."""
+    return re.sub(r"\{(\w+)\}", lambda match: str(at.get(match[1], match[0])), template)

@@ -1,0 +1,245 @@
+"""Compare what the target of a budget costs with what it may, statement by statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+
+from finding_tickets.budget.measure import Cost, Spending
+from finding_tickets.claims.check import at_text
+from finding_tickets.claims.language import evaluate, parse_expression, variables
+from finding_tickets.claims.laws import fit
+from finding_tickets.errors import ExitCode
+from finding_tickets.ground.statements import Statement, is_renamed, normalize, read_statements
+from finding_tickets.model.ticket import Problem
+from finding_tickets.model.vocabulary import Level
+from finding_tickets.register.budgets import CALLS, LOOPS, Allowance, Budget, Law
+
+EXCEEDED, UNUSED, UNMEASURED = "budget-exceeded", "budget-unused", "budget-unmeasured"
+OF_STATEMENTS = (
+    *("syncs", "stream_syncs", "event_syncs", "device_syncs", "drains", "implicit_syncs", "hazards"),
+    *("d2h", "h2d", "d2d", "p2p", "allocations"),
+)
+"""The metrics that are known by statement."""
+MEMORY = ("peak", "largest", "retained")
+# A request for memory is named if it is at least this part of the largest one.
+LARGE = Fraction(1, 2)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A limit with the most that was counted at each point."""
+
+    metric: str
+    limit: str
+    values: tuple[int, ...]
+    law: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Excess:
+    """Something beyond a limit: of a statement if there is one, with the cost at each point."""
+
+    statement: Statement | None
+    metric: str
+    law: Law
+    message: str
+    values: tuple[int, ...]
+
+
+@dataclass
+class Judged:
+    """A budget with what became of it. The code is in the folder ``root``."""
+
+    budget: Budget
+    spending: Spending
+    root: Path
+    allowed: dict[Statement, Allowance] = field(default_factory=dict)
+    unused: list[Allowance] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    excesses: list[Excess] = field(default_factory=list)
+
+    def counts(self, statement: Statement, metric: str) -> bool:
+        """Return True if the statement counts towards the limit of a metric."""
+        if metric == "hazards":
+            return True
+        is_set_up = self.budget.only == LOOPS and statement not in self.spending.repeated
+        return statement not in self.allowed and not is_set_up
+
+    def statements(self) -> list[Statement]:
+        """Return every statement that cost something, by its place."""
+        found: set[Statement] = set()
+        for cost in self.spending.costs:
+            found.update(cost.counts)
+        return sorted(found)
+
+    def values(self, metric: str, law: Law, statement: Statement | None = None) -> tuple[int, ...]:
+        """Return the cost at each point, of a statement or of all that count.
+
+        It is that of the most expensive call, or of all calls if the law names their number.
+        """
+        in_all = CALLS in {each.name for each in variables(parse_expression(str(law)))}
+        values = []
+        for at in self.budget.points:
+            of_calls = [0]
+            for cost in self.costs_at(at):
+                number = self._cost_of(cost, metric, statement)
+                of_calls.append(number * len(cost.places) if in_all else number)
+            values.append(sum(of_calls) if in_all else max(of_calls))
+        return tuple(values)
+
+    def costs_at(self, at: Mapping[str, int]) -> list[Cost]:
+        """Return the costs of the run at a point, one for each kind of call."""
+        return [cost for cost in self.spending.costs if at.items() <= cost.at.items()]
+
+    def _cost_of(self, cost: Cost, metric: str, statement: Statement | None) -> int:
+        if statement:
+            return cost.counts.get(statement, {}).get(metric, 0)
+        if metric not in OF_STATEMENTS:
+            return cost.metrics[metric]
+        number = 0
+        for each, counts in cost.counts.items():
+            if self.counts(each, metric):
+                number += counts.get(metric, 0)
+        return number
+
+    def worst(self, values: Sequence[int], law: Law) -> tuple[int, str] | None:
+        """Return the first value above a limit, with its point in words; None if all are within it."""
+        expression = parse_expression(str(law))
+        for value, at in zip(values, self.budget.points, strict=True):
+            calls = self.costs_at(at)[0].at[CALLS]
+            if value > evaluate(expression, {CALLS: calls, **at}):
+                return value, f" at {at_text(at)}" if at else ""
+        return None
+
+    def law_of(self, values: Sequence[int]) -> str:
+        """Return the values as a law in the variables of the sweep, or a description."""
+        points = self.budget.points
+        return str(fit(points, values, points)) if len(set(values)) > 1 else str(values[0])
+
+
+def judge(budget: Budget, spending: Spending, root: Path) -> Judged:
+    """Find what exceeds a budget."""
+    judged = Judged(budget, spending, root)
+    if spending.trouble:
+        return judged
+    waits = [each for each in judged.statements() if any(judged.values("syncs", 0, each))]
+    judged.allowed = match_allowances(budget.allow, waits, root)
+    judged.unused = [each for each in budget.allow if each not in judged.allowed.values()]
+    for metric, law in {"hazards": 0, **budget.max}.items():
+        _judge_metric(judged, metric, law)
+    for statement, allowance in judged.allowed.items():
+        if allowance.law is not None:
+            values = judged.values("syncs", allowance.law, statement)
+            if worst := judged.worst(values, allowance.law):
+                message = f"waits {worst[0]} times{worst[1]}, {allowance.owner} allowed {allowance.law}"
+                judged.excesses.append(Excess(statement, "syncs", allowance.law, message, values))
+    return judged
+
+
+def match_allowances(
+    allowances: Iterable[Allowance], statements: Sequence[Statement], root: Path
+) -> dict[Statement, Allowance]:
+    """Find the statement of each allowance, also if names in it, its function or its file were changed."""
+    matched: dict[Statement, Allowance] = {}
+    left = []
+    for allowance in allowances:
+        key = (allowance.file, allowance.function, normalize(allowance.code))
+        for statement in statements:
+            if statement not in matched and key == (statement.file, statement.function, statement.code):
+                matched[statement] = allowance
+                break
+        else:
+            left.append(allowance)
+    for allowance in left:
+        for statement in statements:
+            if statement not in matched and _is_renamed(allowance, statement, root):
+                matched[statement] = allowance
+                break
+    return matched
+
+
+def problems(judged: Judged, file: str) -> Iterator[Problem]:
+    """Yield one problem for each statement that exceeds a budget, and the doubts; ``file`` states it."""
+    budget = judged.budget
+    about = {"file": file, "line": budget.line or 1}
+    if judged.spending.trouble:
+        message = f"budget {budget.name}: not measured: {judged.spending.trouble}"
+        yield Problem(level=Level.ERROR, rule=UNMEASURED, message=message, **about)
+    by_statement: dict[Statement | None, list[Excess]] = {}
+    for excess in judged.excesses:
+        by_statement.setdefault(excess.statement, []).append(excess)
+    for statement, excesses in by_statement.items():
+        said = "; ".join(dict.fromkeys(excess.message for excess in excesses))
+        where = {"file": statement.file, "line": statement.line} if statement else about
+        code = f": {statement.code}" if statement else ""
+        message = f"budget {budget.name}: {said}{code}"
+        hint = f"wait less, or allow the statement in {file}" if statement else None
+        yield Problem(level=Level.ERROR, rule=EXCEEDED, message=message, hint=hint, **where)
+    for allowance in judged.unused:
+        message = f"budget {budget.name}: nothing waits at {allowance}"
+        hint = "remove the allowance"
+        line = {"file": file, "line": allowance.line or 1}
+        yield Problem(level=Level.WARNING, rule=UNUSED, message=message, hint=hint, **line)
+
+
+def exit_code(found: Iterable[Problem]) -> ExitCode:
+    """Return the exit code for the problems of budgets."""
+    rules = {problem.rule for problem in found if problem.level is Level.ERROR}
+    codes = []
+    if UNMEASURED in rules:
+        codes.append(ExitCode.INCONCLUSIVE)
+    if rules - {UNMEASURED}:
+        codes.append(ExitCode.GATE_FAILED)
+    return ExitCode.worst(*codes)
+
+
+def _judge_metric(judged: Judged, metric: str, law: Law) -> None:
+    """Compare a metric with its limit, and name the statements that exceed it."""
+    costs = judged.spending.costs
+    if any(metric not in cost.metrics for cost in costs):
+        if metric in judged.budget.max:
+            judged.spending.trouble = f"{metric} is not counted on {judged.spending.device}"
+        return
+    values = judged.values(metric, law)
+    worst = judged.worst(values, law)
+    mark = "~" if any(metric in cost.modelled for cost in costs) else ""
+    judged.rows.append(Row(metric, str(law), values, mark + judged.law_of(values), worst is None))
+    if worst is None:
+        return
+    said = f"{metric}: {mark}{worst[0]}{worst[1]}, at most {law} allowed"
+    whole = Excess(None, metric, law, said, values)
+    judged.excesses += list(_statements_behind(judged, whole)) or [whole]
+
+
+def _statements_behind(judged: Judged, whole: Excess) -> Iterator[Excess]:
+    """Yield the part of each statement in an excess; of memory, the large requests."""
+    if whole.metric in OF_STATEMENTS:
+        for statement in judged.statements():
+            own = judged.values(whole.metric, whole.law, statement)
+            if judged.counts(statement, whole.metric) and any(own):
+                part = "" if own == whole.values else f", here {judged.law_of(own)}"
+                message = whole.message + part
+                yield replace(whole, statement=statement, message=message, values=own)
+    elif whole.metric.startswith(MEMORY):
+        requests = judged.spending.largest
+        for statement, nbytes in requests.items():
+            if nbytes >= LARGE * max(requests.values()):
+                message = f"{whole.message}, here {nbytes} at once"
+                yield replace(whole, statement=statement, message=message)
+
+
+def _is_renamed(allowance: Allowance, statement: Statement, root: Path) -> bool:
+    """Return True if a statement is that of an allowance, and only names have changed."""
+    if allowance.file != statement.file and (root / allowance.file).exists():
+        return False
+    beside = read_statements(root, statement.file)
+    if allowance.function != statement.function and allowance.function in {each.function for each in beside}:
+        return False
+    code_now = " ".join(each.code for each in beside if each.function == statement.function)
+    if normalize(allowance.code) == statement.code:
+        return True
+    return is_renamed(allowance.code, statement.code, code_now)

@@ -1,0 +1,119 @@
+"""Find statements of Python files by file, function and code, so that moved lines are still known.
+
+Comments and layout are not part of the code. A statement with a block is known by its head alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+import re
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+# Completes the head of a statement to one that can be parsed.
+_COMPLETIONS = ("", " pass", ": pass", "\nexcept: pass")
+_NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
+_NOT_RENAMED = {*dir(builtins), *keyword.kwlist}
+
+
+@dataclass(frozen=True, order=True)
+class Statement:
+    """A statement with its place. ``function`` includes the class, and is empty at module level."""
+
+    file: str
+    line: int
+    function: str
+    code: str
+    last_line: int = 0
+
+    def __str__(self) -> str:
+        """Return file and line."""
+        return f"{self.file}:{self.line}"
+
+
+def read_statements(root: Path, file: str) -> tuple[Statement, ...]:
+    """Return the statements of a file below ``root`` by line; none if it cannot be parsed."""
+    try:
+        return _parse(file, (root / file).read_bytes())
+    except OSError:
+        return ()
+
+
+def find_statement(root: Path, file: str, line: int, function: str) -> Statement:
+    """Return the innermost statement at a line, or a stand-in for a file that is not in the repository."""
+    found = Statement(file, line, function, f"in {function}")
+    if line and not Path(file).is_absolute():
+        for statement in read_statements(root, file):
+            if statement.line <= line <= statement.last_line:
+                found = statement
+    return found
+
+
+@lru_cache(maxsize=4096)
+def normalize(code: str) -> str:
+    """Return code as ``Statement`` has it, whatever its layout."""
+    # An elif is an if in the tree.
+    text = re.sub(r"^elif\b", "if", code.strip())
+    for completion in _COMPLETIONS:
+        try:
+            return _head(ast.parse(text + completion).body[0])
+        except (SyntaxError, ValueError, RecursionError, IndexError):
+            continue
+    return " ".join(text.split())
+
+
+def is_renamed(old: str, new: str, code_now: str) -> bool:
+    """Return True if code differs only in names, none of which occurs in ``code_now`` any more."""
+    old_names, new_names = _NAME.findall(normalize(old)), _NAME.findall(new)
+    if _NAME.sub("_", normalize(old)) != _NAME.sub("_", new):
+        return False
+    renamed: dict[str, str] = {}
+    for before, after in zip(old_names, new_names, strict=True):
+        if renamed.setdefault(before, after) != after:
+            return False
+    changed = {before for before, after in renamed.items() if before != after}
+    return not changed & _NOT_RENAMED and not changed & set(_NAME.findall(code_now))
+
+
+@lru_cache(maxsize=256)
+def _parse(file: str, content: bytes) -> tuple[Statement, ...]:
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    return tuple(sorted(_statements(file, tree.body, "")))
+
+
+def _statements(file: str, body: Sequence[ast.AST], function: str) -> Iterator[Statement]:
+    """Yield every statement below a body."""
+    for node in body:
+        inner = function
+        if isinstance(node, ast.stmt):
+            yield Statement(file, node.lineno, function, _head(node), _last_line(node))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            inner = f"{function}.{node.name}".lstrip(".")
+        for block in _BLOCKS:
+            yield from _statements(file, getattr(node, block, []), inner)
+
+
+def _head(node: ast.AST) -> str:
+    """Return the code of a statement without its block and its decorators."""
+    if not hasattr(node, "body") and not hasattr(node, "cases"):
+        return ast.unparse(node)
+    bare = copy(node)
+    for name in {*_BLOCKS, "decorator_list"} & set(node._fields):
+        setattr(bare, name, [ast.Pass()] if name == "body" else [])
+    return ast.unparse(bare).removesuffix("pass").strip()
+
+
+def _last_line(node: ast.stmt) -> int:
+    """Return the last line of a statement, or of its head."""
+    body = getattr(node, "body", None) or [case.pattern for case in getattr(node, "cases", [])]
+    last = body[0].lineno - 1 if body else node.end_lineno
+    return max(node.lineno, last or 0)
