@@ -19,7 +19,8 @@ from finding_tickets.cli.options import HERE, MEASURING, DryRun, Measuring, Root
 from finding_tickets.cli.output import say, style, used_width, write, write_annotations, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.measure.processes.isolation import Isolation
-from finding_tickets.register.budgets import LOOPS, Budget, parse_budgets
+from finding_tickets.register.budget_tables import parse_budgets
+from finding_tickets.register.budgets import LOOPS, Budget
 from finding_tickets.register.config import CONFIG_FILE, Config, config_file_of, read_config, repository_of
 from finding_tickets.report.budget import budget_item, budget_lines
 from finding_tickets.report.text import counted

@@ -28,7 +28,7 @@ from pydantic import (
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import LONGEST_NAME
 from finding_tickets.model.vocabulary import Vocabulary, squeeze
-from finding_tickets.register.budgets import parse_budgets
+from finding_tickets.register.budget_tables import parse_budgets
 
 _LONGEST_PATH = 1000
 _OF_RAY = {"CPU", "GPU", "memory", "object_store_memory"}
