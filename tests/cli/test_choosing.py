@@ -31,7 +31,6 @@ def two(repository: Repository) -> None:
         ["status:open"],
         ["B1-PT-01"],
         ["./tickets/B1-PT-01.md"],
-        ["NOT", "status:wont-fix"],
         ["-status:wont-fix"],
         ["id:*-01 severity:P2"],
     ],

@@ -63,8 +63,7 @@ def test_documents_are_listed_as_people_count(tickets: Tickets) -> None:
         ("severity:p1,P3", ["B1-PT-09", "B1-PT-10"]),
         # A domain holds what lies below it, but not what merely begins alike.
         ("domain:Train", ["B1-PT-09", "B1-PT-10"]),
-        ("domain:train NOT agent:drl", ["B1-PT-10"]),
-        ("status:open OR agent:drl", ["B1-PT-02", "B1-PT-09"]),
+        ("domain:train -agent:drl", ["B1-PT-10"]),
         ("b1-pt-10 B1-PT-02", ["B1-PT-10", "B1-PT-02"]),
         ("verdict:verified", []),
         ("sort:severity", ["B1-PT-10", "B1-PT-02", "B1-PT-09"]),

@@ -31,8 +31,7 @@ from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.model.vocabulary import UNSETTLED, Relationship
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, disposed
 from finding_tickets.register.index import Row, list_rows
-from finding_tickets.register.query import Facts, select
-from finding_tickets.register.query.keys import close_words
+from finding_tickets.register.query import Facts, close_words, select
 from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, REVIEW, csv_lines, list_cells
 from finding_tickets.report.text import INDENT, counted, single_line
 

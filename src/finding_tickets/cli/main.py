@@ -17,6 +17,7 @@ from finding_tickets.cli.options import with_options
 from finding_tickets.cli.output import say, say_error, write
 from finding_tickets.errors import ExitCode, TicketsError, UsageError
 from finding_tickets.ground import __version__
+from finding_tickets.ground.tokens import MINUS
 
 
 class Command(NamedTuple):
@@ -116,7 +117,7 @@ def run(arguments: Sequence[str]) -> int:
         wanted = [name for name in COMMANDS if words[:1] == [name]]
         check_removed(words)
         if not QUERIED.isdisjoint(wanted):
-            words = [NEGATED.sub("NOT ", word) for word in words]
+            words = [NEGATED.sub(MINUS, word) for word in words]
         is_overview = words in (["--help"], ["-h"], ["--version"])
         application(wanted or COMMANDS, load=not is_overview).main(words, prog_name="tickets")
     except SystemExit as end:

@@ -172,7 +172,7 @@ def _select(register: Register, words: list[str], *, stale: bool) -> tuple[list[
         return None
     text = " ".join(words)
     if stale:
-        text = "verdict:stale OR verdict:unverified has:verifier"
+        text = "verdict:stale,unverified has:verifier"
     rows = select(text, facts)
     ids = [row.id for row in rows if facts.has_verifier(row)]
     say(f"{len(ids)} of {counted(len(rows), 'document')} with a verifier")

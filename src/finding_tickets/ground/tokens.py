@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 END, UNKNOWN = "end", "unknown"
+# Stands for the sign on a command line, where a word that begins with that would be an option.
+MINUS = "\N{MINUS SIGN}"
 DEEPEST_NESTING = 40
 """Brackets within brackets that a parser follows: Python's own stack has to hold them."""
 

@@ -337,12 +337,12 @@ def _text(message: _Message | None, rule: _Rule) -> str:
     """Return what a message says, by itself or by a text of its rule; empty where it says nothing."""
     if message is None:
         return ""
-    text = message.text
+    text = message.text or ""
     if not text and message.id and rule.message_strings:
-        of_rule = rule.message_strings.get(message.id)
-        text = of_rule and of_rule.text
+        of_rule = rule.message_strings.get(message.id) or _Message()
+        text = of_rule.text or ""
     arguments = dict(enumerate(message.arguments or ()))
-    return _GAP.sub(lambda gap: arguments.get(int(gap[1]), gap[0]), text or "")
+    return _GAP.sub(lambda gap: arguments.get(int(gap[1]), gap[0]), text)
 
 
 def _why_left_out(result: _Result) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ROWS = (
     row("A-1", severity="P0", status="open", agent="drl", batch=2, title="It waits for  the GPU"),
-    row("A-2", severity="P1", status="in-review", agent="DRL Specialist", batch=10, assignee="Kim Lee"),
+    row("A-2", severity="P1", status="in-review", agent="drl", batch=10, assignee="Kim Lee"),
     row("A-3", severity="P4", status="closed", outcome="wont-fix", agent="Jo", domains=("simic/telemetry",)),
     row("A-4", domains=("Simic", "tolaria"), categories=("Memory leak / resource issue",), done=1, undone=2),
     row("A-5", files=("/home/kim/src/simic/loss.py", "b.py"), created="2025-01-31", updated="on 2025-02-15"),
@@ -47,6 +47,7 @@ def chosen(facts: Facts, text: str) -> str:
         ('title:"WAITS for the"', "1"),
         ("severity:p0", "1"),
         ("severity:=P0", "1"),
+        ("severity:=P0,P4", "13"),
         ("severity:>P1", "1"),
         ("severity:>=P1", "12"),
         ("severity:<P1", "3"),
@@ -64,7 +65,7 @@ def chosen(facts: Facts, text: str) -> str:
         ("batch:<=010", "12"),
         ('agent:"deep rl"', "12"),
         ("agent:jo", "3"),
-        ("agent:*", "1234567T"),
+        ("agent:*", "123"),
         ('assignee:"KIM  lee"', "2"),
         ("assignee:kim", ""),
         ("domain:simic", "34"),
@@ -72,7 +73,6 @@ def chosen(facts: Facts, text: str) -> str:
         ("domain:simic/telemetry", "3"),
         ("category:memory", "4"),
         ('category:"Memory leak/Resource Issue"', "4"),
-        ("category:numerical", ""),
         ("file:loss.py", "5"),
         ("file:src/simic", "5"),
         ("file:./SRC/*/l*.py", "5"),
@@ -85,7 +85,7 @@ def chosen(facts: Facts, text: str) -> str:
         ("reviewed-by:*=object", "6"),
         ('reviewed-by:*="not-a-bug"', "6"),
         ("reviewed-by:*", "6T"),
-        ("reviewed-by:drl-expert,codereview=approved", "6T"),
+        ("reviewed-by:deep-rl,codereview=approved", "6T"),
         ("related:A-1", "7"),
         ("related:A-7", "1"),
         ("related:A-7=blocks", "1"),
@@ -107,8 +107,7 @@ def chosen(facts: Facts, text: str) -> str:
         ("no:status", "4567T"),
         ("has:checklist", "4"),
         ("has:related", "17"),
-        ("has:location", "5"),
-        ("has:files", "5"),
+        ("has:file", "5"),
         ("has:review", "6T"),
         ("has:verifier", "7"),
         ("has:summary", "6"),
@@ -133,19 +132,16 @@ def test_a_condition(words: Words, text: str, expected: str) -> None:
         ("batch:²", "batch takes a number"),
         ("agent:nobody", "no such agent as 'nobody'"),
         ("category:beauty", "no such category as 'beauty'"),
-        ('category:"-"', "no such category as '-'"),
         ("domain:telemetry", "no such domain as 'telemetry'"),
-        ('domain:"/"', "no such domain as '/'"),
-        ("file:/", "file takes a path"),
-        ("reviewed-by:nobody", "no such agent as 'nobody'"),
-        ("reviewed-by:drl=maybe", "no such opinion as 'maybe'"),
-        ("related:A-8", "no document has or names the ID 'A-8'"),
-        ("related:A-1=near", "no such relationship as 'near'"),
+        ("reviewed-by:nobody", "no such reviewed-by as 'nobody'"),
+        ("related:A-8", "no such related as 'A-8'"),
         ("created:January", "created takes a date or an age"),
         ("updated:>2025-02-30", "updated takes a date or an age"),
         ("has:hope", "no such field as 'hope'"),
         ("verdict:open", "no such verdict as 'open'"),
         ("resolution:open", "no such resolution as 'open'"),
+        ("status:>open", "status has no order"),
+        ("id:A-12", "no document has the ID 'A-12'"),
     ],
 )
 def test_a_value_that_does_not_exist(words: Words, text: str, reason: str) -> None:
@@ -178,7 +174,7 @@ def test_names_of_any_script(words: Words) -> None:
 def test_what_is_not_asked_is_not_looked_up(words: Words) -> None:
     """Texts are read where conditions leave a row in question, verdicts where a query names them."""
     facts = words(*ROWS)
-    chosen(facts, "sort:severity status:open OR agent:jo")
+    chosen(facts, "sort:severity status:open agent:drl")
     assert [] == facts.asked
     chosen(facts, "waits verdict:refuted batch:2")
     assert ["verdict of A-1", "text of A-1"] == facts.asked
@@ -198,7 +194,7 @@ def test_what_is_not_asked_is_not_looked_up(words: Words) -> None:
         ("sort:-id", "T7654321"),
         ("sort:-path", "T7654321"),
         ("sort:assignee", "2134567T"),
-        ("sort:-agent", "3214567T"),
+        ("sort:-agent", "3124567T"),
         ("sort:-created sort:-updated", "5123467T"),
         ("sort:-done", "4123567T"),
         ("sort:-undone", "4123567T"),

@@ -1,22 +1,17 @@
-"""How a query is read: what binds how tightly, what is an ID, and where it says that something is wrong."""
+"""How a query is read: what must hold, what is an ID, and where it says that something is wrong."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.register.query.conftest import row
 
-from finding_tickets.ground.tokens import DEEPEST_NESTING
 from finding_tickets.register.query import LONGEST_QUERY, QueryError, parse
-from finding_tickets.register.query.keys import KEYS
 
 if TYPE_CHECKING:
     from tests.register.query.conftest import Words
-
-from tests.register.query.conftest import row
 
 ROWS = [
     row("A-1", status="open", title='a "no" to \\'),
@@ -34,35 +29,14 @@ def meant(words: Words, text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", lambda _: True),
-        ("  ", lambda _: True),
-        ("sort:id", lambda _: True),
-        ("a", lambda has: "a" in has),
-        ("a b", lambda has: "a" in has and "b" in has),
-        ("a AND b", lambda has: "a" in has and "b" in has),
-        ("a OR b c", lambda has: "a" in has or ("b" in has and "c" in has)),
-        ("a b OR c d", lambda has: has >= {"a", "b"} or has >= {"c", "d"}),
-        ("(a OR b) c", lambda has: ("a" in has or "b" in has) and "c" in has),
-        ("NOT a b", lambda has: "a" not in has and "b" in has),
-        ("-a OR b", lambda has: "a" not in has or "b" in has),
-        ("-(a b)", lambda has: not ("a" in has and "b" in has)),
-        ("NOT NOT a", lambda has: "a" in has),
-        ("NOT -a", lambda has: "a" in has),
-        ("( ( a ) )", lambda has: "a" in has),
-        ("sort:severity,-updated a OR b sort:ID", lambda has: "a" in has or "b" in has),
-    ],
-)
-def test_what_binds_how_tightly(words: Words, text: str, expected: Callable[[set[str]], bool]) -> None:
-    """NOT binds more tightly than AND, AND more tightly than OR: tried on every choice of four words."""
-    chosen = [set(some) for size in range(5) for some in combinations("abcd", size)]
-    assert 2**4 == len(chosen)
-    holds = parse(text, words()).condition.holds
-    assert [expected(has) for has in chosen] == [holds(row("A-1", title=" ".join(has))) for has in chosen]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+        ("", ["A-1", "A-2", "NOTES"]),
+        ("  ", ["A-1", "A-2", "NOTES"]),
+        ("sort:id", ["A-1", "A-2", "NOTES"]),
+        ("a", ["A-1"]),
+        ("o a", ["A-1"]),
+        ("-a", ["A-2", "NOTES"]),
+        ("-a -status:fixed", ["NOTES"]),
+        ("\N{MINUS SIGN}status:fixed", ["A-1", "NOTES"]),
         ("status:open,fixed", ["A-1", "A-2"]),
         ("-status:open,fixed", ["NOTES"]),
         ("severity:>=P1,P4", ["A-2", "NOTES"]),
@@ -70,24 +44,22 @@ def test_what_binds_how_tightly(words: Words, text: str, expected: Callable[[set
         ("reviewed_by:*=object", ["NOTES"]),
         ('status:"in review"', ["NOTES"]),
         ('title:"b, (c)=d"', ["A-2"]),
+        ("title:(c)", ["A-2"]),
         (r'"a \"no\" to \\"', ["A-1"]),
         ('"status:open"', []),
         ("loss.py:10", ["NOTES"]),
-        ('"AND" OR "sort:id"', []),
+        ("(c)=d", None),
+        ('"OR"', []),
+        ("x=1 ANDROID", []),
     ],
 )
-def test_words_and_values(words: Words, text: str, expected: list[str]) -> None:
-    """What is in quotation marks is a word as it stands there."""
-    assert expected == meant(words, text)
-
-
-def test_words_that_look_like_something_else(words: Words) -> None:
-    """Signs within a word and words that begin as an operator does are searched for, each by itself."""
-    for text in ("a-b c_d +e @f x=1", "ANDROID NOTE ORDER"):
-        holds = parse(text, words()).condition.holds
-        found = text.split()
-        assert holds(row("A-1", title=" and ".join(found)))
-        assert [False] * len(found) == [holds(row("A-1", title=text.replace(word, ""))) for word in found]
+def test_words_and_conditions(words: Words, text: str, expected: list[str] | None) -> None:
+    """All must hold; what is in quotation marks is a word as it stands there."""
+    if expected is None:
+        with pytest.raises(QueryError):
+            meant(words, text)
+    else:
+        assert expected == meant(words, text)
 
 
 @pytest.mark.parametrize(
@@ -96,14 +68,13 @@ def test_words_that_look_like_something_else(words: Words) -> None:
         # The condition is asked before the text, which has to be read, and so is the verdict.
         ("a status:open", []),
         ("a verdict:stale status:fixed", ["verdict"]),
-        ("verdict:refuted a OR status:fixed", []),
-        ("verdict:stale status:open OR a OR severity:P0", []),
+        ("a verdict:refuted status:fixed", ["verdict", "text"]),
     ],
 )
 def test_what_is_cheap_is_asked_first(words: Words, text: str, asked: list[str]) -> None:
     """Texts are read and verdicts looked up only where they decide."""
     facts = words()
-    parse(text, facts).condition.holds(row("A-2", status="fixed", severity="P0"))
+    parse(text, facts).choose([row("A-2", status="fixed", severity="P0")])
     assert asked == [each.split()[0] for each in facts.asked]
 
 
@@ -111,25 +82,24 @@ def test_what_is_cheap_is_asked_first(words: Words, text: str, asked: list[str])
     ("text", "expected"),
     [
         ("a-2 A-1", ["A-2", "A-1"]),
-        ("id:A-2,A-1", ["A-2", "A-1"]),
+        ("id:A-2,A-1", ["A-1", "A-2"]),
         ("A-1", ["A-1"]),
         ("A-1 A-2 status:fixed", ["A-2"]),
-        ("A-1 status:open A-2", []),
-        ("A-1 AND A-2", []),
+        ("A-1 status:open A-2", ["A-1"]),
         ("A-1 sort:id A-2", ["A-1", "A-2"]),
-        ("A-2 OR A-1", ["A-2", "A-1"]),
         ("A-2 A-1 sort:-id", ["A-2", "A-1"]),
-        ("A-2 OR status:open", ["A-1", "A-2"]),
         ("id:A-1 id:A-*", ["A-1"]),
         ("-A-1 A-2", ["A-2"]),
+        ("-A-1", ["A-2", "NOTES"]),
         ("notes", ["NOTES"]),
         ('"A-1"', []),
         ("A-1x", []),
         ("tickets/A-2.md", ["A-2"]),
+        ("./tickets/A-2.md", ["A-2"]),
     ],
 )
 def test_ids(words: Words, text: str, expected: list[str]) -> None:
-    """Side by side they are alternatives and keep their order; quoted they are text."""
+    """They are alternatives and keep their order; quoted they are text."""
     assert expected == meant(words, text)
 
 
@@ -144,96 +114,73 @@ def test_ids(words: Words, text: str, expected: list[str]) -> None:
         ("status: open", 8, "status has no value"),
         ("status:open,", 13, "status has no value"),
         ('status:""', 8, "status has no value"),
-        ("status:>open", 8, "status has no order"),
         ("severity:>=", 12, "severity has no value"),
-        ("status:open=x", 12, "status takes one value"),
-        ("reviewed-by:*=", 15, "reviewed-by has no value"),
-        ("reviewed-by:*=maybe", 15, "no such opinion as 'maybe'"),
-        ("related:A-1=near", 13, "no such relationship as 'near'"),
         ("batch:" + "1" * 5_000, 7, "batch takes a number"),
-        ("title:f(x)", 8, "unexpected '('"),
-        ('title:"a"b', 10, "unexpected 'b'"),
-        ("(a", 1, "a parenthesis without its partner"),
-        ("a (b OR (c)", 3, "a parenthesis without its partner"),
-        ("a)", 2, "a parenthesis without its partner"),
-        ("()", 2, "a condition is missing"),
-        ("a OR", 5, "a condition is missing"),
-        ("OR a", 1, "a condition is missing"),
-        ("a AND OR b", 7, "a condition is missing"),
-        ("a AND", 6, "a condition is missing"),
-        ("NOT", 4, "a condition is missing"),
-        ("NOT OR a", 5, "a condition is missing"),
-        ("a - b", 3, "nothing to negate"),
-        ("--all", 1, "nothing to negate"),
-        ("-", 1, "nothing to negate"),
         ('a "b', 3, "a quotation mark without its partner"),
-        ('a ""', 3, "nothing to search for"),
-        ("a or b", 3, "'or' is no operator"),
-        ("sort:size", 6, "nothing is sorted by 'size'"),
-        ("sort:", 6, "nothing is sorted by ''"),
-        ("sort:-id,", 10, "nothing is sorted by ''"),
-        ("NOT sort:id", 5, "sort: is about the whole list"),
-        ("(a sort:id)", 4, "sort: is about the whole list"),
-        ("a OR sort:id", 13, "a condition is missing on one side of OR"),
-        ("a A-3", 3, "no document has the ID 'A-3'"),
+        ('""', 1, "nothing to search for"),
+        ("sort:when", 6, "nothing is sorted by 'when'"),
+        ("status:open OR a", 13, "'OR' is no part of a query"),
+        ("a and b", 3, "'and' is no part of a query"),
+        ("NOT a", 1, "'NOT' is no part of a query"),
+        ("(status:open)", 1, "'(status:open)' is no part of a query"),
+        ("a (b c)", 3, "'(b' is no part of a query"),
+        ("severity >= P1", 10, "'>=' stands alone"),
+        ("a - b", 3, "'-' stands alone"),
     ],
 )
-def test_what_cannot_be_read(words: Words, text: str, column: int, reason: str) -> None:
-    """The message has the reason, its column from 1 and the query."""
+def test_errors_have_their_place(words: Words, text: str, column: int, reason: str) -> None:
+    """The message begins with what is wrong, and has the column."""
     with pytest.raises(QueryError) as caught:
         parse(text, words(row("A-1")))
-    assert column == caught.value.position + 1
-    assert reason in caught.value.message
-    assert f"at column {column} of {text!r}" in caught.value.message
+    assert caught.value.message.startswith(f"{reason} at column {column} of ") or (
+        caught.value.message.startswith(reason) and f" at column {column} of " in caught.value.message
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("sverity:P1", "did you mean severity?"),
-        ("x:y", f"one of {', '.join([*KEYS, 'sort'])}; quote what is not a key"),
+        ("severity>=P1", "write severity:>=P1"),
+        ("status=open", "write status:open"),
+        ("status==open", "write status:open"),
+        ("status!=open", "write -status:open"),
+        ("priority>P1", "write severity:>P1"),
+        ("label:gpu", "write domain:gpu"),
+        ("is:open", "write status:open"),
+        ("statsu:open", "did you mean status?"),
         ("status:opne", "did you mean open?"),
         ("severity:urgent", "one of P0, P1, P2, P3, P4"),
         ("sort:update", "did you mean updated?"),
-        ("reviewed-by:*=objekt", "did you mean OBJECT?"),
         ("has:verifer", "did you mean verifier?"),
         ("A-12", "did you mean A-1?"),
         ("SHA-256", "quote it to search for it"),
-        ("not a", "write NOT, or quote the word to search for it"),
+        ("not a", "write a minus in front of what is not meant, as in -status:open"),
+        (
+            "a or b",
+            "OR is gone: write several values with commas, as in status:open,investigating, or ask twice",
+        ),
+        ("(a)", "parentheses are gone: all conditions must hold; quote what is to be searched for"),
     ],
 )
 def test_what_may_have_been_meant(words: Words, text: str, hint: str) -> None:
-    """The hint has the words that come close, else what there is, else what to do."""
+    """The hint has the right form, the words that come close, else what there is, else what to do."""
     with pytest.raises(QueryError) as caught:
         parse(text, words(row("A-1")))
     assert hint == caught.value.hint
-
-
-@pytest.mark.parametrize("opening", ["(", "-(", "NOT "])
-def test_nesting_has_an_end(words: Words, opening: str) -> None:
-    """A query that nests deeply is refused before Python's stack would be."""
-    closing = ")" if "(" in opening else ""
-    deep = opening * 10_000 + "a" + closing * 10_000
-    with pytest.raises(QueryError):
-        parse(deep[:LONGEST_QUERY], words())
-    levels = DEEPEST_NESTING // len(opening.replace(" ", "").replace("NOT", "-"))
-    parse(opening * levels + "a" + closing * levels, words())
 
 
 def test_a_query_has_an_end(words: Words) -> None:
     """One that is too long is refused at once; a long one is read in no time."""
     with pytest.raises(QueryError):
         parse("a " * LONGEST_QUERY, words())
-    parse("a OR " * (LONGEST_QUERY // 5 - 1) + "b", words())
+    parse("a " * (LONGEST_QUERY // 2), words())
 
 
 def test_any_text_is_a_query_or_an_error(words: Words) -> None:
     """Pieces of the language in any order are read, or refused at a place within the text."""
     pieces = [
-        *'()-,:=<>" \\',
-        "AND ",
+        *'()-,:=<>" \\[',
         "OR ",
-        "NOT ",
         "status:",
         "open",
         "severity:>=",
@@ -241,6 +188,8 @@ def test_any_text_is_a_query_or_an_error(words: Words) -> None:
         "sort:",
         "id",
         "A-1",
+        "updated:<",
+        "2w",
     ]
     generator = random.Random(4)  # noqa: S311 - the same texts each time
     facts = words(row("A-1"))
@@ -248,7 +197,7 @@ def test_any_text_is_a_query_or_an_error(words: Words) -> None:
     for _ in range(5_000):
         text = "".join(generator.choices(pieces, k=generator.randint(1, 9)))
         try:
-            parse(text, facts)
+            parse(text, facts).choose(facts.rows)
         except QueryError as error:
             wrong.append((error.position, len(text)))
     # Both happen: the test is about neither alone.
