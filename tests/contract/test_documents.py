@@ -122,10 +122,10 @@ def test_the_graph_of_all_documents(shared: Path, tool: Tool, frozen: Frozen) ->
     [
         "status:open,investigating",
         "-status:open",
-        "NOT status:open severity:P2",
+        "-status:open severity:P2",
         "severity:>=P1",
         "severity:<P1 OR verdict:verified",
-        "(severity:P0 OR severity:P2) AND NOT agent:drl",
+        "severity:P0,P2 -agent:drl",
         "severity:>=P1 -status:open sort:-updated",
         "domain:simic",
         "kind:review",
