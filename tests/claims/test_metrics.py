@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from finding_tickets.claims.metrics import CLAIMABLE, METRICS, table
-from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
+from finding_tickets.model.vocabulary import SAME_RESULT
 
 PAGE = Path(__file__).parents[2] / "docs/metrics.md"
 
 
 def test_what_is_not_counted_may_be_claimed_too() -> None:
-    """Beside the metrics that are counted, a claim may be about times and about equal results."""
-    assert [SECONDS, SAME_RESULT] == [name for name in CLAIMABLE if name not in METRICS]
+    """Beside the metrics that are counted, a claim may be about equal results."""
+    assert [SAME_RESULT] == [name for name in CLAIMABLE if name not in METRICS]
 
 
 def test_the_page_has_the_table() -> None:

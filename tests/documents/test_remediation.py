@@ -201,7 +201,6 @@ MISTAKES = {
     "within nothing": (["run: train.py", "within: step"], "remediation-run", 2),
     "a function as a revision": (["run: pkg:f", "variants: {found: pkg:f}"], "remediation-variant", 2),
     "results of a run": (["run: a.py", "claims:", "  x: {same_result_as: y}"], "remediation-run", 3),
-    "times of a run": (["run: a.py", "claims:", "  x: {seconds: <= y}"], "remediation-run", 3),
     "deep nesting": (["claims:", "  found: " + "[" * 100_000], "remediation-yaml", 2),
     "a tag": (["claims:", "  f:", "    syncs: !!python/name:os.getcwd 1"], "remediation-type", 3),
 }

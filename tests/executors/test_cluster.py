@@ -193,29 +193,6 @@ def test_what_ran_on_a_machine_that_dies_runs_on_another(
     cluster.add_node(num_cpus=1, object_store_memory=100 * MEBIBYTE)
 
 
-def test_what_wanted_all_of_a_machine_that_dies_takes_all_of_another(
-    repository: Repository, cluster: Any, isolation: Isolation, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """A claim about times asks for all processors of the largest machine that is left."""
-    note = tmp_path_factory.mktemp("note") / "pid"
-    add(repository, 0, SLEEPS_ONCE.format(note=str(note)))
-    file = repository.root / "tickets/T-0.md"
-    timed = FIXED.replace("found: {syncs: tensors}", "found: {syncs: tensors, seconds: '> fix'}")
-    file.write_text(file.read_text(encoding="utf-8").replace(FIXED, timed), encoding="utf-8")
-    cluster.add_node(num_cpus=2, object_store_memory=100 * MEBIBYTE)
-    cluster.wait_for_nodes()
-    killer = threading.Thread(target=kill_machine, args=(cluster, note, repository.root / "there", []))
-    killer.start()
-    with at_most(90):
-        there = run(on(cluster), repository, evidence="there", timeout=600.0)
-    killer.join()
-    here = run(isolation, repository, evidence="here")
-    assert reason(here, "T-0") == reason(there, "T-0")
-    assert verdicts(here) == verdicts(there)
-    assert 1 == len(files(repository.root / "here"))
-    assert files(repository.root / "here") == files(repository.root / "there")
-
-
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
     """Fail what would otherwise wait for ever."""

@@ -61,15 +61,6 @@ CHANGED = {
     ],
     ("same_result_as: fix", "same_result_as: recommended"): [(ChangeKind.CHANGED, "fix", "recommended")],
     ("syncs: m", "syncs: m + 1"): [(ChangeKind.CHANGED, "m", "m + 1")],
-    ("seconds: <= 0.5*fix", "seconds: <= 0.4*fix"): [(ChangeKind.TIGHTENED, "<= 0.5*fix", "<= 0.4*fix")],
-    ("seconds: <= 0.5*fix", "seconds: <= 0.9*fix"): [(ChangeKind.LOOSENED, "<= 0.5*fix", "<= 0.9*fix")],
-    # Of whole numbers both would allow none but 0.
-    ("seconds: < 0.2*fix", "seconds: < 0.5*fix"): [(ChangeKind.LOOSENED, "< 0.2*fix", "< 0.5*fix")],
-    ("seconds: '> 1.2*fix'", "seconds: '> 1.1*fix'"): [(ChangeKind.LOOSENED, "> 1.2*fix", "> 1.1*fix")],
-    # Twice as much at the first point, half as much at the second.
-    ("seconds: <= 0.5*fix", "seconds: <= fix/n"): [(ChangeKind.LOOSENED, "<= 0.5*fix", "<= fix/n")],
-    ("seconds: <= fix", "seconds: <= fix/n"): [(ChangeKind.TIGHTENED, "<= fix", "<= fix/n")],
-    ("seconds: <= fix", "seconds: <= other"): [(ChangeKind.CHANGED, "<= fix", "<= other")],
 }
 
 

@@ -302,22 +302,12 @@ def test_claim_syntax(repository: Repository) -> None:
     assert ExitCode.BAD_DATA == exit_code(lint(repository.load()))
 
 
-def test_a_claim_about_time_compares(repository: Repository) -> None:
-    """A time by itself is found at its line, with how to write it; a variant in the usual folder is known."""
-    repository.write("fixes/b1_pt_01/fix.py", "def slow(): ...\n")
-    problems = measured(
-        repository,
-        "claims:",
-        "  fix:",
-        "    seconds: [<= 0.5*found, <= 0.002]",
-        "  found: {seconds: '>= 2*gone'}",
-        *ANSWER,
-    )
-    assert [("claim-syntax", YAML + 2), ("claim-syntax", YAML + 3)] == problems
-    first, second = lint(repository.load())
-    assert first.message.startswith("claim fix.seconds[1]: '<= 0.002' compares with no other variant")
-    assert "state a multiple of another variant's time, as in <= 0.5*found" == first.hint
-    assert "'>= 2*gone' compares with no other variant" in second.message
+def test_a_claim_about_a_time(repository: Repository) -> None:
+    """Times are not measured, and where such a claim belongs is said."""
+    problems = measured(repository, "claims:", "  found:", "    seconds: <= 0.5*fix", *ANSWER)
+    assert [("unknown-metric", YAML + 2)] == problems
+    (problem,) = lint(repository.load())
+    assert "times are not measured: list the claim under unmeasured" == problem.hint
 
 
 def test_unknown_metric(repository: Repository) -> None:

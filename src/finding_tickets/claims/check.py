@@ -1,16 +1,11 @@
-"""Check a claim against the counts at the points of a sweep.
-
-Times differ from machine to machine. So a claim about ``seconds`` states a multiple of another variant's
-time: in ``<= 0.5*found`` the variant's name stands for its time. Variables of the sweep may take part.
-"""
+"""Check a claim against the counts at the points of a sweep."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from finding_tickets.claims.language import (
     GROWTH,
@@ -25,7 +20,6 @@ from finding_tickets.claims.language import (
     parse_condition,
     parse_expression,
     satisfied,
-    variables,
 )
 from finding_tickets.claims.laws import Range, fit, range_text, span
 from finding_tickets.claims.metrics import ENDINGS
@@ -46,24 +40,6 @@ class Checked:
     measured: str
     counterexamples: tuple[str, ...] = ()
     modelled: bool = False
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """What a claim states about the time of its variant, as multiples of the time of ``reference``."""
-
-    reference: str
-    condition: ClaimCondition
-
-    def edges(self, at: At) -> tuple[Fraction, ...]:
-        """The ratios at which the outcome changes, at a point; raises what ``evaluate`` raises."""
-        return tuple(evaluate(side, {**at, self.reference: 1}) for side in self.condition.sides)
-
-    def outcome(self, low: float | None, high: float | None, at: At) -> bool | None:
-        """Whether all ratios from ``low`` to ``high`` meet the claim, or none; None where only some do."""
-        if low is None or high is None:
-            return None
-        return outcome(self.condition, Fraction(low), Fraction(high), {**at, self.reference: 1})
 
 
 def at_text(at: At) -> str:
@@ -87,56 +63,6 @@ def meets(at: At, conditions: Mapping[str, ClaimCondition]) -> bool:
         condition.relation != GROWTH and satisfied(condition, at[name], at)
         for name, condition in conditions.items()
     )
-
-
-def parse_ratio(text: str, subject: str, variants: Iterable[str]) -> Ratio:
-    """What a claim about the seconds of ``subject`` states, where the ticket has these variants.
-
-    Raises:
-        ExpressionError: It states something else; the hint says how to write it.
-    """
-    others = [name for name in variants if name != subject]
-    hint = f"state a multiple of another variant's time, as in <= 0.5*{next(iter(others), 'found')}"
-    try:
-        condition = parse_condition(text)
-    except ExpressionError as error:
-        raise ExpressionError(error.message, hint=error.hint or hint) from None
-    named = list(dict.fromkeys(each.name for each in variables(condition) if each.name in {subject, *others}))
-    wrong = None
-    if condition.relation == GROWTH:
-        wrong = "is a growth class, and times have no law"
-    elif subject in named:
-        wrong = f"compares {subject} with itself"
-    elif not named:
-        wrong = "compares with no other variant, and seconds differ on every machine"
-    elif len(named) > 1:
-        wrong = f"compares with {' and '.join(named)}; a claim compares with one other variant"
-        hint = "make it several claims"
-    # The speed of the machine cancels out only if the expression is a number times one time.
-    elif not all(_degree(side, named) == 1 for side in condition.sides):
-        wrong = f"is no multiple of the time of {named[0]}"
-    elif condition.relation in {"==", "!="}:
-        wrong = "is about equal times, and no two times are equal"
-        hint = "write <= or >=, or a range as 0.9*found..1.1*found"
-    if wrong:
-        raise ExpressionError(f"'{text}' {wrong}", hint=hint)
-    return Ratio(named[0], condition)
-
-
-def _degree(expression: Expression, times: Collection[str]) -> int | None:
-    """The power of a time in an expression: 0 in a number, 1 in a time; None if it has no single power."""
-    match expression:
-        case Number():
-            return 0
-        case Variable(name):
-            return int(name in times)
-        case Call(name, arguments):
-            degrees = [_degree(argument, times) for argument in arguments]
-            first = degrees[0]
-            if first is not None and degrees[-1] is not None and name in {"*", "/"}:
-                return first + degrees[-1] if name == "*" else first - degrees[-1]
-            keeps_power = name in {"+", "-", "max", "min"} or first == 0
-            return first if keeps_power and len(set(degrees)) == 1 else None
 
 
 @contextmanager
@@ -191,9 +117,7 @@ def check_counts(
     return replace(checked, measured=measured, modelled=bool(note))
 
 
-def outcome(
-    condition: ClaimCondition, low: int | Fraction, high: int | Fraction | None, at: At
-) -> bool | None:
+def outcome(condition: ClaimCondition, low: int, high: int | None, at: At) -> bool | None:
     """Whether all numbers from ``low`` to ``high`` meet a condition, or none; None where only some do.
 
     Without ``high`` the numbers have no end. Raises what ``evaluate`` raises.

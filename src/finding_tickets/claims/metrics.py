@@ -52,14 +52,14 @@ DEFINITIONS: Mapping[str, str] = {
     "ooms": "allocations that failed for want of memory",
     "raised": "1 where the variant ended with an exception, else 0",
     "graph_breaks": "breaks that `torch.compile` would make; measured in a run of its own, on the CPU",
-    "seconds": "wall time, as a multiple of another variant's alone: [times](#times)",
 }
 SYNCS = ("stream_syncs", "event_syncs", "device_syncs")
 """The kinds of ``syncs``."""
-# Every metric that a run counts; times are measured apart from runs.
-METRICS = tuple(name for name in DEFINITIONS if name != "seconds")
+METRICS = tuple(DEFINITIONS)
 # What a claim may name: a metric, or that a variant returns what another one returns.
 CLAIMABLE = (*DEFINITIONS, "same_result_as")
+# What to do instead of a claim about a metric that older versions had.
+REMOVED_METRICS = {"seconds": "times are not measured: list the claim under unmeasured"}
 # Metrics of how a run ended: measured where it raised too, and a claim about one makes that a result.
 ENDINGS = frozenset({"raised", "ooms"})
 # What also depends on the memory that is cached already: the same work may ask the driver for more or less.

@@ -25,7 +25,7 @@ from finding_tickets.documents.source import (
 )
 from finding_tickets.ground.files import inside_repository
 from finding_tickets.model.ticket import Problem, Remediation, Span
-from finding_tickets.model.vocabulary import MOST_POINTS, SAME_RESULT, SECONDS, WORKTREE, Level, Vocabulary
+from finding_tickets.model.vocabulary import MOST_POINTS, SAME_RESULT, WORKTREE, Level, Vocabulary
 
 if TYPE_CHECKING:
     from yaml.nodes import Node
@@ -43,7 +43,6 @@ _KEYS = ("verifier", "run", "sweep", "within", "variants", "decision", "claims",
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _NO_RUN = {
     SAME_RESULT: "a run returns no result to compare",
-    SECONDS: "a run is not timed",
     "graph_breaks": "what runs by itself is not traced",
 }
 _CLAIM_KEYS = ("is", "at", "expect", "why")

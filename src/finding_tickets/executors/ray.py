@@ -130,10 +130,10 @@ class _ClusterRun:
                 free = {
                     machine: busy[machine] / node["Resources"]["CPU"]
                     for machine, node in machines.items()
-                    if machine not in self._left_out and self._fits(path, node["Resources"])
+                    if machine not in self._left_out and self._fits(node["Resources"])
                 }
                 if not free:
-                    yield self._inconclusive(path, self._why_nowhere(path))
+                    yield self._inconclusive(path, self._why_nowhere())
                     continue
                 machine = min(free, key=free.__getitem__)
                 resources = machines[machine]["Resources"]
@@ -142,7 +142,7 @@ class _ClusterRun:
                     continue
                 busy[machine] += 1
                 on_start(self._planned[path][0])
-                pending[self._submit(path, machine, resources["CPU"])] = path, machine
+                pending[self._submit(path, machine)] = path, machine
             waiting.extend(held_back)
             for reference in self._ray.wait(list(pending), timeout=_POLL_SECONDS)[0] if pending else ():
                 path, machine = pending.pop(reference)
@@ -175,21 +175,21 @@ class _ClusterRun:
             self._ray.cancel(reference, force=True)
         return [pending.pop(reference)[0] for reference in left]
 
-    def _needs(self, path: str, processors: float = 1.0) -> dict[str, float]:
-        """What a verification needs of a machine, by Ray's names; all its processors where it takes times."""
+    def _needs(self) -> dict[str, float]:
+        """What a verification needs of a machine, by Ray's names."""
         return {
-            "CPU": processors if self._planned[path][1].is_timed else 1.0,
+            "CPU": 1.0,
             "memory": float(self._settings.memory),
             **({"GPU": 1.0} if self._settings.meter == "cuda" else {}),
             **self._settings.resources,
         }
 
-    def _fits(self, path: str, resources: Mapping[str, float]) -> bool:
-        return all(resources.get(name, 0) >= amount for name, amount in self._needs(path).items())
+    def _fits(self, resources: Mapping[str, float]) -> bool:
+        return all(resources.get(name, 0) >= amount for name, amount in self._needs().items())
 
-    def _submit(self, path: str, machine: str, processors: float) -> Any:
+    def _submit(self, path: str, machine: str) -> Any:
         """Submit a verification to a machine; Ray's reference to the answer."""
-        todo, needs = self._planned[path][1], self._needs(path, processors)
+        todo, needs = self._planned[path][1], self._needs()
         # Each revision is measured on its own, then results may be compared and times be taken.
         parts = len(set(todo.revisions.values())) + 3
         task = self._task.options(
@@ -234,10 +234,10 @@ class _ClusterRun:
             self._how.say(f"nothing is measured {reason}")
         return None
 
-    def _why_nowhere(self, path: str) -> str:
+    def _why_nowhere(self) -> str:
         needs = ", ".join(
             f"{name} {int(each) >> 20} MiB" if name == "memory" else f"{name} {each:g}"
-            for name, each in self._needs(path).items()
+            for name, each in self._needs().items()
         )
         reasons = dict.fromkeys(self._left_out.values())
         which = "machine of the cluster that can measure" if reasons else "machine of the cluster"

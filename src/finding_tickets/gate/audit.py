@@ -15,7 +15,7 @@ from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.measure import tasks
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.model.verification import MeasuredTicket
-from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
+from finding_tickets.model.vocabulary import SAME_RESULT
 from finding_tickets.verify.judge import FIX, FOUND, MEASURED, answer_of, check
 from finding_tickets.verify.plan import Plan, plan
 from finding_tickets.verify.verify import (
@@ -30,7 +30,6 @@ from finding_tickets.verify.verify import (
 )
 
 # Metrics that a cheat is not held to: the compiler sees its wrapper.
-NOT_TRIED = frozenset({"graph_breaks", SECONDS})
 # Their fault lies in what they leave: where that is what the fix leaves, there is none.
 WRONG_RESULT = frozenset({"partial", "perturbed", "mutated", "rounded"})
 # The name under which the fix itself is tried first, as if it were a cheat: it must pass.
@@ -148,7 +147,7 @@ def plan_audit(document: Document, settings: Settings) -> tuple[Plan, str, dict[
             "it needs the code as found, and a fix or another variant that is claimed to do the same"
         )
     subject = candidates[0]
-    claims = [claim for claim in todo.claims if claim.variant == subject and claim.metric not in NOT_TRIED]
+    claims = [claim for claim in todo.claims if claim.variant == subject and claim.metric != "graph_breaks"]
     needed = {subject, *(claim.value for claim in claims if claim.metric == SAME_RESULT)}
     variants = {name: source for name, source in todo.variants.items() if name in needed}
     revisions = {name: revision for name, revision in todo.revisions.items() if name in needed}

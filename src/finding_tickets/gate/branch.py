@@ -25,7 +25,6 @@ from finding_tickets.claims.language import (
     ExpressionError,
     evaluate,
     parse_condition,
-    variables,
 )
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UsageError
@@ -35,7 +34,7 @@ from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.ground.imports import answer, value_of
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import Evidence
-from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
+from finding_tickets.model.vocabulary import SAME_RESULT
 from finding_tickets.register.config import is_repository
 from finding_tickets.register.files import DiskFiles
 from finding_tickets.register.intoto import recorded_of
@@ -434,17 +433,8 @@ def _compare(old: Claim, new: Claim, points: Points) -> ChangeKind:
             is_closer = (new.tolerance or 0) <= (old.tolerance or 0)
             return ChangeKind.TIGHTENED if is_closer else ChangeKind.LOOSENED
         before, after = parse_condition(old.value), parse_condition(new.value)
-        if old.metric == SECONDS:
-            # The name that the sweep does not have is the variant that times are compared with.
-            names, others = (
-                {each.name for each in variables(one)} - here[0].keys() for one in (before, after)
-            )
-            if names != others or len(names) != 1:
-                return ChangeKind.CHANGED
-            (reference,) = names
-            here = [{**point, reference: 1} for point in here]
         for point in here:
-            was, now = (_bounds(one, point, whole=old.metric != SECONDS) for one in (before, after))
+            was, now = (_bounds(one, point) for one in (before, after))
             if was is None or now is None:
                 return ChangeKind.CHANGED
             if now[0] < was[0] or now[1] > was[1]:
@@ -454,11 +444,8 @@ def _compare(old: Claim, new: Claim, points: Points) -> ChangeKind:
     return ChangeKind.TIGHTENED
 
 
-def _bounds(condition: ClaimCondition, at: Mapping[str, int], *, whole: bool) -> _Bounds | None:
-    """The least and the greatest value that meet a condition; None where these do not describe it.
-
-    Counts are ``whole`` numbers. Of other values those at the very edge are not told apart.
-    """
+def _bounds(condition: ClaimCondition, at: Mapping[str, int]) -> _Bounds | None:
+    """The least and the greatest count that meet a condition; None where these do not describe it."""
     values = [evaluate(side, at) for side in condition.sides]
     first, last = values[0], values[-1]
     match condition.relation:
@@ -467,10 +454,10 @@ def _bounds(condition: ClaimCondition, at: Mapping[str, int], *, whole: bool) ->
         case "<=":
             return -inf, first
         case "<":
-            return -inf, ceil(first) - 1 if whole else first
+            return -inf, ceil(first) - 1
         case ">=":
             return first, inf
         case ">":
-            return floor(first) + 1 if whole else first, inf
+            return floor(first) + 1, inf
         case _:
             return None

@@ -21,7 +21,6 @@ from finding_tickets.model.verification import ClaimResult, Evidence, Verificati
 from finding_tickets.model.vocabulary import (
     BEST_FIRST,
     REMEDIATION_RULES,
-    SECONDS,
     Level,
     Outcome,
     Status,
@@ -224,10 +223,7 @@ def _verify_twice(
     yield from ((done, False) for done in plan_each(documents, replace(settings, seed=None), planned))
     for key, (document, todo) in list(planned.items()):
         if settings.seed is not None and not todo.run:
-            # Times depend on no seed.
-            claims = tuple(claim for claim in todo.claims if claim.metric != SECONDS)
-            seed = seed_of(todo.ticket, settings.seed)
-            planned[f"{key}\0"] = document, replace(todo, seed=seed, claims=claims)
+            planned[f"{key}\0"] = document, replace(todo, seed=seed_of(todo.ticket, settings.seed))
     for key, done in measure(planned, isolation, settings) if planned else ():
         yield done, key.endswith("\0")
 
@@ -314,7 +310,7 @@ def _agree(recorded: Evidence, now: Evidence, *, elsewhere: bool = False) -> boo
     for one in (recorded, now):
         # A file of evidence has them in an order of its own.
         inputs = {each for each in one.inputs if not each.name.startswith("/")}
-        update: dict[str, Any] = {"torch": "", "unseen": (), "timings": ()}
+        update: dict[str, Any] = {"torch": "", "unseen": ()}
         if elsewhere:
             inputs = {each for each in inputs if each.kind in OF_REPOSITORY}
             files = {each.name for each in inputs}

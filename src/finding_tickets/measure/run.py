@@ -76,7 +76,6 @@ class JobReport:
     sweep: tuple[At, ...]
     runs: dict[str, list[VariantRun]]
     not_measured: tuple[dict[str, Any], ...] = ()
-    timed_on: str = "cuda"
     compares: bool = False
 
     def to_json(self, *, with_laws: bool = True) -> dict[str, Any]:
@@ -166,7 +165,6 @@ def run(
         sweep=tuple(dict(point) for point in workload.sweep),
         runs=runs,
         not_measured=tuple(not_measured),
-        timed_on=workload.timed_on,
         compares=workload.same is not None,
     )
 

@@ -24,7 +24,6 @@ TARGET = "finding_tickets.measure.run:measure"
 PROBE = "finding_tickets.measure.probe:probe_payload"
 RUN = "finding_tickets.measure.probe:run_payload"
 TRACE = "finding_tickets.measure.recorded:trace_payload"
-TIMING = "finding_tickets.measure.timing:measure_times"
 CHEAT = "finding_tickets.measure.cheating:measure_payload"
 COMPARISON = "finding_tickets.measure.results:compare_saved"
 CHOICE = "finding_tickets.measure.meter:chosen_name"
@@ -147,40 +146,6 @@ class RunJob:
     # Of a budget: what installed packages do counts at the line of the repository that led there, and calls
     # may differ.
     own_lines: bool = False
-
-
-@dataclass(frozen=True)
-class Code:
-    """Variants that are imported from one folder, by its absolute path, and run in one process."""
-
-    folder: str
-    variants: dict[str, FunctionPath]
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question to the timer: how many times longer the subject takes than the reference at one point."""
-
-    subject: str
-    reference: str
-    at: At
-
-
-@dataclass(frozen=True, kw_only=True)
-class TimeJob:
-    """Variants to time, one process for each folder of code, all on the same ``device``: ``cuda`` or ``cpu``.
-
-    ``root`` and ``verifier`` are as in a ``Job``. ``device_name`` is what people call the device. All rounds
-    together may take ``seconds``.
-    """
-
-    root: str
-    verifier: str
-    codes: tuple[Code, ...]
-    device: str
-    device_name: str
-    questions: tuple[Question, ...]
-    seconds: float
 
 
 def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:

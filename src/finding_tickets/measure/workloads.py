@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     import torch
 
-TIMED_ON = ("cuda", "cpu")
-
 
 class Point(Mapping[str, int]):
     """The sizes of one run: ``Point(params=4, largest=1024)``, read as ``point.params``.
@@ -72,8 +70,6 @@ class Workload:
         memory: How many bytes of memory the device has at a point; None for all of it. With less, a run
             can end in an out-of-memory error, which the metric ``ooms`` counts.
         seed: Seed of the generators that ``build`` receives.
-        timed_on: Where claims about ``seconds`` are timed: ``"cuda"``, which takes a real GPU, or ``"cpu"``
-            where the work is the host's own, such as loading data; ``build`` then gets that as its device.
     """
 
     ticket: str
@@ -84,12 +80,6 @@ class Workload:
     devices: Callable[[Point], int] = lambda _: 1
     memory: Callable[[Point], int | None] = lambda _: None
     seed: int = 0
-    timed_on: str = "cuda"
-
-    def __post_init__(self) -> None:
-        """Raise ``ValueError`` for a place where nothing is timed."""
-        if self.timed_on not in TIMED_ON:
-            raise ValueError(f"timed_on must be one of {', '.join(TIMED_ON)}, not {self.timed_on!r}")
 
 
 class StandIn:

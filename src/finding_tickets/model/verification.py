@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field as Default
 
 from finding_tickets.model.ticket import Record
-from finding_tickets.model.vocabulary import SECONDS, Verdict
+from finding_tickets.model.vocabulary import Verdict
 
 
 class Sample(Record):
@@ -99,33 +99,6 @@ class NotMeasured(Record):
     why: str
 
 
-class Timing(Record):
-    """How the time of a variant compares with that of another at one point, on a device.
-
-    ``ratio`` is the median over some rounds of the variant's time divided by that of the ``reference``, and
-    ``low`` and ``high`` are the ends of its interval; None where that is not known. ``text`` tells it in
-    words, or why it is not known.
-    """
-
-    variant: str
-    reference: str
-    at: dict[str, int]
-    device: str
-    ratio: float | None
-    low: float | None
-    high: float | None
-    rounds: int
-    text: str
-
-
-class Times(Record):
-    """All timings of one ticket and the device they were taken on; ``why`` says why there are none at all."""
-
-    device: str
-    timings: tuple[Timing, ...] = ()
-    why: str | None = None
-
-
 class ResultCheck(Record):
     """How the results of two variants compare at one point: equal, unless ``difference`` or ``skipped``.
 
@@ -146,9 +119,8 @@ class ResultCheck(Record):
 class MeasuredTicket(Record):
     """What a process measured of one ticket on one meter, before any claim is judged.
 
-    ``timed_on`` is the workload's, and ``compares`` tells whether it compares results in its own way;
-    ``fixed_inputs`` whether a drawn seed changes nothing of what it builds. ``times`` are taken afterwards,
-    in processes of their own.
+    ``compares`` tells whether the workload compares results in its own way; ``fixed_inputs`` whether a drawn
+    seed changes nothing of what it builds.
     """
 
     meter: str
@@ -158,10 +130,8 @@ class MeasuredTicket(Record):
     variants: dict[str, VariantResult]
     agreements: tuple[ResultCheck, ...] = ()
     not_measured: tuple[NotMeasured, ...] = ()
-    timed_on: str = "cuda"
     compares: bool = False
     fixed_inputs: bool = False
-    times: Times | None = None
 
 
 class CallCost(Record):
@@ -202,9 +172,9 @@ class MeasuredRun(CallCost):
 class Verification(Record):
     """One ticket, measured once in one environment (meter, torch, device).
 
-    ``timings`` are shown and not kept: evidence has none. ``unseen`` is what the result may rest on and
-    nobody can check later, such as the network, each in a few words. ``clock`` are the files that read the
-    clock, as most programs do: a count that follows it differs when the run is repeated.
+    ``unseen`` is what the result may rest on and nobody can check later, such as the network, each in a few
+    words. ``clock`` are the files that read the clock, as most programs do: a count that follows it differs
+    when the run is repeated.
     """
 
     ticket: str
@@ -217,7 +187,6 @@ class Verification(Record):
     variants: dict[str, VariantResult]
     claims: tuple[ClaimResult, ...]
     not_measured: tuple[NotMeasured, ...] = ()
-    timings: tuple[Timing, ...] = ()
     unseen: tuple[str, ...] = ()
     clock: tuple[str, ...] = ()
 
@@ -226,11 +195,6 @@ class Verification(Record):
         """Whether there is a verdict, and every claim came out as the ticket expects."""
         is_open = self.verdict in {Verdict.INCONCLUSIVE, Verdict.UNVERIFIED}
         return not is_open and all(claim.as_expected for claim in self.claims)
-
-    @property
-    def is_timed(self) -> bool:
-        """Whether a claim was decided by times, which are those of one machine."""
-        return any(claim.metric == SECONDS and claim.holds is not None for claim in self.claims)
 
 
 class Input(Record):

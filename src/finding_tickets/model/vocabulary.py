@@ -100,9 +100,6 @@ REMEDIATION_RULES = "remediation-"
 SAME_RESULT = "same_result_as"
 """Stands where a metric does, in a claim that a variant returns what another one returns."""
 
-SECONDS = "seconds"
-"""The metric of a claim that the time of a variant is a multiple of another one's."""
-
 WORKTREE = "worktree"
 """Stands where a revision does, for the code as it is now."""
 

@@ -26,7 +26,7 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.files import fixes_folder, safe_name
 from finding_tickets.ground.imports import ABSENT, FilesView, answer, value_of
-from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Verdict
+from finding_tickets.model.vocabulary import SAME_RESULT, Verdict
 from finding_tickets.register.files import DiskFiles, File, KnownFiles, State, state_of
 from finding_tickets.register.intoto import (
     NO_STATEMENT,
@@ -72,7 +72,6 @@ class RecordedEvidence(NamedTuple):
     meter: str
     torch: str
     device: str
-    is_timed: bool  # a claim was decided by times
     inputs: tuple[Recorded, ...]
     unseen: tuple[str, ...] = ()  # as in a Verification
 
@@ -385,7 +384,7 @@ def code_inputs(remediation: Remediation | None) -> CodeInputs | None:
         return CodeInputs(remediation.digest, module, modules, revisions, ())
     names: dict[str, None] = {}
     for claim in remediation.claims:
-        compared = claim.metric in {SAME_RESULT, SECONDS}
+        compared = claim.metric == SAME_RESULT
         names |= dict.fromkeys([claim.variant, *(re.findall(r"\w+", claim.value) if compared else ())])
     return CodeInputs(
         remediation.digest,
@@ -402,13 +401,11 @@ def _read_recorded(file: File) -> RecordedEvidence:
         statement = read_statement(Path(file.place).read_bytes())
         predicate = statement["predicate"]
         done = predicate["verification"]
-        claims = [(claim["metric"], claim["holds"]) for claim in done["claims"]]
         return RecordedEvidence(
             verdict=Verdict(done["verdict"]),
             meter=done["meter"],
             torch=done["torch"],
             device=done["device"],
-            is_timed=any(metric == SECONDS and holds is not None for metric, holds in claims),
             inputs=tuple(map(input_of, [*statement["subject"], *predicate["configuration"]])),
             unseen=tuple(done.get("unseen", ())),
         )

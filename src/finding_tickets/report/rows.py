@@ -202,12 +202,9 @@ def _problem(fields: Mapping[str, Any]) -> Problem:
 
 
 def _verdict_cell(row: Row, facts: Facts) -> str:
-    """The verdict, with those of meters that disagree, and whether it rests on times of one machine."""
+    """Return the verdict, with those of meters that disagree."""
     measured = facts.measured(row)
-    # Times are those of one machine, which a reader of the list has to know.
-    timed = "timed" if measured.evidence and measured.evidence.is_timed else None
-    remarks = BETWEEN.join(filter(None, (measured.disagreement, timed)))
-    return f"{measured.verdict} ({remarks})" if remarks else measured.verdict
+    return f"{measured.verdict} ({measured.disagreement})" if measured.disagreement else measured.verdict
 
 
 LIST_COLUMNS: Mapping[str, Callable[[Row, Facts], object]] = {

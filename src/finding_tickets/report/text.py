@@ -318,12 +318,8 @@ def brief_reason(verification: Verification) -> str:
 
 
 def _change_section(verification: Verification) -> TextSection:
-    """Before and after of the metrics that tell the finding, and times; a bound is cut, laws stay whole."""
-    from finding_tickets.claims.check import at_text
-
+    """Return before and after of the metrics that tell the finding; a bound is cut, laws stay whole."""
     rows = [(each.metric, each.text) for each in deciding_changes(verification)]
-    for each in verification.timings:
-        rows += [(f"{each.variant}/{each.reference}", f"{each.text} at {at_text(each.at)}")]
     is_cut = any("-> <" in text for _, text in rows)
     return TextSection("", _at_most(MOST_METRICS, rows), is_cut=is_cut)
 
@@ -385,7 +381,7 @@ def _lines_that_matter(verification: Verification, code_at: CodeAt | None) -> It
 
 
 def verification_sections(verification: Verification, code_at: CodeAt | None = None) -> Iterator[TextSection]:
-    """Laws, claims, the points at which claims fail, times, lines that wait, and points left out."""
+    """Laws, claims, the points at which claims fail, lines that wait, and points left out."""
     # Lists print no verification, and start faster without this.
     from finding_tickets.claims.check import at_text
 
@@ -398,10 +394,6 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
             [("" if place else claim.id, point) for place, point in enumerate(claim.counterexamples)],
         )
     ]
-    times = [
-        (f"{each.variant}/{each.reference}", at_text(each.at), each.text) for each in verification.timings
-    ]
-    device = next((each.device for each in verification.timings), "")
     laws = [(each.metric, each.before or "", each.after or "") for each in law_changes(verification)]
     claims = [_claim_cells(claim) for claim in verification.claims]
     left_out = [(f"{at_text(each.at)}: {each.why}",) for each in verification.not_measured]
@@ -417,7 +409,6 @@ def verification_sections(verification: Verification, code_at: CodeAt | None = N
         # The lines of the finding stand next to the laws that they explain.
         *([lines.pop(BEFORE)] if BEFORE in lines else []),
         TextSection("claims", claims, ("", "claim", "claimed", "measured")),
-        TextSection(f"times on {device}", times, ("ratio", "at", "median (interval)")),
         TextSection("where claims fail", failures),
         *lines.values(),
         *(

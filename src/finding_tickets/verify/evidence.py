@@ -30,7 +30,6 @@ from finding_tickets.ground.files import replace, safe_name
 from finding_tickets.ground.imports import ABSENT, TOOL_PACKAGES, answer, reach, value_of
 from finding_tickets.measure.tasks import TOOL as TOOL_FOLDERS
 from finding_tickets.model.verification import Evidence, Input, Verification
-from finding_tickets.model.vocabulary import SECONDS
 from finding_tickets.register.files import LARGEST_DIGEST, UNREADABLE, DiskFiles
 from finding_tickets.register.intoto import (
     NO_STATEMENT,
@@ -99,11 +98,10 @@ def dump(evidence: Evidence) -> bytes:
     claims = evidence.verification.claims
     failed = [claim.id for claim in claims if claim.is_surprise]
     is_passed = bool(claims) and all(claim.as_expected for claim in claims)
-    # Timings and operations are never kept.
-    left_out = {"timings"}
-    left_out |= set() if evidence.verification.clock else {"clock"}
-    exclude: dict[str, Any] = dict.fromkeys(left_out, True)
-    exclude["variants"] = {name: {"operations"} for name in evidence.verification.variants}
+    # Operations are never kept.
+    exclude: dict[str, Any] = {"variants": {name: {"operations"} for name in evidence.verification.variants}}
+    if not evidence.verification.clock:
+        exclude["clock"] = True
     predicate: dict[str, Any] = {
         "result": "FAILED" if failed else "PASSED" if is_passed else "WARNED",
         "configuration": [resource(each) for each in evidence.inputs if not each.is_subject],
@@ -144,12 +142,8 @@ def name_of(verification: Verification) -> str:
     return f"{safe_name(verification.ticket)}/{name}.json"
 
 
-def write(evidence: Evidence, root: Path, folder: str) -> Evidence:
+def write(evidence: Evidence, root: Path, folder: str) -> None:
     """Record evidence, aside and then in one step; a file that already says the same is not touched.
-
-    Returns:
-        What is recorded then: a timing that decides nothing says nothing against an earlier one that did, if
-        the inputs are the same.
 
     Raises:
         OSError: The file cannot be written.
@@ -157,27 +151,10 @@ def write(evidence: Evidence, root: Path, folder: str) -> Evidence:
     file = root / folder / name_of(evidence.verification)
     if not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(root)):
         raise OSError(errno.EXDEV, "the link leaves the repository", str(file))
-    before = file.read_bytes() if file.is_file() else None
-    if before and any(claim.metric == SECONDS for claim in evidence.verification.claims):
-        with suppress(NoStatementError):
-            evidence = _keep_decided_times(evidence, load(before))
     content = dump(evidence)
-    if content != before:
+    if not file.is_file() or file.read_bytes() != content:
         file.parent.mkdir(parents=True, exist_ok=True)
         replace(file, content, mode=0o644)
-    return evidence
-
-
-def _keep_decided_times(now: Evidence, before: Evidence) -> Evidence:
-    old, new = before.verification, now.verification
-    if before.inputs != now.inputs or [one.id for one in old.claims] != [one.id for one in new.claims]:
-        return now
-    claims = tuple(
-        earlier if claim.metric == SECONDS and claim.holds is None and earlier.holds is not None else claim
-        for earlier, claim in zip(old.claims, new.claims, strict=True)
-    )
-    same = {"claims": claims, "verdict": old.verdict, "reason": old.reason}
-    return before if new.model_copy(update=same) == old else now
 
 
 def read(ticket: str, root: Path, folder: str) -> list[Evidence]:

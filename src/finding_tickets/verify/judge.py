@@ -12,17 +12,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets.claims.check import (
     Checked,
-    Ratio,
     at_text,
     check_counts,
-    coverage,
     located,
     meets,
     named_at,
     parse_conditions,
-    parse_ratio,
 )
-from finding_tickets.claims.language import GROWTH, ExpressionError, check_variables, parse_condition
+from finding_tickets.claims.language import GROWTH, check_variables, parse_condition
 from finding_tickets.claims.metrics import COUNTS, ENDINGS
 from finding_tickets.measure.processes.isolation import TaskOutcome
 from finding_tickets.model.ticket import Claim
@@ -30,12 +27,10 @@ from finding_tickets.model.verification import (
     ClaimResult,
     MeasuredTicket,
     ResultCheck,
-    Times,
-    Timing,
     Verification,
 )
-from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Verdict
-from finding_tickets.verify.plan import HOST, Plan
+from finding_tickets.model.vocabulary import SAME_RESULT, Verdict
+from finding_tickets.verify.plan import Plan
 
 T = TypeVar("T")
 
@@ -44,7 +39,6 @@ FIX = "fix"
 DECIDING = (FOUND, FIX)
 
 MEASURED = TypeAdapter(MeasuredTicket)
-_TIMINGS = TypeAdapter(tuple[Timing, ...])
 
 
 def answer_of(outcome: TaskOutcome, kind: TypeAdapter[T]) -> T | str:
@@ -55,14 +49,6 @@ def answer_of(outcome: TaskOutcome, kind: TypeAdapter[T]) -> T | str:
         return kind.validate_python(outcome.value)
     except ValidationError as error:
         return f"invalid result from the worker: {error.errors()[0]['msg']}"
-
-
-def times_of(outcome: TaskOutcome, device: str) -> Times:
-    """The times that a worker took on a device, or why there are none."""
-    answer = answer_of(outcome, _TIMINGS)
-    if isinstance(answer, str):
-        return Times(device=device, why=answer)
-    return Times(device=device, timings=answer)
 
 
 def check(claims: Sequence[Claim], measured: MeasuredTicket) -> tuple[ClaimResult, ...]:
@@ -76,14 +62,8 @@ def check(claims: Sequence[Claim], measured: MeasuredTicket) -> tuple[ClaimResul
         with located(claim.id, claim.line):
             for text in [*claim.at, *claim.at.values()]:
                 check_variables(parse_condition(text), known)
-            variables = known
-            if claim.metric == SECONDS:
-                reference = parse_ratio(claim.value, claim.variant, measured.variants).reference
-                if reference in known:
-                    raise ExpressionError(f"'{reference}' names both a variant and a variable of the sweep")
-                variables = [*known, reference]
             if claim.metric != SAME_RESULT:
-                check_variables(parse_condition(claim.value), variables)
+                check_variables(parse_condition(claim.value), known)
     troubles = {name: trouble(name, measured, claims) for name in measured.variants}
     return tuple(_result(claim, _checked(claim, measured, troubles)) for claim in claims)
 
@@ -119,63 +99,36 @@ def trouble(variant: str, measured: MeasuredTicket, claims: Sequence[Claim]) -> 
     )
 
 
-def judge(
-    todo: Plan, measured: MeasuredTicket, *, unchanged: bool = False
-) -> tuple[Verification, Verification]:
-    """The verification of a ticket, first as it is shown, and then as evidence has it.
+def judge(todo: Plan, measured: MeasuredTicket, *, unchanged: bool = False) -> Verification:
+    """Return the verification of a ticket.
 
-    Evidence says of times only how claims about them came out, since the next run has others. With
-    ``unchanged``, found and fix are the same code: what holds for the fix is no success of it.
+    With ``unchanged``, found and fix are the same code: what holds for the fix is no success of it.
 
     Raises:
         BadDataError: As ``check`` does.
     """
-    shown = check(todo.claims, measured)
-    kept = shown
-    if measured.times and not measured.times.why:
-        words = {True: "as claimed", False: "not as claimed", None: "undecided"}
-        kept = tuple(
-            claim.model_copy(
-                update={
-                    "measured": f"{words[claim.holds]}, by times on {_timed_on(measured)}",
-                    "counterexamples": (),
-                }
-            )
-            if claim.metric == SECONDS
-            else claim
-            for claim in shown
-        )
+    claims = check(todo.claims, measured)
     deciding = [name for name in DECIDING if name in todo.variants]
     why_not = next(filter(None, (trouble(name, measured, todo.claims) for name in deciding)), None)
-
-    made = []
-    for results in (shown, kept):
-        verdict, reason = verdict_of(results, has_fix=FIX in deciding, keep=todo.keep, trouble=why_not)
-        timed = [one.id for one in results if one.metric == SECONDS and one.variant in DECIDING]
-        if timed and verdict in {Verdict.VERIFIED, Verdict.REPRODUCED}:
-            reason += f"; {', '.join(timed)} by times on {_timed_on(measured)}"
-        modelled = [one.id for one in results if one.modelled and one.variant in DECIDING]
-        if modelled and verdict is not Verdict.INCONCLUSIVE:
-            reason += f"; {', '.join(modelled)} by modelled numbers"
-        if unchanged and not todo.keep:
-            verdict = Verdict.INCONCLUSIVE if verdict is Verdict.VERIFIED else verdict
-            reason = f"found and fix are the same code; {reason}"
-        made.append(
-            Verification(
-                ticket=todo.ticket,
-                verdict=verdict,
-                reason=reason,
-                meter=measured.meter,
-                torch=measured.torch,
-                device=measured.device,
-                sweep=measured.sweep,
-                variants=measured.variants,
-                claims=results,
-                not_measured=measured.not_measured,
-            )
-        )
-    timings = measured.times.timings if measured.times else ()
-    return made[0].model_copy(update={"timings": timings}), made[1]
+    verdict, reason = verdict_of(claims, has_fix=FIX in deciding, keep=todo.keep, trouble=why_not)
+    modelled = [one.id for one in claims if one.modelled and one.variant in DECIDING]
+    if modelled and verdict is not Verdict.INCONCLUSIVE:
+        reason += f"; {', '.join(modelled)} by modelled numbers"
+    if unchanged and not todo.keep:
+        verdict = Verdict.INCONCLUSIVE if verdict is Verdict.VERIFIED else verdict
+        reason = f"found and fix are the same code; {reason}"
+    return Verification(
+        ticket=todo.ticket,
+        verdict=verdict,
+        reason=reason,
+        meter=measured.meter,
+        torch=measured.torch,
+        device=measured.device,
+        sweep=measured.sweep,
+        variants=measured.variants,
+        claims=claims,
+        not_measured=measured.not_measured,
+    )
 
 
 def propose(
@@ -229,11 +182,6 @@ def verdict_of(
     return Verdict.REPRODUCED, f"every claim about found holds; {why}"
 
 
-def _timed_on(measured: MeasuredTicket) -> str:
-    """What evidence calls the device: a GPU is part of its environment, and the CPU is not."""
-    return measured.device if measured.timed_on == "cuda" else f"{HOST} of one machine"
-
-
 def _result(claim: Claim, checked: Checked) -> ClaimResult:
     return ClaimResult(
         id=claim.id,
@@ -251,22 +199,9 @@ def _result(claim: Claim, checked: Checked) -> ClaimResult:
 
 def _checked(claim: Claim, measured: MeasuredTicket, troubles: Mapping[str, str | None]) -> Checked:
     with located(claim.id, claim.line):
-        is_timed = claim.metric == SECONDS
-        ratio = parse_ratio(claim.value, claim.variant, measured.variants) if is_timed else None
-        involved = [claim.variant, ratio.reference] if ratio else [claim.variant]
-        if why_not := next(filter(None, map(troubles.get, involved)), None):
+        if why_not := troubles.get(claim.variant):
             return Checked(None, why_not)
         where = parse_conditions(claim.at)
-        if ratio:
-            times = measured.times
-            if times is None or times.why:
-                return Checked(None, (times and times.why) or "not timed")
-            timed = [
-                one
-                for one in times.timings
-                if (one.variant, one.reference) == (claim.variant, ratio.reference) and meets(one.at, where)
-            ]
-            return _check_times(ratio, timed, len(measured.sweep), times.device)
         if claim.metric == SAME_RESULT:
             wanted = (claim.variant, claim.value, claim.tolerance)
             return _check_results(
@@ -293,31 +228,6 @@ def _checked(claim: Claim, measured: MeasuredTicket, troubles: Mapping[str, str 
         if claim.metric in COUNTS and not counted and measured.meter != "simulated":
             return Checked(None, f"the {measured.meter} meter does not count {claim.metric}")
         return Checked(None, "not measured at any point of the claim")
-
-
-def _check_times(ratio: Ratio, timed: Sequence[Timing], points: int, device: str) -> Checked:
-    """A claim about time at some of the ``points`` of a sweep.
-
-    It holds where all of each interval does, and is false where nothing of one does.
-    """
-    if not timed:
-        return Checked(None, "not timed at any point of the claim")
-    known = sorted((each for each in timed if each.ratio is not None), key=lambda each: each.ratio or 0)
-    ends = [f"{each.text} at {at_text(each.at)}" for each in (*known[:1], *known[-1:])]
-    measured = known[0].text if len(known) == 1 else " .. ".join(ends)
-    outcomes = [(each, ratio.outcome(each.low, each.high, each.at)) for each in known]
-    # One point that is surely wrong decides, however many are undecided.
-    wrong = tuple(f"{at_text(each.at)}: {each.text}" for each, outcome in outcomes if outcome is False)
-    if wrong:
-        return Checked(False, f"{measured}, on {device}", wrong)
-    unknown = [f"{each.text} at {at_text(each.at)}" for each in timed if each.ratio is None]
-    unknown += [
-        f"undecided at {at_text(each.at)}: {each.text}" for each, outcome in outcomes if outcome is None
-    ]
-    if unknown:
-        more = f" and at {len(unknown) - 1} more points" if len(unknown) > 1 else ""
-        return Checked(None, f"{unknown[0]}{more}, on {device}")
-    return Checked(True, f"{measured}{coverage(len(timed), points)}, on {device}")
 
 
 def _check_results(made: Sequence[ResultCheck]) -> Checked:

@@ -1,4 +1,4 @@
-"""What there is to measure and to time for a ticket: its verifier, its variants and its claims.
+"""What there is to measure for a ticket: its verifier, its variants and its claims.
 
 None of it is run.
 """
@@ -6,35 +6,29 @@ None of it is run.
 from __future__ import annotations
 
 import difflib
-import platform
 import re
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finding_tickets.claims.check import ONCE, located, meets, parse_conditions, parse_ratio
+from finding_tickets.claims.check import ONCE, located, parse_conditions
 from finding_tickets.claims.language import GROWTH, ExpressionError, parse_condition, suggest
-from finding_tickets.claims.metrics import CLAIMABLE
+from finding_tickets.claims.metrics import CLAIMABLE, REMOVED_METRICS
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.measure.tasks import (
     At,
-    Code,
     FunctionPath,
     Job,
-    Question,
     ResultPair,
     RunJob,
-    TimeJob,
     find_variants,
 )
 from finding_tickets.model.ticket import Claim, RunCommand
-from finding_tickets.model.verification import MeasuredTicket
-from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS
+from finding_tickets.model.vocabulary import SAME_RESULT
 from finding_tickets.register.staleness import code_inputs
 
 if TYPE_CHECKING:
@@ -44,9 +38,6 @@ if TYPE_CHECKING:
 EVERY = "*"
 # Stands for the place of a point, in the name of a run that is made twice.
 AGAIN = "again"
-# The part of the time-out that rounds may take; the rest is for loading and for the round at work.
-TIMING_SHARE = 0.5
-HOST = "the CPU"
 
 
 @dataclass(frozen=True)
@@ -89,34 +80,21 @@ class Plan:
         claims = (claim for claim in self.claims if claim.metric == SAME_RESULT)
         return tuple(dict.fromkeys(ResultPair(each.variant, each.value, each.tolerance) for each in claims))
 
-    @property
-    def is_timed(self) -> bool:
-        """Whether a claim is about time."""
-        return any(claim.metric == SECONDS for claim in self.claims)
-
     @cached_property
-    def code(self) -> dict[str, Code]:
-        """The variants at each commit, empty for the work tree, with the folder that their code is in.
+    def folders(self) -> dict[str, str]:
+        """Return the folder that the code of each variant is in.
 
-        Where a revision cannot be checked out, a ``RevisionError`` says why.
+        Raises:
+            RevisionError: A revision cannot be checked out.
         """
-        folders = {"": self.root}
+        folders = dict.fromkeys(self.variants, str(self.root))
         if self.revisions:
             from finding_tickets.ground.commits import Checkouts
 
             checkouts = Checkouts(self.repository)
-            for revision in self.revisions.values():
-                folders.setdefault(revision.commit, checkouts.files(revision))
-        code = {commit: Code(str(folder), {}) for commit, folder in folders.items()}
-        for name, source in self.variants.items():
-            commit = self.revisions[name].commit if name in self.revisions else ""
-            code[commit].variants[name] = source
-        return {commit: each for commit, each in code.items() if each.variants}
-
-    @property
-    def folders(self) -> dict[str, str]:
-        """The folder that the code of each variant is in; raises as ``code`` does."""
-        return {name: code.folder for code in self.code.values() for name in code.variants}
+            for name, revision in self.revisions.items():
+                folders[name] = str(checkouts.files(revision))
+        return folders
 
     def jobs(self, meter: str) -> dict[str, Job]:
         """What workers are asked to measure: each variant by its name, in a process of its own."""
@@ -320,86 +298,16 @@ def _check_claim(claim: Claim, variants: Mapping[str, FunctionPath]) -> None:
     for kind, word, known in words:
         if word not in known:
             message = f"claim {claim.id}: unknown {kind} '{word}'"
-            raise BadDataError(message, line=claim.line, hint=suggest(word, known))
+            hint = REMOVED_METRICS.get(word) if kind == "metric" else None
+            raise BadDataError(message, line=claim.line, hint=hint or suggest(word, known))
     if claim.metric == SAME_RESULT and claim.value == claim.variant:
         hint = "name the variant whose results are expected, such as found"
         raise BadDataError(
             f"claim {claim.id}: compares {claim.variant} with itself", line=claim.line, hint=hint
         )
     with located(claim.id, claim.line):
-        if claim.metric == SECONDS:
-            parse_ratio(claim.value, claim.variant, variants)
-        elif claim.metric != SAME_RESULT:
+        if claim.metric != SAME_RESULT:
             parse_condition(claim.value)
         for name, condition in parse_conditions(claim.at).items():
             if condition.relation == GROWTH:
                 raise ExpressionError(f"{name}: a growth class selects no points")
-
-
-def time_job(
-    todo: Plan, claims: Iterable[Claim], codes: Iterable[Code], measured: MeasuredTicket, timeout: float
-) -> TimeJob:
-    """What to have a worker time for claims within a time-out, of variants in folders of code.
-
-    Raises:
-        BadDataError: A claim has no meaning on the sweep.
-    """
-    asked = questions(claims, measured)
-    names = {name for question in asked for name in (question.subject, question.reference)}
-    wanted = (Code(each.folder, {n: at for n, at in each.variants.items() if n in names}) for each in codes)
-    return TimeJob(
-        root=str(todo.verifiers),
-        verifier=todo.verifier,
-        codes=tuple(each for each in wanted if each.variants),
-        device=measured.timed_on,
-        device_name=timing_device(measured),
-        questions=asked,
-        seconds=timeout * TIMING_SHARE,
-    )
-
-
-def questions(claims: Iterable[Claim], measured: MeasuredTicket) -> tuple[Question, ...]:
-    """What is to be timed for claims: at every point where both variants ran without an error.
-
-    Raises:
-        BadDataError: A claim has no meaning on the sweep.
-    """
-    asked: dict[tuple[str, str, str], Question] = {}
-    for claim in claims:
-        if claim.metric != SECONDS:
-            continue
-        with located(claim.id, claim.line):
-            ratio, where = (
-                parse_ratio(claim.value, claim.variant, measured.variants),
-                parse_conditions(claim.at),
-            )
-            ended = [
-                {repr(sample.at) for sample in result.samples if sample.error is None} if result else set()
-                for result in map(measured.variants.get, (claim.variant, ratio.reference))
-            ]
-            # A sweep may have a point twice; it is timed once.
-            for place, at in {repr(at): at for at in measured.sweep}.items():
-                if all(place in of_variant for of_variant in ended) and meets(at, where):
-                    ratio.edges(at)  # raises where the claim has no value
-                    key = (claim.variant, ratio.reference, place)
-                    asked[key] = Question(claim.variant, ratio.reference, at)
-    return tuple(asked.values())
-
-
-def cannot_time(measured: MeasuredTicket) -> str | None:
-    """Why nothing can be timed where a ticket was measured; None where it can."""
-    needs_gpu = measured.timed_on == "cuda" and measured.meter != "cuda"
-    return "times need a real GPU" if needs_gpu else None
-
-
-def timing_device(measured: MeasuredTicket) -> str:
-    """What times are taken on, in words."""
-    if measured.timed_on == "cuda":
-        return measured.device
-    model = platform.processor() or platform.machine() or "unknown"
-    # On Linux, Python knows no more than the architecture.
-    with suppress(OSError):
-        about = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-        if named := re.search(r"^model name\s*:\s*(.+?)\s*$", about, re.MULTILINE):
-            model = named[1]
-    return f"{HOST} ({model}), 1 thread"

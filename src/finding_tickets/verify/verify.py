@@ -29,7 +29,6 @@ from finding_tickets.model.verification import (
     MeasuredRun,
     MeasuredTicket,
     ResultCheck,
-    Times,
     VariantResult,
     Verification,
 )
@@ -44,15 +43,14 @@ from finding_tickets.verify.judge import (
     answer_of,
     judge,
     open_claims,
-    times_of,
 )
-from finding_tickets.verify.plan import AGAIN, Plan, cannot_time, plan, time_job, timing_device
+from finding_tickets.verify.plan import AGAIN, Plan, plan
 
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 # When to run tasks, beside those of other courses.
-NOW, LATER, ALONE = range(3)
+NOW, LATER = range(2)
 Course = Generator[tuple[int, dict[Any, Task]], dict[Any, TaskOutcome], R]
 
 _RUN = TypeAdapter(MeasuredRun)
@@ -194,7 +192,7 @@ def run_together(
     """What courses of tasks come to, each as soon as it has ended, by its name; they are then forgotten.
 
     A course yields what it wants to run and when, and is sent the outcomes once all of them are there. What
-    is ``LATER`` begins when nothing is left to be run before, and what is ``ALONE`` when nothing else runs.
+    is ``LATER`` begins when nothing is left to be run before.
     ``on_start`` is told of a course whenever a task of it begins.
     """
     wanted: dict[K, tuple[int, dict[Any, Task]]] = {}
@@ -212,7 +210,7 @@ def run_together(
     arrived: dict[K, dict[Any, TaskOutcome]] = {}
     while wanted:
         now = min(when for when, _ in wanted.values())
-        names = [name for name, (when, _) in wanted.items() if when == now][: 1 if now == ALONE else None]
+        names = [name for name, (when, _) in wanted.items() if when == now]
         queue = {(name, part): task for name in names for part, task in wanted[name][1].items()}
         for (name, part), outcome in isolation.run(queue, lambda each: on_start(each[0])):
             arrived.setdefault(name, {})[part] = outcome
@@ -221,7 +219,7 @@ def run_together(
                 continue
             outcomes = arrived.pop(name)
             yield from go_on(name, {part: outcomes[part] for part in parts})
-            if name in wanted and wanted[name][0] <= now < ALONE:
+            if name in wanted and wanted[name][0] <= now:
                 queue |= {(name, part): task for part, task in wanted[name][1].items()}
 
 
@@ -240,10 +238,11 @@ def record(done: Verified, settings: Settings) -> Verified:
     if done.evidence is None or not settings.record:
         return done
     try:
-        return replace(done, evidence=write(done.evidence, settings.root, settings.evidence))
+        write(done.evidence, settings.root, settings.evidence)
     except OSError as error:
         message = f"the evidence cannot be written: {error.strerror}"
         return replace(done, error=BadDataError(message, file=settings.evidence), evidence=None)
+    return done
 
 
 def inconclusive(todo: Plan, settings: Settings, reason: str) -> Verification:
@@ -291,7 +290,7 @@ def _visible_gpus(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
 
 @dataclass
 class VerificationRun:
-    """Measures the variants of all plans, each in a process of its own, compares results, and then times."""
+    """Measures the variants of all plans, each in a process of its own, and compares results."""
 
     _planned: Planned
     _isolation: Isolation
@@ -301,7 +300,7 @@ class VerificationRun:
     _for_several_gpus: set[str] = field(default_factory=set)
 
     def verification(self, key: str) -> Course[Verified]:
-        """What came of a plan, once its parts have been measured, compared and timed."""
+        """What came of a plan, once its parts have been measured and compared."""
         document, todo = self._planned[key]
         settings, results = self._settings, self._folder / hashlib.sha256(key.encode()).hexdigest()
         # A workload of several devices has all GPUs, any other one of them.
@@ -336,9 +335,6 @@ class VerificationRun:
             else:
                 measured = measured.model_copy(update={"agreements": made})
         try:
-            if isinstance(measured, MeasuredTicket) and todo.is_timed:
-                times = yield from self._time(todo, measured, slots, outcomes)
-                measured = measured.model_copy(update={"times": times})
             return self._finish(document, todo, measured, outcomes)
         except BadDataError as error:
             return Verified(document, error=error.in_file(document.path))
@@ -385,21 +381,6 @@ class VerificationRun:
             if isinstance(outcome.value, int) and outcome.value > 1:
                 self._for_several_gpus.add(key)
 
-    def _time(
-        self, todo: Plan, measured: MeasuredTicket, slots: Mapping[str, Any], outcomes: list[TaskOutcome]
-    ) -> Course[Times]:
-        """The times that claims are about; raises ``BadDataError`` where one has no meaning on the sweep."""
-        device = timing_device(measured)
-        if why := cannot_time(measured):
-            return Times(device=device, why=why)
-        try:
-            job = time_job(todo, todo.claims, todo.code.values(), measured, self._settings.timeout)
-        except (OSError, RevisionError) as error:
-            return Times(device=device, why=_trouble(error))
-        ran = yield ALONE, {tasks.TIMING: replace(self._settings.task(tasks.TIMING, job, todo.root), **slots)}
-        outcomes += ran.values()
-        return times_of(ran[tasks.TIMING], device)
-
     def _finish(
         self, document: Document, todo: Plan, measured: MeasuredTicket | str, outcomes: Sequence[TaskOutcome]
     ) -> Verified:
@@ -411,33 +392,30 @@ class VerificationRun:
         settings, amended = self._settings, None
         seen: dict[str, Any] = {}
         if isinstance(measured, str):
-            shown = kept = inconclusive(todo, settings, measured)
+            done = inconclusive(todo, settings, measured)
             never_ran = any(each.never_ran for each in outcomes)
             # On a real GPU, the machine may be at fault: that is shown, and says nothing of the code.
             if never_ran or settings.meter == "cuda":
-                return Verified(document, shown, never_ran=never_ran)
+                return Verified(document, done, never_ran=never_ran)
             if todo.seed is not None:
-                return Verified(document, shown)
+                return Verified(document, done)
         else:
             unchanged = _is_unchanged(todo, measured, outcomes)
             amended = settings.amend(todo, measured) if settings.amend and not unchanged else None
             document, todo = amended or (document, todo)
-            shown, kept = judge(todo, measured, unchanged=unchanged)
+            done = judge(todo, measured, unchanged=unchanged)
             digests = frozenset(each.digest for each in measured.agreements if each.digest)
             seen = {"fixed_inputs": measured.fixed_inputs, "results": digests}
         if settings.amend and not amended:
-            return Verified(document, shown)
+            return Verified(document, done)
         folders = {str(todo.root), str(todo.verifiers), self._isolation.folder, *todo.folders.values()}
         rests = rests_on(outcomes, todo, todo.root, folders - {str(todo.root)})
-        said = {"unseen": rests.unseen, "clock": rests.clock}
-        shown, kept = (each.model_copy(update=said) for each in (shown, kept))
-        if todo.seed is not None:
-            return Verified(document, shown, **seen)
-        # Evidence is of the ticket as it stands in the work tree.
-        if settings.overrides or settings.verifiers:
-            return Verified(document, shown, **seen)
-        evidence = Evidence(inputs=inputs(todo, document, kept, rests), verification=kept)
-        return record(Verified(document, shown, evidence=evidence, **seen), settings)
+        done = done.model_copy(update={"unseen": rests.unseen, "clock": rests.clock})
+        # Evidence is of the ticket as it stands in the work tree, with its own seed.
+        if todo.seed is not None or settings.overrides or settings.verifiers:
+            return Verified(document, done, **seen)
+        evidence = Evidence(inputs=inputs(todo, document, done, rests), verification=done)
+        return record(Verified(document, done, evidence=evidence, **seen), settings)
 
 
 def shows_little(points: int, stated: Collection[str], drawn: Collection[str], *, fixed_inputs: bool) -> str:
@@ -540,7 +518,7 @@ def join(todo: Plan, parts: Sequence[MeasuredTicket]) -> MeasuredTicket | str:
     """Measurements of several variants as one; or the reason why they cannot be one."""
     first, *others = parts
     for part in others:
-        for same in ("sweep", "not_measured", "compares", "timed_on"):
+        for same in ("sweep", "not_measured", "compares"):
             if getattr(part, same) != getattr(first, same):
                 names = " and ".join((*first.variants, *part.variants))
                 return f"the verifier makes another workload for another variant: {same} of {names} differ"

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 
-from finding_tickets.claims.check import parse_ratio
 from finding_tickets.claims.language import ExpressionError, parse_condition, suggest
-from finding_tickets.claims.metrics import CLAIMABLE
+from finding_tickets.claims.metrics import CLAIMABLE, REMOVED_METRICS
 from finding_tickets.documents.reading import Document
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.measure.tasks import parse_code
-from finding_tickets.model.ticket import Claim, Remediation, VariantRef
-from finding_tickets.model.vocabulary import SAME_RESULT, SECONDS, Level, squeeze
+from finding_tickets.model.ticket import Claim, VariantRef
+from finding_tickets.model.vocabulary import SAME_RESULT, Level, squeeze
 
 
 @check(
@@ -33,12 +30,13 @@ def claims(document: Document, context: Context) -> Iterator[Remark]:
     understood = context.understood(document)
     folder = fixes_folder(document.id.value)
     for claim in block.claims:
-        for error in _errors(claim, block, context, folder, understood):
+        for error in _errors(claim):
             message = f"claim {claim.id}: {error.message}"
             yield Remark("claim-syntax", claim.line, message, error.hint)
         if claim.metric not in CLAIMABLE:
             message = f"there is no metric {claim.metric}"
-            yield Remark("unknown-metric", claim.line, message, suggest(claim.metric, CLAIMABLE))
+            hint = REMOVED_METRICS.get(claim.metric) or suggest(claim.metric, CLAIMABLE)
+            yield Remark("unknown-metric", claim.line, message, hint)
         names = (claim.variant, claim.value) if claim.metric == SAME_RESULT else (claim.variant,)
         # What is missing may stand in what the reader did not understand.
         for name in names if understood else ():
@@ -51,22 +49,12 @@ def claims(document: Document, context: Context) -> Iterator[Remark]:
                 yield Remark("unknown-variant", claim.line, message, hint)
 
 
-def _errors(
-    claim: Claim, block: Remediation, context: Context, folder: str, understood: bool
-) -> Iterator[ExpressionError]:
-    """What does not parse of a claim's value and of its conditions."""
-    attempts: list[Callable[[], object]] = [partial(parse_condition, text) for text in claim.at.values()]
-    if claim.metric == SECONDS and understood:
-        # A claim may speak of the block's variants, and of those in the usual folder that it names.
-        words = re.findall(r"\w+", claim.value)
-        usual = (word for word in words if context.code.exists(f"{folder}/{word}.py"))
-        variants = dict.fromkeys([*block.variants, *usual])
-        attempts.insert(0, partial(parse_ratio, claim.value, claim.variant, variants))
-    elif claim.metric not in {SAME_RESULT, SECONDS}:
-        attempts.insert(0, partial(parse_condition, claim.value))
-    for attempt in attempts:
+def _errors(claim: Claim) -> Iterator[ExpressionError]:
+    """Yield what does not parse of a claim's value and of its conditions."""
+    texts = [] if claim.metric == SAME_RESULT else [claim.value]
+    for text in [*texts, *claim.at.values()]:
         try:
-            attempt()
+            parse_condition(text)
         except ExpressionError as error:
             yield error
 
