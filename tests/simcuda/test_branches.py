@@ -218,6 +218,7 @@ def test_a_recurrent_layer_is_one_call_of_cudnn(
     assert (int(module.batch_first), 0, 0) == (m.aten_launches, m.syncs, m.d2d)
     assert ("aten._cudnn_rnn.default",) == m.approximate
     assert (m.launches, None) == m.ranges["launches"]
+    assert (0, None) == m.ranges["d2d"]
 
 
 @pytest.mark.usefixtures("gpu")
@@ -290,3 +291,45 @@ def test_autocast_flattens_weights_in_half_precision(gpu: SimulatedCuda) -> None
     with torch.autocast("cuda"), torch.no_grad(), gpu.measure() as m:
         assert torch.float16 == module(x)[0].dtype
     assert (1 + 4 + 1 + 2 + 2, 0, 0) == (m.aten_launches, m.syncs, m.d2d)
+
+
+@pytest.mark.parametrize(
+    ("code", "numbers", "results"),
+    [
+        # Two tensors: 2 x (1 address, 3 sizes), 2 x (2 + 1) beginnings, and one block of 2048 bytes for each:
+        # chunks of 2 x 6 and of 1 x 6 floats.
+        ("torch._chunk_cat([rows, rows[:2]], 0, 2, out=torch.empty(0).cuda())", 8 + 6 + 2, 36 * 4),
+        ("torch._chunk_cat([rows, rows[:2]], 0, 2)", 8 + 6 + 2, 36 * 4),
+        # From bfloat16 to single precision, as FSDP reduces gradients.
+        ("torch._chunk_cat([rows.bfloat16()], 0, 2, out=wide)", 4 + 4 + 1, 0),
+        # Two parts: 2 x (2 addresses, 1 size), 2 + 1 beginnings, and one block for each.
+        ("torch.split_with_sizes_copy(rows, [2, 4], 1, out=[narrow, wider])", 6 + 3 + 2, 0),
+    ],
+)
+def test_a_table_of_addresses_is_pinned_and_copied(
+    gpu: SimulatedCuda, code: str, numbers: int, results: int
+) -> None:
+    """ATen/native/cuda/TensorShape.cu: pack_vecs into pinned memory, .to(device, non_blocking), and one kernel."""
+    names = {
+        "torch": torch,
+        "rows": torch.rand(4, 6, device="cuda"),
+        "wide": torch.empty(2, 12, device="cuda"),
+        "narrow": torch.empty(4, 2, device="cuda"),
+        "wider": torch.empty(4, 4, device="cuda"),
+    }
+    converted = int("bfloat16" in code)
+    with gpu.measure() as m:
+        eval(code, names)  # noqa: S307 - the code is above
+    assert (0, 1, 8 * numbers, 0) == (m.syncs, m.h2d, m.h2d_bytes, m.implicit_syncs)
+    assert (1 + converted, 1 + int(results > 0) + converted) == (m.launches, m.allocations)
+    assert results + 8 * numbers + converted * 48 == m.peak_bytes
+    assert not m.approximate
+
+
+def test_parts_with_gaps_are_copied_one_by_one(gpu: SimulatedCuda) -> None:
+    """split_with_sizes_copy_out_cuda: not dense, so that each is copied by copy_, here by a kernel."""
+    rows, into = torch.rand(4, 6, device="cuda"), torch.empty(4, 6, 2, device="cuda")
+    with gpu.measure() as m:
+        torch.split_with_sizes_copy(rows, [2, 4], 1, out=[into[:, :2, 0], into[:, 2:, 0]])
+    assert (0, 0, 2) == (m.syncs, m.h2d, m.launches)
+    assert torch.equal(rows, into[:, :, 0])
