@@ -309,7 +309,7 @@ def test_autocast_flattens_weights_in_half_precision(gpu: SimulatedCuda) -> None
 def test_a_table_of_addresses_is_pinned_and_copied(
     gpu: SimulatedCuda, code: str, numbers: int, results: int
 ) -> None:
-    """ATen/native/cuda/TensorShape.cu: pack_vecs into pinned memory, .to(device, non_blocking), and one kernel."""
+    """ATen/native/cuda/TensorShape.cu, pack_vecs: pinned memory, .to(device, non_blocking); one kernel."""
     names = {
         "torch": torch,
         "rows": torch.rand(4, 6, device="cuda"),

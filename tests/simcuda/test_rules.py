@@ -8,7 +8,9 @@ import simcuda
 from simcuda.cost.call import OpCost, OperationCall
 from simcuda.cost.rules import RULES, CostRule, example_names, run_example
 
-pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested", "ignore:Sparse")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The PyTorch API of nested", "ignore:Sparse", "ignore:index_reduce"
+)
 
 
 def test_no_two_rules_have_one_id() -> None:

@@ -184,7 +184,8 @@ def _is_joined_by_table(call: OperationCall) -> bool:
 @CostRule(
     id="join-chunks",
     ops=("aten._chunk_cat",),
-    source="ATen/native/cuda/TensorShape.cu: addresses and sizes are pinned and copied without a wait, one kernel",
+    source="ATen/native/cuda/TensorShape.cu: addresses and sizes are pinned and copied without a wait; "
+    "one kernel",
     example="torch._chunk_cat([x, y], 0, 2)",
     when=_is_joined_by_table,
 )
