@@ -158,8 +158,9 @@ def test_flex_attention_runs_with_gradients(gpu: SimulatedCuda, is_compiled: boo
         rtol=1e-4,
         atol=1e-5,
     )
-    # Uncompiled, torch makes a tensor of the number for what a mask leaves out; the score's is an argument.
-    assert (0 if is_compiled else 1) == cost.h2d == cost.syncs
+    # Uncompiled, torch makes a tensor of the number for what a mask leaves out, in sdpa_dense and again in
+    # sdpa_dense_backward, which makes one more of the 0 for its gradient; the score's is an argument.
+    assert (0 if is_compiled else 3) == cost.h2d == cost.syncs
     assert RUN_EAGERLY in cost.approximate
 
 

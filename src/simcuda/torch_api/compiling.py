@@ -70,7 +70,9 @@ class Compiler:
         """Do so in a module that has just been loaded."""
         if module.__name__ == FLEX:
             warn_once: Any = module._warn_once
-            self.patches.set(module, flex_attention_hop=self._attend)
+            # Within a method, the name is not followed to what replaces it.
+            attend = as_method(partial(self._attend, module.flex_attention_hop.__call__))
+            self.patches.set(module, flex_attention_hop=attend)
             # It warns that nothing compiles it, which is so here alone.
             self.patches.set(
                 module, _warn_once=lambda *how, **named: None if self._running else warn_once(*how, **named)
@@ -115,12 +117,12 @@ class Compiler:
             fewer["drains"] = min(drains, copies)
             self.machine.ledger.doubt(RUN_EAGERLY, {name: (most, 0) for name, most in fewer.items() if most})
 
-    def _attend(self, *args: Any, **kwargs: Any) -> Any:
-        """``flex_attention`` by the operations that it is made of: their gradients need no tracing."""
-        dense: Any = sys.modules[FLEX_OPERATOR]
+    def _attend(self, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """``flex_attention``, in compiled code by operations that nobody counts."""
         if len(self._running) < 2:
-            # Only its own compiler, which compiles nothing: a GPU runs these operations too.
-            return dense.sdpa_dense(*args, **kwargs)
+            # Only its own compiler, which compiles nothing: a GPU runs PyTorch's dense operations too.
+            return original(*args, **kwargs)
+        dense: Any = sys.modules[FLEX_OPERATOR]
         with self.machine.ledger.paused():
             return dense.sdpa_dense(*args, **kwargs)
 
