@@ -350,3 +350,14 @@ def test_attention_that_is_not_compiled_has_a_backward_pass_of_its_own(gpu: Simu
         loss.backward()
     assert (2, 2, 8) == (m.syncs, m.h2d, m.d2d)
     assert (39, 5, 48) == (m.launches, m.library_launches, m.allocations)
+
+
+@pytest.mark.filterwarnings("ignore:A simulated CUDA device has no kernels")
+def test_a_profile_is_of_the_device_too_unless_activities_are_given(gpu: SimulatedCuda) -> None:
+    """torch/profiler/profiler.py: supported_activities(); torch/autograd/profiler.py waits for the device, once."""
+    both = {torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA}
+    assert both == torch.profiler.supported_activities()
+    x = torch.ones(2, device="cuda")
+    with gpu.measure() as m, torch.profiler.profile():
+        x.exp()
+    assert (1, 1) == (m.syncs, m.device_syncs)

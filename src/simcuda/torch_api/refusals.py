@@ -135,6 +135,9 @@ def install(patches: Patches) -> None:
     patches.set(torch.Tensor, __cuda_array_interface__=property(share))
     profile: Any = torch.autograd.profiler.profile
     patches.set(profile, __init__=partialmethod(_profile_the_host, profile.__init__))
+    # What is profiled unless activities are given.
+    activities: Any = torch._C._profiler.ProfilerActivity
+    patches.set(torch.autograd, _supported_activities=lambda: {activities.CPU, activities.CUDA})
     parallel: Any = torch.nn.DataParallel
     several = refuse_if(_is_of_several, parallel.__init__, "torch.nn.DataParallel on several devices", ALONE)
     patches.set(parallel, __init__=several)
