@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import flex_attention
 
 import simcuda
@@ -338,7 +339,7 @@ def test_parts_with_gaps_are_copied_one_by_one(gpu: SimulatedCuda) -> None:
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile:UserWarning")
 def test_attention_that_is_not_compiled_has_a_backward_pass_of_its_own(gpu: SimulatedCuda) -> None:
-    """It is sdpa_dense_backward of torch/_higher_order_ops/flex_attention.py, no formulas of single operations.
+    """It is sdpa_dense_backward of torch/_higher_order_ops/flex_attention.py, no formulas of its operations.
 
     Two numbers become tensors of the device: -inf in the scores, which are computed again, and 0 for the
     gradient of what the mask leaves out. An H100 has the same 39 kernels, 8 copies and 48 allocations, of
@@ -354,10 +355,76 @@ def test_attention_that_is_not_compiled_has_a_backward_pass_of_its_own(gpu: Simu
 
 @pytest.mark.filterwarnings("ignore:A simulated CUDA device has no kernels")
 def test_a_profile_is_of_the_device_too_unless_activities_are_given(gpu: SimulatedCuda) -> None:
-    """torch/profiler/profiler.py: supported_activities(); torch/autograd/profiler.py waits for the device, once."""
+    """torch/profiler/profiler.py: supported_activities(); torch/autograd/profiler.py waits once in the end."""
     both = {torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA}
     assert both == torch.profiler.supported_activities()
     x = torch.ones(2, device="cuda")
     with gpu.measure() as m, torch.profiler.profile():
         x.exp()
     assert (1, 1) == (m.syncs, m.device_syncs)
+
+
+HALF, SINGLE, DOUBLE = torch.float16, torch.float32, torch.float64
+HEADS = (2, 4, 8, 16)
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize(
+    ("dtype", "query", "key", "how", "flash", "efficient"),
+    [
+        (HALF, HEADS, HEADS, {}, True, True),
+        (SINGLE, HEADS, HEADS, {}, False, True),
+        (DOUBLE, HEADS, HEADS, {}, False, False),
+        # 24 bytes are no whole vectors of 16.
+        (HALF, (2, 4, 8, 12), (2, 4, 8, 12), {}, True, False),
+        (HALF, (2, 4, 8, 264), (2, 4, 8, 264), {}, False, True),
+        (HALF, (4, 8, 16), (4, 8, 16), {}, False, False),
+        (HALF, HEADS, HEADS, {"mask": True}, False, True),
+        (HALF, (2, 4, 6, 16), HEADS, {"causal": True}, False, True),
+        (HALF, HEADS, (2, 2, 8, 16), {}, False, False),
+        (HALF, HEADS, (2, 2, 8, 16), {"grouped": True}, True, False),
+        (HALF, HEADS, HEADS, {"turned": True}, False, False),
+    ],
+)
+def test_fused_kernels_of_attention_are_those_of_the_gpu(
+    dtype: torch.dtype,
+    query: tuple[int, ...],
+    key: tuple[int, ...],
+    how: dict[str, bool],
+    flash: bool,
+    efficient: bool,
+) -> None:
+    """By what kernels take on compute capability 8.0 and later: ATen/native/transformers/cuda/sdp_utils.cpp.
+
+    Flash: half precision, heads of up to 256 numbers, no mask, square if causal. Efficient: single precision,
+    too, and rows of whole vectors. Both: four dimensions, rows without gaps, as many heads.
+    """
+    tensors = [torch.rand(size, device="cuda").to(dtype) for size in (query, key, key)]
+    if how.get("turned"):
+        tensors = [each.mT.contiguous().mT for each in tensors]
+    mask = torch.ones(8, 8, device="cuda", dtype=dtype) if how.get("mask") else None
+    causal, grouped = how.get("causal", False), how.get("grouped", False)
+    params = torch.backends.cuda.SDPAParams(*tensors, mask, 0.0, causal, grouped)
+    asked = torch.backends.cuda
+    assert flash == asked.can_use_flash_attention(params)
+    assert efficient == asked.can_use_efficient_attention(params)
+    with sdpa_kernel(SDPBackend.MATH):
+        assert not asked.can_use_flash_attention(params)
+        assert not asked.can_use_efficient_attention(params)
+
+
+def test_a_kernel_of_attention_that_is_chosen_runs(gpu: SimulatedCuda) -> None:
+    """Where CUDA has it; it fails as CUDA does where no kernel that is allowed takes the tensors."""
+    tensors = [torch.rand(HEADS, device="cuda").half() for _ in range(3)]
+    expected = torch.nn.functional.scaled_dot_product_attention(*(each.cpu() for each in tensors))
+    for backend in (SDPBackend.EFFICIENT_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION):
+        with sdpa_kernel(backend), gpu.measure() as m:
+            result = torch.nn.functional.scaled_dot_product_attention(*tensors)
+        torch.testing.assert_close(result.cpu(), expected, rtol=1e-2, atol=1e-2)
+        assert "aten.scaled_dot_product_attention.default" in m.approximate
+    wide = [each.double() for each in tensors]
+    with (
+        sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION),
+        pytest.raises(RuntimeError, match="No available kernel"),
+    ):
+        torch.nn.functional.scaled_dot_product_attention(*wide)

@@ -105,11 +105,37 @@ class DeviceBranches:
         marks: Any = torch.autograd.profiler.emit_nvtx
         patches.set(marks, __enter__=_enter_marks, __exit__=_leave_marks)
 
-    def _attention(self, original: Callable[..., Tensor], query: Tensor, *how: Any, **named: Any) -> Tensor:
-        if query.is_cuda and not is_fake(query):
-            # Which kernels there are depends on the device: with dropout, the CPU has none that does it all.
-            self._machine.ledger.doubt("aten.scaled_dot_product_attention.default", ANYTHING)
-        return original(query, *how, **named)
+    def _attention(
+        self,
+        original: Callable[..., Tensor],
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Tensor | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        *,
+        scale: float | None = None,
+        enable_gqa: bool = False,
+    ) -> Tensor:
+        how: Any = (query, key, value, attn_mask, dropout_p, is_causal)
+        run: Any = partial(original, *how, scale=scale, enable_gqa=enable_gqa)
+        if not query.is_cuda or is_fake(query):
+            return run()  # type: ignore[no-any-return]
+        # Which kernels there are depends on the device: with dropout, the CPU has none that does it all.
+        self._machine.ledger.doubt("aten.scaled_dot_product_attention.default", ANYTHING)
+        if query.is_nested or torch._C._get_math_sdp_enabled():
+            return run()  # type: ignore[no-any-return]
+        params = torch.backends.cuda.SDPAParams(*how, enable_gqa)
+        is_by_cudnn = torch._C._get_cudnn_sdp_enabled() and query.dtype in HALVES
+        if not (is_by_cudnn or any(getattr(torch._C, name)(params) for name in FUSED)):
+            raise RuntimeError("No available kernel. Aborting execution.")
+        # The host has not all of CUDA's kernels; any gives the values.
+        torch._C._set_sdp_use_math(True)
+        try:
+            return run()  # type: ignore[no-any-return]
+        finally:
+            torch._C._set_sdp_use_math(False)
 
     def _ctc_loss(
         self,
@@ -220,12 +246,18 @@ def _from_dlpack(original: Callable[..., Tensor], ext_tensor: Any, **how: Any) -
 
 
 def _can_use(original: Callable[..., bool], params: Any, *how: Any, is_flash: bool) -> bool:
-    """Whether CUDA has one of the ``FUSED`` kernels for jagged tensors; sdpa.py checks the rest."""
+    """Return whether CUDA has one of the ``FUSED`` kernels; sdpa.py checks the rest of jagged tensors."""
     tensors = (params.query, params.key, params.value)
-    if not all(each.is_cuda and each.layout is torch.jagged for each in tensors):
+    layouts = {each.layout for each in tensors}
+    if not all(each.is_cuda and not is_fake(each) for each in tensors) or len(layouts) > 1:
+        return original(params, *how)
+    is_jagged = layouts == {torch.jagged}
+    if tensors[0].is_nested and not is_jagged:
         return original(params, *how)
     dtype, sizes = params.query.dtype, [each.shape[-1] for each in tensors]
     if not all((each.dim(), each.dtype) == (4, dtype) for each in tensors):
+        return False
+    if not (is_jagged or _is_dense_attention(params, is_flash=is_flash)):
         return False
     if is_flash:
         fits = dtype in HALVES and len(set(sizes)) == 1 and sizes[0] <= LARGEST_FLASH_HEAD
@@ -233,6 +265,25 @@ def _can_use(original: Callable[..., bool], params: Any, *how: Any, is_flash: bo
     # Tensor cores load 128 bits at once.
     fits = dtype in (*HALVES, torch.float32) and not any(size * dtype.itemsize % 16 for size in sizes[::2])
     return fits and torch._C._get_mem_efficient_sdp_enabled()
+
+
+def _is_dense_attention(params: Any, *, is_flash: bool) -> bool:
+    """Return whether a fused kernel takes dense tensors of these sizes and strides."""
+    query, key = params.query, params.key
+    tensors = (query, key, params.value)
+    mask = params.attn_mask
+    if not query.shape[-2] or not key.shape[-2] or len({each.shape[0] for each in tensors}) > 1:
+        return False
+    heads = [each.shape[1] for each in tensors]
+    are_grouped = is_flash and params.enable_gqa and heads[1] == heads[2] and not heads[0] % heads[1]
+    if len(set(heads)) > 1 and not are_grouped:
+        return False
+    if is_flash:
+        is_square = query.shape[-2] == key.shape[-2]
+        are_dense = all(each.stride(-1) == 1 or each.shape[-1] == 1 for each in tensors)
+        return mask is None and are_dense and (is_square or not params.is_causal)
+    are_dense = all(each.stride(-1) == 1 and each.shape[-1] for each in tensors)
+    return are_dense and (mask is None or mask.stride(-1) == 1)
 
 
 def _by_host_number(original: Callable[..., Any], self: Any, *others: Any, **named: Any) -> Any:
