@@ -355,7 +355,7 @@ def test_attention_that_is_not_compiled_has_a_backward_pass_of_its_own(gpu: Simu
 
 @pytest.mark.filterwarnings("ignore:A simulated CUDA device has no kernels")
 def test_a_profile_is_of_the_device_too_unless_activities_are_given(gpu: SimulatedCuda) -> None:
-    """torch/profiler/profiler.py: supported_activities(); torch/autograd/profiler.py waits once in the end."""
+    """torch/profiler/profiler.py: supported_activities(); torch/autograd/profiler.py waits once, last."""
     both = {torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA}
     assert both == torch.profiler.supported_activities()
     x = torch.ones(2, device="cuda")
