@@ -6,11 +6,12 @@ Each count is derived from PyTorch's source, which is named.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import torch
+from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import flex_attention
 
@@ -428,3 +429,167 @@ def test_a_kernel_of_attention_that_is_chosen_runs(gpu: SimulatedCuda) -> None:
         pytest.raises(RuntimeError, match="No available kernel"),
     ):
         torch.nn.functional.scaled_dot_product_attention(*wide)
+
+
+@pytest.fixture
+def deterministic() -> Iterator[None]:
+    """Deterministic algorithms alone."""
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+def _leaf(*shape: int) -> torch.Tensor:
+    return torch.rand(*shape, device="cuda", requires_grad=True)
+
+
+# As the page of torch.use_deterministic_algorithms has them; ATen/native/cuda calls alertNotDeterministic.
+REFUSED: dict[str, Callable[[], Any]] = {
+    "avg_pool3d_backward_cuda": lambda: functional.avg_pool3d(_leaf(1, 1, 4, 4, 4), 2),
+    "adaptive_avg_pool2d_backward_cuda": lambda: functional.adaptive_avg_pool2d(_leaf(1, 1, 4, 4), 2),
+    "adaptive_avg_pool3d_backward_cuda": lambda: functional.adaptive_avg_pool3d(_leaf(1, 1, 4, 4, 4), 2),
+    "adaptive_max_pool2d_backward_cuda": lambda: functional.adaptive_max_pool2d(_leaf(1, 1, 4, 4), 2),
+    "fractional_max_pool2d_backward_cuda": lambda: functional.fractional_max_pool2d(
+        _leaf(1, 1, 4, 4), 2, output_size=2
+    ),
+    "fractional_max_pool3d_backward_cuda": lambda: functional.fractional_max_pool3d(
+        _leaf(1, 1, 4, 4, 4), 2, output_size=2
+    ),
+    "max_unpooling2d_forward_out": lambda: functional.max_unpool2d(
+        *functional.max_pool2d(_leaf(1, 1, 4, 4), 2, return_indices=True), 2
+    ),
+    "upsample_linear1d_backward_out_cuda": lambda: functional.interpolate(
+        _leaf(1, 1, 4), scale_factor=2, mode="linear"
+    ),
+    "upsample_bicubic2d_backward_out_cuda": lambda: functional.interpolate(
+        _leaf(1, 1, 4, 4), scale_factor=2, mode="bicubic"
+    ),
+    "reflection_pad1d_backward_out_cuda": lambda: functional.pad(_leaf(1, 1, 4), (1, 1), mode="reflect"),
+    "reflection_pad3d_backward_out_cuda": lambda: functional.pad(
+        _leaf(1, 1, 4, 4, 4), (1,) * 6, mode="reflect"
+    ),
+    "nll_loss2d_forward_out_cuda_template": lambda: functional.nll_loss(
+        _leaf(1, 3, 4, 4), torch.zeros(1, 4, 4, dtype=torch.int64, device="cuda")
+    ),
+    "ctc_loss_backward_gpu": lambda: functional.ctc_loss(
+        _leaf(5, 1, 3).log_softmax(2), torch.tensor([[1, 2]], device="cuda"), [5], [2]
+    ),
+    "embedding_bag_backward_cuda_max": lambda: functional.embedding_bag(
+        torch.tensor([[0, 1]], device="cuda"), _leaf(3, 2), mode="max"
+    ),
+    "put_": lambda: torch.zeros(8, device="cuda").put_(
+        torch.tensor([0, 1], device="cuda"), torch.ones(2, device="cuda"), accumulate=True
+    ),
+    "_histc_cuda with floating point input": lambda: torch.ones(8, device="cuda").histc(4),
+    "_bincount_cuda": lambda: torch.tensor([0, 1], device="cuda").bincount(torch.ones(2, device="cuda")),
+    "median CUDA with indices output": lambda: torch.ones(8, device="cuda").median(0),
+    "grid_sampler_2d_backward_cuda": lambda: functional.grid_sample(
+        _leaf(1, 1, 4, 4), torch.zeros(1, 2, 2, 2, device="cuda"), align_corners=False
+    ),
+    "scatter_reduce_cuda_prod_": lambda: torch.ones(8, device="cuda").scatter_reduce(
+        0, torch.tensor([0, 1], device="cuda"), torch.ones(2, device="cuda"), "prod"
+    ),
+    "index_reduce_cuda": lambda: torch.ones(8, device="cuda").index_reduce(
+        0, torch.tensor([0, 1], device="cuda"), torch.ones(2, device="cuda"), "prod"
+    ),
+}
+if torch.__version__ < "2.14":
+    REFUSED |= {
+        "reflection_pad2d_backward_cuda": lambda: functional.pad(_leaf(1, 1, 4, 4), (1,) * 4, mode="reflect"),
+        "cumsum_cuda_kernel": lambda: torch.ones(8, device="cuda").cumsum(0),
+    }
+
+
+@pytest.mark.usefixtures("gpu", "deterministic")
+@pytest.mark.filterwarnings("ignore:index_reduce")
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cuda_has_no_deterministic_kernel_for_is_refused(name: str) -> None:
+    """By CUDA's own message, forward or backward."""
+    with pytest.raises(RuntimeError, match=f"^{name} does not have a deterministic implementation"):
+        REFUSED[name]().sum().backward()
+
+
+@pytest.mark.usefixtures("gpu")
+def test_where_results_need_not_be_equal_cuda_warns_or_runs() -> None:
+    """With warn_only it warns; of whole numbers, without indices or without weights there is an order."""
+    x = torch.ones(8, device="cuda")
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        with pytest.warns(UserWarning, match="^_histc_cuda"):
+            x.histc(4)
+        torch.use_deterministic_algorithms(True)
+        for run in (x.median, x.int().histc, x.int().bincount, lambda: x.int().cumsum(0)):
+            run()
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.usefixtures("deterministic")
+def test_memory_that_nobody_wrote_to_is_filled(gpu: SimulatedCuda) -> None:
+    """ATen/native/TensorFactories.h: fill_empty_deterministic_, one kernel, unless that is switched off."""
+    with gpu.measure() as m:
+        torch.empty(4, device="cuda")
+    assert ((1, 1), {}) == ((m.launches, m.allocations), m.ranges)
+    # Also what operations make for themselves by at::empty, which not all do.
+    with gpu.measure() as m:
+        torch.ones(4, device="cuda")
+    assert (1, 2) == m.ranges["launches"]
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    try:
+        with gpu.measure() as m:
+            torch.empty(4, device="cuda")
+    finally:
+        torch.utils.deterministic.fill_uninitialized_memory = True
+    assert (0, 1) == (m.launches, m.allocations)
+
+
+@pytest.mark.usefixtures("deterministic")
+def test_what_is_written_by_index_is_sorted(gpu: SimulatedCuda) -> None:
+    """ATen/native/TensorAdvancedIndexing.cpp: index_put goes as if it accumulated."""
+    x, y = torch.rand(8, device="cuda"), torch.rand(3, device="cuda")
+    index = torch.tensor([0, 2, 1], device="cuda")
+    with gpu.measure() as m:
+        x[index] = y
+    assert "aten.index_put_.default" in m.approximate
+    # Six assertions and bounds, two steps to places, a range, a sort by CUB, one that writes.
+    assert m.launches == 6 + 2 + 3 + 1
+    assert 0 == m.syncs
+    assert torch.equal(x[index], y)
+
+
+@pytest.mark.usefixtures("deterministic")
+@pytest.mark.parametrize(
+    ("code", "waits"),
+    [
+        ("x.scatter_(0, index, y)", 0),
+        ("x.index_add_(0, index, y)", 0),
+        ("rows.index_copy_(0, index, rows[:3].clone())", 0),
+        # Of several dimensions the strides are told, 8 bytes each.
+        ("rows.scatter_add_(1, index[None], rows[:1, :3].clone())", 1),
+        ("rows.scatter_(1, index[None], rows[:1, :3].clone())", 1),
+        ("rows.scatter_(1, index[None], 1.0)", 0),
+        ("rows.scatter_reduce_(1, index[None], rows[:1, :3].clone(), 'amax')", 0),
+    ],
+)
+def test_what_is_scattered_in_order_is_told_the_strides(gpu: SimulatedCuda, code: str, waits: int) -> None:
+    """ATen/native/TensorAdvancedIndexing.cpp, _scatter_via_index_put: coord_strides.to(device) waits."""
+    names = {
+        "x": torch.rand(8, device="cuda"),
+        "y": torch.rand(3, device="cuda"),
+        "rows": torch.rand(4, 6, device="cuda"),
+        "index": torch.tensor([0, 2, 1], device="cuda"),
+    }
+    with gpu.measure() as m:
+        eval(code, names)  # noqa: S307 - the code is above
+    assert (waits, waits, waits * 2 * 8) == (m.syncs, m.h2d, m.h2d_bytes)
+
+
+def test_memory_that_grows_is_copied(gpu: SimulatedCuda) -> None:
+    """ATen/native/cuda/Resize.cpp: cudaMemcpyAsync of what there was; nothing where there was nothing."""
+    x = torch.ones(100, device="cuda")
+    with gpu.measure() as m:
+        x.resize_(1000)
+    assert (1, 400, 4000) == (m.d2d, m.d2d_bytes, m.peak_bytes)
+    with gpu.measure() as m:
+        torch.empty(0, device="cuda").resize_(1000)
+    assert 0 == m.d2d

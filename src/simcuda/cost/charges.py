@@ -10,12 +10,15 @@ import torch
 
 from simcuda.cost.call import ANYTHING, ONE_KERNEL, OpCost, OperationCall, tensors_in
 from simcuda.cost.declared import declared_cost
+from simcuda.cost.determinism import fills_memory
 from simcuda.cost.launches import LARGEST_OFFSET, kernels_over
+from simcuda.cost.rules.kernels import UNFILLED_OPS
 from simcuda.cost.traits import OperationTraits
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST, NO_STORAGE, Tag, is_sparse, parts_of
 from simcuda.ledger import Slack
 
+FILLS = "torch.utils.deterministic.fill_uninitialized_memory"
 Tags = Sequence[Tag | None]
 Tensors = Sequence[torch.Tensor]
 
@@ -72,6 +75,10 @@ class Charges:
         if cost.passing:
             machine.free(device, machine.use_for_a_while(device, cost.passing))
         blocks = machine.use_for_a_while(device, cost.temporaries) if cost.temporaries else []
+        if fills_memory() and traits.op.rpartition(".")[0] not in UNFILLED_OPS:
+            # What of it ATen makes by ``at::empty`` is filled.
+            made = len(call.outputs) + len(cost.temporaries) + len(cost.workspaces) + len(cost.passing)
+            machine.ledger.doubt(FILLS, dict.fromkeys(("launches", "aten_launches"), (0, made)))
         try:
             written = self._placed(traits, call.inputs, call.outputs, tags, device)
             if cost.workspaces:

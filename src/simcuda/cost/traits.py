@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from simcuda.cost.determinism import REFUSED
 from simcuda.cost.recurrent import RECURRENT
 from simcuda.cost.rules import rules_for
 from simcuda.cost.rules.layouts import SHARED
@@ -75,6 +76,7 @@ class OperationTraits:
         is_one_kernel: Whether it is one kernel if no rule applies.
         is_host_only: Whether it has no kernel for CUDA.
         product_kernel: What CUDA calls its kernel if it is a product of matrices, which takes no integers.
+        is_unordered: Whether its results on CUDA may differ from run to run.
         may_be_refused: Whether to check for these, or for a lack of memory, before it runs on the host.
         is_plain: Whether it is one kernel that makes one result of tensors, or writes to its first argument,
             no more.
@@ -130,7 +132,10 @@ class OperationTraits:
         self.is_unknown = not (self.is_one_kernel or never_waits(packet))
         self.is_host_only = packet in HOST_ONLY
         self.product_kernel = PRODUCT_KERNELS.get(packet)
-        self.may_be_refused = self.makes or self.is_host_only or self.product_kernel is not None
+        self.is_unordered = packet in REFUSED
+        self.may_be_refused = (
+            self.makes or self.is_host_only or self.is_unordered or self.product_kernel is not None
+        )
         # The dispatcher takes a short way for these, which are most of what runs, while there is no tensor
         # of another layout.
         self.is_plain = (

@@ -295,8 +295,11 @@ class Machine:
             tag.nbytes = nbytes
             self.ledger.usage_rose()
             return
-        # The old block is held until its content is copied.
+        # The old block is held until its content is copied. Source: ATen/native/cuda/Resize.cpp.
         block = self.malloc(tag.device, nbytes)
+        if kept := min(tag.nbytes, nbytes):
+            self.ledger.count("d2d", 1, kept)
+            self.run(tag.device, 0, (tag.serial,), (tag.serial,))
         self._return_block(tag)
         tag.block, tag.nbytes = block, nbytes
         self._owns(tag)

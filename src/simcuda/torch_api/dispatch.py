@@ -15,10 +15,12 @@ from typing import Any
 
 import torch
 
+from simcuda.cost import determinism
 from simcuda.cost.call import OperationCall, all_tensors_in
 from simcuda.cost.charges import Charges
 from simcuda.cost.copies import charge_copy
 from simcuda.cost.declared import python_kernel
+from simcuda.cost.determinism import fills_memory
 from simcuda.cost.rules.layouts import OF_SPARSE_TENSORS
 from simcuda.cost.stand_ins import WideOperation
 from simcuda.cost.traits import OperationTraits, traits_of
@@ -142,7 +144,7 @@ class Dispatcher:
     def _run_plain(self, func: Any, args: Sequence[Any]) -> Any:
         """A fast path of ``_run`` for a plain operation on tensors of one device; None for any other."""
         machine = self._machine
-        if machine.has_sparse or machine.has_side_streams or executing:
+        if machine.has_sparse or machine.has_side_streams or executing or fills_memory():
             return None
         device, reads = HOST, list[int]()
         for tensor in all_tensors_in(args, {}):
@@ -250,6 +252,9 @@ class Dispatcher:
                 f"Could not run '{_name(traits)}' with arguments from the 'CUDA' backend. "
                 "PyTorch has this operation for other backends only."
             )
+        if traits.is_unordered:
+            given = {**dict(zip(traits.names, args, strict=False)), **kwargs}
+            determinism.refuse(traits.op.rpartition(".")[0], given)
         if traits.product_kernel:
             first = args[0]
             # What has no elements needs no kernel.

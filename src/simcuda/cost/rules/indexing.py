@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall
+from simcuda.cost.call import ANYTHING, FREE, ONE_KERNEL, LibraryWork, OpCost, OperationCall
 from simcuda.cost.copies import contiguous, copied_within
 from simcuda.cost.launches import LARGEST_OFFSET, kernels_over
 from simcuda.cost.rules.kernels import one_kernel
@@ -340,12 +340,31 @@ CostRule(
     example="torch.nn.functional.embedding(index, torch.rand(3, 2, device='cuda'))",
 )(lambda call: _flattened(call.args[1]) + one_kernel(call))
 
-CostRule(
+# Kernels and memory of an index_put that sorts.
+_IN_ORDER = LibraryWork(0, ANYTHING)
+
+
+@CostRule(
     id="write-along-dimension",
     ops=tuple(f"aten.{name}{end}" for name in _INTO_COPIES for end in ("", "_")),
-    source="ATen/native/TensorAdvancedIndexing.cpp: a copy where not in place, then one kernel",
+    source="ATen/native/TensorAdvancedIndexing.cpp: a copy where not in place, then one kernel; where "
+    "deterministic algorithms are asked for, index_put, for which _scatter_via_index_put copies strides of "
+    "several dimensions to the device, with a wait",
     example="x.index_add_(0, index, y)",
-)(lambda call: _copied(call) + OpCost(int(call.argument("index").numel() > 0)))
+)
+def _write_along(call: OperationCall) -> OpCost:
+    """One kernel; in a known order a sort of places, which the host tells of strides."""
+    cost = _copied(call) + OpCost(int(call.argument("index").numel() > 0))
+    is_of_tensor = call.argument("src") is not None or call.argument("source") is not None
+    if not (cost.launches and is_of_tensor and torch.are_deterministic_algorithms_enabled()):
+        return cost
+    if call.argument("reduce") in (None, "add", "sum", "mean"):
+        cost += OpCost(library=_IN_ORDER)
+        dimensions = call.args[0].dim()
+        if "scatter" in call.op and dimensions > 1:
+            strides = dimensions * INDEX_BYTES
+            cost += OpCost(waits=1, copies=(("h2d", strides),), temporaries=(strides,))
+    return cost
 
 
 @CostRule(

@@ -6,6 +6,7 @@ import torch
 
 from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall
 from simcuda.cost.copies import contiguous, copied_within
+from simcuda.cost.determinism import fills_memory
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import Arithmetic, reduce_all
 from simcuda.cost.rules.rule import HALF_BYTES, CostRule
@@ -17,6 +18,7 @@ MOST_CHANNELS_OF_CUDNN = 1024
 _NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 
 UNFILLED = ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided")
+UNFILLED_OPS = tuple(f"aten.{name}" for name in UNFILLED)
 FILLED = (
     *("zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full"),
     *("zero_", "scalar_tensor", "arange", "linspace.default", "linspace.out"),
@@ -204,13 +206,35 @@ def _search(call: OperationCall) -> OpCost:
     return checks + cost + contiguous(sorter)
 
 
-CostRule(
+@CostRule(
     id="make-unfilled",
-    ops=tuple(f"aten.{name}" for name in (*UNFILLED, "resize_", "set_")),
-    source="ATen/native/cuda/TensorFactories.cu: an allocation only",
+    ops=(*UNFILLED_OPS, "aten.set_"),
+    source="ATen/native/cuda/TensorFactories.cu: an allocation only; where deterministic algorithms are "
+    "asked for, fill_empty_deterministic_ of TensorFactories.h",
     example="torch.empty(4, device='cuda')",
     any_layout=True,
-)(FREE)
+)
+def _unfilled(call: OperationCall) -> OpCost:
+    """Nothing, or a kernel that fills what nobody has written to."""
+    is_filled = fills_memory() and not call.op.startswith("aten.set_") and call.outputs[0].numel()
+    return ONE_KERNEL if is_filled else FREE
+
+
+@CostRule(
+    id="resize-in-place",
+    ops=("aten.resize_",),
+    source="ATen/native/cuda/Resize.cpp: memory that grows is copied; where deterministic algorithms are "
+    "asked for, fill_resize_deterministic_ of ResizeCommon.h fills what is new, by way of an empty tensor",
+    example="torch.ones(4, device='cuda').resize_(8)",
+    any_layout=True,
+)
+def _resized(call: OperationCall) -> OpCost:
+    tensor = call.args[0]
+    tag = call.storages.of(tensor)
+    if not fills_memory() or tag is None or tag.nbytes >= tensor.untyped_storage().nbytes():
+        return FREE
+    return OpCost(2, temporaries=(tensor.element_size(),))
+
 
 CostRule(
     id="make-filled",
