@@ -5,28 +5,7 @@ A test fails where the simulation is wrong and it is not listed, and where somet
 
 from __future__ import annotations
 
-RECURRENT = ("LSTM", "GRU", "RNN", "LSTM with a projection")
-RECURRENT_IN_ALL_WAYS = [
-    f"{layer} torch.{dtype}{ending}"
-    for layer in RECURRENT
-    for dtype in ("float32", "float16")
-    for ending in ("", " with gradients")
-]
-
 KNOWN: dict[str, dict[str, str]] = {
-    "cuDNN runs a recurrent layer in one call, the simulation in the CPU's steps; marked as approximate": {
-        **dict.fromkeys(RECURRENT_IN_ALL_WAYS, "d2d launches allocations"),
-        "LSTM torch.float32": "d2d",
-        "LSTM torch.float32 with gradients": "d2d",
-    },
-    "a fused kernel of a recurrent cell is not simulated; marked as approximate": {
-        "lstm_cell": "launches allocations",
-        "gru_cell": "d2d launches allocations",
-    },
-    "cudnn.is_acceptable() is False in the simulation, so that weights are not flattened": {
-        "lstm_to_device": "d2d launches allocations",
-        "gru_to_device": "d2d launches allocations",
-    },
     "unknown, and listed as unknown by the measurement": {
         "torch.linalg.eig(eye)": "waits h2d d2h d2d launches allocations",
         "torch.unique(rows, dim=0)": "waits d2h launches allocations",
@@ -36,8 +15,6 @@ KNOWN: dict[str, dict[str, str]] = {
     "marked as approximate, though what differs is no kernel or memory of a library": {
         "F.embedding_bag(index, rows, classes[:1])": "allocations",
         "transformer_layer_in_training": "d2d",
-        "chunk_cat_into_a_tensor": "h2d",
-        "split_with_sizes_copy_into_tensors": "h2d",
         "torch.linalg.det(eye)": "d2d",
         "torch.linalg.matrix_exp(eye)": "waits h2d d2d",
         "torch.sparse_coo_tensor(torch.stack([index, index]), y, (4, 6), device='cuda').coalesce()": "d2d",
@@ -46,16 +23,11 @@ KNOWN: dict[str, dict[str, str]] = {
     "the first convolution of a shape tries each plan under cudnn.benchmark; not simulated": {
         "first_convolution_of_a_benchmark": "waits launches",
     },
-    "the simulation takes the CPU's formula": {
-        "flex_attention_backward": "waits h2d d2d launches allocations",
-        "empty_when_deterministic": "launches",
-        "F.binary_cross_entropy_with_logits(rows, rows)": "allocations",
-    },
     "the question for cuDNN reads the targets: seen on torch 2.11, and its source is not found": {
         "F.ctc_loss(rows[:, None], index[None, 1:], torch.tensor([4]), torch.tensor([2]))": "waits d2h",
     },
-    "the result is enlarged, which copies it; not simulated": {
-        "F.unfold(rows[None, None], 2)": "d2d allocations",
+    "PyTorch's code in Python is another one in 2.11, which was recorded": {
+        "flex_attention_backward": "allocations",
     },
     "nobody knows why": {
         "rows.logsumexp(0)": "allocations",

@@ -343,15 +343,15 @@ def test_attention_that_is_not_compiled_has_a_backward_pass_of_its_own(gpu: Simu
     """It is sdpa_dense_backward of torch/_higher_order_ops/flex_attention.py, no formulas of its operations.
 
     Two numbers become tensors of the device: -inf in the scores, which are computed again, and 0 for the
-    gradient of what the mask leaves out. An H100 has the same 39 kernels, 8 copies and 48 allocations, of
-    which 5 kernels are cuBLAS's.
+    gradient of what the mask leaves out. An H100 under torch 2.11 has the same 39 kernels, of which 5 are
+    cuBLAS's, and 8 copies.
     """
     query = torch.rand(1, 2, 128, 16, device="cuda", requires_grad=True)
     loss: Any = flex_attention(query, query, query).sum()  # type: ignore[union-attr]
     with gpu.measure() as m:
         loss.backward()
     assert (2, 2, 8) == (m.syncs, m.h2d, m.d2d)
-    assert (39, 5, 48) == (m.launches, m.library_launches, m.allocations)
+    assert (39, 5) == (m.launches, m.library_launches)
 
 
 @pytest.mark.filterwarnings("ignore:A simulated CUDA device has no kernels")
