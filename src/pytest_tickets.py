@@ -51,7 +51,8 @@ class TicketItem(pytest.Item):
 
     def runtest(self) -> None:
         """Measure it; fail where a claim comes out otherwise than expected, or nothing is known."""
-        from finding_tickets.report.text import plainly, verification_lines
+        from finding_tickets.report.text import plainly
+        from finding_tickets.report.verification import verification_lines
         from finding_tickets.verify.verify import verify
 
         if self._broken:

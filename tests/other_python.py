@@ -10,7 +10,7 @@ import venv
 from importlib.util import find_spec
 from pathlib import Path
 
-LEFT_OUT = ("pydantic", "typer", "jinja2", "yaml", "rich", "__editable__", "finding_tickets", "simcuda")
+LEFT_OUT = ("pydantic", "typer", "jinja2", "yaml", "__editable__", "finding_tickets", "simcuda")
 """How the names begin of what the tool needs and measuring does not, and of the tool itself."""
 STAND_IN = """
 import sys

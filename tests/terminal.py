@@ -19,7 +19,7 @@ import pyte
 ROWS = 400
 """So many that no test's output scrolls away."""
 CHUNK = 1 << 16
-PATIENCE = 60.0
+PATIENCE = 180.0
 CTRL_C = b"\x03"
 TAKE_TERMINAL = """\
 import fcntl, os, sys, termios

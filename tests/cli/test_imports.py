@@ -37,7 +37,7 @@ MOST_MODULES = 50
 SETTLED = 0.06
 """Seconds after which a file that was just written counts as unlikely to change within the same tick."""
 TEMPLATES = {"jinja2"}
-HEAVY = {"torch", "numpy", "rich", "jinja2", "multiprocessing", "asyncio"}
+HEAVY = {"torch", "numpy", "jinja2", "multiprocessing", "asyncio"}
 COMMANDS = {
     "list": ([], set()),
     "show": (["B1-PT-01"], set()),
@@ -59,7 +59,7 @@ def ran(*arguments: str) -> tuple[int, list[str], list[str]]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_imports_nothing_heavy(repository: Repository, command: str) -> None:
-    """Only new and report load jinja2, and none of these commands loads torch or rich."""
+    """Only new and report load jinja2, and none of these commands loads torch."""
     repository.ticket()
     repository.write("evidence/readme", "")
     arguments, allowed = COMMANDS[command]
@@ -125,9 +125,9 @@ def test_a_command_does_not_load_the_others(repository: Repository) -> None:
 
 @pytest.mark.parametrize("option", ["--help", "--version"])
 def test_an_overview_loads_no_command(option: str) -> None:
-    """`tickets --help` and `tickets --version` load neither pydantic nor rich nor the Markdown parser."""
+    """`tickets --help` and `tickets --version` load neither pydantic nor the Markdown parser."""
     code, modules, _ = ran(option)
-    assert (0, set()) == (code, {"pydantic", "rich", "pyromark", "finding_tickets.cli.list"} & set(modules))
+    assert (0, set()) == (code, {"pydantic", "pyromark", "finding_tickets.cli.list"} & set(modules))
 
 
 def test_the_overview_says_what_the_commands_say() -> None:
@@ -145,7 +145,7 @@ def test_a_list_that_was_read_before_opens_no_ticket(repository: Repository) -> 
     assert ["A-1.md", "A-2.md"] == [path.rpartition("/")[2] for path in ran(*arguments)[2]]
     code, modules, opened = ran(*arguments)
     assert (0, []) == (code, opened)
-    assert set() == {"pydantic", "pyromark", "yaml", "rich"} & set(modules)
+    assert set() == {"pydantic", "pyromark", "yaml"} & set(modules)
     assert MOST_MODULES >= sum(name.partition(".")[0] == "finding_tickets" for name in modules)
     assert 2 == len(ran(*arguments, "--no-index")[2])
 
@@ -173,17 +173,10 @@ def test_a_report_on_what_was_read_before_opens_no_ticket(repository: Repository
     assert ["A-2.md", "A-1.md"] == [path.rpartition("/")[2] for path in ran(*arguments)[2]]
     code, modules, opened = ran(*arguments)
     assert (0, []) == (code, opened)
-    assert set() == {"pydantic", "pyromark", "yaml", "rich"} & set(modules)
+    assert set() == {"pydantic", "pyromark", "yaml"} & set(modules)
 
 
 @pytest.mark.slow
-def test_verify_in_a_pipe_does_without_rich(repository: Repository) -> None:
-    """Where nobody looks at a terminal, neither progress nor results load rich."""
-    add(repository, "A-1")
-    code, modules, _ = ran("verify", "A-1", "--root", str(repository.root))
-    assert (0, set()) == (code, {"rich", "markdown_it"} & set(modules))
-
-
 def test_showing_a_ticket_reads_no_other(repository: Repository) -> None:
     """Once the register was read, `tickets show` opens the one file."""
     for name in ("A-1", "A-2", "A-3"):

@@ -115,9 +115,11 @@ def test_widths_are_those_of_a_terminal() -> None:
     """A wide letter takes two columns and a combining one none; the widest columns are cut, the ID last."""
     rows = [("A-1", "漢字漢字漢字", "x"), ("A-2", "e\u0301tat", "é" * 30)]
     # Six wide letters take 12 columns and the accent none: 3 + 2 + 12 + 2 + 30.
-    assert [f"A-1  {'漢字' * 3}  x", f"A-2  e\u0301tat{' ' * 8}  {'é' * 30}"] == output.table_lines(rows, 0)
+    assert [f"A-1  {'漢字' * 3}  x", f"A-2  e\u0301tat{' ' * 8}  {'é' * 30}"] == aligned(rows, evenly=True)
     # 25 columns less 3 and 2 gaps of 2 leave 9 for each. A wide letter does not fit into the ninth column.
-    assert [f"A-1  {'漢字' * 2}…  x", f"A-2  e\u0301tat{' ' * 5}  {'é' * 8}…"] == output.table_lines(rows, 25)
+    assert [f"A-1  {'漢字' * 2}…  x", f"A-2  e\u0301tat{' ' * 5}  {'é' * 8}…"] == aligned(
+        rows, width=25, evenly=True
+    )
 
 
 def test_columns_states_the_width(

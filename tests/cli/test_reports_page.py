@@ -25,7 +25,7 @@ from finding_tickets.report.status import (
     Reviewer,
     StatusReport,
 )
-from finding_tickets.report.text import LawChange
+from finding_tickets.report.verification import LawChange
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran

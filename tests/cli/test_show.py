@@ -25,24 +25,15 @@ checklist:
 """
 
 
-def test_a_document_is_shown_from_its_verdict_to_its_claims(tickets: Tickets, repository: Repository) -> None:
-    """What was decided and measured, the Markdown, and below it the answers and the claims."""
-    repository.ticket(more=REMEDIATION)
+def test_a_document_is_shown_below_what_was_decided_and_measured(
+    tickets: Tickets, repository: Repository
+) -> None:
+    """Title, severity, status, file and verdict, then the Markdown as it stands."""
+    text = repository.ticket(more=REMEDIATION).read_text()
     ran = tickets("show", "b1-pt-01")
     assert (0, "") == (ran.code, ran.err)
-    lines = ran.out.splitlines()
-    head = ["B1-PT-01: It waits", "P2 · wont-fix · tickets/B1-PT-01.md", "unverified", "", "## Summary"]
-    assert head == lines[:5]
-    assert [
-        "Checklist",
-        "       item             answered by",
-        "  [ ]  Count the waits  found.syncs",
-        "",
-        "Claims",
-        "  found.syncs     1",
-        "  found.raised    0 where n 1",
-        "  found.launches  2 (expected to be refuted: there are three)",
-    ] == lines[lines.index("Checklist") :]
+    head = "B1-PT-01: It waits\nP2 · wont-fix · tickets/B1-PT-01.md\nunverified\n\n"
+    assert head + text.rstrip("\n") + "\n" == ran.out
 
 
 def test_an_unknown_id_names_candidates_and_the_others_are_shown(

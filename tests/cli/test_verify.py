@@ -11,13 +11,10 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Git, Repository
-from tests.verify.conftest import CLAIMS, FIX, FOUND, MORE_POINTS, add, alive
+from tests.verify.conftest import CLAIMS, FIX, FOUND, MORE_POINTS, add
 
-from finding_tickets.cli import verify
 from finding_tickets.cli.main import run
-from finding_tickets.cli.verify import pack, unpack
 from finding_tickets.errors import ExitCode
-from finding_tickets.model.verification import Verification
 
 TOO_MANY = CLAIMS.replace("syncs: 1", "syncs: 0")
 EXPECTED = CLAIMS.replace("syncs: 1", "syncs: [1, {is: 0, expect: refuted, why: 'one read is needed'}]")
@@ -272,38 +269,3 @@ def test_other_revisions_than_the_ticket_says(
 def test_revisions_for_all_and_for_one_exclude_each_other(repository: Repository) -> None:
     """What would ``found`` be then?"""
     assert ExitCode.USAGE == tickets(repository, "A-1", "--at", "main", "--base", "main")
-
-
-@pytest.mark.slow
-def test_verifications_do_not_pile_up(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many are done or have been shown, memory holds those of one document."""
-    for number in range(4):
-        add(repository, f"A-{number}")
-    before = alive(Verification)[0]
-    done, shown = [], []
-
-    def packed(one: Verification) -> bytes:
-        done.append(alive(Verification)[0] - before)
-        return pack(one)
-
-    def written(*_: object, **__: object) -> list[str]:
-        shown.append(alive(Verification)[0] - before)
-        return []
-
-    monkeypatch.setattr(verify, "pack", packed)
-    monkeypatch.setattr(verify, "verification_lines", written)
-    assert ExitCode.OK == tickets(repository, "--all", "--verbose")
-    assert ([done[0]] * 4, [shown[0]] * 4) == (done, shown)
-    assert shown[0] <= 2
-
-
-def test_a_packed_verification_is_equal_and_small(
-    repository: Repository, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It comes back as it was, from less than a fifth of its JSON."""
-    add(repository, "A-1")
-    tickets(repository, "A-1", "--format", "json")
-    item = json.loads(capsys.readouterr().out)["data"][0]
-    one = Verification.model_validate_json(json.dumps(item))
-    assert one == unpack(pack(one))
-    assert 5 * len(pack(one)) < len(one.model_dump_json())

@@ -48,7 +48,7 @@ def in_a_called_function(tensors: Tensors) -> Tensors:
     """A break in a function that is called in a loop."""
     results = []
     for tensor in tensors:
-        results.append(decide(tensor))  # noqa: PERF401 - a comprehension is compiled differently
+        results.append(decide(tensor))  # a comprehension is compiled differently
     return results
 
 

@@ -18,7 +18,7 @@ from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import Profile, StatusReport, status_of_rows
-from finding_tickets.report.text import LawChange
+from finding_tickets.report.verification import LawChange
 
 ANY = st.text(st.characters(), max_size=12)
 """Any Unicode, control characters, surrogates and what no character is among it."""

@@ -14,10 +14,10 @@ from finding_tickets.documents.reading import read_document
 from finding_tickets.model.verification import ClaimResult
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import CurrentVerdict
+from finding_tickets.report.document import MeasuredDocument
 from finding_tickets.report.formats.json import Item, full_item, ticket_item, write_report
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import StatusReport
-from finding_tickets.report.text import MeasuredDocument
 
 PUBLISHED = Path(__file__).parents[2] / "docs/report.schema.json"
 SCHEMA = json.loads(PUBLISHED.read_text(encoding="utf-8"))

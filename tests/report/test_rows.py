@@ -24,7 +24,7 @@ from finding_tickets.report.rows import (
     row_of,
     rows_of,
 )
-from finding_tickets.report.text import LawChange
+from finding_tickets.report.verification import LawChange
 from finding_tickets.verify.evidence import dump
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.cli.options import HERE, MEASURING, WRITING, Id, Measuring, Root, Writing, today
-from finding_tickets.cli.output import Format, is_terminal, say, style, used_width, write, write_json
+from finding_tickets.cli.output import Format, say, style, terminal_size, write, write_json
 from finding_tickets.cli.verify import code_of, measurable
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
@@ -20,7 +20,7 @@ from finding_tickets.model.vocabulary import SAME_RESULT, WORKTREE, Verdict
 from finding_tickets.register.actions import add_to_remediation, add_to_sidecar, edit_of
 from finding_tickets.register.index import row_of
 from finding_tickets.register.load import Register, load, load_named
-from finding_tickets.report.text import Sources, deciding_changes, verification_lines
+from finding_tickets.report.verification import Sources, deciding_changes, verification_lines
 from finding_tickets.verify.judge import FIX, FOUND, check, propose, trouble
 from finding_tickets.verify.plan import Plan, plan, verifier_of
 from finding_tickets.verify.verify import verify
@@ -61,9 +61,9 @@ def fix(
         for each in deciding_changes(shown) if shown else ():
             say(f"{each.metric}: {each.text}")
     elif shown:
-        code_at = Sources(settings.root).of(done.document.remediation)
-        width = used_width(sys.stdout) if is_terminal(sys.stdout) else 0
-        write("\n".join(verification_lines(shown, style, width, code_at, is_brief=True)))
+        sources = Sources(settings.root).of(done.document.remediation)
+        width = terminal_size(sys.stdout).columns
+        write("\n".join(verification_lines(shown, style, width, sources, is_brief=True)))
     if not change:
         is_reproduced = shown and shown.verdict is Verdict.REPRODUCED
         then = "; change the code, then try again" if is_reproduced else ""

@@ -21,7 +21,6 @@ from finding_tickets.cli.options import (
 from finding_tickets.cli.output import (
     say,
     style,
-    table_lines,
     terminal_size,
     write,
     write_json,
@@ -33,7 +32,7 @@ from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, dispos
 from finding_tickets.register.index import Row, list_rows
 from finding_tickets.register.query import Facts, close_words, select
 from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, REVIEW, csv_lines, list_cells
-from finding_tickets.report.text import INDENT, counted, single_line
+from finding_tickets.report.text import INDENT, aligned, counted, single_line
 
 MISSING = "-"
 ListFormat = StrEnum("ListFormat", ["TABLE", "JSON", "CSV", "IDS"])
@@ -69,8 +68,8 @@ def list_tickets(
         rows = [row for row in rows if is_ready(row, facts)]
     if output_format is ListFormat.JSON:
         # A document in JSON is the whole record, which a table does without.
+        from finding_tickets.report.document import measured_documents
         from finding_tickets.report.formats.json import ticket_item
-        from finding_tickets.report.text import measured_documents
 
         write_json("ticket-list", map(ticket_item, measured_documents(facts, rows)))
     elif output_format is ListFormat.IDS:
@@ -87,7 +86,7 @@ def list_tickets(
 
 
 def _shown_cells(row: Row, facts: Facts, names: Sequence[str]) -> list[str]:
-    return [cell or MISSING for cell in list_cells(row, facts, names, is_for_people=True)]
+    return [single_line(cell) or MISSING for cell in list_cells(row, facts, names, is_for_people=True)]
 
 
 def _by_disposition(rows: Iterable[Row], facts: Facts, names: Sequence[str]) -> str:
@@ -95,11 +94,12 @@ def _by_disposition(rows: Iterable[Row], facts: Facts, names: Sequence[str]) -> 
     groups: dict[str, list[Row]] = {name: [] for name in (*DISPOSITIONS, UNDECIDED, REVIEW)}
     for row in rows:
         groups[disposed(row.status, row.outcome) if row.kind == "finding" else REVIEW].append(row)
-    width = max(terminal_size(sys.stdout).columns - len(INDENT), 0)
+    width = terminal_size(sys.stdout).columns
     blocks = []
     for name, members in groups.items():
         if members:
-            lines = table_lines([_shown_cells(row, facts, names) for row in members], width)
+            table = [_shown_cells(row, facts, names) for row in members]
+            lines = aligned(table, style, max(width - len(INDENT), 0), evenly=True)
             head = style(f"{name} ({len(members)})", "bold")
             blocks.append("\n".join([head, *(INDENT + line for line in lines)]))
     return "\n\n".join(blocks)

@@ -5,32 +5,20 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO
 
 from finding_tickets.errors import BadDataError, ExitCode, TicketsError
-from finding_tickets.report.text import STEERING, cells, fitted, printable, single_line
+from finding_tickets.report.text import STEERING, Styled, TableCell, aligned, printable, single_line
 
-# rich takes 50 ms to load: a pipe never waits for it.
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
-
     from finding_tickets.model.ticket import Problem
 
-GAP = "  "
-LEAST_COLUMN = 8
-"""Columns of the terminal that are left of a table's columns where it is too narrow."""
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
-REFRESHES_PER_SECOND = 8
 NARROWEST, USUAL_WIDTH, WIDEST = 20, 80, 120
 """Columns that any terminal has, of one that does not tell its width, and that are used of a wider one."""
-ASCII = str.maketrans("✓✗→·•▌─…", "+x>|*|-.")
-"""Our own signs for terminals that can only show ASCII; rich escapes what tickets contain."""
 
 
 class Format(StrEnum):
@@ -133,24 +121,10 @@ def write_annotations(problems: Sequence[Problem]) -> None:
 
 def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print aligned columns, cut to fit where the width is known; elsewhere nothing is lost."""
-    texts = table_lines([header, *rows], terminal_size(sys.stdout).columns)
-    write("\n".join([style(texts[0], "bold"), *texts[1:]]))
-
-
-def table_lines(rows: Iterable[Sequence[str]], width: int) -> list[str]:
-    """Rows with aligned columns, in lines of at most ``width`` columns of the terminal; 0 is any width.
-
-    The widest columns are cut first, and the first one, which tells rows apart, last.
-    """
-    lines = [[single_line(cell) for cell in row] for row in rows]
-    widths = [max(map(cells, column)) for column in zip(*lines, strict=True)]
-    room = width - len(GAP) * (len(widths) - 1)
-    while width and sum(widths) > room:
-        widest = max(range(len(widths)), key=lambda at: (at > 0 and widths[at] > LEAST_COLUMN, widths[at]))
-        if widths[widest] <= LEAST_COLUMN:
-            break
-        widths[widest] -= 1
-    return [GAP.join(map(fitted, line, widths)).rstrip() for line in lines]
+    table: list[list[TableCell]] = [[Styled(title, "bold") for title in header]]
+    for row in rows:
+        table.append([single_line(cell) for cell in row])
+    write("\n".join(aligned(table, style, terminal_size(sys.stdout).columns, evenly=True)))
 
 
 def terminal_size(stream: TextIO) -> os.terminal_size:
@@ -191,99 +165,19 @@ def used_width(stream: TextIO) -> int:
     return min(max(terminal_size(stream).columns or USUAL_WIDTH, NARROWEST), WIDEST)
 
 
-def _console(stream: TextIO) -> Console:
-    """A console on the terminal of ``stream``, in the terminal's own colours or in none."""
-    from rich.console import Console
-    from rich.theme import Theme
-
-    return Console(
-        file=stream,
-        force_terminal=True,
-        color_system="standard" if colourful(stream) else None,
-        # rich's own style of code has a black background, also where the terminal's is white.
-        theme=Theme({"markdown.code": "cyan"}),
-        width=used_width(stream),
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-
-
-def rendered(text: str) -> str:
-    """Markdown as the terminal that stdout is shows it; nothing in it can steer the terminal."""
-    from finding_tickets.report.terminal import MarkdownText, Safe
-
-    console = _console(sys.stdout)
-    with console.capture() as captured:
-        console.print(Safe(MarkdownText(text)))
-    return "\n".join(line.rstrip(" ") for line in captured.get().split("\n")).strip("\n")
-
-
-def with_signs(text: str) -> str:
-    """Text for the terminal that stdout is, with our own signs in ASCII where it can show no others."""
-    return text if sys.stdout.encoding.lower().startswith("utf") else text.translate(ASCII)
-
-
 @dataclass
 class Progress:
-    """The progress of measuring tickets: a line for each, or one that moves on a terminal."""
+    """The progress of measuring tickets, a line for each on stderr."""
 
     total: int
-    how_far: Callable[[], Iterable[str]]
-    is_moving: bool
     done: int = 0
-    running: Mapping[str, int] = field(default_factory=dict)
-    start: float = field(default_factory=time.monotonic)
 
-    def started(self, ticket: str) -> None:
-        """A process has begun to measure the ticket; several may run at once."""
-        # A new mapping, because another thread draws the line.
-        self.running = {**self.running, ticket: self.running.get(ticket, 0) + 1}
-
-    def ended(self, ticket: str, verdict: str) -> None:
-        """The ticket is measured."""
-        self.done += 1
-        self.running = {name: runs for name, runs in self.running.items() if name != ticket}
-        if not self.is_moving:
-            say(f"[{self.done}/{self.total}] {ticket}: {verdict}")
-
-    def line(self) -> Text:
-        """The seconds so far, how many are done, how far the others are; cut where the terminal ends."""
-        from rich.text import Text
-
-        minutes, seconds = divmod(int(time.monotonic() - self.start), 60)
-        said = {line.partition(":")[0]: single_line(line) for line in self.how_far()}
-        now = [
-            said.get(name) or (f"{name}: run {runs}" if runs > 1 else name)
-            for name, runs in self.running.items()
-        ]
-        doing = f"measuring {', '.join(now)}" if now else "" if self.done else "starting"
-        line = f"{minutes}:{seconds:02}  {self.done} of {self.total} done  {doing}".rstrip()
-        return Text(line, no_wrap=True, overflow="ellipsis")
-
-
-@contextmanager
-def progress(tickets: Sequence[str], how_far: Callable[[], Iterable[str]]) -> Iterator[Progress]:
-    """Show the progress of measuring ``tickets`` on stderr; a terminal is left as it was.
-
-    ``how_far`` says of tickets at work how far they are: ``A-1: point 3 of 6``.
-    """
-    shown = Progress(len(tickets), how_far, is_moving=bool(tickets) and is_terminal(sys.stderr))
-    if not shown.is_moving:
+    def begin(self, tickets: Sequence[str]) -> None:
+        """Say which tickets are about to be measured."""
         if tickets:
             say(f"measuring {', '.join(tickets)}")
-        yield shown
-        return
-    from rich.live import Live
 
-    console = _console(sys.stderr)
-    with Live(
-        console=console,
-        get_renderable=shown.line,
-        refresh_per_second=REFRESHES_PER_SECOND,
-        transient=True,
-        redirect_stdout=False,
-    ):
-        # A process that is killed could not bring the cursor back.
-        console.show_cursor(True)
-        yield shown
+    def end(self, ticket: str, verdict: str) -> None:
+        """Say that a ticket is measured."""
+        self.done += 1
+        say(f"[{self.done}/{self.total}] {ticket}: {verdict}")

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, find_each, flag, say_problem_count
 from finding_tickets.cli.output import (
     Format,
-    is_terminal,
-    rendered,
     say_errors,
     style,
-    used_width,
-    with_signs,
+    terminal_size,
     write,
     write_json,
 )
@@ -21,9 +18,9 @@ from finding_tickets.errors import ExitCode
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.load import files_of
 from finding_tickets.register.query import Facts
+from finding_tickets.report.document import document_text, measured_documents
 from finding_tickets.report.formats.json import full_item
 from finding_tickets.report.history import history_item, history_lines
-from finding_tickets.report.text import document_text, measured_documents, printable
 
 if TYPE_CHECKING:
     from finding_tickets.register.history import History
@@ -58,13 +55,12 @@ def show(
             "ticket", (full_item(entry) | {"history": past and history_item(past)} for entry, past in both)
         )
     elif found:
-        width = used_width(sys.stdout) if is_terminal(sys.stdout) else 0
-        render = rendered if width else printable
-        text = "\n\n".join(
-            document_text(facts, entry, style, width, list(history_lines(past)) if past else (), render)
-            for entry, past in both
-        )
-        write(with_signs(text) if width else text)
+        width = terminal_size(sys.stdout).columns
+        texts = []
+        for entry, past in both:
+            lines = list(history_lines(past)) if past else []
+            texts.append(document_text(facts, entry, style, width, lines))
+        write("\n\n".join(texts))
     # What is wrong with other documents is not what was asked for.
     files = frozenset[str]().union(*(files_of(entry.document) for entry in found))
     reading = say_problem_count(listing, root, files=files, query=[row.id for row in rows])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
@@ -27,14 +26,12 @@ from finding_tickets.cli.options import (
 )
 from finding_tickets.cli.output import (
     Format,
-    is_terminal,
-    progress,
+    Progress,
     say,
     say_error,
     say_errors,
     style,
-    used_width,
-    with_signs,
+    terminal_size,
     write,
     write_json,
 )
@@ -45,12 +42,8 @@ from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
 from finding_tickets.register.load import Register, files_of, load, load_named
-from finding_tickets.report.text import (
-    Sources,
-    counted,
-    summary_lines,
-    verification_lines,
-)
+from finding_tickets.report.text import counted
+from finding_tickets.report.verification import Sources, summary_lines, verification_lines
 from finding_tickets.verify.verify import Settings, Verified
 from finding_tickets.verify.verify import verify as run
 
@@ -58,8 +51,6 @@ MOST_NAMED = 3
 """Claims that the last line on a ticket names; all are in the report."""
 ExecutorName = StrEnum("ExecutorName", ["LOCAL", "RAY"])
 Measure = Callable[..., Iterator[Verified]]
-HowFar = Callable[[], Iterable[str]]
-"""Lines about the documents that are at work."""
 
 
 def verify(
@@ -99,12 +90,11 @@ def verify(
             from finding_tickets.executors.ray import RayCluster
 
             cluster = RayCluster(address=address, sandbox=how.sandbox, left_out=left_out, say=say)
-            measure: Measure = cluster.verify
-            how_far: HowFar = list[str]
+            measure: Measure = partial(cluster.verify, on_start=lambda _: None)
         else:
             # Loading torch takes longer than reading the register: it starts first, unless none may be stale.
             isolation = stack.enter_context(Isolation(at_once=not stale, sandbox=how.sandbox))
-            measure, how_far = partial(run, isolation=isolation), isolation.progress
+            measure = partial(run, isolation=isolation)
         register, documents, chosen = _choose(root, list(query or ()), stale=stale)
         settings = how.settings(
             register, overrides=overrides, resources=register.config.ray, seed=seed, operations=verbose
@@ -113,17 +103,10 @@ def verify(
             say(f"measured with seed {seed}: nothing is recorded")
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
-        packs, measured = _measure(documents, settings, measure, how_far)
-    _show(packs, output_format, settings, documents, verbose=verbose)
-    for each in map(unpack, packs):
-        surprises = [claim for claim in each.claims if claim.is_surprise]
-        if surprises:
-            said = (
-                f"{claim.id} {'holds' if claim.holds else 'is false'}" for claim in surprises[:MOST_NAMED]
-            )
-            named = ", ".join(said)
-            more = f" and {len(surprises) - MOST_NAMED} more" if len(surprises) > MOST_NAMED else ""
-            say(f"gate failed: {each.ticket}: {named}{more}, which is not expected of it")
+        verifications, measured = _measure(documents, settings, measure)
+    _show(verifications, output_format, settings, documents, verbose=verbose)
+    for each in verifications:
+        _say_surprises(each)
     reached = ExitCode.INCONCLUSIVE if left_out else ExitCode.OK
     return ExitCode.worst(chosen, measured, reached)
 
@@ -212,35 +195,24 @@ def measurable(
 
 
 def _measure(
-    documents: Sequence[Document], settings: Settings, measure: Measure, how_far: HowFar
-) -> tuple[list[bytes], ExitCode]:
-    """Verify all documents and show the progress. Return their verifications, packed, in the same order."""
-    packs: dict[str, bytes] = {}
+    documents: Sequence[Document], settings: Settings, measure: Measure
+) -> tuple[list[Verification], ExitCode]:
+    """Verify all documents and show the progress. Return their verifications in the same order."""
+    progress = Progress(len(documents))
+    progress.begin([document.id.value for document in documents])
+    found: dict[str, Verification] = {}
     codes = []
-    with progress([document.id.value for document in documents], how_far) as shown:
-        for verified in measure(
-            documents, settings=settings, on_start=lambda document: shown.started(document.id.value)
-        ):
-            if verified.error:
-                say_error(verified.error)
-            verdict = "not measured"
-            if verified.verification:
-                verdict = verified.verification.verdict
-                packs[verified.document.path] = pack(verified.verification)
-            shown.ended(verified.document.id.value, verdict)
-            codes.append(code_of(verified))
-    order = [document.path for document in documents]
-    return [packs[path] for path in order if path in packs], ExitCode.worst(*codes)
-
-
-def pack(verification: Verification) -> bytes:
-    """A verification as compressed JSON: there may be thousands, each most of a megabyte of objects."""
-    return zlib.compress(verification.model_dump_json().encode())
-
-
-def unpack(packed: bytes) -> Verification:
-    """The verification that was packed, made anew."""
-    return Verification.model_validate_json(zlib.decompress(packed))
+    for verified in measure(documents, settings=settings):
+        if verified.error:
+            say_error(verified.error)
+        verdict = "not measured"
+        if verified.verification:
+            verdict = verified.verification.verdict
+            found[verified.document.path] = verified.verification
+        progress.end(verified.document.id.value, verdict)
+        codes.append(code_of(verified))
+    ordered = [found[document.path] for document in documents if document.path in found]
+    return ordered, ExitCode.worst(*codes)
 
 
 def code_of(verified: Verified) -> ExitCode:
@@ -254,7 +226,7 @@ def code_of(verified: Verified) -> ExitCode:
 
 
 def _show(
-    packs: Sequence[bytes],
+    verifications: Sequence[Verification],
     output_format: Format,
     settings: Settings,
     documents: Iterable[Document],
@@ -266,19 +238,31 @@ def _show(
     Of several, those that need somebody are shown, and of each one a line.
     """
     if output_format is Format.JSON:
-        write_json("verification", (each.model_dump(mode="json") for each in map(unpack, packs)))
+        write_json("verification", (each.model_dump(mode="json") for each in verifications))
         return
-    on_terminal = is_terminal(sys.stdout)
-    width = used_width(sys.stdout) if on_terminal else 0
-    sources, stated = Sources(settings.root), {each.id.value: each.remediation for each in documents}
-    pages: list[Iterable[str]] = []
-    for each in map(unpack, packs):
-        if verbose or len(packs) == 1 or not each.is_settled:
+    width = terminal_size(sys.stdout).columns
+    sources = Sources(settings.root)
+    stated = {each.id.value: each.remediation for each in documents}
+    pages = []
+    for each in verifications:
+        if verbose or len(verifications) == 1 or not each.is_settled:
             # The work tree is not what was measured at another revision.
-            code_at = None if settings.overrides else sources.of(stated.get(each.ticket))
-            pages.append(list(verification_lines(each, style, width, code_at, is_brief=not verbose)))
-    if len(packs) > 1:
-        pages.append(summary_lines(map(unpack, packs), style, width))
-    shown = with_signs if on_terminal else str
-    if texts := [shown("\n".join(lines)) for lines in pages]:
-        write("\n\n".join(texts))
+            code = None if settings.overrides else sources.of(stated.get(each.ticket))
+            pages.append("\n".join(verification_lines(each, style, width, code, is_brief=not verbose)))
+    if len(verifications) > 1:
+        pages.append("\n".join(summary_lines(verifications, style, width)))
+    if pages:
+        write("\n\n".join(pages))
+
+
+def _say_surprises(verification: Verification) -> None:
+    """Say which claims came out otherwise than expected."""
+    surprises = [claim for claim in verification.claims if claim.is_surprise]
+    if not surprises:
+        return
+    named = []
+    for claim in surprises[:MOST_NAMED]:
+        named.append(f"{claim.id} {'holds' if claim.holds else 'is false'}")
+    more = f" and {len(surprises) - MOST_NAMED} more" if len(surprises) > MOST_NAMED else ""
+    said = f"{', '.join(named)}{more}, which is not expected of it"
+    say(f"gate failed: {verification.ticket}: {said}")

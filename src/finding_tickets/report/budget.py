@@ -42,7 +42,7 @@ def budget_lines(judged: Judged, file: str, style: Styler, width: int = 0) -> It
         lines.append((str(statement), f"waits {law}", f"allowed by {allowance.owner}", statement.code))
     for statement, reason in judged.spending.regions.items():
         lines.append((str(statement), "waits", f"allowed there: {reason}", statement.code))
-    yield from table_lines(lines, style, width, cut=True, most=MOST_ROWS)
+    yield from table_lines(lines, style, width, most=MOST_ROWS)
     for problem in problems(judged, file):
         said = problem.said.removeprefix(f"budget {budget.name}: ")
         text = printable(f"{problem.file}:{problem.line}: {said}")

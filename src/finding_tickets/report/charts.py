@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from finding_tickets.claims.language import ExpressionError, evaluate, parse_expression, variables
 from finding_tickets.model.verification import Sample, VariantResult, Verification
-from finding_tickets.report.text import NO_LAW, law_of
+from finding_tickets.report.verification import NO_LAW, law_of
 
 WIDTH = 560
 MARGIN = 76

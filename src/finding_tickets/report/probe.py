@@ -17,27 +17,25 @@ from finding_tickets.errors import UsageError
 from finding_tickets.report.text import (
     INDENT,
     LEAST_CUT,
-    MODELLED,
-    SYNCS,
     Styled,
     Styler,
     TableCell,
     TextSection,
     counted,
     fields_of,
-    operation_section,
     printable,
     section_lines,
     single_line,
     table_lines,
 )
+from finding_tickets.report.verification import MODELLED, SYNCS, operation_section
 from finding_tickets.verify.probing import CallingLine, Probed, ProbedCost, ProbedSite, TracedRun
 
 if TYPE_CHECKING:
     from finding_tickets.register.load import Register
     from finding_tickets.register.new import Draft
     from finding_tickets.report.templates import Attached
-    from finding_tickets.verify.probing import ProbeRequest
+from finding_tickets.verify.probing import ProbeRequest
 
 MOST_LINES = 12
 """Lines of code that are shown unless all are."""
@@ -160,7 +158,7 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
         if part and is_apart:
             yield style(f"{INDENT}{title}", "bold")
         cells = [line for row in part for line in _row_cells(row, 0 if verbose else width, room)]
-        yield from table_lines(cells, style, 0 if verbose else width, cut=True)
+        yield from table_lines(cells, style, 0 if verbose else width)
     left = [row for row in rows if row not in shown]
     if left:
         light = sum(row.is_light for row in left)

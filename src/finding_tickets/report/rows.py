@@ -12,7 +12,8 @@ from finding_tickets.register.disposition import UNDECIDED, disposed, is_fixed
 from finding_tickets.register.index import IndexExtras, Row
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
-from finding_tickets.report.text import AFTER, BEFORE, LawChange, law_changes, printable
+from finding_tickets.report.text import printable
+from finding_tickets.report.verification import AFTER, BEFORE, LawChange, law_changes
 
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Problem

@@ -22,8 +22,10 @@ from finding_tickets.ground.git import SHORT_HASH, GitError, ask, changed_files
 from finding_tickets.model.vocabulary import UNSETTLED, Relationship, Status, Verdict
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, differ
 from finding_tickets.register.query import Facts
+from finding_tickets.report.document import MeasuredDocument, measured_documents
 from finding_tickets.report.rows import CONSENSUS, REVIEW, SEVERITIES, SIDES, UNPROVEN_RULE, ReportRow, row_of
-from finding_tickets.report.text import AFTER, BEFORE, MeasuredDocument, counted, measured_documents
+from finding_tickets.report.text import counted
+from finding_tickets.report.verification import AFTER, BEFORE
 
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Problem

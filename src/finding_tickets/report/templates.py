@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import os
 import re
@@ -189,13 +190,14 @@ def scaffold(draft: Draft, root: Path) -> Attached:
     Raises:
         UsageError: There is no such function in the file.
     """
-    place = next((each for each in draft.locations if each.symbol), None)
+    named = [(place.file, place.symbol) for place in draft.locations if place.symbol]
     files = {"{verifier}": "verifier.py.j2"}
-    if place is None or place.symbol is None:
+    if not named:
         files |= {"{fixes}/found.py": "variant.py.j2", "{fixes}/fix.py": "variant.py.j2"}
         context: dict[str, object] = {"target": None, "found": "", "arguments": {"values": ""}}
     else:
-        context = _function_context(place.file, place.symbol.removesuffix("()"), root)
+        file, symbol = named[0]
+        context = _function_context(file, symbol.removesuffix("()"), root)
     return Attached(remediation="remediation.yaml.j2", files=files, context=context)
 
 
@@ -208,7 +210,7 @@ def _function_context(file: str, name: str, root: Path) -> dict[str, object]:
     path = FunctionPath(file, name)
     _, body, function = find_function(path, root)
     if function is None:
-        there = [name for each in body if (name := getattr(each, "name", None))]
+        there = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
         like = difflib.get_close_matches(path.function.rpartition(".")[2], there, n=1)
         hint = f"did you mean {like[0]}?" if like else "name a function: --file PATH --symbol NAME"
         raise UsageError(f"{file} defines no function {path.function}", hint=hint)

@@ -32,7 +32,7 @@ from finding_tickets.report.charts import Chart, charts
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import StatusReport, gains_text
 from finding_tickets.report.templates import render_pieces, source
-from finding_tickets.report.text import AFTER, BEFORE, WAITING, Sources, laws_by_line
+from finding_tickets.report.verification import AFTER, BEFORE, WAITING, Sources, laws_by_line
 from finding_tickets.verify.plan import places_of
 
 MOST_UNPACKED = 60

@@ -12,9 +12,10 @@ from typing import Any
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.register.index import row_of
+from finding_tickets.report.document import MeasuredDocument
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import CrossTable, RegisterStatus, StatusReport
-from finding_tickets.report.text import MeasuredDocument, fields_of
+from finding_tickets.report.text import fields_of
 
 VERSION = 1
 Item = dict[str, object]

@@ -1,0 +1,107 @@
+"""Whole documents as text: what was decided and measured, their Markdown, and what is known beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.report.text import COLOURS, Styler, TextSection, printable, section_lines
+from finding_tickets.report.verification import Sources, brief_reason, change_section, verification_lines
+
+if TYPE_CHECKING:
+    from finding_tickets.documents.reading import Document
+    from finding_tickets.register.index import Row
+    from finding_tickets.register.query import Facts
+    from finding_tickets.register.staleness import CurrentVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredDocument:
+    """One document whole, and what was measured of it."""
+
+    document: Document
+    measured: CurrentVerdict
+
+    @property
+    def id(self) -> str:
+        """The document's ID, as it is written there."""
+        return self.document.id.value
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict, why it is stale, and what other meters say where they disagree."""
+        text = str(self.measured.verdict)
+        if self.measured.changed:
+            text += f" (changed since it was measured: {', '.join(self.measured.changed)})"
+        if self.measured.disagreement:
+            text += f" (meters disagree: {self.measured.disagreement})"
+        return text
+
+
+def measured_documents(facts: Facts, rows: Iterable[Row]) -> Iterator[MeasuredDocument]:
+    """Yield the documents of rows, each read when it is asked for; those gone by now are left out."""
+    for row in rows:
+        document = facts.document(row)
+        if document:
+            yield MeasuredDocument(document, facts.measured(row))
+
+
+def document_text(
+    facts: Facts, entry: MeasuredDocument, style: Styler, width: int = 0, history: Sequence[str] = ()
+) -> str:
+    """Return all that ``show`` says of a document, whose file may be gone since it was read.
+
+    First what was decided and measured, then its Markdown, then what is known beside it and, in lines, what
+    git says.
+    """
+    from finding_tickets.register.disposition import disposition_text
+    from finding_tickets.register.index import row_of
+
+    row, done = row_of(entry.document), entry.measured.verification
+    is_stale = entry.measured.verdict is Verdict.STALE
+    said = f"{entry.verdict_text}: {brief_reason(done)}" if done and not is_stale else entry.verdict_text
+    decided = [word for word in (row.severity, disposition_text(row), row.path) if word]
+    head = [style(printable(f"{entry.id}: {row.title}"), "bold"), printable(" · ".join(decided))]
+    head.append(style(printable(said), COLOURS.get(entry.measured.verdict, "red")))
+    if done:
+        head += section_lines(change_section(done), style, width)
+    blocks = ["\n".join(head)]
+    with suppress(OSError):
+        text = (facts.root / row.path).read_bytes().decode(errors="replace")
+        blocks.append(printable(text.replace("\r\n", "\n").strip("\n")))
+    sections = [_related_section(row, entry.document, facts)]
+    remediation = entry.document.remediation
+    if remediation and remediation.path != row.path:
+        sections.append(TextSection("Remediation", [(f"in {remediation.path}",)]))
+    for section in sections:
+        if section.rows:
+            blocks.append("\n".join(section_lines(section, style, width)))
+    if done:
+        # The lines that were measured are no longer there.
+        sources = None if is_stale else Sources(facts.root).of(remediation)
+        blocks.append("\n".join(verification_lines(done, style, width, sources)))
+    if history:
+        lines = [(line,) for line in history]
+        blocks.append("\n".join(section_lines(TextSection("History", lines), style, width)))
+    return "\n\n".join(blocks)
+
+
+def _related_section(stated: Row, document: Document, facts: Facts) -> TextSection:
+    """Show the documents that this one names or that name it, each with what is known of it."""
+    relations = document.related if document.kind == "finding" else ()
+    # Relations are known from both ends; notes only from this one.
+    notes = {relation.id.casefold(): relation.note for relation in relations}
+    rows = []
+    for other, relationship in facts.relations.by_id.get(stated.id.casefold(), ()):
+        row = facts.relations.rows.get(other)
+        title = row.title if row else "not in the register"
+        if notes.get(other):
+            title += f" ({notes[other]})"
+        name, status, verdict = other.upper(), "", ""
+        if row:
+            name, status, verdict = row.id, row.status or "", facts.measured(row).verdict
+        rows.append((name, relationship, status, verdict, title))
+    return TextSection("Related", rows, ("ticket", "relation", "status", "verdict", "title"), is_cut=True)
