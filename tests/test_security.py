@@ -54,7 +54,7 @@ claims:
 """
 LINES: dict[str, list[list[str]]] = {
     "init": [["--dry-run"]],
-    "list": [["verdict:unverified"], ["--by", "disposition"], ["--format", "json"], ["--no-index"]],
+    "list": [["verdict:unverified"], ["--by", "disposition"], ["--format", "json"]],
     "show": [["A-1", "--history"]],
     "graph": [[]],
     "lint": [[], ["--fix"]],

@@ -147,7 +147,6 @@ def test_a_list_that_was_read_before_opens_no_ticket(repository: Repository) -> 
     assert (0, []) == (code, opened)
     assert set() == {"pydantic", "pyromark", "yaml"} & set(modules)
     assert MOST_MODULES >= sum(name.partition(".")[0] == "finding_tickets" for name in modules)
-    assert 2 == len(ran(*arguments, "--no-index")[2])
 
 
 def test_a_warm_list_of_measured_tickets_loads_little(repository: Repository, tickets: Tickets) -> None:

@@ -128,51 +128,11 @@ def test_bad_json_is_refused_by_key(
     assert [] == list((repository.root / "tickets").iterdir())
 
 
-def test_options_are_needed_where_nobody_can_be_asked(
-    tickets: Tickets, stdin: Callable[[str, bool], None]
-) -> None:
-    """Without a terminal, a missing title is wrong usage rather than a question that nobody answers."""
-    stdin("", False)
-    ran = tickets("new", "--severity", "P2")
-    assert 2 == ran.code
-    assert "--title" in ran.err
-
-
-def test_a_terminal_is_asked_for_what_is_missing(
-    tickets: Tickets, stdin: Callable[[str, bool], None]
-) -> None:
-    """Only open questions are asked, on stderr; an empty answer to an optional one leaves it out."""
-    stdin("Waits too long\n\n", True)
-    ran = tickets("new", "--severity", "P2")
-    assert (0, "tickets/T-01.md\n") == (ran.code, ran.out)
-    assert "What is wrong" in ran.err
-    assert "Severity" not in ran.err
-    (item,) = tickets("show", "T-01", "--format", "json").data
-    assert ("Waits too long", "Waits too long") == (item["title"], item["summary"])
-
-
-def test_a_terminal_is_asked_for_nothing_that_is_not_needed(
-    tickets: Tickets, stdin: Callable[[str, bool], None]
-) -> None:
-    """With title and severity given, a terminal is no reason to ask."""
-    stdin("", True)
-    assert (0, "created T-01\n") == (
-        (ran := tickets("new", "--title", "x", "--severity", "P2")).code,
-        ran.err,
-    )
-
-
-def test_a_terminal_is_asked_again(tickets: Tickets, stdin: Callable[[str, bool], None]) -> None:
-    """A word that is no severity, and nothing where something is needed, bring the question back."""
-    stdin("\nIt waits\nurgent\n\np1\n\n", True)
-    ran = tickets("new")
-    assert (0, "tickets/T-01.md\n") == (ran.code, ran.out)
-    # The title was left empty once; the severity was misspelt once and left empty once.
-    asked = [ran.err.count(question) for question in ("What is wrong", "Severity", "In a sentence")]
-    assert [2, 3, 1] == asked
-    assert "urgent: no such severity (one of P0, P1, P2, P3, P4)" in ran.err
-    (item,) = tickets("list", "--format", "json").data
-    assert ("It waits", "P1") == (item["title"], item["severity"])
+@pytest.mark.parametrize(("given", "lacks"), [("--severity", "title"), ("--title", "severity")])
+def test_title_and_severity_are_needed(tickets: Tickets, given: str, lacks: str) -> None:
+    """What is missing is named."""
+    ran = tickets("new", given, "P2")
+    assert (2, f"error: a ticket needs --{lacks}\n") == (ran.code, ran.err)
 
 
 @pytest.mark.parametrize(
@@ -191,15 +151,6 @@ def test_wrong_options_are_wrong_usage(
     ran = tickets("new", *options)
     assert 2 == ran.code
     assert message in ran.err
-    assert [] == list((repository.root / "tickets").iterdir())
-
-
-def test_an_end_of_input_at_a_question_interrupts(
-    tickets: Tickets, repository: Repository, stdin: Callable[[str, bool], None]
-) -> None:
-    """Leaving the questions writes nothing."""
-    stdin("", True)
-    assert 130 == tickets("new").code
     assert [] == list((repository.root / "tickets").iterdir())
 
 

@@ -46,7 +46,6 @@ def list_tickets(
     root: Root = HERE,
     columns: Annotated[str | None, option("NAMES", f"By default {SHOWN}.")] = None,
     output_format: Annotated[ListFormat, format_option(help="How the list is printed.")] = ListFormat.TABLE,
-    no_index: Annotated[bool, flag("--no-index", "Read every file instead of the index.")] = False,
     ready: Annotated[bool, flag("--ready", "Only open tickets that no open ticket blocks.")] = False,
     by: Annotated[Grouping | None, typer.Option(help="Put what people decided alike together.")] = None,
 ) -> ExitCode:
@@ -61,7 +60,7 @@ def list_tickets(
         if name not in LIST_COLUMNS:
             hint = close_words(name, LIST_COLUMNS)
             raise UsageError(f"--columns: no such column as {name!r}", hint=hint)
-    listing = list_rows(root, indexed=not no_index, measured=output_format is not ListFormat.IDS)
+    listing = list_rows(root, measured=output_format is not ListFormat.IDS)
     facts = Facts.of_listing(listing)
     rows = select(" ".join(query or ()), facts)
     if ready:

@@ -52,9 +52,11 @@ COMMANDS = {
     ),
     "lint": Command("lint:lint", "lint-rules.md", "Check structure, words, IDs, relations, code and claims."),
     "verify": Command("verify:verify", "verifiers.md", "Measure tickets and compare with what they claim."),
-    "budget": Command("budget:budget", "budgets.md", "Measure what code costs, beside what it may."),
+    "budget": Command(
+        "budget:budget", "budgets.md", "Measure what code costs, and compare it with what it may."
+    ),
     "budget init": Command(
-        "budget:init", "budgets.md", "Measure code, and write a budget that allows its waits."
+        "budget:init", "budgets.md", "Measure code, and write a budget that allows the waits which are there."
     ),
     "check": Command("gate:check", "ci.md", "Measure again what a branch changes, as a gate."),
     "audit": Command("gate:audit", "audit.md", "Try fixes that cheat: does the verifier catch them?"),
@@ -75,6 +77,7 @@ REMOVED = {
     "history": "use tickets show ID --history; to find a commit, see docs/bisect.md",
     "trace --beside": "run tickets probe, and compare its lines with those of the trace",
     "trace --draft": "draft it from a run: tickets probe TARGET --draft SITE",
+    "list --no-index": "delete the index: ~/.cache/finding-tickets/index",
     "relate": "write the relation under Related in both tickets, then run tickets lint",
     "reopen": "use tickets set ID status=open",
     "verify --matrix": "run tickets verify in each environment of your CI's own matrix, see docs/ci.md",

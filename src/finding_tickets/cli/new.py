@@ -1,9 +1,8 @@
-"""``tickets new``: a new ticket with the next free ID, from options, answers on a terminal or JSON."""
+"""``tickets new``: a new ticket with the next free ID, from options or JSON."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -23,11 +22,11 @@ from finding_tickets.cli.options import (
     today,
     words_of,
 )
-from finding_tickets.cli.output import Format, ask, say, write, write_json
+from finding_tickets.cli.output import Format, say, write, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.ground.files import create
 from finding_tickets.ground.git import paths_on_branches
-from finding_tickets.model.vocabulary import Vocabulary, word_for
+from finding_tickets.model.vocabulary import Vocabulary
 from finding_tickets.register.config import Config, is_repository
 from finding_tickets.register.load import Register, load
 from finding_tickets.register.new import Draft, draft_of, free_ids, read_drafts
@@ -36,7 +35,6 @@ from finding_tickets.report.templates import Attached, scaffold, ticket_files
 ATTEMPTS = 1000
 """IDs that are tried for a ticket: another process may take one at the same time."""
 REQUIRED = ("title", "severity")
-QUESTIONS = {"title": "What is wrong", "severity": "Severity, P0 to P4", "summary": "In a sentence"}
 LINES = re.compile(r":\d+(-\d+)?(,\d+(-\d+)?)*$")
 
 
@@ -103,23 +101,11 @@ def new(
     return ExitCode.OK
 
 
-def _draft(words: Vocabulary, options: Mapping[str, object]) -> Draft:
-    """The draft that the options state; on a terminal the user is asked for what they leave open."""
-    content = dict(options)
-    if sys.stdin.isatty() and any(name not in options for name in REQUIRED):
-        for name, question in QUESTIONS.items():
-            while name not in content:
-                answer = ask(question)
-                if name == "severity" and answer and word_for(answer, words.severities) is None:
-                    say(f"{answer}: no such severity (one of {', '.join(words.severities)})")
-                elif answer:
-                    content[name] = answer
-                elif name not in REQUIRED:
-                    # An empty answer is one, unless a ticket cannot be without it.
-                    break
+def _draft(words: Vocabulary, content: Mapping[str, object]) -> Draft:
+    """Return the draft that the options state."""
     for name in REQUIRED:
         if name not in content:
-            raise UsageError(f"a ticket needs --{name}", hint="on a terminal, tickets new asks for it")
+            raise UsageError(f"a ticket needs --{name}")
     (severity,) = words_of("severity", [str(content["severity"])], words.severities)
     try:
         return draft_of({**content, "severity": severity}, "options")
