@@ -39,7 +39,7 @@ READING: dict[str, tuple[Files, str, int]] = {
     "a root that is a file": ({}, "list --root code.py", 2),
     "a root without tickets": ({}, "list --root empty", 0),
     "a list": ({}, "list", 0),
-    "a list without the index": ({}, "list --no-index", 0),
+    "a list without the index, which is gone": ({}, "list --no-index", 2),
     "a query": ({}, "list status:open severity:>=P2", 0),
     "a list of what is ready": ({}, "list --ready", 0),
     "a list by disposition": ({}, "list --by disposition", 0),
