@@ -141,3 +141,29 @@ def test_a_default_type_of_the_device_is_refused_by_what_to_do_instead() -> None
     finally:
         torch.set_default_tensor_type(torch.FloatTensor)
     assert torch.float32 == torch.ones(1).dtype
+
+
+SPARSE: dict[str, tuple[Make, tuple[int, ...]]] = {
+    "nothing": (lambda: legacy.sparse.FloatTensor(), (0,)),
+    "sizes": (lambda: legacy.sparse.FloatTensor(2, 2), (2, 2)),
+    "parts": (lambda: legacy.sparse.FloatTensor(torch.eye(2).long().cuda(), torch.ones(2).cuda()), (2, 2)),
+    "parts and a size": (
+        lambda: legacy.sparse.FloatTensor(
+            torch.eye(2).long().cuda(), torch.ones(2).cuda(), torch.Size((2, 3))
+        ),
+        (2, 3),
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:torch.sparse.SparseTensor", "ignore:Sparse invariant checks")
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize(("make", "shape"), SPARSE.values(), ids=SPARSE)
+def test_sparse_types_of_the_device_make_tensors_there(make: Make, shape: tuple[int, ...]) -> None:
+    """Of nothing, sizes, or indices and values; the type tells them from dense ones and the host's."""
+    made = make()
+    assert ("cuda", torch.sparse_coo, shape) == (made.device.type, made.layout, tuple(made.shape))
+    assert isinstance(made, legacy.sparse.FloatTensor)
+    assert not isinstance(made, legacy.FloatTensor)
+    assert not isinstance(made, host.sparse.FloatTensor)
+    assert isinstance(host.sparse.FloatTensor(2, 2), host.sparse.FloatTensor)

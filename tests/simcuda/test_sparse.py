@@ -176,3 +176,25 @@ def test_a_number_comes_first_in_a_sum(gpu: SimulatedCuda) -> None:
         assert [7.0, 7.0] == result.tolist()
         assert (1, ()) == (cost.launches, cost.unknown)
         x.to_sparse()
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize(
+    ("convert", "layout"),
+    [
+        (torch.Tensor.to_sparse_csr, torch.sparse_csr),
+        (torch.Tensor.to_sparse_coo, torch.sparse_coo),
+        (torch.Tensor.to_dense, torch.strided),
+    ],
+)
+def test_columns_are_converted_to_other_layouts(
+    gpu: SimulatedCuda, device: str, convert: Callable[[torch.Tensor], torch.Tensor], layout: torch.layout
+) -> None:
+    """ATen/native/TensorConversions.cpp has one function for both devices; no size is read from the device."""
+    dense = torch.tensor([[1.0, 0.0], [3.0, 2.0]], device=device)
+    columns = dense.to_sparse_csc()
+    with gpu.measure() as cost:
+        converted = convert(columns)
+    assert (layout, device) == (converted.layout, converted.device.type)
+    assert dense.tolist() == converted.to_dense().tolist()
+    assert bool(cost.launches) == (device == "cuda")

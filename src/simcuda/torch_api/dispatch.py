@@ -31,6 +31,7 @@ from simcuda.torch_api.fake_tensors import is_fake
 from simcuda.torch_api.operands import common_device, joins_gradients
 
 CPU = torch.device("cpu")
+_PYTHON = torch._C.DispatchKey.Python
 HOST_LACKS_MEMORY = re.compile(r"DefaultCPUAllocator: .*you tried to allocate (\d+) bytes")
 HOST_LACKS_KERNEL = "with arguments from the 'CPU' backend"
 _TO_COPY = torch.ops.aten._to_copy.default._op
@@ -103,8 +104,11 @@ class Dispatcher:
 
     def copy(self, tensor: torch.Tensor, device: int, **how: Any) -> torch.Tensor:
         """A copy of ``tensor`` on a device or on ``HOST``; ``how`` are arguments of ``aten._to_copy``."""
-        if is_fake(tensor) or torch._C._len_torch_dispatch_stack():
+        is_dispatched = torch._C._len_torch_dispatch_stack() or torch._C._dispatch_keys(tensor).has(_PYTHON)
+        if is_dispatched or is_fake(tensor):
             # Code of others looks at the arguments, and comes back with them.
+            if "dtype" not in how:
+                how |= {"dtype": tensor.dtype, "layout": tensor.layout}
             how["device"] = CPU if device == HOST else self._machine.devices[device]
             if is_fake(tensor):
                 how["pin_memory"] = False  # as Python code says what it means

@@ -98,7 +98,8 @@ class Factories:
         # Given a tensor, ``torch.tensor`` makes a copy on the same device.
         if isinstance(data, Tensor):
             target = self.tensors.device(data) if device is None else device_of(device)
-            made = self.tensors.to(data.detach(), target, dtype=dtype, copy=True)
+            with torch._C.DisableTorchFunctionSubclass():
+                made = self.tensors.to(data.detach(), target, dtype=dtype, copy=True)
         else:
             made = self._made_of(data, device, _make_tensor, dtype=dtype)
         if pin_memory:
@@ -121,7 +122,8 @@ class Factories:
     ) -> Tensor:
         """``torch.as_tensor``."""
         if isinstance(data, Tensor):
-            return self.tensors.to(data, device=device, dtype=dtype)
+            with torch._C.DisableTorchFunctionSubclass():
+                return self.tensors.to(data, device=device, dtype=dtype)
         return self._made_of(data, device, _make_as_tensor, dtype=dtype)
 
     def asarray(
@@ -135,7 +137,8 @@ class Factories:
     ) -> Tensor:
         """``torch.asarray``."""
         if isinstance(obj, Tensor):
-            made = self.tensors.to(obj, device=device, dtype=dtype, copy=bool(copy))
+            with torch._C.DisableTorchFunctionSubclass():
+                made = self.tensors.to(obj, device=device, dtype=dtype, copy=bool(copy))
         else:
             made = self._made_of(obj, device, _make_asarray, dtype=dtype, copy=copy)
         return made.requires_grad_(requires_grad) if requires_grad else made
@@ -194,8 +197,10 @@ class LegacyType(type):
         return cls.make(cls, *data, **how)
 
     def __instancecheck__(cls, value: object) -> bool:
-        """Whether ``value`` is a tensor of this type."""
-        return isinstance(value, Tensor) and value.dtype == cls.dtype and value.is_cuda == cls.is_cuda
+        """Return whether ``value`` is a tensor of this type."""
+        if not isinstance(value, Tensor) or value.dtype != cls.dtype:
+            return False
+        return value.is_cuda == cls.is_cuda and value.is_sparse == cls.is_sparse
 
 
 @dataclass(frozen=True)
@@ -207,7 +212,12 @@ class LegacyTypes:
 
     def install(self, patches: Patches) -> None:
         """Install the replacements."""
-        makers: dict[Any, Callable[..., Tensor]] = {torch: self._on_host, torch.cuda: self._on_device}
+        makers: dict[Any, Callable[..., Tensor]] = {
+            torch: self._on_host,
+            torch.sparse: self._on_host,
+            torch.cuda: self._on_device,
+            torch.cuda.sparse: self._on_device,
+        }
         for module, make in makers.items():
             # As many types as there are, without a list that new versions would outdate.
             for original in [value for value in vars(module).values() if type(value) is _KIND]:
@@ -232,6 +242,10 @@ class LegacyTypes:
 
     def _on_device(self, kind: LegacyType, *data: Any, device: DeviceLike | None = None) -> Tensor:
         where = torch.device("cuda") if device is None else device_of(device)
+        if kind.is_sparse:
+            if not data or isinstance(data[0], int):
+                data = (data or (0,),)
+            return torch.sparse_coo_tensor(*data, dtype=kind.dtype, device=where)
         if not data or isinstance(data[0], int | torch.Size):
             return torch.empty(*(data or (0,)), dtype=kind.dtype, device=where)
         (values,) = data

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, UntypedStorage
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
+from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from simcuda.device.dispatch_key import is_watched, unwatched, watched
 from simcuda.device.machine import Machine
@@ -42,7 +43,7 @@ It is drawn, so that nobody can tell from an address where the host keeps the da
 CONVERSIONS = ("__bool__", "__complex__", "__float__", "__index__", "__int__")
 """Methods by which C++ reads the tensors in Python data, with no operation of its own."""
 
-METHODS = ("to", "cuda", "type", "numpy", "pin_memory", "record_stream", "data_ptr")
+METHODS = ("to", "cuda", "cpu", "type", "type_as", "numpy", "pin_memory", "record_stream", "data_ptr")
 """Methods of ``torch.Tensor`` that ``TensorApi`` implements under the same names."""
 
 
@@ -90,17 +91,12 @@ class TensorApi:
             is_cuda=property(lambda tensor: self.index_of(tensor) != HOST),
             is_cpu=property(lambda tensor: self.device(tensor).type == "cpu"),
             get_device=as_method(self.index_of),
-            # It moves the tensor to where the other one is, too.
-            type_as=as_method(self.to),
-            cpu=lambda tensor, memory_format=torch.preserve_format: self.to(
-                tensor, torch.device("cpu"), memory_format=memory_format
-            ),
             # It may be given a device, which is deprecated.
             is_pinned=lambda tensor, _=None, **__: (
                 (tag := self.machine.storages.of(tensor)) is not None and tag.pinned
             ),
             tolist=lambda tensor: _tolist(self._read_by_host(tensor)),
-            **{name: as_method(getattr(self, name)) for name in METHODS},
+            **{name: _answered_by_class(name, getattr(self, name)) for name in METHODS},
         )
         patches.wrap(self._convert, *((Tensor, name) for name in CONVERSIONS))
         patches.redirect(torch._to_cpu, lambda tensors: tuple(self.to(tensor, CPU) for tensor in tensors))
@@ -216,11 +212,19 @@ class TensorApi:
         tensor: Tensor,
         device: DeviceLike | None = None,
         non_blocking: bool = False,
-        memory_format: torch.memory_format = torch.preserve_format,
+        memory_format: torch.memory_format | None = None,
     ) -> Tensor:
         """``torch.Tensor.cuda``."""
         target = torch.device("cuda") if device is None else device_of(device)
         return self.to(tensor, target, non_blocking=non_blocking, memory_format=memory_format)
+
+    def cpu(self, tensor: Tensor, memory_format: torch.memory_format | None = None) -> Tensor:
+        """``torch.Tensor.cpu``."""
+        return self.to(tensor, CPU, memory_format=memory_format)
+
+    def type_as(self, tensor: Tensor, other: Tensor) -> Tensor:
+        """``torch.Tensor.type_as``, which moves the tensor to where the other one is, too."""
+        return self.to(tensor, other)
 
     def pin_memory(self, tensor: Tensor, device: DeviceLike | None = None) -> Tensor:  # noqa: ARG002 - deprecated
         """``torch.Tensor.pin_memory``."""
@@ -371,6 +375,18 @@ class StorageApi:
             self.machine.place(made, device)
         made.copy_(storage, non_blocking)
         return made
+
+
+def _answered_by_class(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that asks the class of a tensor, or a mode, by ``__torch_function__`` first."""
+
+    def method(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if has_torch_function_unary(tensor):
+            public = getattr(Tensor, name)
+            return handle_torch_function(public, (tensor,), tensor, *args, **kwargs)
+        return function(tensor, *args, **kwargs)
+
+    return method
 
 
 def _new(kind: type[Tensor], *data: Any, **how: Any) -> Tensor:

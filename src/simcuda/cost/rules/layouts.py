@@ -22,7 +22,8 @@ INPUTS_AT_ONCE = 128
 NESTED_BY_A_KERNEL = (torch.float32, torch.float16)
 PADDED_BY_A_KERNEL = (*NESTED_BY_A_KERNEL, torch.float64)
 
-OF_EACH_LAYOUT = ("mm", "mv", "_to_dense", "_to_sparse", "_to_sparse_csr")
+CONVERSIONS = ("_to_dense", "_to_sparse", "_to_sparse_csr")
+OF_EACH_LAYOUT = ("mm", "mv", *CONVERSIONS)
 """What products and conversions of sparse tensors are made of; the operations within have rules."""
 OF_SPARSE_TENSORS = {
     **dict.fromkeys(("aten.add", "aten.add_"), 2),
@@ -66,7 +67,10 @@ SHARED: dict[torch.layout, tuple[torch._C.DispatchKey, frozenset[str]]] = {
         torch._C.DispatchKey.SparseCsrCPU,
         frozenset(f"aten.{name}" for name in (*OF_EACH_LAYOUT, "t", "transpose")),
     ),
-    torch.sparse_csc: (torch._C.DispatchKey.SparseCsrCPU, frozenset({"aten.t", "aten.transpose"})),
+    torch.sparse_csc: (
+        torch._C.DispatchKey.SparseCsrCPU,
+        frozenset(f"aten.{name}" for name in (*CONVERSIONS, "t", "transpose")),
+    ),
 }
 
 
