@@ -144,7 +144,7 @@ def test_a_default_type_of_the_device_is_refused_by_what_to_do_instead() -> None
 
 
 SPARSE: dict[str, tuple[Make, tuple[int, ...]]] = {
-    "nothing": (lambda: legacy.sparse.FloatTensor(), (0,)),
+    "nothing": (lambda: legacy.sparse.FloatTensor(*()), (0,)),
     "sizes": (lambda: legacy.sparse.FloatTensor(2, 2), (2, 2)),
     "parts": (lambda: legacy.sparse.FloatTensor(torch.eye(2).long().cuda(), torch.ones(2).cuda()), (2, 2)),
     "parts and a size": (

@@ -190,7 +190,7 @@ def test_a_number_comes_first_in_a_sum(gpu: SimulatedCuda) -> None:
 def test_columns_are_converted_to_other_layouts(
     gpu: SimulatedCuda, device: str, convert: Callable[[torch.Tensor], torch.Tensor], layout: torch.layout
 ) -> None:
-    """ATen/native/TensorConversions.cpp has one function for both devices; no size is read from the device."""
+    """ATen/native/TensorConversions.cpp has one function for both devices."""
     dense = torch.tensor([[1.0, 0.0], [3.0, 2.0]], device=device)
     columns = dense.to_sparse_csc()
     with gpu.measure() as cost:

@@ -20,7 +20,8 @@ class Asked(torch.Tensor):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Note a call."""
         ASKED.append((func, args[1:], kwargs or {}))
-        return super().__torch_function__(func, types, args, kwargs or {})
+        default: Any = super().__torch_function__
+        return default(func, types, args, kwargs or {})
 
 
 class Pair(torch.Tensor):
@@ -32,13 +33,13 @@ class Pair(torch.Tensor):
     @staticmethod
     def __new__(cls, first: torch.Tensor, second: torch.Tensor) -> Pair:
         """Make one like the first."""
-        make: Any = torch.Tensor._make_wrapper_subclass  # type: ignore[attr-defined]
+        make: Any = torch.Tensor._make_wrapper_subclass
         made: Pair = make(cls, first.size(), dtype=first.dtype, device=first.device)
         made.first, made.second = first, second
         return made
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]  # as libraries write it
         """Apply an operation to both."""
         ASKED.append((func, (), kwargs or {}))
         pair, *rest = args
@@ -100,13 +101,14 @@ def test_a_subclass_stays_one_where_it_is_moved() -> None:
 
 
 @pytest.mark.parametrize("move", [lambda pair: pair.to("cuda"), lambda pair: pair.cuda()])
-def test_a_copy_reaches_a_wrapper_with_its_device(move: Callable[[Pair], Pair]) -> None:
+def test_a_copy_reaches_a_wrapper_with_its_device(move: Callable[[Pair], Any]) -> None:
     """With dtype, layout and device, as torch passes them to ``meta``; each part is copied there."""
     moved = move(Pair(torch.arange(4), torch.arange(3)))
     assert ["cuda:0"] * 3 == [str(each.device) for each in (moved, moved.first, moved.second)]
     ((_, _, kwargs),) = ASKED
     assert {"dtype": torch.int64, "layout": torch.strided, "device": torch.device("cuda", 0)} == kwargs
     ASKED.clear()
-    assert "cpu" == moved.to("cpu", torch.float32).second.device.type
+    back: Any = moved.to("cpu", torch.float32)
+    assert "cpu" == back.second.device.type
     ((_, _, kwargs),) = ASKED
     assert {"dtype": torch.float32, "device": torch.device("cpu")} == kwargs
