@@ -10,7 +10,7 @@ from benchmarks.generated import tickets, write_register
 from finding_tickets.documents.reading import read_document
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.model.vocabulary import Vocabulary
-from finding_tickets.verify.evidence import inputs, read, rests_on, write
+from finding_tickets.verify.evidence import collect_inputs, file_inputs, read, write
 from finding_tickets.verify.plan import plan
 
 MEASURED = 100
@@ -43,8 +43,8 @@ def record(root: Path, path: str) -> None:
         raise ValueError(f"{path} has nothing to measure")
     (recorded,) = read(PATTERN, OURS, EVIDENCE)
     done = Verification(**{**vars(recorded.verification), "ticket": document.id.value})
-    rests = rests_on((), planned, root, ())
-    write(Evidence(inputs=inputs(planned, document, done, rests), verification=done), root, EVIDENCE)
+    inputs = collect_inputs(planned, document, done, file_inputs((), planned))
+    write(Evidence(inputs=inputs, verification=done), root, EVIDENCE)
 
 
 if __name__ == "__main__":

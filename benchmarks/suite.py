@@ -28,7 +28,6 @@ NAMES = (
     "simulation",
     "gpu_tests",
     "verify_all",
-    "trust",
     "ten_tickets",
     "throughput",
 )

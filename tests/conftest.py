@@ -43,7 +43,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONGEST = (
     "tests/benchmarks/test_suite.py",
-    "tests/executors/test_cluster.py",
+    "tests/executors/test_ray.py",
     "tests/founding/test_audit.py",
     "tests/cli/test_check.py",
     "tests/report/test_html_in_browser.py",
@@ -56,13 +56,11 @@ LONGEST = (
     "tests/gate/test_audit.py",
     "tests/cli/test_terminal.py",
     "tests/recordings/test_record.py",
-    "tests/executors/test_node.py",
     "tests/contract/test_a_small_repository.py",
     "tests/contract/test_edits.py",
     "tests/verify/test_inputs.py",
     "tests/contract/test_simcuda.py",
     "tests/verify/test_path.py",
-    "tests/executors/test_command.py",
     "tests/documents/test_fuzz.py",
     "tests/cli/test_verify.py",
     "tests/verify/test_verify.py",
@@ -280,21 +278,15 @@ def _commands_share_servers(server: Server) -> Iterator[None]:
 
     @contextmanager
     def borrow(modules: Sequence[str]) -> Iterator[Isolation]:
-        yield (shared := server(modules))
-        # Those on other interpreters end with their command, as they do for a user.
-        while shared._others:
-            shared._others.popitem()[1].__exit__(None, None, None)
+        yield server(modules)
 
     def share(
         modules: Sequence[str] = PRELOADED,
         workers: int | None = None,
         *,
         at_once: bool = True,
-        **options: Any,
     ) -> AbstractContextManager[Isolation]:
-        if workers or any(options.values()):
-            return Isolation(modules, workers, at_once=at_once, **options)
-        return borrow(modules)
+        return Isolation(modules, workers, at_once=at_once) if workers else borrow(modules)
 
     with pytest.MonkeyPatch.context() as patch:
         # Commands that are loaded by now have the name, others will take it from its module.

@@ -41,9 +41,11 @@ VERIFY = (*TICKETS, "verify")
 IDS = ("A-1", "A-2", "A-3", "A-4")
 # The first one is at a revision, and enough where all would do as these.
 TWO = IDS[:2]
-# The last one waits as long as there is such a file.
+# Each starts a program in a session of its own, which starts another one. The last ticket waits as long as
+# there is such a file.
 VERIFIER = """
 import os
+import subprocess
 import time
 from functools import partial
 from pathlib import Path
@@ -52,6 +54,7 @@ import torch
 
 from finding_tickets.workload import Point, Workload
 
+subprocess.Popen(["sh", "-c", "sleep 600 & sleep 600"], start_new_session=True)
 while "{ticket}" == "A-4" and Path(os.environ["HOLD"]).exists():
     time.sleep(0.01)
 
@@ -65,10 +68,20 @@ workload = Workload(ticket="{ticket}", build=build, sweep=sweep)
 """
 # The first one has a variant at a revision, which is checked out into the cache.
 AT_A_REVISION = "variants: {found: 'fixes/a_1/found.py:check@HEAD', fix: 'fixes/a_1/fix.py:check'}\n"
-USABLE = shutil.which("bwrap") is not None and (
-    subprocess.run(["bwrap", "--ro-bind", "/", "/", "--unshare-user", "true"], check=False).returncode == 0
+# Runs a shell's commands where it can mount, and then the arguments.
+APART = ("unshare", "--map-root-user", "--mount", "sh", "-ec")
+FULL = "mount -t tmpfs -o size=4096 none {}"
+READ_ONLY = "mount --bind {0} {0}; mount -o remount,bind,ro {0}"
+ALL_READ_ONLY = """
+while read -r _ point _; do
+    mount -o remount,bind,ro "$point" 2>/dev/null || true
+done </proc/self/mounts
+"""
+USABLE = (
+    shutil.which("unshare") is not None
+    and subprocess.run([*APART, "true"], check=False, capture_output=True).returncode == 0
 )
-needs_bubblewrap = pytest.mark.skipif(not USABLE, reason="bubblewrap is not installed, or not allowed here")
+needs_namespaces = pytest.mark.skipif(not USABLE, reason="user namespaces are not allowed here")
 Files = Mapping[str, bytes]
 REMOVING = """
 import os, shutil, signal
@@ -294,15 +307,15 @@ def of_two(evidence: Files) -> Files:
     return {name: content for name, content in evidence.items() if name.startswith(TWO)}
 
 
-@needs_bubblewrap
+@needs_namespaces
 @pytest.mark.parametrize(
     ("what", "code", "message", "measured"),
     [
-        (["--size", "4096", "--tmpfs", "repository/evidence"], 4, "cannot be written: No space left", True),
-        (["--ro-bind", "repository", "repository"], 4, "cannot be written: Read-only file system", True),
-        (["--ro-bind", "cache", "cache"], 0, "", True),
-        (["--size", "4096", "--tmpfs", "temporary"], 3, "there is no room for", False),
-        (["--ro-bind", "/", "/"], 3, "there is no folder for temporary files", False),
+        (FULL.format("../repository/evidence"), 4, "cannot be written: No space left", True),
+        (READ_ONLY.format("../repository"), 4, "cannot be written: Read-only file system", True),
+        (READ_ONLY.format("../cache"), 0, "", True),
+        (FULL.format("../temporary"), 3, "there is no room for", False),
+        (ALL_READ_ONLY, 3, "there is no folder for temporary files", False),
     ],
     ids=[
         "full evidence",
@@ -313,48 +326,49 @@ def of_two(evidence: Files) -> Files:
     ],
 )
 def test_what_cannot_be_written_is_said(
-    place: Broken, undisturbed: tuple[Files, float], what: list[str], code: int, message: str, measured: bool
+    place: Broken, undisturbed: tuple[Files, float], what: str, code: int, message: str, measured: bool
 ) -> None:
     """The exit code is that of data that is bad, or of nothing measured; the evidence stays as it was."""
     complete = of_two(undisturbed[0])
     place.restore(old := {name: content + b" " for name, content in complete.items()})
     shutil.rmtree(place.around / "cache", ignore_errors=True)
     (place.around / "cache").mkdir()
-    paths = [str(place.around / each) if each[:1] in "rct" else each for each in what]
     mark = uuid4().hex
-    # The list is of what is left where the run has seen it, which may be nowhere else.
-    script = '"$@"; code=$?; find evidence/ -name ".*" >&2; exit $code'
-    done = place.run(
-        "bwrap", "--dev-bind", "/", "/", *paths, "sh", "-c", script, "sh", *VERIFY, *TWO, mark=mark
-    )
+    # The list is of what is left where the run has seen it, which may be nowhere else. The shell is still in
+    # what was there before its folder was mounted over.
+    script = f"""{what}
+        cd "$PWD"
+        "$@" || code=$?
+        find evidence/ -name ".*" >&2
+        exit ${{code:-0}}"""
+    done = place.run(*APART, script, "sh", *VERIFY, *TWO, mark=mark)
     assert (code, True) == (done.returncode, message in done.stdout + done.stderr), done.stdout + done.stderr
     assert "evidence/" not in done.stderr
     assert measured == bool(re.search(r"^A-2 +verified", done.stdout, re.MULTILINE))
     # Checkouts are then made among the temporary files.
-    assert (complete if what[-1] == "cache" else old) == place.evidence()
+    assert (complete if "cache" in what else old) == place.evidence()
     assert [] == eventually(lambda: place.left(mark))
 
 
-@needs_bubblewrap
+@needs_namespaces
 def test_a_cache_that_can_only_be_read_is_read(place: Broken, undisturbed: tuple[Files, float]) -> None:
     """A checkout that is there serves, and all is measured."""
     complete = of_two(undisturbed[0])
     assert 0 == verified(place, *TWO)
     place.restore({})
-    cache = str(place.around / "cache")
-    done = place.run("bwrap", "--dev-bind", "/", "/", "--ro-bind", cache, cache, *VERIFY, *TWO)
+    done = place.run(*APART, f'{READ_ONLY.format("../cache")}; "$@"', "sh", *VERIFY, *TWO)
     assert 0 == done.returncode, done.stderr
     assert complete == place.evidence()
 
 
-@needs_bubblewrap
+@needs_namespaces
 def test_nobody_needs_a_home(place: Broken, undisturbed: tuple[Files, float]) -> None:
     """Without a folder for a cache all is measured; checkouts are made among the temporary files."""
     complete = of_two(undisturbed[0])
     place.restore({})
     mark = uuid4().hex
-    nobody = ("bwrap", "--dev-bind", "/", "/", "--unshare-user", "--uid", "54321", "--unsetenv", "HOME")
-    done = place.run(*nobody, "--unsetenv", "XDG_CACHE_HOME", *VERIFY, *TWO, mark=mark)
+    nobody = ("unshare", "--user", "--map-user=54321", "env", "-u", "HOME", "-u", "XDG_CACHE_HOME")
+    done = place.run(*nobody, *VERIFY, *TWO, mark=mark)
     assert 0 == done.returncode, done.stderr
     assert complete == place.evidence()
     assert [] == eventually(lambda: place.left(mark))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import socket
+import signal
 import subprocess
 import sys
 import tempfile
@@ -57,7 +57,7 @@ def litter(_: Any) -> str:
 
 def kill_itself(number: int | None) -> None:
     """End by a signal; as if the system had run out of memory, if no other is named."""
-    os.kill(os.getpid(), number or 9)
+    os.kill(os.getpid(), number or signal.SIGKILL)
 
 
 def fail_with(text: str) -> None:
@@ -126,37 +126,46 @@ def spawn(note: str) -> None:
     hang(None)
 
 
-def kill_the_watcher(note: str) -> None:
+def kill_parent(note: str) -> None:
     """Start a process in a session of its own, and kill the one that would end it."""
     own = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
     Path(note).write_text(str(own.pid), encoding="ascii")
-    os.kill(os.getppid(), 9)
+    os.kill(os.getppid(), signal.SIGKILL)
     hang(None)
+
+
+def meet_nobody(_: Any) -> str:
+    """Take long enough to be at work when another task is."""
+    time.sleep(1)
+    return "alone"
+
+
+def stop_parent(_: Any) -> None:
+    """Stop the process that looks at the clock."""
+    os.kill(os.getppid(), signal.SIGSTOP)
+    hang(None)
+
+
+def fork(note: str) -> None:
+    """Fork in each child once more, forty in all, each in a session of its own, and hang in all of them."""
+    for _ in range(20):
+        if not os.fork():
+            os.setsid()
+            os.fork()
+            with Path(note).open("a", encoding="ascii") as file:
+                file.write(f"{os.getpid()}\n")
+            hang(None)
+    hang(None)
+
+
+def hang_in_c(_: Any) -> None:
+    """Wait for a signal in C and let no other thread of Python run."""
+    ctypes.PyDLL(None).pause()
 
 
 def descriptors(_: Any) -> list[int]:
     """The numbers of the open files, but for the first three."""
     return [number for number in range(3, 1024) if Path(f"/dev/fd/{number}").exists()]
-
-
-def write(path: str) -> str:
-    """Write a file; why that was not possible, or nothing."""
-    try:
-        Path(path).write_text("was here", encoding="utf-8")
-    except OSError as error:
-        return str(error.strerror)
-    return ""
-
-
-def connect(port: int) -> bool:
-    """Whether a port of this machine answers."""
-    with socket.socket() as line:
-        return line.connect_ex(("127.0.0.1", port)) == 0
-
-
-def processes(_: Any) -> list[int]:
-    """The processes that can be seen."""
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
 def gpus(_: Any) -> str:

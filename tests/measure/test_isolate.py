@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
+from finding_tickets.measure.processes import isolation as isolation_module
+from finding_tickets.measure.processes.isolation import SERVER_KILLED, Isolation, Task, TaskOutcome
 
 HERE = Path(__file__).parent
 MEBIBYTE = 1024**2
@@ -130,8 +131,9 @@ def test_a_pipe_in_place_of_a_result_or_a_log_is_not_waited_for(isolation: Isola
 
 
 def test_a_hanging_task_is_stopped(isolation: Isolation) -> None:
-    """A task that never returns ends when its time is up."""
-    assert TaskOutcome(reason="still running after 0.3 s") == run(isolation, task("hang", timeout=0.3))
+    """A task that never returns ends when its time is up, also one that Python cannot interrupt."""
+    for function in ("hang", "hang_in_c"):
+        assert TaskOutcome(reason="still running after 0.3 s") == run(isolation, task(function, timeout=0.3))
 
 
 def test_output_reaches_nobody(isolation: Isolation, capfd: pytest.CaptureFixture[str]) -> None:
@@ -160,16 +162,36 @@ def test_temporary_files_go_with_the_isolation(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux hands orphans to their subreaper")
-def test_a_task_cannot_kill_the_process_that_watches_over_it(isolation: Isolation, tmp_path: Path) -> None:
-    """The task is refused and ends, what it has started ends with it, and other tasks are left alone."""
+def test_a_task_that_kills_its_parent_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has started ends with it, and another task, which then runs again, has its result."""
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
     note = tmp_path / "pid"
-    outcomes = dict(
-        isolation.run({"bad": task("kill_the_watcher", str(note)), "other": task("hang", timeout=1.0)})
-    )
-    where = f"bad_targets.py:{line_of('os.kill(os.getppid(), 9)')}"
-    assert f"{where}: PermissionError: [Errno 1] Operation not permitted" == outcomes["bad"].reason
-    assert "still running after 1 s" == outcomes["other"].reason
+    with Isolation(preload=(), workers=2) as server:
+        outcomes = dict(server.run({"bad": task("kill_parent", str(note)), "other": task("meet_nobody")}))
+    assert TaskOutcome(reason=SERVER_KILLED, never_ran=True) == outcomes["bad"]
+    assert TaskOutcome("alone") == outcomes["other"]
     assert not alive(int(note.read_text(encoding="ascii")))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
+def test_a_task_that_stops_its_parent_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller kills a server that says nothing for some time after the limit of a task."""
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.setattr(isolation_module, "PATIENCE_SECONDS", 0.5)
+    begin = time.monotonic()
+    with Isolation(preload=()) as server:
+        outcome = run(server, task("stop_parent", timeout=0.5))
+    assert TaskOutcome(reason=SERVER_KILLED, never_ran=True) == outcome
+    assert time.monotonic() - begin < 20
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux hands orphans to their subreaper")
+def test_a_task_that_forks_ends_with_all_that_it_forked(isolation: Isolation, tmp_path: Path) -> None:
+    """20 children and a child of each, in sessions of their own."""
+    note = tmp_path / "pids"
+    assert "still running after 2 s" == run(isolation, task("fork", str(note), timeout=2.0)).reason
+    started = [int(pid) for pid in note.read_text(encoding="ascii").split()]
+    assert (40, []) == (len(started), [pid for pid in started if alive(pid)])
 
 
 def test_the_others_go_on(isolation: Isolation) -> None:

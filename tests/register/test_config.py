@@ -44,7 +44,6 @@ def test_every_key(tmp_path: Path) -> None:
         agents = ["security"]
         domains = {core = ["kernel"]}
         categories = ["Leak"]
-        ray = {resources = {H100 = 1, rack = 0.5}}
         severities = {P0 = ["critical"]}
         statuses = {open = ["todo"]}
         outcomes = {fixed = ["shipped"]}
@@ -66,7 +65,6 @@ def test_every_key(tmp_path: Path) -> None:
         words.domains,
     )
     assert {"Leak": ()} == words.categories
-    assert {"H100": 1.0, "rack": 0.5} == config.ray
     assert (("critical",), "todo") == (words.severities["P0"], words.statuses["open"][0])
     assert (("shipped",), "approve") == (words.outcomes["fixed"], words.opinions["ENDORSE"][0])
     # Words that are not mentioned keep their place.
@@ -132,14 +130,11 @@ def test_memory(tmp_path: Path, memory: str, size: int) -> None:
 
 def test_a_removed_key_names_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who still has a key of an older version reads what to do instead, and in which file it stands."""
-    monkeypatch.setattr(config_table, "REMOVED_KEYS", {"old": "use new", "ray.old": "ask Ray"})
+    monkeypatch.setattr(config_table, "REMOVED_KEYS", {"old": "use new"})
     file = configure(tmp_path, "old = 1\n")
     with pytest.raises(BadDataError) as wrong:
         read_config(tmp_path)
     assert f"{file}: the key 'old' is gone (use new)" == str(wrong.value)
-    configure(tmp_path, "ray = {old = 1}\n")
-    with pytest.raises(BadDataError, match=r"the key 'ray\.old' is gone \(ask Ray\)"):
-        read_config(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -164,18 +159,6 @@ def test_a_removed_key_names_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (
             "agents = {me = 'I'}",
             "agents: must be a list of words or a table",
-        ),
-        ("ray = 'H100'", "ray: must be a table, not 'H100'"),
-        ("ray = {cpus = 2}", "unknown key 'ray.cpus' (known keys are tickets, exclude, "),
-        ("ray = {resources = 2}", "ray.resources: must be a table of names and amounts, not 2"),
-        ("ray = {resources = {a = 0}}", "ray.resources: a must be a part of 1 or a whole number, not 0.0"),
-        (
-            "ray = {resources = {a = true}}",
-            "ray.resources: must be a table of names and amounts, not {'a': True}",
-        ),
-        (
-            "ray = {resources = {GPU = 1}}",
-            "ray.resources: GPU is Ray's own, and follows from meter and memory",
         ),
         ("severities = {P9 = []}", "severities: no such word as 'P9'; the words are P0, P1, P2, P3, P4"),
         ("severities = ['bad']", "severities: no such word as 'bad'; the words are P0, P1, P2, P3, P4"),

@@ -18,8 +18,8 @@ from finding_tickets.register.files import FileProblem
 from finding_tickets.register.index import list_rows
 from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import own_torch
-from finding_tickets.verify.evidence import RestsOn, inputs, rests_on, write
-from finding_tickets.verify.plan import Plan, plan
+from finding_tickets.verify.evidence import collect_inputs, file_inputs, write
+from finding_tickets.verify.plan import plan
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -89,7 +89,7 @@ def test_its_bytes_are_an_input_of_the_evidence(repository: Repository, measured
     document = one(measured(TEXT))
     planned = plan(document, repository.root)
     assert planned is not None
-    given = inputs(planned, document, _nothing(), _rests(planned))
+    given = collect_inputs(planned, document, _nothing(), file_inputs((), planned))
     (digest,) = (each.value for each in given if each.name == "Remediation")
     assert hashlib.sha256(TEXT.encode()).hexdigest() == digest
 
@@ -173,7 +173,7 @@ def test_closing_as_fixed_counts_its_evidence(
     assert planned is not None
     done = _nothing().model_copy(update={"verdict": Verdict.VERIFIED, "torch": own_torch()})
     write(
-        Evidence(inputs=inputs(planned, document, done, _rests(planned)), verification=done),
+        Evidence(inputs=collect_inputs(planned, document, done, file_inputs((), planned)), verification=done),
         repository.root,
         "evidence",
     )
@@ -184,10 +184,6 @@ def test_closing_as_fixed_counts_its_evidence(
     assert 1 == run(["close", "--root", str(repository.root), "B1-PT-01", "--as", "fixed"])
     # The evidence does not count: the ticket is measured again, and there is nothing to measure it by.
     assert "B1-PT-01 is inconclusive, not verified" in capsys.readouterr().err
-
-
-def _rests(planned: Plan) -> RestsOn:
-    return rests_on((), planned, planned.root, ())
 
 
 def _nothing() -> Verification:

@@ -11,11 +11,19 @@ from tests.conftest import Repository
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.measure.processes.isolation import TaskOutcome
-from finding_tickets.measure.processes.watch import Access
+from finding_tickets.measure.processes.used_files import UsedFile, UsedFiles
 from finding_tickets.model.verification import Evidence, VariantResult, Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register import staleness
-from finding_tickets.verify.evidence import current_verdict, inputs, name_of, rests_on, write
+from finding_tickets.register.intoto import read_statement, write_statement
+from finding_tickets.verify.evidence import (
+    collect_inputs,
+    current_verdict,
+    file_inputs,
+    name_of,
+    read,
+    write,
+)
 from finding_tickets.verify.plan import plan
 
 TORCH = version("torch").split("+")[0]
@@ -56,10 +64,10 @@ def record(
     )
     helper = repository.root / "helper.py"
     there = helper.stat()
-    used = [TaskOutcome(accesses=(Access(str(helper), "read", (there.st_size, there.st_mtime_ns)),))]
-    rests = rests_on(used, planned, planned.root, ())
-    given = inputs(planned, document, verification, rests)
-    write(Evidence(inputs=given, verification=verification), repository.root, "evidence")
+    used = UsedFile(str(helper), False, there.st_size, there.st_mtime_ns, there.st_ctime_ns)
+    outcome = TaskOutcome(used=UsedFiles(there.st_ctime_ns + 1, (used,)))
+    inputs = collect_inputs(planned, document, verification, file_inputs([outcome], planned))
+    write(Evidence(inputs=inputs, verification=verification), repository.root, "evidence")
     return repository.root / "evidence" / name_of(verification)
 
 
@@ -125,13 +133,18 @@ def test_a_changed_file_makes_evidence_stale(verified: Repository, path: str) ->
     assert (Verdict.STALE, (path,)) == (verdict(verified), changed(verified))
 
 
-def test_a_package_in_the_place_of_a_module_makes_evidence_stale(verified: Repository) -> None:
-    """Python imports ``helper/__init__.py`` where it used to import ``helper.py``."""
-    record(verified)
-    verified.write("helper/data.txt", "")
-    assert Verdict.VERIFIED is verdict(verified)
-    verified.write("helper/__init__.py", "")
-    assert (Verdict.STALE, ("helper/__init__.py",)) == (verdict(verified), changed(verified))
+def test_evidence_of_an_older_version_is_stale_with_the_reason(verified: Repository) -> None:
+    """It has inputs and fields that no version has any more."""
+    file = record(verified)
+    statement = read_statement(file.read_bytes())
+    predicate = statement["predicate"]
+    predicate["configuration"].append({"name": "src", "annotations": {"no modules": "pandas"}})
+    predicate["verification"]["unseen"] = ["connects to 192.0.2.1:9"]
+    file.write_bytes(write_statement(statement["subject"], predicate))
+    assert (Verdict.STALE, (staleness.OF_OLDER_VERSION,)) == (verdict(verified), changed(verified))
+    assert current_verdict(verified.load().find("B1-PT-01"), verified.root).verification is None
+    with pytest.raises(BadDataError, match="recorded by an older version"):
+        read("B1-PT-01", verified.root, "evidence")
 
 
 def test_a_missing_file_makes_evidence_stale(verified: Repository) -> None:
@@ -180,9 +193,8 @@ def test_evidence_is_an_in_toto_statement(verified: Repository) -> None:
     digest = "c9071b40857a5320ed0277cd5ea69d6de07dc82c445b763693d96bb69db11f83"
     assert {"sha256": digest} == statement["subject"][0]["digest"]
     predicate = statement["predicate"]
-    # An import of Python's own module code would find code.py; root and src have no other module.
-    expected = ["finding-tickets", "torch", "Python", "Remediation", "", "code", "helper.py", "src"]
-    expected.append("verifiers/b1_pt_01.py")
+    versions, files = ["finding-tickets", "torch", "Python"], ["helper.py", "verifiers/b1_pt_01.py"]
+    expected = [*versions, "Remediation", *files]
     assert expected == [each["name"] for each in predicate["configuration"]]
     # It has no claims, so nothing was passed.
     assert ("WARNED", [], []) == (predicate["result"], predicate["passedTests"], predicate["failedTests"])

@@ -25,13 +25,13 @@ from tests.verify.conftest import (
     verify_all,
 )
 
-from finding_tickets.ground.imports import ABSENT
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
-from finding_tickets.measure.processes.watch import Access
+from finding_tickets.measure.processes.used_files import UsedFile, UsedFiles
 from finding_tickets.measure.tasks import FunctionPath
 from finding_tickets.model.verification import Evidence, MeasuredTicket
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.verify.evidence import current_verdict, rests_on
+from finding_tickets.register.files import ABSENT
+from finding_tickets.verify.evidence import current_verdict, file_inputs
 from finding_tickets.verify.plan import Plan
 from finding_tickets.verify.verify import Settings, verify
 from simcuda.real import why_not
@@ -328,13 +328,10 @@ def test_a_document_without_room_for_its_results_leaves_the_others_alone(
 BROKEN = {"helpers/__init__.py": "", "helpers/sizes.py": "from helpers.units import BLOCK\n"}
 
 
-@pytest.mark.parametrize(
-    ("mended", "text"), [("helpers/units.py", "BLOCK = 512\n"), ("helpers/sizes.py", "BLOCK = 512\n")]
-)
-def test_code_that_cannot_be_imported_is_stale_once_that_may_have_changed(
-    repository: Repository, isolation: Isolation, mended: str, text: str
+def test_code_that_cannot_be_imported_is_stale_once_it_has_changed(
+    repository: Repository, isolation: Isolation
 ) -> None:
-    """Nobody knows what it would have imported: all that its text names counts, what is not there too."""
+    """The file with the import that fails was read, and counts."""
     add(repository, "A-1", verifier=f"from helpers import sizes\n{VERIFIER.format(ticket='A-1')}")
     for path, content in BROKEN.items():
         repository.write(path, content)
@@ -343,9 +340,9 @@ def test_code_that_cannot_be_imported_is_stale_once_that_may_have_changed(
     assert "No module named 'helpers.units'" in found.reason
     document = repository.load().find("A-1")
     assert Verdict.INCONCLUSIVE is current_verdict(document, repository.root).verdict
-    repository.write(mended, text)
+    repository.write("helpers/sizes.py", "BLOCK = 512\n")
     current = current_verdict(document, repository.root)
-    assert (Verdict.STALE, (mended,)) == (current.verdict, current.changed)
+    assert (Verdict.STALE, ("helpers/sizes.py",)) == (current.verdict, current.changed)
 
 
 EDITING = """
@@ -469,13 +466,14 @@ def test_a_file_that_was_edited_between_two_processes_is_none_that_was_measured(
     todo = Plan("A-1", "tickets/A-1.md", tmp_path, tmp_path, tmp_path, "v.py", variants)
     for name in ("edited.py", "same.py"):
         (tmp_path / name).write_text("1")
-    state = (1, (tmp_path / "same.py").stat().st_mtime_ns)
-    same = Access(f"{tmp_path}/same.py", "read", state)
-    used = [
-        TaskOutcome(accesses=(Access(f"{tmp_path}/edited.py", "read", (size, state[1])), same))
-        for size in (1, 2)
-    ]
-    values = {each.name: each.value for each in rests_on(used, todo, tmp_path, ()).repository}
+    state = (tmp_path / "same.py").stat()
+    same, edited = (f"{tmp_path}/{name}" for name in ("same.py", "edited.py"))
+    outcomes = []
+    for size in (1, 2):
+        times = (state.st_mtime_ns, state.st_ctime_ns)
+        files = (UsedFile(same, False, 1, *times), UsedFile(edited, False, size, *times))
+        outcomes.append(TaskOutcome(used=UsedFiles(state.st_ctime_ns + 1, files)))
+    values = {each.name: each.value for each in file_inputs(outcomes, todo)}
     # The SHA-256 of "1".
     one = hashlib.sha256(b"1").hexdigest()
     assert (ABSENT, one) == (values["edited.py"], values["same.py"])

@@ -120,5 +120,5 @@ def _spend(budgets: Sequence[Budget], root: Path, config: Config, how: Measuring
     meter, timeout = how.meter or config.meter, how.timeout or config.timeout
     targets = [Target(each, root, root, meter, timeout, config.memory) for each in budgets]
     say(f"measuring {counted(len(targets), 'budget')}")
-    with Isolation(PRELOAD, sandbox=how.sandbox) as isolation:
+    with Isolation(PRELOAD) as isolation:
         return measure(targets, isolation)

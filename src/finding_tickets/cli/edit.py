@@ -13,7 +13,6 @@ from finding_tickets.cli.options import (
     Id,
     Measuring,
     Root,
-    Sandbox,
     Timeout,
     Writing,
     complete_id,
@@ -108,7 +107,6 @@ def close(
     reason: Annotated[str, option("TEXT", "Why, for the record.")] = "",
     force: Annotated[bool, flag("--force", "Close as fixed without a measurement; needs a reason.")] = False,
     timeout: Timeout = None,
-    sandbox: Sandbox = False,
     writing: Writing = WRITING,
 ) -> ExitCode:
     """Close a ticket; as fixed only if it is verified."""
@@ -135,7 +133,7 @@ def close(
     if needs_verdict and facts.measured(row).verdict in NOT_FRESH:
         from finding_tickets.cli.verify import verify_one
 
-        how = Measuring(timeout=timeout, sandbox=sandbox)
+        how = Measuring(timeout=timeout)
         measured = verify_one(root, row.id, how, record=not writing.dry_run)
 
     def verdict_of(current: Document) -> Verdict:

@@ -40,7 +40,7 @@ def fix(
     """Measure the work tree as the fix; add its claims."""
     dry_run = writing.dry_run
     # Loading torch takes longer than reading the ticket.
-    with Isolation(sandbox=how.sandbox) as isolation:
+    with Isolation() as isolation:
         register = load_named(root, [ticket]) or load(root)
         sound, code = measurable(register, [register.find(ticket)])
         if not sound:

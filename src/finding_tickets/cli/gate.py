@@ -82,7 +82,7 @@ def check(
     drawn = (pair for pair in found if not (pair.document.remediation and pair.document.remediation.run))
     if any(pair.why for pair in drawn):
         say(f"measuring with the workloads' seeds, and with seed {seed} drawn for this run")
-    with Isolation(at_once=False, sandbox=how.sandbox) as isolation:
+    with Isolation(at_once=False) as isolation:
         judged = judge(found, named, head, isolation, settings, say)
         spent: tuple[Problem, ...] = ()
         if budgets:
@@ -144,7 +144,7 @@ def audit(
     # A misspelt name would try nothing, and so find nothing wrong.
     named = words_of("cheat", cheat, {each.id: () for each in auditing.CHEATS})
     cheats = tuple(each for each in auditing.CHEATS if not cheat or each.id in named)
-    with Isolation(sandbox=how.sandbox) as isolation:
+    with Isolation() as isolation:
         register = load(root)
         chosen, code = find_each(register.find, ids or ())
         if everything:

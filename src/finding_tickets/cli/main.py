@@ -83,6 +83,11 @@ REMOVED = {
     "verify --matrix": "run tickets verify in each environment of your CI's own matrix, see docs/ci.md",
     "report --since": "compare tickets report --format json of two checkouts",
 }
+SANDBOXED = ("audit", "budget", "check", "close", "fix", "probe", "verify")
+"""The commands that had an option for a sandbox."""
+REMOVED |= dict.fromkeys(
+    [f"{name} --sandbox" for name in SANDBOXED], "run the command in a container, see docs/security.md"
+)
 EXIT_CODES = (
     "Exit codes: 0 fine, 1 a gate failed, 2 wrong usage, 3 inconclusive, 4 bad data, 70 bug, 130 interrupt."
 )

@@ -85,7 +85,6 @@ Meter = Annotated[
     MeterName | None, typer.Option(help="What counts the costs; the configuration has the default.")
 ]
 Timeout = Annotated[float | None, option("SECONDS", "Stop a measurement after this time.", min=0.1)]
-Sandbox = Annotated[bool, flag("--sandbox", "Run the repository's code without network or write access.")]
 
 
 Seed = Annotated[int | None, option("N", "Draw inputs with this seed, as another run did.")]
@@ -97,7 +96,6 @@ class Measuring:
 
     meter: Meter = None
     timeout: Timeout = None
-    sandbox: Sandbox = False
 
     def settings(self, register: Register, **more: Any) -> Settings:
         """The settings of a verification in a register."""

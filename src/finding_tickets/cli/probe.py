@@ -65,7 +65,7 @@ def probe(
     """Run code; print the lines that wait, copy or allocate."""
     drafting.check()
     # Loading torch takes longer than looking around: it starts first.
-    with Isolation(probing.PRELOAD, sandbox=how.sandbox) as isolation:
+    with Isolation(probing.PRELOAD) as isolation:
         place = repository_of(root)
         config = read_config(place)
         wanted = probing.ProbeRequest(

@@ -84,21 +84,17 @@ def verify(
         raise UsageError("name the tickets to verify, or say --all or --stale", hint="one of the three")
     if address is not None and executor is not ExecutorName.RAY:
         raise UsageError("--address needs --executor ray")
-    left_out: list[str] = []
     with ExitStack() as stack:
         if executor is ExecutorName.RAY:
             from finding_tickets.executors.ray import RayCluster
 
-            cluster = RayCluster(address=address, sandbox=how.sandbox, left_out=left_out, say=say)
-            measure: Measure = partial(cluster.verify, on_start=lambda _: None)
+            measure: Measure = RayCluster(address=address).verify
         else:
             # Loading torch takes longer than reading the register: it starts first, unless none may be stale.
-            isolation = stack.enter_context(Isolation(at_once=not stale, sandbox=how.sandbox))
+            isolation = stack.enter_context(Isolation(at_once=not stale))
             measure = partial(run, isolation=isolation)
         register, documents, chosen = _choose(root, list(query or ()), stale=stale)
-        settings = how.settings(
-            register, overrides=overrides, resources=register.config.ray, seed=seed, operations=verbose
-        )
+        settings = how.settings(register, overrides=overrides, seed=seed, operations=verbose)
         if seed is not None:
             say(f"measured with seed {seed}: nothing is recorded")
         if overrides:
@@ -107,8 +103,7 @@ def verify(
     _show(verifications, output_format, settings, documents, verbose=verbose)
     for each in verifications:
         _say_surprises(each)
-    reached = ExitCode.INCONCLUSIVE if left_out else ExitCode.OK
-    return ExitCode.worst(chosen, measured, reached)
+    return ExitCode.worst(chosen, measured)
 
 
 def verify_one(root: Path, ticket: str, how: Measuring, *, record: bool) -> Verification | None:
@@ -117,7 +112,7 @@ def verify_one(root: Path, ticket: str, how: Measuring, *, record: bool) -> Veri
     Raises:
         BadDataError: Its Remediation cannot be read or measured, or its evidence not be written.
     """
-    with Isolation(sandbox=how.sandbox) as isolation:
+    with Isolation() as isolation:
         register = load_named(root, [ticket]) or load(root)
         sound, _ = measurable(register, [register.find(ticket)])
         if not sound:
@@ -164,8 +159,6 @@ def _select(register: Register, words: list[str], *, stale: bool) -> tuple[list[
         say(f"{row.id} is stale; changed since it was measured: {', '.join(facts.measured(row).changed)}")
         # Without a verifier it stays stale.
         codes += [] if facts.has_verifier(row) else [ExitCode.INCONCLUSIVE]
-    for row in (row for row in facts.rows if stale and facts.measured(row).unseen):
-        say(f"{row.id} rests on what nobody can check later: {'; '.join(facts.measured(row).unseen)}")
     unread = say_errors(entry.problem for entry in facts.looked_up)
     return list(dict.fromkeys(ids)), ExitCode.worst(*codes, unread)
 

@@ -31,7 +31,6 @@ from finding_tickets.errors import BadDataError, RevisionError, UsageError
 from finding_tickets.ground.commits import Checkouts, Revision
 from finding_tickets.ground.files import fixes_folder, safe_name
 from finding_tickets.ground.git import GitError, ask, shallow_commits
-from finding_tickets.ground.imports import answer, value_of
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import Evidence
 from finding_tickets.model.vocabulary import SAME_RESULT
@@ -42,8 +41,7 @@ from finding_tickets.register.load import Register, files_of, load
 from finding_tickets.register.staleness import (
     REMEDIATION,
     CurrentVerdict,
-    repository_changes,
-    stem_of,
+    changed_files,
 )
 from finding_tickets.verify.evidence import current_verdict, read
 from finding_tickets.verify.judge import FIX
@@ -268,18 +266,15 @@ def _reasons(base: Side, head: Side, found: Collection[Change]) -> Iterator[str]
     if base.text != head.text:
         yield head.document.path
     for evidence in base.evidence:
-        given = recorded_of(evidence.inputs)
         # What git ignores is not at the base, and may be here as it was measured.
-        differ = set(repository_changes(given, head.disk))
-        there = [(name, kind, value_of(kind, name, value, base.disk)) for name, kind, value in given]
-        yield from (name for name in repository_changes(there, head.disk) if name in differ)
+        for name in changed_files(recorded_of(evidence.inputs), head.disk):
+            if base.disk.digest(name) != head.disk.digest(name):
+                yield name
     yield from (change.name for change in found)
     files = sorted({*base.files, *head.files})
     yield from (name for name in files if base.files.get(name) != head.files.get(name))
     yield from head.current.changed
     yield from (f"{name} is another one here" for name in head.current.environment)
-    if head.current.unseen:
-        yield f"what nobody can check later ({'; '.join(head.current.unseen)})"
     if head.problem:
         yield head.problem.file or "evidence"
 
@@ -311,9 +306,6 @@ def changes(base: Side, head: Side, points: Points) -> tuple[Change, ...]:
         # Of what is called otherwise now, or is gone, that has been said.
         is_said = before[name] != after.get(name) and before[name].partition(":")[0] == file
         old, new = (side.disk.digest(file) for side in (base, head))
-        if file.endswith(".py") and old == new:
-            # Another file may be imported in its place.
-            old, new = (answer(stem_of(file), side.disk) for side in (base, head))
         if name in after and not is_said and old != new:
             found.append(Change(name, ChangeKind.CHANGED, file, None))
     return (*found, *_claims(base.document, head.document, points))

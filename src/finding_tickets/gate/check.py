@@ -81,7 +81,7 @@ CODES: Mapping[str, ExitCode] = {
 }
 
 # Inputs that are the same wherever the repository is.
-OF_REPOSITORY = frozenset({"file", "commit", "import", "names", "path", "link"})
+OF_REPOSITORY = frozenset({"file", "commit"})
 
 # A rule, and what is to be said.
 Said = Iterator[tuple[str, str]]
@@ -299,18 +299,15 @@ def _most_alike(side: Side | None, like: Verification | None) -> Verification | 
 
 
 def _agree(recorded: Evidence, now: Evidence, *, elsewhere: bool = False) -> bool:
-    """Whether evidence differs in nothing but files outside of the repository, such as a user's settings.
+    """Return whether two pieces of evidence say the same.
 
-    That of another environment may differ in what is installed and in its lines, too.
+    That of another environment may differ in what is installed and in its lines.
     """
-    if now.verification.unseen and not recorded.verification.unseen:
-        # It is silent where something cannot be checked later, which differs from user to user.
-        return False
     outcomes = []
     for one in (recorded, now):
         # A file of evidence has them in an order of its own.
-        inputs = {each for each in one.inputs if not each.name.startswith("/")}
-        update: dict[str, Any] = {"torch": "", "unseen": ()}
+        inputs = set(one.inputs)
+        update: dict[str, Any] = {"torch": ""}
         if elsewhere:
             inputs = {each for each in inputs if each.kind in OF_REPOSITORY}
             files = {each.name for each in inputs}

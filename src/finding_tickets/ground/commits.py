@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from finding_tickets.errors import RevisionError
@@ -31,25 +31,15 @@ class Revision:
 
 @dataclass(frozen=True)
 class Checkouts:
-    """The revisions of the repository that the folder ``root`` is in, kept in the user's cache folder.
-
-    ``commits`` are names that were resolved elsewhere, with the full hashes of what they name there.
-    """
+    """The revisions of the repository that the folder ``root`` is in, kept in the user's cache folder."""
 
     root: Path
-    commits: Mapping[str, str] = field(default_factory=dict)
 
     def revision(self, name: str) -> Revision:
         """What ``name`` names: a commit, a branch, a tag, or an expression such as ``HEAD~2``.
 
         ``RevisionError`` where that is nothing, or several things, or no commit.
         """
-        if commit := self.commits.get(name):
-            try:
-                ask(self.root, "cat-file", "-e", f"{commit}^{{commit}}")
-            except GitError:
-                raise RevisionError(f"{name}: its commit {commit[:12]} is not on this machine") from None
-            return Revision(name, commit)
         try:
             refs = named_commits(self.root, [name])[name]
         except GitError as error:

@@ -7,7 +7,6 @@ named the same way on every machine: relative to the repository or to what is in
 from __future__ import annotations
 
 import ast
-import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -41,8 +40,6 @@ SIMULATED_DEVICE = "h200-cuda13"
 # All other names stand before ``fix``.
 ORDER_OF_VARIANTS = {"found": 0, "recommended": 1, "applied": 2, "fix": 4}
 TOOL = [Path(__file__).parents[2] / package for package in ("finding_tickets", "simcuda")]
-# Says that the process is in a sandbox.
-CONTAINED = "TICKETS_CONTAINED"
 INSTALLED = {"site-packages", "dist-packages"}
 
 VARYING = "costs differ from run to run of the same work"
@@ -258,8 +255,6 @@ def describe(error: BaseException, *roots: Path) -> str:
     """An exception in one line: its place, its type and the first line of its message."""
     lines = str(error).strip().splitlines()
     text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-    if os.strerror(errno.EROFS) in text and CONTAINED in os.environ:
-        text += " (the sandbox lets code write to the folder for temporary files alone)"
     return ": ".join(filter(None, (place(error, *roots), text)))
 
 

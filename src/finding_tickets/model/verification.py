@@ -170,12 +170,7 @@ class MeasuredRun(CallCost):
 
 
 class Verification(Record):
-    """One ticket, measured once in one environment (meter, torch, device).
-
-    ``unseen`` is what the result may rest on and nobody can check later, such as the network, each in a few
-    words. ``clock`` are the files that read the clock, as most programs do: a count that follows it differs
-    when the run is repeated.
-    """
+    """One ticket, measured once in one environment (meter, torch, device)."""
 
     ticket: str
     verdict: Verdict
@@ -187,8 +182,6 @@ class Verification(Record):
     variants: dict[str, VariantResult]
     claims: tuple[ClaimResult, ...]
     not_measured: tuple[NotMeasured, ...] = ()
-    unseen: tuple[str, ...] = ()
-    clock: tuple[str, ...] = ()
 
     @property
     def is_settled(self) -> bool:
@@ -200,13 +193,12 @@ class Verification(Record):
 class Input(Record):
     """Something that a verification depends on.
 
-    ``value`` is the SHA-256 of a file, the commit of a revision, or a version. That of a ``package`` is its
-    version, a digest of the files of it that were read, and their names. The other kinds are those of
-    ``ground.imports.value_of``. A subject is a variant of the work tree: what was measured.
+    ``value`` is the SHA-256 of a file, the commit of a revision, or a version. A subject is a variant of the
+    work tree: what was measured.
     """
 
     name: str
-    kind: Literal["file", "commit", "version", "path", "link", "names", "import", "no modules", "package"]
+    kind: Literal["file", "commit", "version"]
     value: str
     is_subject: bool = False
 

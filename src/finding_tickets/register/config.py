@@ -42,7 +42,6 @@ class Config:
     largest_file: int = 1024**2
     lint_select: tuple[str, ...] | None = None  # None is all rules
     lint_ignore: tuple[str, ...] = ()
-    ray: Mapping[str, float] = field(default_factory=dict)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     budgets: tuple[Budget, ...] = ()
 

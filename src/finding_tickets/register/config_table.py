@@ -31,10 +31,8 @@ from finding_tickets.model.vocabulary import Vocabulary, squeeze
 from finding_tickets.register.budget_tables import parse_budgets
 
 _LONGEST_PATH = 1000
-_OF_RAY = {"CPU", "GPU", "memory", "object_store_memory"}
 _MORE_SPELLINGS = ("severities", "statuses", "outcomes", "opinions", "folders")
 _OWN_WORDS = ("id_pattern", "agents", "domains", "categories")
-_TABLES = {"ray"}
 
 
 def _pattern(value: str) -> str:
@@ -47,25 +45,15 @@ def _pattern(value: str) -> str:
     return value
 
 
-def _amounts(value: Mapping[str, float]) -> Mapping[str, float]:
-    for name, amount in value.items():
-        # Ray takes parts of a resource only of a single one.
-        if not 0 < amount < float("inf") or (amount > 1 and amount % 1):
-            raise ValueError(f"{name} must be a part of 1 or a whole number, not {amount!r}")
-        if name in _OF_RAY:
-            raise ValueError(f"{name} is Ray's own, and follows from meter and memory")
-    return value
-
-
 def _table(value: Any) -> Any:
     """Words in a list are words without other spellings."""
     are_texts = isinstance(value, list) and all(isinstance(each, str) for each in value)
     return dict.fromkeys(value, ()) if are_texts else value
 
 
-def key(must_be: str, name: str | None = None) -> Any:
+def key(must_be: str) -> Any:
     """A key that need not be there; what is not stated has the default of ``Config``."""
-    return Field(default=None, description=must_be, alias=name)
+    return Field(default=None, description=must_be)
 
 
 def _path(value: str) -> str:
@@ -89,17 +77,17 @@ Folders = Annotated[
 # A single byte is refused as well, for pydantic takes true for the number 1.
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 Size = Annotated[ByteSize, Field(gt=1)]
-Amounts = Annotated[dict[str, Annotated[float, Field(strict=True)]], AfterValidator(_amounts)]
 BYTES = "a number of bytes such as '8GiB'"
-# What to do instead of a key that older versions had; a key of a table is written "table.key".
+# What to do instead of a key that older versions had.
 REMOVED_KEYS = {
+    "ray": "a verification asks for one processor, and for one GPU with --meter cuda, see docs/cluster.md",
     "matrix": "run tickets verify in each environment of your CI's own matrix, see docs/ci.md",
 }
 WORDS = "a list of words or a table of their spellings"
 
 
 class ConfigTable(BaseModel):
-    """The whole configuration; keys of the table ``ray`` are joined with its name."""
+    """The whole configuration."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -113,7 +101,6 @@ class ConfigTable(BaseModel):
     largest_file: Size = key(BYTES)
     lint_select: Texts = key("a list of names")
     lint_ignore: Texts = key("a list of names")
-    ray: Amounts = key("a table of names and amounts", "ray.resources")
     id_pattern: Annotated[str, AfterValidator(_pattern)] = key("a regular expression")
     severities: Words = key(WORDS)
     statuses: Words = key(WORDS)
@@ -156,15 +143,10 @@ def parse_config(path: Path, content: bytes, *, is_project: bool) -> dict[str, A
         if not isinstance(table, dict):
             raise BadDataError("tool.tickets must be a table", file=str(path))
     budgets = table.pop("budget", [])
-    flat = {name: value for name, value in table.items() if name not in _TABLES}
-    for name in _TABLES & table.keys():
-        if not isinstance(table[name], dict):
-            raise BadDataError(f"{name}: must be a table, not {table[name]!r}", file=str(path))
-        flat |= {f"{name}.{inner}": value for inner, value in table[name].items()}
     try:
-        values = ConfigTable.model_validate(flat).model_dump(exclude_unset=True)
+        values = ConfigTable.model_validate(table).model_dump(exclude_unset=True)
     except ValidationError as error:
-        raise _mistake(error, flat, str(path)) from None
+        raise _mistake(error, table, str(path)) from None
     words = {name: values.pop(name) for name in _OWN_WORDS if name in values}
     for name in _MORE_SPELLINGS:
         more: Mapping[str, Texts] = values.pop(name, {})
@@ -183,7 +165,7 @@ def _mistake(error: ValidationError, table: Mapping[str, Any], file: str) -> Bad
     """The first mistake in a table, in words of the configuration and not of pydantic."""
     wrong = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
     name = str(wrong["loc"][0]) if wrong["loc"] else ""
-    known = {each.alias or name: each.description for name, each in ConfigTable.model_fields.items()}
+    known = {name: each.description for name, each in ConfigTable.model_fields.items()}
     if wrong["type"] == "extra_forbidden":
         if name in REMOVED_KEYS:
             return BadDataError(f"the key {name!r} is gone", file=file, hint=REMOVED_KEYS[name])

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SUFFIX = ".md"
 SIDECAR = ".remediation.yaml"
+ABSENT = hashlib.sha256(b"").hexdigest()
+"""Stands for the digest of what is not there."""
 UNREADABLE = "unreadable"
 """Stands for the digest of a file that may not be read, and is the rule of problems with one."""
 LARGEST_DIGEST, PART_DIGEST = 1 << 30, 1 << 26
@@ -201,7 +203,7 @@ class DiskFiles:
 
     def __init__(self, root: Path, known: KnownFiles[str] | None = None) -> None:
         self._root, self._known = root, known or KnownFiles({})
-        self.digest, self.names = cache(self._digest), cache(self._names)
+        self.digest = cache(self._digest)
 
     def _digest(self, path: str) -> str | None:
         place = f"{self._root}/{path}"
@@ -211,19 +213,6 @@ class DiskFiles:
         # Within one run, many tickets rest on the same packages and data.
         make = _sha256_kept if is_settled(file.state, time.time_ns()) else _sha256
         return self._known.get(file, make)
-
-    def _names(self, folder: str) -> frozenset[str] | None:
-        try:
-            return frozenset(os.listdir(f"{self._root}/{folder}"))  # noqa: PTH208 - names are all it takes
-        except OSError:
-            return None
-
-    def link(self, path: str) -> str | None:
-        """What stands in a symbolic link; None where there is none."""
-        try:
-            return os.readlink(f"{self._root}/{path}")  # noqa: PTH115 - as above
-        except OSError:
-            return None
 
 
 def _sha256(file: File) -> str:

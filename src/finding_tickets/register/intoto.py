@@ -64,13 +64,6 @@ def _content_digest(statement: Mapping[str, Any]) -> str:
 def input_of(descriptor: Mapping[str, Any]) -> Recorded:
     """Name, kind and value of a resource descriptor."""
     name, digests, said = (descriptor.get(key, {}) for key in ("name", "digest", "annotations"))
-    if "files" in said:
-        files = (
-            f"{folder}/{file}".removeprefix("./")
-            for folder in said["files"]
-            for file in said["files"][folder].split(" / ")
-        )
-        return name, "package", "\n".join([said["version"], digests["sha256"], *sorted(files)])
     if digests:
         kind = "commit" if "gitCommit" in digests else "file"
         return name, kind, digests["gitCommit" if kind == "commit" else "sha256"]
@@ -79,15 +72,7 @@ def input_of(descriptor: Mapping[str, Any]) -> Recorded:
 
 
 def resource(given: Input) -> dict[str, Any]:
-    """A resource descriptor: by digest, by commit, or in words where there is nothing to digest."""
-    if given.kind == "package":
-        version, digest, *files = given.value.split("\n")
-        folders: dict[str, str] = {}
-        for file in files:
-            folder, _, name = file.rpartition("/")
-            folders[folder or "."] = " / ".join(filter(None, [folders.get(folder or "."), name]))
-        said = {"version": version, "files": folders}
-        return {"name": given.name, "digest": {"sha256": digest}, "annotations": said}
+    """A resource descriptor: by digest, by commit, or by version."""
     if given.kind in {"file", "commit"}:
         kind = "gitCommit" if given.kind == "commit" else "sha256"
         return {"name": given.name, "digest": {kind: given.value}}

@@ -1,23 +1,21 @@
 """What the machine measured for a document, and whether that still holds: decided from its inputs alone.
 
-Evidence names the inputs of a verification: files by digest, what was looked for in vain, what answers an
-import, and what is installed. It is stale where one of them is another now. Nothing is planned or imported
-for that, and a file is read again only where its state changed.
+Evidence names the inputs of a verification: files by digest, commits, and versions. It is stale where one of
+them is another now. Nothing is planned or imported for that, and a file is read again only where its state
+changed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.machinery import FrozenImporter
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,9 +23,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.files import fixes_folder, safe_name
-from finding_tickets.ground.imports import ABSENT, FilesView, answer, value_of
 from finding_tickets.model.vocabulary import SAME_RESULT, Verdict
-from finding_tickets.register.files import DiskFiles, File, KnownFiles, State, state_of
+from finding_tickets.register.files import ABSENT, DiskFiles, File, KnownFiles, State, state_of
 from finding_tickets.register.intoto import (
     NO_STATEMENT,
     Recorded,
@@ -47,11 +44,9 @@ ELSEWHERE = frozenset({TORCH, PYTHON})
 OWN_PYTHON = ".".join(map(str, sys.version_info[:3]))
 """The version of the Python that the tool runs on."""
 REMEDIATION = "Remediation"
-OF_OLDER_VERSION = "it was recorded before data files and packages counted"
-BUILT_IN = frozenset(sys.builtin_module_names).union(
-    filter(FrozenImporter.find_spec, sys.stdlib_module_names)
-)
-"""The modules that are part of the program: Python finds them before it looks in any folder."""
+KINDS = frozenset({"file", "commit", "version"})
+"""The kinds of inputs."""
+OF_OLDER_VERSION = "it was recorded by an older version of this tool"
 
 
 class CodeInputs(NamedTuple):
@@ -73,7 +68,6 @@ class RecordedEvidence(NamedTuple):
     torch: str
     device: str
     inputs: tuple[Recorded, ...]
-    unseen: tuple[str, ...] = ()  # as in a Verification
 
 
 class EvidenceFile(NamedTuple):
@@ -96,11 +90,6 @@ class CurrentVerdict:
     changed: tuple[str, ...] = ()  # the inputs that made all evidence stale
     environment: tuple[str, ...] = ()  # what is another version or build here, stale by that or not
     problem: BadDataError | None = None  # why evidence could not be read
-
-    @property
-    def unseen(self) -> tuple[str, ...]:
-        """What the measurement may depend on and cannot be checked."""
-        return self.evidence.unseen if self.evidence else ()
 
     @cached_property
     def verification(self) -> Verification | None:
@@ -136,7 +125,6 @@ class Verdicts:
         self._commits: dict[str, str | None] = {}
         # Many tickets share helpers and packages.
         self._files = DiskFiles(root, self.digests)
-        self._installed = InstalledPackages(root, self.digests)
 
     def current(self, document_id: str, code: CodeInputs | None) -> CurrentVerdict:
         """The verdict on a document from its evidence.
@@ -156,15 +144,16 @@ class Verdicts:
             # Evidence of another version of torch says least about what has changed here.
             first = min(found, key=lambda each: len(each.changed))
         counts = first.evidence
+        is_readable = first.changed != (OF_OLDER_VERSION,)
         return CurrentVerdict(
             counts.verdict if fresh else Verdict.STALE,
-            file=first.place,
+            file=first.place if is_readable else None,
             evidence=counts,
             disagreement=_disagreement(
                 [each.evidence for each in found if ELSEWHERE.issuperset(each.changed)]
             ),
             changed=first.changed,
-            environment=self._installed.changes(counts.inputs) if counts.meter == "simulated" else (),
+            environment=changed_versions(counts.inputs) if counts.meter == "simulated" else (),
         )
 
     def recorded(self, document_id: str, code: CodeInputs | None) -> list[EvidenceFile]:
@@ -202,7 +191,7 @@ class Verdicts:
         what cannot be planned leaves no evidence.
         """
         before = {(name, kind): value for name, kind, value in evidence.inputs}
-        if (PYTHON, "version") not in before:
+        if (PYTHON, "version") not in before or not all(kind in KINDS for _, kind in before):
             return (OF_OLDER_VERSION,)
         revisions = [name for name, kind in before if kind == "commit"]
         self.resolve(revisions)
@@ -212,16 +201,16 @@ class Verdicts:
             **{(name, "commit"): self._commits[name] for name in revisions},
         }
         changed = [key[0] for key, value in now.items() if before.get(key) != value]
-        changed += repository_changes(evidence.inputs, self._files)
+        changed += changed_files(evidence.inputs, self._files)
         usual = self._usual_variants(document_id, code)
         changed += [file for file in usual if (file, "file") not in before]
         # What is simulated depends on what is installed here; a GPU may be on another machine, with its own.
         if evidence.meter == "simulated":
             python = before[PYTHON, "version"]
             is_near = python.split(".")[:2] == OWN_PYTHON.split(".")[:2]
-            changed += (
-                name for name in self._installed.changes(evidence.inputs) if not (name == PYTHON and is_near)
-            )
+            changed += [
+                name for name in changed_versions(evidence.inputs) if not (name == PYTHON and is_near)
+            ]
         return tuple(dict.fromkeys(changed))
 
     def _usual_variants(self, document_id: str, code: CodeInputs) -> list[str]:
@@ -252,124 +241,26 @@ class Verdicts:
         return File(path, place, state_of(place))
 
 
-def repository_changes(inputs: Iterable[Recorded], files: FilesView) -> Iterator[str]:
-    """The names of the inputs of a repository that are others now, gone, or hidden by what is new."""
-    given = [(name, kind, value) for name, kind, value in inputs if name != REMEDIATION]
-    known = {stem_of(name): name for name, kind, _ in given if kind == "file" and name.endswith(".py")}
-    known |= {name: value for name, kind, value in given if kind == "import"}
-    for name, kind, value in given:
-        if kind in {"commit", "version", "package", "import"} or name.startswith("/"):
-            continue
-        if (now := value_of(kind, name, value, files)) != value:
-            if kind == "no modules":
-                gone = set(value.split()).difference(now.split())
-                yield from (answer(f"{name}/{each}".lstrip("/"), files) for each in sorted(gone))
-            else:
-                yield name
-        if kind == "no modules":
-            yield from (file for stem, file in shadows(name, files).items() if stem not in known)
-    for stem, value in known.items():
-        # A file that is gone has been named.
-        if (now := answer(stem, files)) != value and (now or not value.endswith(".py")):
-            yield now or value
+def changed_files(inputs: Iterable[Recorded], files: DiskFiles) -> list[str]:
+    """Return the names of the files among the inputs that are others now, or gone."""
+    return [
+        name
+        for name, kind, value in inputs
+        if kind == "file" and name != REMEDIATION and (files.digest(name) or ABSENT) != value
+    ]
 
 
-def is_environment(name: str, kind: str) -> bool:
-    """Whether an input is of what is installed or outside of the repository."""
-    return kind == "package" or name.startswith("/") or name in {PYTHON, TORCH}
-
-
-def stem_of(file: str) -> str:
-    """What a file of code is looked for by: its path without the suffix, or the folder of a package."""
-    return file.removesuffix(".py").removesuffix("/__init__")
-
-
-def shadows(folder: str, files: FilesView) -> dict[str, str]:
-    """The files in a folder that an import of a standard module would find there first."""
-    names = {name.partition(".")[0] for name in files.names(folder) or ()}
-    names &= sys.stdlib_module_names - BUILT_IN
-    stems = (f"{folder}/{name}".lstrip("/") for name in sorted(names))
-    return {stem: file for stem in stems if (file := answer(stem, files)) and not file.endswith("/")}
-
-
-class InstalledPackages:
-    """What is installed beside the tool, outside of the repository at ``root``."""
-
-    def __init__(self, root: Path, known: KnownFiles[str] | None = None) -> None:
-        own = [folder for folder in sys.path if folder and not is_below(folder, f"{root}")]
-        self._folders = [*own, *(each for each in sys.path if SITE.search(f"{each}/") and each not in own)]
-        self._disk = DiskFiles(Path("/"), known)
-        self.value = cache(self._value)
-
-    def changes(self, inputs: Iterable[Recorded]) -> tuple[str, ...]:
-        """The names of what is another version or build here; what is not installed cannot be compared."""
-        changed = []
-        for name, kind, value in inputs:
-            now: str | None = value
-            if kind == "version" and name in {TORCH, PYTHON}:
-                now = OWN_PYTHON if name == PYTHON else own_torch()
-            elif kind == "package":
-                now = self.value(name, tuple(value.split("\n")[2:]))
-            elif kind == "file" and name.startswith("/"):
-                now = self._disk.digest(name[1:])
-            if now and now != value:
-                changed.append(name)
-        return tuple(changed)
-
-    def _value(self, name: str, files: Sequence[str]) -> str | None:
-        """The value of a package's input now; None where nothing of it is here."""
-        bases = {top: self.base(top) for top in dict.fromkeys(file.partition("/")[0] for file in files)}
-        if not any(bases.values()):
-            return None
-        digests = {file: self._disk.digest(f"{bases[file.partition('/')[0]]}/{file}"[1:]) for file in files}
-        versions = (distributions(base).get(normal(name), "") for base in bases.values() if base)
-        return package_value(next(filter(None, versions), ""), digests)
-
-    def base(self, top: str) -> str:
-        """The folder that a module or package on the top is imported from; empty for none."""
-        for folder in self._folders:
-            names = self._disk.names(folder[1:]) or ()
-            # A program may have the name of its package: pytest and tqdm stand in the folder of the command.
-            is_there = top in names and ("." in top or self._disk.names(f"{folder}/{top}"[1:]) is not None)
-            if is_there or f"{top}.py" in names:
-                return folder
-        spec = None
-        with suppress(ImportError, ValueError):
-            # What is installed to be edited may have a finder of its own.
-            spec = find_spec(top) if top.isidentifier() else None
-        place = Path(spec.origin) if spec and spec.origin else None
-        return str(place.parents[place.name == "__init__.py"]) if place else ""
-
-
-SITE = re.compile(r"/(?:site|dist)-packages/")
+def changed_versions(inputs: Iterable[Recorded]) -> tuple[str, ...]:
+    """Return which of torch and Python have another version beside the tool; what is missing is left out."""
+    own = {PYTHON: OWN_PYTHON, TORCH: own_torch()}
+    return tuple(
+        name for name, kind, value in inputs if kind == "version" and own.get(name) and own[name] != value
+    )
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether an absolute path is a folder or leads below it."""
+    """Return whether a path is a folder or leads below it."""
     return path == folder or path.startswith(f"{folder}/")
-
-
-def package_value(version: str, digests: Mapping[str, str | None]) -> str:
-    """The value of a package: its version, a digest of some of its files, and their names, each on a line."""
-    lines = [f"{digest or ABSENT} {file}\n" for file, digest in sorted(digests.items())]
-    return "\n".join([version, hashlib.sha256("".join(lines).encode()).hexdigest(), *sorted(digests)])
-
-
-@cache
-def distributions(base: str) -> dict[str, str]:
-    """The versions of the distributions in a folder by their names, as the names of folders say them."""
-    found = {}
-    with suppress(OSError):
-        for entry in os.listdir(base):  # noqa: PTH208 - names are all it takes
-            if entry.endswith((".dist-info", ".egg-info")):
-                name, _, version = entry.rpartition(".")[0].partition("-")
-                found[normal(name)] = version.partition("-")[0]
-    return found
-
-
-def normal(name: str) -> str:
-    """The name of a distribution as all spellings of it are compared."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def code_inputs(remediation: Remediation | None) -> CodeInputs | None:
@@ -407,7 +298,6 @@ def _read_recorded(file: File) -> RecordedEvidence:
             torch=done["torch"],
             device=done["device"],
             inputs=tuple(map(input_of, [*statement["subject"], *predicate["configuration"]])),
-            unseen=tuple(done.get("unseen", ())),
         )
     except (OSError, ValueError) as error:
         why = str(error)

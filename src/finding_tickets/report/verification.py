@@ -161,9 +161,6 @@ def brief_sections(verification: Verification, sources: VariantSources | None) -
     """Return half a screen: what changed, the lines that cost it, and the claims to look at."""
     sections = [change_section(verification)]
     sections.append(TextSection("", _lines_that_matter(verification, sources), is_cut=True))
-    if verification.unseen:
-        unseen = "; ".join(verification.unseen)
-        sections.append(TextSection(f"rests on what nobody can check later: {unseen}", ()))
     rows = []
     for claim in _noted_claims(verification):
         mark, name, claimed, measured = _claim_cells(claim, at_point=True)
@@ -266,8 +263,6 @@ def verification_sections(verification: Verification, sources: VariantSources | 
         sections.append(operation_section(f"operations of {name} at the last point", variant.operations))
     sections += [
         TextSection("not measured", left_out),
-        TextSection("rests on what nobody can check later", [(what,) for what in verification.unseen]),
-        TextSection("reads the clock", [(name,) for name in verification.clock]),
     ]
     return [section for section in sections if section.rows]
 

@@ -151,14 +151,13 @@ def plan(
     root: Path,
     overrides: Mapping[str, str] | None = None,
     verifiers: Path | None = None,
-    commits: Mapping[str, str] | None = None,
     repository: Path | None = None,
 ) -> Plan | None:
     """How to verify a document of the register at ``root``; None where it has no verifier.
 
     ``overrides`` are revisions for variants by name, ``*`` for variants that name no revision. The verifier
-    is taken from the folder ``verifiers``, by default the root. ``commits`` has the revisions by name that
-    git does not know here; it is asked in the folder ``repository``, by default the root.
+    is taken from the folder ``verifiers``, by default the root. Git is asked in the folder ``repository``, by
+    default the root.
 
     Raises:
         BadDataError: A file is missing or outside the root, or a claim cannot be understood.
@@ -193,7 +192,7 @@ def plan(
             raise error.in_file(document.path) from None
         raise error.in_file(remediation.path, remediation.span.line) from None
     repository = repository or root
-    revisions, trouble = _resolve(repository, commits or {}, named, variants) if named else ({}, None)
+    revisions, trouble = _resolve(repository, named, variants) if named else ({}, None)
     trouble = trouble or missing or None
     stated = f"{remediation.path}:{run.line}" if remediation and run else ""
     trouble = f"{trouble} ({stated})" if trouble and stated else trouble
@@ -256,7 +255,6 @@ def _variants(document: Document, root: Path) -> dict[str, FunctionPath]:
 
 def _resolve(
     repository: Path,
-    commits: Mapping[str, str],
     named: Mapping[str, str],
     variants: Mapping[str, FunctionPath],
 ) -> tuple[dict[str, Revision], str | None]:
@@ -264,7 +262,7 @@ def _resolve(
     # Most tickets name no revision, and git is not asked for them.
     from finding_tickets.ground.commits import Checkouts
 
-    checkouts = Checkouts(repository, commits)
+    checkouts = Checkouts(repository)
     found: dict[str, Revision] = {}
     for name, text in named.items():
         try:

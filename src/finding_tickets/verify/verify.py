@@ -34,7 +34,7 @@ from finding_tickets.model.verification import (
 )
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import own_torch
-from finding_tickets.verify.evidence import inputs, rests_on, write
+from finding_tickets.verify.evidence import collect_files, collect_inputs, file_inputs, write
 from finding_tickets.verify.judge import (
     DECIDING,
     FIX,
@@ -73,9 +73,6 @@ class Settings:
     overrides: Mapping[str, str] = field(default_factory=dict)
     verifiers: Path | None = None  # the root that verifiers are taken from, if not that of the code
     record: bool = True  # whether evidence is written
-    commits: Mapping[str, str] = field(default_factory=dict)  # of revisions for which git is not asked
-    # What a machine of a cluster must have, in its own words; this machine is not asked.
-    resources: Mapping[str, float] = field(default_factory=dict)
     seed: int | None = None  # takes the place of the workload's; what is measured with it is no evidence
     operations: bool = False  # whether to tell what each operation costs, which is no evidence
     # Makes another document and plan of those that were measured, before these are judged and recorded; or
@@ -131,7 +128,7 @@ def plan_each(documents: Iterable[Document], settings: Settings, planned: Planne
     """Add each document to ``planned`` by its path, and yield those of which nothing is to be measured."""
     for document in documents:
         try:
-            todo = plan(document, settings.root, settings.overrides, settings.verifiers, settings.commits)
+            todo = plan(document, settings.root, settings.overrides, settings.verifiers)
         except BadDataError as error:
             yield Verified(document, error=error)
             continue
@@ -408,13 +405,12 @@ class VerificationRun:
             seen = {"fixed_inputs": measured.fixed_inputs, "results": digests}
         if settings.amend and not amended:
             return Verified(document, done)
-        folders = {str(todo.root), str(todo.verifiers), self._isolation.folder, *todo.folders.values()}
-        rests = rests_on(outcomes, todo, todo.root, folders - {str(todo.root)})
-        done = done.model_copy(update={"unseen": rests.unseen, "clock": rests.clock})
         # Evidence is of the ticket as it stands in the work tree, with its own seed.
         if todo.seed is not None or settings.overrides or settings.verifiers:
             return Verified(document, done, **seen)
-        evidence = Evidence(inputs=inputs(todo, document, done, rests), verification=done)
+        folders = {self._isolation.folder, *todo.folders.values()} - {str(todo.root)}
+        inputs = collect_inputs(todo, document, done, file_inputs(outcomes, todo, folders))
+        evidence = Evidence(inputs=inputs, verification=done)
         return record(Verified(document, done, evidence=evidence, **seen), settings)
 
 
@@ -533,9 +529,6 @@ def join(todo: Plan, parts: Sequence[MeasuredTicket]) -> MeasuredTicket | str:
 
 def _is_unchanged(todo: Plan, measured: MeasuredTicket, outcomes: Iterable[TaskOutcome]) -> bool:
     """Whether the fix is the code as found, with all that it imports of the repository."""
-    # Few fixes cost what the code as found does.
-    from finding_tickets.ground.imports import reach
-
     before, after = (measured.variants.get(name) for name in DECIDING)
     if not before or not after or before.samples != after.samples:
         return False
@@ -547,14 +540,7 @@ def _is_unchanged(todo: Plan, measured: MeasuredTicket, outcomes: Iterable[TaskO
     if old == new:
         return found.module == fix.module or rest == around
 
-    def read(path: str) -> bytes | None:
-        return (new / path).read_bytes() if (new / path).is_file() else None
-
-    is_file = fix.module.endswith(".py")
-    files = set(reach(read, [fix.module] if is_file else [], [] if is_file else [fix.module]))
-    # What no text names was seen.
-    used = (Path(access.path) for each in outcomes for access in each.accesses if access.path.endswith(".py"))
-    files |= {str(path.relative_to(at)) for path in used for at in (old, new) if path.is_relative_to(at)}
+    files = [name for at in (old, new) for name in collect_files(outcomes, at) if name.endswith(".py")]
     pairs = ((tasks.parse_code(old / file), tasks.parse_code(new / file)) for file in files)
     return rest == around and all(ast.dump(one) == ast.dump(two) for one, two in pairs if one and two)
 

@@ -1,1 +1,1 @@
-"""Run code in processes of their own: the server that forks them, the sandbox, what they are seen to do."""
+"""Run code in processes of their own: the server that forks them, and which files they use."""

@@ -20,7 +20,6 @@ from base64 import b64encode
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -30,16 +29,13 @@ from finding_tickets.errors import UnreachableError
 from finding_tickets.measure.processes.server import (
     CHUNK,
     FOLDER_VARIABLE,
-    LOADED,
     LOG,
     NO_ROOM,
-    PATH_VARIABLE,
     RESULT,
-    SEEN,
-    START,
+    USED,
     read_log,
 )
-from finding_tickets.measure.processes.watch import Access, read_accesses
+from finding_tickets.measure.processes.used_files import UsedFiles, read_used_files
 from finding_tickets.measure.tasks import KEPT, PROGRESS
 
 K = TypeVar("K", bound=Hashable)
@@ -58,7 +54,7 @@ GPU_FILES = ("nvidia[0-9]*", "dxg")
 SHUTDOWN_SECONDS = 10.0
 # How much longer than a task may take the server may be silent, and how long it may load torch.
 PATIENCE_SECONDS, LOADING_SECONDS = 15.0, 600.0
-SERVER_KILLED = "the process that watched over it was killed"
+SERVER_KILLED = "the process that measures was stopped or killed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,15 +88,13 @@ class Task:
 class TaskOutcome:
     """What a task returned, or why it did not; ``never_ran`` if that is not the fault of its code.
 
-    ``accesses`` are the files that it used, first what the server had loaded for it, and ``unseen`` says why
-    that may not be all that it rests on.
+    ``used`` are the files that it used, whatever came of it.
     """
 
     value: Any = None
     reason: str | None = None
     never_ran: bool = False
-    accesses: tuple[Access, ...] = field(default=(), compare=False)
-    unseen: tuple[str, ...] = field(default=(), compare=False)
+    used: UsedFiles = field(default=UsedFiles(), compare=False)
 
 
 class ServerEndedError(Exception):
@@ -110,36 +104,18 @@ class ServerEndedError(Exception):
 class Isolation:
     """A server that has torch loaded. Starting it does not wait; leaving the context ends it.
 
-    With ``at_once=False`` the first task starts it. In a ``sandbox``, tasks can write to their own folder
-    alone and have no network. ``interpreter`` is the Python to run on, if not the tool's own.
+    With ``at_once=False`` the first task starts it.
 
     Raises:
-        UsageError: This system has nothing to make a sandbox with.
         UnreachableError: It cannot be started: torch is not installed.
     """
 
     def __init__(
-        self,
-        preload: Sequence[str] = PRELOADED,
-        workers: int | None = None,
-        *,
-        at_once: bool = True,
-        sandbox: bool = False,
-        interpreter: str = "",
+        self, preload: Sequence[str] = PRELOADED, workers: int | None = None, *, at_once: bool = True
     ) -> None:
-        self._again = partial(type(self), preload, workers, at_once=False, sandbox=sandbox)
-        self._others: dict[str, Isolation] = {}
-        server = [SERVER, str(workers or len(os.sched_getaffinity(0))), *preload]
-        self._command = [interpreter, "-c", START, *server]
-        if not interpreter:
-            self._command = [sys.executable, "-P", "-c", START, *server]
-        self._sandbox, self._is_open = sandbox, False
-        if sandbox:
-            # Imported here: most commands need no sandbox.
-            from finding_tickets.measure.processes.launch import server_command
-
-            self._command = server_command(self._command)
-        self._interpreter = interpreter
+        most = str(workers or len(os.sched_getaffinity(0)))
+        # Without the current folder among those of modules: it may have one that the server loads.
+        self._command = [sys.executable, "-P", "-m", SERVER, most, *preload]
         self._mark = secrets.token_hex(16)
         self._folder = ""
         self._at_work: dict[str, float] = {}  # until when
@@ -162,8 +138,7 @@ class Isolation:
                 why = self._why_ended()
                 # The next call starts a new server and reports the same error.
                 self._end()
-                where = f"{self._interpreter}: " if self._interpreter else ""
-                raise UnreachableError(f"nothing can be measured: {where}{why}")
+                raise UnreachableError(f"nothing can be measured: {why}")
         return self._folder
 
     @property
@@ -177,20 +152,12 @@ class Isolation:
         for own in list(self._at_work):
             with suppress(OSError):
                 said.append((Path(own) / PROGRESS).read_text(encoding="utf-8", errors="replace"))
-        return said + [line for other in list(self._others.values()) for line in other.progress()]
+        return said
 
     @property
     def has_ended(self) -> bool:
         """Whether the server ended on its own."""
         return self._server is not None and self._server.poll() is not None
-
-    def on(self, interpreter: str) -> Isolation:
-        """The same on another Python, which ends with this one; this one itself for its own Python."""
-        if interpreter == self._interpreter:
-            return self
-        if interpreter not in self._others:
-            self._others[interpreter] = self._again(interpreter=interpreter)
-        return self._others[interpreter]
 
     def __enter__(self) -> Self:
         """The context itself."""
@@ -200,8 +167,6 @@ class Isolation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End the server and whatever it still runs, also while it is still loading."""
-        for other in self._others.values():
-            other.__exit__(kind, error, trace)
         self._end()
         # The server removes it, unless it was killed.
         if self._folder:
@@ -249,13 +214,6 @@ class Isolation:
         """
         folder = self.folder
         server = self._server or self._start()
-        if self._sandbox and not self._is_open:
-            from finding_tickets.measure.processes.launch import open_sandbox
-
-            roots = {root for task in tasks.values() for root in (task.root, task.code) if root}
-            open_sandbox(folder, self._interpreter, roots)
-            self._is_open = True
-            self._unsent += b"\n"
         names: dict[str, K] = {}
         sent = set[K]()
         while tasks:
@@ -287,10 +245,8 @@ class Isolation:
                 name = names.pop(own)
                 if tasks[name].kept:
                     _move_files(Path(own) / KEPT, Path(tasks[name].kept))
-                loaded, _ = read_accesses(f"{folder}/{LOADED}")
-                accesses, unseen = read_accesses(own + SEEN)
                 outcome = _outcome(Path(own), event["reason"])
-                yield name, replace(outcome, accesses=loaded + accesses, unseen=unseen)
+                yield name, replace(outcome, used=read_used_files(Path(own) / USED))
 
     def _read_line(self, server: subprocess.Popen[bytes]) -> bytes:
         """The next line from the server; what came instead if it ended, or is so late that it is killed.
@@ -325,25 +281,15 @@ class Isolation:
         return line
 
     def _start(self) -> subprocess.Popen[bytes]:
-        if not self._interpreter:
-            found = None
-            # Every other command works without torch, so that it may be missing.
-            with suppress(ImportError, ValueError):
-                found = find_spec("torch")
-            if found is None:
-                why = "nothing can be measured: torch is not installed"
-                raise UnreachableError(why, hint="pip install torch")
+        # Every other command works without torch, so that it may be missing.
+        found = None
+        with suppress(ImportError, ValueError):
+            found = find_spec("torch")
+        if found is None:
+            why = "nothing can be measured: torch is not installed"
+            raise UnreachableError(why, hint="pip install torch")
         variables = {**os.environ, **ENVIRONMENT, FOLDER_VARIABLE: self._folder, MARK: self._mark}
-        variables[PATH_VARIABLE] = variables.pop("PYTHONPATH", "")
-        if self._interpreter or self._sandbox:
-            from finding_tickets.measure.processes.launch import allowed_variables, server_path
-
-            if self._interpreter:
-                variables[PATH_VARIABLE] = server_path()
-            if self._sandbox:
-                variables = allowed_variables(variables)
         self._unread = self._unsent = b""
-        self._is_open = False
         try:
             self._server = subprocess.Popen(  # noqa: S603 - this interpreter, and a module of ours
                 self._command,

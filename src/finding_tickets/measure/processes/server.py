@@ -25,7 +25,6 @@ import resource
 import select
 import shutil
 import signal
-import socket
 import stat
 import sys
 import tempfile
@@ -41,9 +40,8 @@ from threading import Thread
 from traceback import format_exception_only
 from typing import Any, NoReturn
 
-from finding_tickets.measure.processes.watch import Watch, install, loaded_before
+from finding_tickets.measure.processes.used_files import note_used_files
 from finding_tickets.measure.tasks import (
-    CONTAINED,
     COPY,
     KEPT,
     PROBE,
@@ -56,35 +54,16 @@ from finding_tickets.measure.tasks import (
     place,
 )
 
-RESULT, LOG, STATE = "result.json", "output.log", "state.json"
-# The server's own files: what it has loaded and, beside the folder of each task, what that task used.
-LOADED, SEEN = "loaded.json", ".seen"
+RESULT, LOG, STATE, USED = "result.json", "output.log", "state.json", "used"
 LARGEST_FILE, LARGEST_STATE = 1 << 30, 1 << 22
 # Names the folder for temporary files to a server that does not make one of its own.
 FOLDER_VARIABLE = "TICKETS_FOLDER"
-# Has what was in PYTHONPATH, so that nothing there runs before the server does, as sitecustomize would.
-PATH_VARIABLE = "TICKETS_PYTHONPATH"
-# Does what ``-P -m`` does, in a form that an old Python can read and refuse.
-START = f"""
-import os, sys
-if sys.version_info < (3, 11):
-    sys.exit("Python " + sys.version.split()[0] + " is too old to measure with: it takes 3.11")
-if not sys.flags.safe_path:
-    del sys.path[0]
-path = os.environ.pop("{PATH_VARIABLE}", "")
-if path:
-    os.environ["PYTHONPATH"] = path
-    sys.path[:0] = path.split(os.pathsep)
-from runpy import run_module
-run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
-"""
 NO_ROOM = "there is no room for its temporary files"
 # The exit code of a worker that cannot write: EX_IOERR of sysexits.h.
 UNWRITABLE = 74
 # The module that tells what the code that measures holds, if it is loaded.
 GUARD = "finding_tickets.measure.state"
 CHUNK = 1 << 16
-MOST_IN_SANDBOX = 4096
 POLL_SECONDS = 0.005
 PATIENCE_SECONDS = 5.0
 FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
@@ -121,8 +100,6 @@ def main(most: int, preload: Sequence[str]) -> None:
         # The threads of a worker may outlive what it is doing when they start, and work when it is counted.
         if simulation := sys.modules.get("simcuda.simulation"):
             simulation.prepare_forks()
-        # Workers do not open these again.
-        (Path(folder) / LOADED).write_text(json.dumps([loaded_before(), []]), encoding="ascii")
         # A garbage collection in a fork would write to every page of what is loaded, and so copy it.
         gc.freeze()
         gc.enable()
@@ -168,7 +145,6 @@ class RunningTask:
     order: dict[str, Any]
     gpus: tuple[str, ...]
     deadline: float
-    watch: Watch
 
 
 class ForkServer:
@@ -178,7 +154,6 @@ class ForkServer:
         self._most, self._folder = most, folder
         self._waiting: deque[dict[str, Any]] = deque()
         self._running: dict[int, RunningTask] = {}
-        self._watched: dict[int, Watch] = {}
         # From before any code of a repository ran, and where none can reach it.
         self._guard = sys.modules.get(GUARD)
         self._state: dict[str, int] = {}
@@ -202,11 +177,7 @@ class ForkServer:
         while True:
             deadline = min((task.deadline for task in self._running.values()), default=None)
             wait = None if deadline is None else 1 + int(max(0.0, deadline - time.monotonic()) * 1000)
-            events = poll.poll(wait)
-            for file, event in events:
-                if file in self._watched:
-                    self._follow(poll, file, event)
-                    continue
+            for file, _ in poll.poll(wait):
                 chunk = os.read(file, CHUNK)
                 if file != woken:
                     if not chunk:
@@ -216,26 +187,16 @@ class ForkServer:
                         order = pickle.loads(b64decode(line))  # noqa: S301 - the caller's, whom nobody else can reach
                         # What ends a ticket comes before what begins another one.
                         (self._waiting.appendleft if order["first"] else self._waiting.append)(order)
-            # Workers wait for each answer: nothing else is looked at without need.
-            is_due = deadline is not None and time.monotonic() >= deadline
-            if not is_due and all(file in self._watched for file, _ in events):
-                continue
-            self._end_tasks(poll)
+            self._end_tasks()
             while self._waiting and len(self._running) < self._most:
                 first = self._waiting[0]
                 gpus = self._free_gpus(first) if first["gpus"] else ()
                 if gpus is None:
                     break
                 order, server = self._waiting.popleft(), os.getpid()
-                ours, theirs = socket.socketpair()
                 if worker := os.fork():
-                    theirs.close()
-                    code = order["code"] if order["copied"] else ""
-                    watch = Watch(worker, ours, self._folder, order["folder"], code)
-                    self._watched[watch.file] = watch
-                    poll.register(watch.file, select.POLLIN)
                     deadline = time.monotonic() + float(order["timeout"])
-                    self._running[worker] = RunningTask(order, gpus, deadline, watch)
+                    self._running[worker] = RunningTask(order, gpus, deadline)
                     _tell(folder=order["folder"], started=True)
                     continue
                 try:
@@ -244,24 +205,12 @@ class ForkServer:
                     # What else is measured is nothing that code of this task could find.
                     self._waiting.clear()
                     self._running.clear()
-                    self._watched.clear()
-                    work(order, gpus, server, theirs)
+                    work(order, gpus, server)
                 except OSError:
                     # The disk is full, or nothing may be written. What the code raises is a result.
                     os._exit(UNWRITABLE)
                 finally:
                     os._exit(1)
-
-    def _follow(self, poll: select.poll, file: int, event: int) -> None:
-        """Answer a worker, unless it has ended."""
-        watch = self._watched[file]
-        goes_on = event & select.POLLIN and watch.answer()
-        if not goes_on or watch.file != file:
-            poll.unregister(file)
-            del self._watched[file]
-        if goes_on and watch.file != file:
-            poll.register(watch.file, select.POLLIN)
-            self._watched[watch.file] = watch
 
     def _free_gpus(self, order: dict[str, Any]) -> tuple[str, ...] | None:
         """The GPUs that a task can have now, one or all of them; None if it must wait."""
@@ -271,7 +220,7 @@ class ForkServer:
             return free if len(free) == len(order["gpus"]) else None
         return free[:1] or None
 
-    def _end_tasks(self, poll: select.poll) -> None:
+    def _end_tasks(self) -> None:
         """Report the tasks that have ended or whose time is up, after killing what they left behind."""
         for worker, task in list(self._running.items()):
             ended, status = os.waitpid(worker, os.WNOHANG)
@@ -282,9 +231,6 @@ class ForkServer:
                 reason = _why_it_ended(status if ended else None, task.order) or self._why_not_ours(
                     task.order
                 )
-                if self._watched.pop(task.watch.file, None):
-                    poll.unregister(task.watch.file)
-                task.watch.close(task.order["folder"] + SEEN)
                 _tell(folder=task.order["folder"], started=False, reason=reason)
 
     def _why_not_ours(self, order: dict[str, Any]) -> str:
@@ -368,10 +314,10 @@ def read_log(log: Path) -> str:
         return ""
 
 
-def work(order: dict[str, Any], gpus: Sequence[str], server: int, channel: socket.socket) -> NoReturn:
+def work(order: dict[str, Any], gpus: Sequence[str], server: int) -> NoReturn:
     """Call a task's target with its payload and write what it returns, or why it failed; never returns.
 
-    This process dies with ``server``, the one that forked it, and is watched by it through the ``channel``.
+    This process dies with ``server``, the one that forked it.
     """
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != server:
@@ -387,12 +333,11 @@ def work(order: dict[str, Any], gpus: Sequence[str], server: int, channel: socke
         Path(order["given"]).rename(folder / KEPT)
     else:
         (folder / KEPT).mkdir()
-    _silence(folder / LOG, channel.fileno())
+    _silence(folder / LOG)
     # Temporary files of the task are removed with its folder.
     temporary = folder / "tmp"
     temporary.mkdir()
     os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
-    # Here, where nobody watches: it does not use what is copied.
     if order["copied"]:
         _copy_code(order["code"], folder / COPY)
     os.environ[PROGRESS] = str(folder / PROGRESS)
@@ -400,15 +345,12 @@ def work(order: dict[str, Any], gpus: Sequence[str], server: int, channel: socke
     if gpus:
         os.environ[VISIBLE_DEVICES] = ",".join(gpus)
     _limit_resources(int(order["memory"]))
-    # What was listed before was not seen. Where distributions are looked for, the repository's folders are
-    # listed too: that says nothing of its other files, and happens here, where nobody watches.
+    # A file may be new since the server looked for modules.
     invalidate_caches()
-    listing: Any = getattr(import_module("importlib.metadata"), "FastPath", None)
-    for root in {order["root"], order["code"]} if listing else ():
-        for path in (listing(root), listing(f"{root}/src")):
-            path.lookup(path.mtime)
-    install(channel)
-    channel.close()
+    shown = {order["root"]: order["root"], order["code"]: order["code"]}
+    if order["copied"]:
+        shown[str(folder / COPY)] = order["code"]
+    note_used_files(folder / USED, shown)
     module, _, function = order["target"].partition(":")
     outcome: dict[str, Any]
     try:
@@ -447,8 +389,8 @@ def _copy_code(code: str, copy: Path) -> None:
             file.chmod(file.stat().st_mode | stat.S_IWUSR)
 
 
-def _silence(log: Path, kept: int) -> None:
-    """Send all output, tracebacks too, to a file; give nothing to read, and leave one file open."""
+def _silence(log: Path) -> None:
+    """Send all output, tracebacks too, to a file; give nothing to read, and leave no other file open."""
     output = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in [(nothing, 0), (output, 1), (output, 2)]:
@@ -456,7 +398,7 @@ def _silence(log: Path, kept: int) -> None:
     # A worker that kept a pipe of the server open would make the caller wait for ever. Some containers allow
     # a thousand million open files, so only those that are open are closed.
     for file in list(Path("/dev/fd").iterdir()):
-        if (descriptor := int(file.name)) > 2 and descriptor != kept:
+        if (descriptor := int(file.name)) > 2:
             # The listing itself used one, which is closed by now.
             with suppress(OSError):
                 os.close(descriptor)
@@ -464,15 +406,7 @@ def _silence(log: Path, kept: int) -> None:
 
 
 def _limit_resources(memory: int) -> None:
-    """Allow no core dumps, no huge files, and ``memory`` bytes more than are in use now.
-
-    In a sandbox, processes (threads, too) and open files are limited: elsewhere those of the user count, too.
-    """
-    if CONTAINED in os.environ:
-        for kind in (resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE):
-            _, most = resource.getrlimit(kind)
-            most = MOST_IN_SANDBOX if most == resource.RLIM_INFINITY else min(MOST_IN_SANDBOX, most)
-            resource.setrlimit(kind, (most, most))
+    """Allow no core dumps, no huge files, and ``memory`` bytes more than are in use now."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     largest = LARGEST_FILE if most == resource.RLIM_INFINITY else min(LARGEST_FILE, most)

@@ -1,0 +1,136 @@
+"""Evidence has the same bytes wherever it is measured with the same versions."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="the environments are those of Linux"),
+]
+
+ROOT = Path(__file__).parents[2]
+# One whose variants are compiled, which imports most, and one with seven variants and results to compare.
+TICKETS = ("B7-PT-03", "B7-PT-02")
+NOBODY = ("unshare", "--user", "--map-user=65534", "--map-group=65534")
+# Fails what Docker's default profile, or an older kernel, fails: the numbers are those of x86-64. The filter
+# is one of seccomp(2), in the form of linux/filter.h.
+CONTAINER = """
+import ctypes, errno, os, struct, sys
+LOAD, EQUAL, BITS, RETURN, ALLOW, FAIL = 0x20, 0x15, 0x45, 0x06, 0x7FFF0000, 0x00050000 | errno.EPERM
+NEW_USER, CLONE = 0x10000000, 56
+refused = {"pidfd_getfd": 438, "process_vm_readv": 310, "pidfd_open": 434, "unshare": 272, "clone3": 435}
+code = [(LOAD, 0, 0, 0)]
+for number in refused.values():
+    code += [(EQUAL, 0, 1, number), (RETURN, 0, 0, errno.ENOSYS | 0x00050000 if number == 435 else FAIL)]
+code += [(EQUAL, 0, 3, CLONE), (LOAD, 0, 0, 16), (BITS, 0, 1, NEW_USER), (RETURN, 0, 0, FAIL)]
+code += [(RETURN, 0, 0, ALLOW)]
+content = b"".join(struct.pack("HBBI", *each) for each in code)
+buffer = ctypes.create_string_buffer(content, len(content))
+libc = ctypes.CDLL(None, use_errno=True)
+libc.prctl(38, 1, 0, 0, 0)
+program = struct.pack("H6xP", len(code), ctypes.addressof(buffer))
+assert libc.prctl(22, 2, program) == 0, ctypes.get_errno()
+try:
+    os.pidfd_open(os.getpid())
+except PermissionError:
+    pass
+else:
+    sys.exit("the filter does not filter")
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.fixture(scope="module")
+def register(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """This register without its evidence, where every user can read it."""
+    root = tmp_path_factory.mktemp("environments") / "register"
+    for folder in ("tickets", "fixes", "verifiers"):
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return root
+
+
+def evidence(folder: Path) -> dict[str, bytes]:
+    """Every file of evidence on the tickets, by its path."""
+    files = (file for ticket in TICKETS for file in (folder / ticket).rglob("*.json"))
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
+
+
+def measure(register: Path, *command: str) -> dict[str, bytes]:
+    """The evidence that a command records."""
+    shutil.rmtree(register / "evidence", ignore_errors=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "HOME": str(register.parent / "home")}
+    done = subprocess.run(
+        [*command, "-m", "finding_tickets", "verify", *TICKETS],
+        cwd=register,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert 0 == done.returncode, done.stderr
+    return evidence(register / "evidence")
+
+
+def find_needed(name: str, found: dict[str, Distribution]) -> None:
+    """Add a distribution and all that it needs, without what is optional or for other systems."""
+    key = re.sub(r"[-_.]+", "-", name).lower()
+    if key in found:
+        return
+    try:
+        found[key] = distribution(name)
+    except PackageNotFoundError:
+        return
+    for requirement in found[key].requires or ():
+        other = re.match(r"[\w.-]+", requirement)
+        if other and "extra ==" not in requirement:
+            find_needed(other[0], found)
+
+
+def with_the_tool_alone(folder: Path) -> str:
+    """The Python of an environment that has nothing but what the tool needs."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    found: dict[str, Distribution] = {}
+    find_needed("finding-tickets", found)
+    del found["finding-tickets"]
+    for each in found.values():
+        tops = {file.parts[0] for file in each.files or ()}
+        for top in tops - {"..", "__pycache__"}:
+            (site / top).symlink_to(Path(str(each.locate_file(top))))
+    return str(folder / "bin/python")
+
+
+def test_beside_development_tools(register: Path) -> None:
+    """In the environment of these tests it is what is committed."""
+    assert evidence(ROOT / "evidence") == measure(register, sys.executable)
+
+
+def test_with_the_tool_alone(register: Path, tmp_path: Path) -> None:
+    """Nothing is said of what that environment lacks, such as numpy."""
+    python = with_the_tool_alone(tmp_path / "alone")
+    assert 1 == subprocess.run([python, "-c", "import numpy"], check=False, capture_output=True).returncode
+    assert evidence(ROOT / "evidence") == measure(register, python)
+
+
+def test_as_another_user(register: Path) -> None:
+    """One without rights, whose home cannot be written."""
+    if subprocess.run([*NOBODY, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("user namespaces are not allowed here")
+    assert evidence(ROOT / "evidence") == measure(register, *NOBODY, sys.executable)
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the calls are numbered for x86-64")
+def test_in_a_container(register: Path) -> None:
+    """Where nobody looks into another process or makes a namespace."""
+    assert evidence(ROOT / "evidence") == measure(register, sys.executable, "-c", CONTAINER, sys.executable)
