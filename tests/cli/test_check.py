@@ -111,38 +111,6 @@ def test_a_fix_that_is_undone_is_worse_than_the_base(base: Repository, git: Git,
 
 
 @pytest.mark.slow
-def test_files_of_another_user_are_no_forgery(
-    base: Repository, git: Git, tickets: Tickets, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """Settings that lie elsewhere are not those of whoever checks; evidence that hides them is refused."""
-    homes = tmp_path_factory.mktemp("homes")
-    for name in ("full", "empty"):
-        (homes / name).mkdir()
-    (homes / "full/rc").write_text("1")
-    which = homes / "which"
-    which.symlink_to("full")
-    # By its own path, which is there for everybody.
-    read = "from pathlib import Path\nREAD = [file.read_text() for file in "
-    read += f"Path({str(which)!r}).resolve().iterdir()]\n"
-    base.write("fixes/a_1/fix.py", f"{read}{FIX}")
-    tickets("verify", "A-1")
-    commit(git, "settings")
-    which.unlink()
-    which.symlink_to("empty")
-    code, items = checked(tickets)
-    assert (ExitCode.OK, []) == (code, rules(items["A-1"])), items["A-1"]["problems"]
-    (file,) = (base.root / "evidence/A-1").glob("*.json")
-    evidence = load(file.read_bytes())
-    which.unlink()
-    which.symlink_to("full")
-    hidden = evidence.verification.model_copy(update={"unseen": ()})
-    file.write_bytes(dump(evidence.model_copy(update={"verification": hidden})))
-    commit(git, "hide")
-    code, items = checked(tickets)
-    assert (ExitCode.GATE_FAILED, ["gate-evidence"]) == (code, rules(items["A-1"]))
-
-
-@pytest.mark.slow
 def test_what_holds_with_the_workloads_seed_alone_is_refused(
     base: Repository, git: Git, tickets: Tickets
 ) -> None:

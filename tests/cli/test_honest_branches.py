@@ -6,18 +6,18 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from functools import partial
 
 import pytest
 from tests.cli.conftest import Ran
-from tests.cli.test_check import CLAIMS, LOOSE, commit, edit
+from tests.cli.test_check import CLAIMS, commit, edit
 from tests.conftest import Git, Repository
 from tests.verify.conftest import FIX
 from tests.verify.conftest import add_with_few_points as add
 
 from finding_tickets.errors import ExitCode
-from finding_tickets.register.staleness import PYTHON, distributions
-from finding_tickets.verify.evidence import _distribution, dump, load
+from finding_tickets.register.staleness import PYTHON
+from finding_tickets.verify.evidence import dump, load
 
 Tickets = Callable[..., Ran]
 NOTHING: set[str] = set()
@@ -307,49 +307,6 @@ def test_honest_branches_pass(repository: Repository, git: Git, tickets: Tickets
     assert not wrong, wrong
 
 
-LIBRARY = """
-import json
-from pathlib import Path
-
-
-
-def scale():
-    return json.loads(Path(__file__).with_name("table.json").read_text())["scale"]
-"""
-WAITS = "\nimport torch\n\n\ndef scale():\n    return torch.ones(1, device='cuda').item()\n"
-
-
-class Installed:
-    """A package outside of the repository, which the fix of C-1 runs."""
-
-    def __init__(self, site: Path) -> None:
-        self.site = site
-        self.install("1.0")
-
-    def write(self, path: str, text: str) -> None:
-        """A file of the package, or beside it."""
-        (self.site / path).parent.mkdir(parents=True, exist_ok=True)
-        (self.site / path).write_text(text)
-        # A command knows for its own time alone what is installed.
-        distributions.cache_clear()
-        _distribution.cache_clear()
-
-    def install(self, version: str, code: str = LIBRARY) -> None:
-        """The package at a version, in the place of any other one."""
-        shutil.rmtree(self.site, ignore_errors=True)
-        self.write(f"library-{version}.dist-info/METADATA", f"Name: library\nVersion: {version}\n")
-        self.write(f"library-{version}.dist-info/RECORD", "library/__init__.py,,\nlibrary/work.py,,\n")
-        self.write("library/__init__.py", f"__version__ = {version!r}\n")
-        self.write("library/work.py", code)
-        self.write("library/table.json", '{"scale": 1}')
-        self.write("library/unused.py", "")
-
-    def without_record(self) -> None:
-        """The same files, and nothing that says whose they are."""
-        self.install("1.0")
-        shutil.rmtree(self.site / "library-1.0.dist-info")
-
-
 def recorded_by(at: Branch, python: str) -> None:
     """The evidence says that another Python measured."""
     for file in (at.root / "evidence").glob("*/*.json"):
@@ -364,7 +321,7 @@ def recorded_by(at: Branch, python: str) -> None:
         file.write_bytes(dump(evidence.model_copy(update={"inputs": inputs})))
 
 
-def old_python_on_main(at: Branch, _: Installed) -> None:
+def old_python_on_main(at: Branch) -> None:
     """Main was measured by another patch release, and the branch does something else."""
     at.git("switch", "--quiet", "main")
     recorded_by(at, "3.11.99")
@@ -374,81 +331,15 @@ def old_python_on_main(at: Branch, _: Installed) -> None:
     at.write("README.md", "words\n")
 
 
-def upgraded(at: Branch, library: Installed) -> None:
-    """The new version is asked for, and the evidence is measured again with it."""
-    library.install("2.0", f"# Quicker.\n{LIBRARY}")
-    at.write("requirements.txt", "library>=2\n")
-    at.verify("C-1")
-
-
-USING = {"C-1"}
-ENVIRONMENTS: dict[str, tuple[Callable[[Branch, Installed], object], set[str]]] = {
-    "another version": (lambda _, library: library.install("2.0"), USING),
-    "another version with other files": (lambda _, library: library.install("2.0", f"# 2\n{LIBRARY}"), USING),
-    "another version, measured again": (upgraded, USING),
-    "an edited file": (lambda _, library: library.write("library/work.py", f"# 2\n{LIBRARY}"), USING),
-    "data of a package": (lambda _, library: library.write("library/table.json", '{"scale":1}'), USING),
-    "a package without RECORD": (lambda _, library: library.without_record(), USING),
-    "a file that does not run": (lambda _, library: library.write("library/unused.py", "x = 1"), NOTHING),
-    "a package that nothing runs": (lambda _, library: library.write("other/__init__.py", ""), NOTHING),
-    "the same again": (lambda _, library: library.install("1.0"), NOTHING),
-    "another patch release of Python": (lambda at, _: recorded_by(at, "3.11.99"), {"A-1", "C-1"}),
-    "another patch release on main": (old_python_on_main, {"A-1", "C-1"}),
-}
-
-
-@pytest.fixture
-def library(
-    tmp_path_factory: pytest.TempPathFactory, repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> Installed:
-    """The package, a ticket whose fix runs it, and one that does not."""
-    site = tmp_path_factory.mktemp("environment") / "lib/site-packages"
-    monkeypatch.syspath_prepend(site)
-    # The server of the session was started before.
-    found = f"import sys\nsys.path.insert(0, {str(site)!r})\nfrom library.work import scale\n"
+@pytest.mark.slow
+@pytest.mark.parametrize("work", [partial(recorded_by, python="3.11.99"), old_python_on_main])
+def test_another_python_is_no_fault(
+    repository: Repository, git: Git, tickets: Tickets, work: Callable[[Branch], None]
+) -> None:
+    """What another patch release of Python recorded is measured again, and passes with its outcome."""
     add(repository, "A-1", CLAIMS)
-    add(repository, "C-1", LOOSE, fix=found + FIX.replace(".item()", ".item() * scale()"))
-    return Installed(site)
-
-
-@pytest.mark.slow
-def test_another_environment_is_no_fault(
-    repository: Repository, git: Git, tickets: Tickets, library: Installed
-) -> None:
-    """What runs another build of a package or of Python is measured again, and passes with its outcome."""
     start(repository, git, tickets)
-    wrong: dict[str, tuple[int, set[str], str]] = {}
-    for name, (work, measured) in ENVIRONMENTS.items():
-        library.install("1.0")
-        with branch(git):
-            work(Branch(repository, git, tickets), library)
-            ended = checked(git, tickets, name)
-        if ended[:2] != (ExitCode.OK, measured):
-            wrong[name] = ended
-    assert not wrong, wrong
-
-
-@pytest.mark.slow
-def test_another_environment_with_another_outcome_is_refused(
-    repository: Repository, git: Git, tickets: Tickets, library: Installed
-) -> None:
-    """A version that waits once more is within the claim, and the evidence speaks of less."""
-    start(repository, git, tickets)
-    library.install("2.0", WAITS)
     with branch(git):
+        work(Branch(repository, git, tickets))
         code, looked, said = checked(git, tickets, "work")
-    assert (ExitCode.GATE_FAILED, USING) == (code, looked), said
-    assert "its evidence is of another environment (library), and here its outcome differs" in said
-
-
-@pytest.mark.slow
-def test_lines_of_a_package_may_be_others(
-    repository: Repository, git: Git, tickets: Tickets, library: Installed
-) -> None:
-    """The line that waits is in the package, and a comment moves it: the outcome is the same."""
-    library.install("1.0", WAITS)
-    start(repository, git, tickets)
-    library.install("2.0", f"# 2\n{WAITS}")
-    with branch(git):
-        code, looked, said = checked(git, tickets, "work")
-    assert (ExitCode.OK, USING) == (code, looked), said
+    assert (ExitCode.OK, {"A-1"}) == (code, looked), said

@@ -39,6 +39,18 @@ def extension(folder: Path) -> None:
     shutil.copy(source, folder / "native/_bisect.so")
 
 
+def arrays(folder: Path) -> None:
+    """Save two arrays."""
+    for name in ("a.npy", "b.npy"):
+        np.save(folder / name, np.zeros(3))
+
+
+def tensors(folder: Path) -> None:
+    """Save two tensors."""
+    for name in ("a.pt", "b.pt"):
+        torch.save(torch.zeros(3), folder / name)
+
+
 def archive(folder: Path) -> None:
     """Put a module into an archive."""
     (folder / "inside").mkdir()
@@ -96,13 +108,13 @@ PROGRAMS = {
         "numpy.fromfile('c.bin', 'u1'); numpy.loadtxt('d.txt'); numpy.memmap('e.bin', 'u1', 'r')",
         "a.npy b.npy c.bin d.txt e.bin",
         text("c.bin", "d.txt", "e.bin"),
-        lambda folder: [np.save(folder / name, np.zeros(3)) for name in ("a.npy", "b.npy")],
+        arrays,
     ),
     "tensors": Program(
         "import torch\ntorch.load('a.pt'); torch.load('b.pt', mmap=True)",
         "a.pt b.pt",
         {},
-        lambda folder: [torch.save(torch.zeros(3), folder / name) for name in ("a.pt", "b.pt")],
+        tensors,
     ),
     "tensors that it saves itself": Program(
         "import torch\ntorch.save(torch.zeros(3), 'a.pt')\ntorch.load('a.pt')"

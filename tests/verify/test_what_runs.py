@@ -77,7 +77,6 @@ def test_a_script_at_two_revisions(revisions: Repository, git: Git, isolation: I
     first = verify_all(revisions, isolation)["B1-PT-01"].verification
     assert first
     assert (Verdict.VERIFIED, "every claim about found and fix holds") == (first.verdict, first.reason)
-    assert () == first.unseen
     assert ["layers", "1"] == [first.variants[name].laws["syncs"] for name in ("found", "fix")]
     assert ("step.py", 2) == (first.variants["found"].sites[0].file, first.variants["found"].sites[0].line)
     assert {*before.splitlines(), "?? evidence/"} == set(git("status", "--porcelain").splitlines())

@@ -88,7 +88,7 @@ def find_top(root: Path) -> Path:
 
 @contextmanager
 def connect(address: str | None, working_dir: Path) -> Iterator[Any]:
-    """Connect to Ray with a folder that travels to every machine. What is started for it ends with the block."""
+    """Connect to Ray, where a folder travels to every machine. What is started for it ends with the block."""
     os.environ.update(VARIABLES)
     try:
         import ray
