@@ -20,9 +20,6 @@ KNOWN: dict[str, dict[str, str]] = {
         "torch.sparse_coo_tensor(torch.stack([index, index]), y, (4, 6), device='cuda').coalesce()": "d2d",
         "rows.to_sparse_csr() @ rows.t()": "d2d",
     },
-    "the first convolution of a shape tries each plan under cudnn.benchmark; not simulated": {
-        "first_convolution_of_a_benchmark": "waits launches",
-    },
     "the question for cuDNN reads the targets: seen on torch 2.11, and its source is not found": {
         "F.ctc_loss(rows[:, None], index[None, 1:], torch.tensor([4]), torch.tensor([2]))": "waits d2h",
     },

@@ -593,3 +593,23 @@ def test_memory_that_grows_is_copied(gpu: SimulatedCuda) -> None:
     with gpu.measure() as m:
         torch.empty(0, device="cuda").resize_(1000)
     assert 0 == m.d2d
+
+
+def test_cudnn_tries_its_plans_for_a_convolution_of_new_sizes(gpu: SimulatedCuda) -> None:
+    """ATen/native/cudnn/Conv_v8.cpp, try_plans_from_find: each plan is timed, and how many is cuDNN's affair."""
+    layer, x = torch.nn.Conv2d(3, 8, 3, device="cuda"), torch.rand(2, 3, 16, 16, device="cuda")
+    with torch.backends.cudnn.flags(enabled=True, benchmark=True), torch.no_grad():
+        with gpu.measure() as first:
+            layer(x)
+        with gpu.measure() as second:
+            layer(x)
+        with gpu.measure() as other:
+            layer(x[:1])
+    for m in (first, other):
+        # At least one kernel of cuDNN, and the bias.
+        assert ((0, None), (2, None)) == (m.ranges["syncs"], m.ranges["launches"])
+        assert "torch.backends.cudnn.benchmark" in m.approximate
+    assert "syncs" not in second.ranges
+    with torch.no_grad(), gpu.measure() as without:
+        layer(x[:, :, :9])
+    assert "syncs" not in without.ranges

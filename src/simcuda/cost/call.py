@@ -15,6 +15,15 @@ from simcuda.profile import Profile
 MEMORY = ("allocations", "largest_allocation", "peak_bytes", "peak_allocated_bytes")
 """The metrics that depend on workspaces."""
 
+TRIALS = dict.fromkeys(
+    (
+        *("syncs", "stream_syncs", "event_syncs", "device_syncs", "drains", "implicit_syncs", "launches"),
+        *MEMORY,
+    ),
+    (0, inf),
+)
+"""The slack of what is tried in all ways that a library has: each is timed, with waits."""
+
 ANYTHING = dict.fromkeys(("launches", "aten_launches", *MEMORY), (inf, inf))
 """The slack of an operation of which no more is known than its results."""
 
@@ -27,11 +36,13 @@ class LibraryWork:
         usual: As many kernels as are counted.
         slack: How far below and above what is counted each modelled metric can be.
         is_cublas: Whether it takes the workspace of cuBLAS.
+        is_convolution: Whether cuDNN may try its plans, the first time.
     """
 
     usual: int
     slack: Mapping[str, tuple[float, float]]
     is_cublas: bool = False
+    is_convolution: bool = False
 
 
 @dataclass(frozen=True, slots=True)

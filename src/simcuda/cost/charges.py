@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 import torch
 
-from simcuda.cost.call import ANYTHING, ONE_KERNEL, OpCost, OperationCall, tensors_in
+from simcuda.cost.call import ANYTHING, ONE_KERNEL, TRIALS, OpCost, OperationCall, tensors_in
 from simcuda.cost.declared import declared_cost
 from simcuda.cost.determinism import fills_memory
 from simcuda.cost.launches import LARGEST_OFFSET, kernels_over
@@ -28,6 +28,8 @@ class Charges:
     """Charges operations to one machine."""
 
     _machine: Machine
+    # Convolutions whose plans cuDNN has tried.
+    _tried: set[str] = field(default_factory=set)
 
     def on_host(
         self, traits: OperationTraits, call: OperationCall, tags: Tags, *, pinned: bool, floating: bool
@@ -182,6 +184,19 @@ class Charges:
             if tag is not None and tag.nbytes != tensor.untyped_storage().nbytes():
                 self._machine.resized(tag, tensor.untyped_storage().nbytes())
 
+    def _try_plans(self, call: OperationCall) -> None:
+        """Mark the first convolution of these sizes, for which cuDNN tries every plan.
+
+        Source: ATen/native/cudnn/Conv_v8.cpp.
+        """
+        sizes = [(tensor.shape, tensor.stride(), tensor.dtype) for tensor in call.inputs]
+        given = (*call.args, *call.kwargs.values())
+        others = [value for value in given if not isinstance(value, torch.Tensor)]
+        tried = f"{call.op} {sizes} {others}"
+        if tried not in self._tried:
+            self._tried.add(tried)
+            self._machine.ledger.doubt("torch.backends.cudnn.benchmark", TRIALS)
+
     def _cost(self, traits: OperationTraits, call: OperationCall) -> OpCost:
         ledger = self._machine.ledger
         has_sparse = self._machine.has_sparse and any(map(is_sparse, (*call.inputs, *call.outputs)))
@@ -192,6 +207,8 @@ class Charges:
                 cost = rule.cost(call)
                 if cost.library is not None:
                     ledger.doubt(traits.op, cost.library.slack)
+                    if cost.library.is_convolution and torch._C._get_cudnn_benchmark():
+                        self._try_plans(call)
                 elif rule.approximate:
                     ledger.doubt(traits.op, _slack(cost))
                 return cost

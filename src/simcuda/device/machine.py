@@ -100,6 +100,8 @@ class Machine:
         # What C++ has just made of Python's data on the host, by serial numbers, until somebody has it.
         self.unclaimed: set[int] = set()
         self.sync_debug_mode = 0
+        # Whether the program was told what a time between events is.
+        self.has_told_times = False
         self._streams_taken = [0] * count
         self.host_bytes = 0
         # Pinned blocks that are free, by size.

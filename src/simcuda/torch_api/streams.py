@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ from simcuda.torch_api.refusals import refuse
 CUDA_DEVICE_TYPE = 1
 LEAST_PRIORITY, GREATEST_PRIORITY = 0, -3
 ONE_PROCESS = "let one process do the work"
+TIMES_MEAN_NOTHING = "Times between events mean nothing on a simulated CUDA device: they are the host's"
 _FIRST_HANDLE = 0x5550000000
 
 
@@ -163,6 +165,9 @@ class Event:
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if self._mark is None or end_event._mark is None:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
+        if not self.machine.has_told_times:
+            self.machine.has_told_times = True
+            warnings.warn(TIMES_MEAN_NOTHING, stacklevel=2)
         return 1000 * (end_event._recorded_at - self._recorded_at)
 
     ipc_handle = staticmethod(refuse("Sharing an event", ONE_PROCESS))

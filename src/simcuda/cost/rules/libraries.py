@@ -49,7 +49,7 @@ def _cudnn(least: int, most: int, *, by_groups: bool) -> OpCost:
     slack = {"launches": (0.0, most - least), **dict.fromkeys(MEMORY, (0.0, inf))}
     if by_groups:
         slack["aten_launches"] = 0, inf
-    return OpCost(library=LibraryWork(least, slack))
+    return OpCost(library=LibraryWork(least, slack, is_convolution=True))
 
 
 def _operand(tensor: torch.Tensor) -> OpCost:
