@@ -596,7 +596,7 @@ def test_memory_that_grows_is_copied(gpu: SimulatedCuda) -> None:
 
 
 def test_cudnn_tries_its_plans_for_a_convolution_of_new_sizes(gpu: SimulatedCuda) -> None:
-    """ATen/native/cudnn/Conv_v8.cpp, try_plans_from_find: each plan is timed, and how many is cuDNN's affair."""
+    """ATen/native/cudnn/Conv_v8.cpp, try_plans_from_find: each plan is timed, as many as cuDNN has."""
     layer, x = torch.nn.Conv2d(3, 8, 3, device="cuda"), torch.rand(2, 3, 16, 16, device="cuda")
     with torch.backends.cudnn.flags(enabled=True, benchmark=True), torch.no_grad():
         with gpu.measure() as first:
