@@ -10,7 +10,6 @@ KNOWN: dict[str, dict[str, str]] = {
         "torch.linalg.eig(eye)": "waits h2d d2h d2d launches allocations",
         "torch.unique(rows, dim=0)": "waits d2h launches allocations",
         "torch.rand(2049, device='cuda').mode()": "waits h2d d2h d2d launches allocations",
-        "transformer_in_evaluation_with_padding": "waits h2d",
     },
     "marked as approximate, though what differs is no kernel or memory of a library": {
         "F.embedding_bag(index, rows, classes[:1])": "allocations",

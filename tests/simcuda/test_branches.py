@@ -613,3 +613,22 @@ def test_cudnn_tries_its_plans_for_a_convolution_of_new_sizes(gpu: SimulatedCuda
     with torch.no_grad(), gpu.measure() as without:
         layer(x[:, :, :9])
     assert "syncs" not in without.ranges
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_an_encoder_in_evaluation_makes_a_nested_tensor_of_a_padding_mask(gpu: SimulatedCuda) -> None:
+    """torch/nn/modules/transformer.py: padding is left out, and put back in the end.
+
+    Whether the mask is one of padding is read, and the lengths that it gives; each of two layers is told the
+    cumulative lengths of queries and of keys, with a wait for both; sizes are copied as the padding is left
+    out, without a wait, and as it is put back, with one. An H100 counts the same.
+    """
+    layer = torch.nn.TransformerEncoderLayer(32, 4, dim_feedforward=64, batch_first=True)
+    encoder = torch.nn.TransformerEncoder(layer, 2).to("cuda").eval()
+    tokens = torch.rand(2, 10, 32, device="cuda")
+    padding = torch.zeros(2, 10, dtype=torch.bool, device="cuda")
+    padding[1, 7:] = True
+    with torch.no_grad(), gpu.measure() as m:
+        encoder(tokens, src_key_padding_mask=padding)
+    assert (2 + 2 * 2 + 1, 2, 2 * 2 + 2) == (m.syncs, m.d2h, m.h2d)
+    assert () == m.unknown

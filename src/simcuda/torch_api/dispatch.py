@@ -74,7 +74,7 @@ class Dispatcher:
                 self._machine.has_sparse = True
         if traits.shared and self._machine.has_sparse and (key := _shared_code(traits, args)):
             with watched():
-                if traits.op.startswith("aten.add"):
+                if traits.op.startswith("aten.add") and not args[0].is_nested:
                     return _join(*args, **kwargs, in_place=traits.writes_first)
                 return func._op_dk(key, *args, **kwargs)
         if traits.is_special:
@@ -390,7 +390,7 @@ def _shared_code(traits: OperationTraits, args: Sequence[Any]) -> Any:
     if not special or len(special) != expected:
         return None
     key = traits.shared.get(special[0].layout)
-    is_sum = key is not None and traits.op.startswith("aten.add")
+    is_sum = key is not None and traits.op.startswith("aten.add") and not special[0].is_nested
     if is_sum and (len({(t.dtype, t.device) for t in special}) > 1 or not all(t._nnz() for t in special)):
         return None
     return key

@@ -15,6 +15,7 @@ from simcuda.cost.copies import contiguous, copied_within
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import Arithmetic, reduce_all
 from simcuda.cost.rules.kernels import one_kernel
+from simcuda.cost.rules.layers import VECTOR, VECTORIZED
 from simcuda.cost.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
 from simcuda.device.dispatch_key import unwatched
 
@@ -45,7 +46,7 @@ SHARED: dict[torch.layout, tuple[torch._C.DispatchKey, frozenset[str]]] = {
                 *("silu_backward", "sqrt", "tanh", "tanh_", "threshold_backward", "native_dropout"),
                 *("native_dropout_backward", "embedding", "linear", "linear_backward"),
                 *("_softmax", "_softmax_backward_data", "_transformer_encoder_layer_fwd"),
-                *("fill_", "zero_", "masked_fill"),
+                *("fill_", "zero_", "masked_fill", "add", "add_"),
             )
         ),
     ),
@@ -76,6 +77,10 @@ SHARED: dict[torch.layout, tuple[torch._C.DispatchKey, frozenset[str]]] = {
 
 _NESTED = "torch.nested.as_nested_tensor([torch.ones(2, 3).cuda(), torch.ones(4, 3).cuda()])"
 
+
+_QUERY = "torch.nested.as_nested_tensor([torch.ones(2, 4).cuda(), torch.ones(4, 4).cuda()])"
+_PROJECTIONS = ", ".join(f"torch.ones({size}, device='cuda')" for size in ("12, 4", "12", "4, 4", "4"))
+FUSED_TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 _SPARSE = "torch.sparse_coo_tensor(index.expand(2, 3), y, (4, 4), check_invariants=False)"
 
@@ -110,6 +115,51 @@ def _pad(call: OperationCall) -> OpCost:
         columns = 1
     told = COUNT_BYTES * (1 + batch + batch * columns)
     return OpCost(kernels_over(result), 1, (("h2d", told),), workspaces=(told,))
+
+
+def _is_attention_by_a_fused_kernel(call: OperationCall) -> bool:
+    """Return whether the heads of nested queries, keys and values, all one, are whole vectors of 16 bytes."""
+    query = call.args[0]
+    size = call.argument("embed_dim") // call.argument("num_head") * query.element_size()
+    is_of_itself = query is call.args[1] and query is call.args[2]
+    return query.is_nested and query.dtype in FUSED_TYPES and is_of_itself and not size % 16
+
+
+@CostRule(
+    id="attention-of-nested",
+    ops=("aten._native_multi_head_attention",),
+    source="ATen/native/transformers/cuda/attention.cu: linear, scaled_dot_product_attention, linear; "
+    "ATen/native/nested/cuda/NestedTensorTransformerUtils.cpp: cumulative lengths of queries and of keys are "
+    "copied from pageable memory, each with a wait. Recorded on an H100",
+    example=f"torch._native_multi_head_attention(*[{_QUERY}] * 3, 4, 1, {_PROJECTIONS})",
+    when=_is_attention_by_a_fused_kernel,
+    approximate=True,
+    any_layout=True,
+)
+def _attend(call: OperationCall) -> OpCost:
+    """Attention whose kernels and memory are a library's."""
+    ends = COUNT_BYTES * (1 + len(_sizes(call.args[0])))
+    told = OpCost(waits=2, copies=(("h2d", ends),) * 2, temporaries=(ends, ends))
+    return replace(told, launches=1, library=LibraryWork(4, ANYTHING))
+
+
+@CostRule(
+    id="layer-norm-of-nested",
+    ops=("aten.layer_norm", "aten.native_layer_norm"),
+    source="ATen/native/nested/NestedTensorMath.cpp, NestedTensor_layer_norm: LayerNormKernel on the buffer, "
+    "with a mean and a deviation for each row",
+    example=f"torch.nn.functional.layer_norm({_NESTED}, (3,), y, y)",
+    when=lambda call: call.args[0].is_nested,
+    any_layout=True,
+)
+def _layer_norm_of_nested(call: OperationCall) -> OpCost:
+    columns = prod(call.argument("normalized_shape"))
+    is_by_vectors = columns % VECTOR == 0 and call.args[0].dtype in VECTORIZED
+    cost = OpCost(1 if is_by_vectors else 2)
+    if len(call.outputs) > 1:
+        return cost
+    rows = int(_sizes(call.args[0]).prod(1).sum()) // columns
+    return cost + OpCost(workspaces=(COUNT_BYTES * rows,) * 2)
 
 
 def _without_padding(padded: torch.Tensor, nested: torch.Tensor) -> OpCost:
