@@ -8,11 +8,11 @@ import hashlib
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -23,7 +23,6 @@ from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
 from finding_tickets.measure import tasks
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.processes.server import NO_ROOM
-from finding_tickets.measure.tasks import CannotMeasureError
 from finding_tickets.model.verification import (
     Evidence,
     MeasuredRun,
@@ -45,13 +44,6 @@ from finding_tickets.verify.judge import (
     open_claims,
 )
 from finding_tickets.verify.plan import AGAIN, Plan, plan
-
-K = TypeVar("K", bound=Hashable)
-R = TypeVar("R")
-
-# When to run tasks, beside those of other courses.
-NOW, LATER = range(2)
-Course = Generator[tuple[int, dict[Any, Task]], dict[Any, TaskOutcome], R]
 
 _RUN = TypeAdapter(MeasuredRun)
 AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
@@ -158,8 +150,7 @@ def measure(
         run = VerificationRun(planned, isolation, settings, folder, gpus)
         if len(gpus) > 1:
             run.find_those_for_several_gpus()
-        courses = {key: run.verification(key) for key in planned}
-        for key, done in run_together(isolation, courses, lambda key: on_start(planned[key][0])):
+        for key, done in run.measure_all(on_start):
             del planned[key]
             yield key, done
 
@@ -181,43 +172,6 @@ def results_folder(isolation: Isolation) -> Iterator[Path]:
         ) from None
     with made as folder:
         yield Path(folder)
-
-
-def run_together(
-    isolation: Isolation, courses: dict[K, Course[R]], on_start: Callable[[K], None] = lambda _: None
-) -> Iterator[tuple[K, R]]:
-    """What courses of tasks come to, each as soon as it has ended, by its name; they are then forgotten.
-
-    A course yields what it wants to run and when, and is sent the outcomes once all of them are there. What
-    is ``LATER`` begins when nothing is left to be run before.
-    ``on_start`` is told of a course whenever a task of it begins.
-    """
-    wanted: dict[K, tuple[int, dict[Any, Task]]] = {}
-
-    def go_on(name: K, outcomes: Any) -> Iterator[tuple[K, R]]:
-        wanted.pop(name, None)
-        try:
-            wanted[name] = courses[name].send(outcomes)
-        except StopIteration as end:
-            del courses[name]
-            yield name, end.value
-
-    for name in list(courses):
-        yield from go_on(name, None)
-    arrived: dict[K, dict[Any, TaskOutcome]] = {}
-    while wanted:
-        now = min(when for when, _ in wanted.values())
-        names = [name for name, (when, _) in wanted.items() if when == now]
-        queue = {(name, part): task for name in names for part, task in wanted[name][1].items()}
-        for (name, part), outcome in isolation.run(queue, lambda each: on_start(each[0])):
-            arrived.setdefault(name, {})[part] = outcome
-            parts = list(wanted[name][1])
-            if len(arrived[name]) < len(parts):
-                continue
-            outcomes = arrived.pop(name)
-            yield from go_on(name, {part: outcomes[part] for part in parts})
-            if name in wanted and wanted[name][0] <= now:
-                queue |= {(name, part): task for part, task in wanted[name][1].items()}
 
 
 def draw_seed() -> int:
@@ -286,6 +240,19 @@ def _visible_gpus(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
 
 
 @dataclass
+class PlanAtWork:
+    """A plan that is being measured: its tasks by their names, and the outcomes that have arrived."""
+
+    document: Document
+    todo: Plan
+    results: Path  # the folder of what its variants returned
+    tasks: dict[str, Task]
+    late: Collection[str] = ()  # the names of tasks that begin when all others have ended
+    outcomes: dict[str, TaskOutcome] = field(default_factory=dict)
+    measured: MeasuredTicket | str = ""
+
+
+@dataclass
 class VerificationRun:
     """Measures the variants of all plans, each in a process of its own, and compares results."""
 
@@ -296,45 +263,82 @@ class VerificationRun:
     _gpus: tuple[str, ...]
     _for_several_gpus: set[str] = field(default_factory=set)
 
-    def verification(self, key: str) -> Course[Verified]:
-        """What came of a plan, once its parts have been measured and compared."""
+    def measure_all(self, on_start: OnStart) -> Iterator[tuple[str, Verified]]:
+        """Measure all plans, and yield the result of each as soon as it is there, by its key."""
+        works: dict[str, PlanAtWork] = {}
+        early: dict[tuple[str, str], Task] = {}
+        late: dict[tuple[str, str], Task] = {}
+        for key in list(self._planned):
+            try:
+                work = works[key] = self._begin(key)
+            except (OSError, RevisionError) as error:
+                document, todo = self._planned[key]
+                # That is no evidence.
+                yield key, Verified(document, inconclusive(todo, self._settings, _trouble(error)))
+                continue
+            for name, task in work.tasks.items():
+                queue = late if name in work.late else early
+                queue[key, name] = task
+        for queue in (early, late):
+            for (key, name), outcome in self._isolation.run(
+                queue, lambda started: on_start(self._planned[started[0]][0])
+            ):
+                work = works[key]
+                work.outcomes[name] = outcome
+                if len(work.outcomes) < len(work.tasks):
+                    continue
+                comparing = self._comparison(work)
+                if comparing:
+                    queue[key, COMPARED] = work.tasks[COMPARED] = comparing
+                else:
+                    del works[key]
+                    yield key, self._end(work)
+
+    def _begin(self, key: str) -> PlanAtWork:
+        """Return the tasks of a plan.
+
+        Raises:
+            OSError: There is no room for results.
+            RevisionError: A revision cannot be checked out.
+        """
         document, todo = self._planned[key]
-        settings, results = self._settings, self._folder / hashlib.sha256(key.encode()).hexdigest()
+        results = self._folder / hashlib.sha256(key.encode()).hexdigest()
+        work = PlanAtWork(document, todo, results, {})
         # A workload of several devices has all GPUs, any other one of them.
-        slots: dict[str, Any] = {"gpus": self._gpus, "alone": key in self._for_several_gpus}
-        outcomes: list[TaskOutcome] = []
-        try:
-            orders = {part: replace(task, **slots) for part, task in self._tasks(todo, results).items()}
-        except (OSError, RevisionError) as error:
-            # That is no evidence.
-            return Verified(document, inconclusive(todo, settings, _trouble(error)))
-        except CannotMeasureError as error:
-            return self._finish(document, todo, str(error), outcomes)
-        late = dict[str, Task]()
+        is_alone = key in self._for_several_gpus
+        for name, task in self._tasks(todo, results).items():
+            work.tasks[name] = replace(task, gpus=self._gpus, alone=is_alone)
         if todo.seed is not None:
             # Fixes run before all others: until then there is no answer that they could find.
-            waits = orders.keys() - {FIX} if FIX in todo.variants else orders.keys() & {FOUND}
-            late = {part: orders.pop(part) for part in list(orders) if part in waits}
-        ran = (yield NOW, orders) if orders else {}
-        if late:
-            ran |= yield LATER, late
-        outcomes += ran.values()
-        measured = _join(todo, ran)
-        if isinstance(measured, MeasuredTicket) and todo.comparisons:
-            task = settings.task(tasks.COMPARISON, comparison(todo, measured), todo.root)
-            compared = yield NOW, {COMPARED: replace(task, first=True, given=str(results))}
-            outcomes += compared.values()
+            work.late = work.tasks.keys() - {FIX} if FIX in todo.variants else {FOUND}
+        return work
+
+    def _comparison(self, work: PlanAtWork) -> Task | None:
+        """Return the task that compares the results of a measured plan, unless it has run."""
+        if COMPARED in work.tasks:
+            return None
+        work.measured = _join(work.todo, {name: work.outcomes[name] for name in work.tasks})
+        if isinstance(work.measured, str) or not work.todo.comparisons:
+            return None
+        task = self._settings.task(tasks.COMPARISON, comparison(work.todo, work.measured), work.todo.root)
+        return replace(task, first=True, given=str(work.results))
+
+    def _end(self, work: PlanAtWork) -> Verified:
+        """Return what came of a plan."""
+        measured = work.measured
+        if COMPARED in work.tasks and isinstance(measured, MeasuredTicket):
             # The results are needed no more.
-            shutil.rmtree(results, ignore_errors=True)
-            made = answer_of(compared[COMPARED], AGREEMENTS)
-            if isinstance(made, str):
-                measured = f"results cannot be compared: {made}"
+            shutil.rmtree(work.results, ignore_errors=True)
+            agreements = answer_of(work.outcomes[COMPARED], AGREEMENTS)
+            if isinstance(agreements, str):
+                measured = f"results cannot be compared: {agreements}"
             else:
-                measured = measured.model_copy(update={"agreements": made})
+                measured = measured.model_copy(update={"agreements": agreements})
+        outcomes = [work.outcomes[name] for name in work.tasks]
         try:
-            return self._finish(document, todo, measured, outcomes)
+            return self._finish(work.document, work.todo, measured, outcomes)
         except BadDataError as error:
-            return Verified(document, error=error.in_file(document.path))
+            return Verified(work.document, error=error.in_file(work.document.path))
 
     def _tasks(self, todo: Plan, results: Path) -> dict[str, Task]:
         """What to measure of a plan, by each variant or each run.
