@@ -136,7 +136,7 @@ class FixTrial:
         return (document, found) if found else None
 
     def _written(self, before: Remediation, entries: dict[str, Any]) -> Document:
-        """The document after the edit of its file, or of that of its remediation."""
+        """Write the entries to the file of the Remediation. Return the document as it is afterwards."""
         register, document = self._register, self._stated
         vocabulary = register.config.vocabulary
         if before.path == document.path:
@@ -176,7 +176,7 @@ _CLAIM = Claim(
 
 
 def added_variants(ticket: str, before: Remediation, root: Path) -> dict[str, str]:
-    """The variants that make the work tree the fix; what is found at a name that moves gets its commit.
+    """Return the variants that make the work tree the fix. A ``found`` at a branch or HEAD gets its commit.
 
     Raises:
         UsageError: Its code as found is that of the work tree itself, or at no revision.

@@ -34,7 +34,7 @@ BOMS = b"\xef\xbb\xbf\xff\xfe \t\r\n"
 
 @dataclass(frozen=True)
 class ImportOutcome:
-    """What became of a finding, in a word, and its ticket where it has one."""
+    """The outcome of a finding's import, and its ticket if it has one."""
 
     found: SarifFinding | ReportFinding
     outcome: str
@@ -48,12 +48,12 @@ class ImportOutcome:
 
     @property
     def place(self) -> str:
-        """Where it was found first."""
+        """The first place."""
         return str(self.found.spots[0]) if self.found.spots else ""
 
     @property
     def title(self) -> str:
-        """Where it was found, and what the tool says of it, in a line."""
+        """The place and the message, in one line."""
         text = " ".join(self.found.text.split())
         return f"{self.place}: {text}" if self.found.spots else text
 
@@ -114,7 +114,7 @@ def import_results(
 
 
 def _is_log(data: bytes, name: str) -> bool:
-    """Whether a file is a log in SARIF by what is in it; a report may begin with a link."""
+    """Return True if a file is a log in SARIF by its content; a report may begin with a link."""
     begun = data.lstrip(BOMS)
     is_report = name.endswith(MARKDOWN) and not begun.startswith(b"{")
     return not is_report and (begun.startswith((b"{", b"[")) or not begun or name.endswith(JSON))

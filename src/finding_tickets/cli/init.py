@@ -97,7 +97,7 @@ def _write(root: Path, file: str, added: str) -> None:
 
 
 def _item(found: Survey) -> dict[str, object]:
-    """What was found, for JSON."""
+    """Return what was found, for JSON."""
     return {
         "root": str(found.root),
         "configured": found.configured,
@@ -116,7 +116,7 @@ def _item(found: Survey) -> dict[str, object]:
 
 
 def _explained(found: Survey) -> Iterator[str]:
-    """What was found, in sentences: first folder by folder, then words and IDs."""
+    """Yield sentences about what was found: first folder by folder, then words and IDs."""
     total = sum(found.documents.values())
     kinds = ", ".join(counted(count, kind) for kind, count in found.documents.items())
     if found.configured:
@@ -170,7 +170,7 @@ def _folders_explained(found: Survey) -> Iterator[str]:
 
 
 def _reasons(found: Survey, paths: Iterable[str]) -> str:
-    """How many of these files are left out, and why."""
+    """Count the files that are left out, by their reason."""
     counts = Counter(found.left_out[path] for path in paths)
     reasons = ", ".join(f"{count} {why}" for why, count in counts.most_common())
     return f"left out {counts.total()} ({reasons})"

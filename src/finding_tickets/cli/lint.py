@@ -149,7 +149,7 @@ def _write_statistics(found: Sequence[Breach], output_format: LintFormat) -> Non
 
 
 def _rule_names(option: str, values: Iterable[str] | None) -> frozenset[str]:
-    """The rules that an option names, each of which there must be."""
+    """Return the rules that an option names. Raise ``UsageError`` for an unknown one."""
     names = [name.strip() for value in values or () for name in value.split(",") if name.strip()]
     for name in names:
         if name not in RULES:

@@ -129,7 +129,7 @@ def graph(
 
 
 def is_ready(row: Row, facts: Facts) -> bool:
-    """Whether a ticket is open and no open ticket blocks it; one that does not say how it stands is open."""
+    """Return True if a ticket is open and no open ticket blocks it. A ticket without a status is open."""
 
     def is_open(row: Row | None) -> bool:
         if row is None or row.kind != "finding":

@@ -163,7 +163,7 @@ def check_removed(words: Sequence[str]) -> None:
 
 
 def application(names: Iterable[str], *, load: bool = True) -> Any:
-    """The command line of the commands ``names``; its ``main`` ends in SystemExit.
+    """Return the application with the commands ``names``. Its ``main`` ends in SystemExit.
 
     Without ``load`` each is no more than its summary, which is all that the overview shows.
     """

@@ -136,7 +136,7 @@ class TicketWriter:
     def add(
         self, draft: Draft, attached: Attached | None = None, *, dry_run: bool = False
     ) -> tuple[str, list[str]]:
-        """Write the files of a ticket under the next free ID; return the ID and the paths, its own first.
+        """Write a ticket under the next free ID. Return the ID and the paths, the ticket's own first.
 
         An ID that another process has used meanwhile is skipped. A dry run writes nothing.
         """

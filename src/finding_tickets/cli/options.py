@@ -122,7 +122,7 @@ class Drafting:
     agent: AgentWord = None
 
     def content(self, vocabulary: Vocabulary) -> dict[str, Any]:
-        """What the ticket is to say whatever was measured; its severity may have any spelling."""
+        """Return the stated values of the ticket. The severity may have any spelling."""
         severities = self.severity and words_of("severity", [self.severity], vocabulary.severities)
         given = {**vars(self), "draft": None, "severity": severities and severities[0]}
         return {name: value for name, value in given.items() if value is not None}
@@ -192,7 +192,7 @@ def words_of(name: str, words: Iterable[str] | None, vocabulary: Words, what: st
 
 
 def find_each(find: Callable[[str], T], names: Iterable[str]) -> tuple[list[T], ExitCode]:
-    """What ``find`` returns for each ID, each once; an ID that it refuses is an error message and a code."""
+    """Look up each ID once. An ID that is not found is an error message and an exit code."""
     found: list[T] = []
     errors = []
     for name in names:
@@ -214,7 +214,7 @@ def say_problem_count(
     files: Collection[str] | None = None,
     query: Iterable[str] = (),
 ) -> ExitCode:
-    """Say how many problems there are, with ``errors`` of evidence, and that lint prints them.
+    """Count the problems and ``errors`` of evidence on stderr, with the command that prints them.
 
     Only those of ``files`` count if there are any; ``query`` has lint print no others. BAD_DATA where the
     answer lacks a document, evidence or a unique ID: what is only ill-formed keeps no command from it.

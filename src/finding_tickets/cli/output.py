@@ -1,4 +1,4 @@
-"""What commands print: data on stdout; talk, problems and progress on stderr."""
+"""Print data on stdout; messages, problems and progress on stderr."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NARROWEST, USUAL_WIDTH, WIDEST = 20, 80, 120
 
 
 class Format(StrEnum):
-    """How a command prints its data."""
+    """The format in which a command prints its data."""
 
     TABLE = "table"
     JSON = "json"
@@ -112,7 +112,7 @@ def write_log(log: Mapping[str, object]) -> None:
 
 
 def write_annotations(problems: Sequence[Problem]) -> None:
-    """Print problems for GitHub, which shows them beside the lines."""
+    """Print problems as annotations of GitHub."""
     from finding_tickets.report.formats.github import annotation
 
     if problems:
@@ -128,7 +128,7 @@ def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def terminal_size(stream: TextIO) -> os.terminal_size:
-    """The columns and lines of the terminal of a stream; 0 where the stream is no terminal.
+    """Return the columns and lines of a stream's terminal; 0 if the stream is not a terminal.
 
     ``COLUMNS`` states the columns also where there is none.
     """
@@ -149,14 +149,14 @@ def style(text: str, *names: str, stream: TextIO | None = None) -> str:
 
 
 def colourful(stream: TextIO) -> bool:
-    """Whether to colour: ``NO_COLOR`` says no, else ``FORCE_COLOR`` says yes, else terminals do."""
+    """Return True for colours: never with ``NO_COLOR``, always with ``FORCE_COLOR``, else on terminals."""
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or is_terminal(stream)
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether the stream is a terminal that can do more than print lines."""
+    """Return True if the stream is a terminal that can do more than print lines."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 

@@ -25,7 +25,7 @@ SUMMARY_LIMIT = 1024**2
 
 
 def files_to_protect(register: Register | Listing, files: Iterable[str]) -> Callable[[Path], bool]:
-    """Whether a path belongs to a register, whose ``files`` no report may overwrite, nor its evidence."""
+    """Return a test for paths that no report may overwrite: the register's ``files`` and its evidence."""
     known = {CONFIG_FILE, PROJECT_FILE, *files}
     folders = (register.config.evidence, register.config.templates)
 
@@ -76,7 +76,7 @@ def refuse_protected(output: Path, is_protected: Callable[[Path], bool]) -> None
 
 
 def summary_room(file: Path) -> int:
-    """How many bytes the summary of a workflow's step still takes."""
+    """Return the number of bytes that the summary of a workflow's step still takes."""
     with suppress(OSError):
         return max(SUMMARY_LIMIT - file.stat().st_size, 0)
     return SUMMARY_LIMIT

@@ -209,7 +209,7 @@ def _measure(
 
 
 def code_of(verified: Verified) -> ExitCode:
-    """What one document contributes to the exit code; a claim that was not checked fails no gate."""
+    """Return the exit code of one document. A claim that was not checked is inconclusive."""
     if verified.error or verified.verification is None:
         return ExitCode.BAD_DATA
     if any(claim.is_surprise for claim in verified.verification.claims):

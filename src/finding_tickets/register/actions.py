@@ -1,4 +1,4 @@
-"""What people do to a document: set values, tick items, name its duplicate."""
+"""Edits of a document: set values, tick items, name its duplicate."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _PLACES = frozenset(["span", "line"])
 
 
 class DocumentEdit:
-    """The document as the changes so far have left it; ``labels`` are the rows of the metadata they set.
+    """A document under edit, and the ``labels`` of the metadata rows that were set.
 
     Raises:
-        BadDataError: There is no document in the bytes.
+        BadDataError: The bytes hold no document.
     """
 
     def __init__(self, data: bytes, path: str, vocabulary: Vocabulary, today: date) -> None:
@@ -48,7 +48,7 @@ class DocumentEdit:
 
     @property
     def document(self) -> Document:
-        """What is read from the bytes as they are now."""
+        """The document as it is read from the current bytes."""
         return self.page.document
 
     def change(
@@ -59,7 +59,7 @@ class DocumentEdit:
         fields: Collection[str],
         labels: Collection[str] = (),
     ) -> None:
-        """Make the first of several ways to write ``what`` that reads back and affects nothing else.
+        """Write ``what`` in the first of several ways that reads back and changes only that.
 
         ``tries`` are the bytes that each way replaces, the most likely one first; ``expected`` tells whether
         a document reads as it should afterwards. The ``fields`` of the record may differ, and those that are
@@ -114,7 +114,7 @@ def _read_from(document: Document, labels: Collection[str]) -> Iterator[str]:
 
 
 def _fields(document: Document, labels: Collection[str]) -> dict[str, Any]:
-    """What each field says, wherever it stands.
+    """Return the value of each field, without its place.
 
     The metadata is compared row by row, without ``labels``. Of the sections only the titles count: their
     texts are the bytes of the file, which a change keeps or replaces.
@@ -141,7 +141,7 @@ def _meaning(value: Any) -> Any:
 
 
 def _spans(value: Any) -> Iterator[Span]:
-    """Where a value and everything in it stand."""
+    """Yield the spans of a value and of everything in it."""
     if isinstance(value, Text):
         yield value.span
     if isinstance(value, Record):
@@ -410,7 +410,7 @@ def add_to_sidecar(path: str, entries: Entries) -> FileEdit:
 
 
 def _extends(before: Remediation, after: Remediation | None, entries: Entries) -> bool:
-    """Whether a Remediation says what it said before, and the variants and claims that are new."""
+    """Return True if a Remediation is the one before with the new variants and claims."""
     if after is None:
         return False
     claims = {
@@ -473,7 +473,7 @@ def _key_for(name: str, document: Document) -> tuple[str, MetadataKey]:
 
 
 def _reads(document: Document, key: MetadataKey, values: Sequence[str], vocabulary: Vocabulary) -> bool:
-    """Whether the row of a key has these values, and the field that is read from it, too."""
+    """Return True if the row of a key and the field that is read from it have these values."""
     stated = getattr(document, key.field, None)
     # How the values are separated is up to the document, so that only what was read of them counts.
     if key.several and key.field:

@@ -45,7 +45,7 @@ _DECIDING = ("found.", "fix.")
 
 @dataclass(frozen=True)
 class Closing:
-    """What a ticket is closed as."""
+    """The outcome of a ticket, with the reason and the date."""
 
     outcome: Outcome
     today: date  # the day that the record names
@@ -54,7 +54,7 @@ class Closing:
     forced: bool = False  # whether it is closed as fixed although no measurement shows that
 
     def record(self, verdict: Verdict | None) -> list[str]:
-        """The lines of the section Resolution; ``verdict`` is that of a ticket that is closed as fixed."""
+        """Return the lines of the section Resolution; ``verdict`` is given for a ticket closed as fixed."""
         original = f" of `{self.original}`" if self.original else ""
         lines = [f"**Status:** {_WORDS[self.outcome]}{original}", f"**Closed:** {self.today.isoformat()}"]
         if verdict is Verdict.VERIFIED:
@@ -68,7 +68,7 @@ class Closing:
 def close_ticket(
     edit: DocumentEdit, wanted: Closing, verdict_of: Callable[[Document], Verdict], root: Path
 ) -> None:
-    """Close a ticket of the register at ``root``, where its remediation may stand beside it.
+    """Close a ticket of the register at ``root``; its remediation may be in a separate file.
 
     Raises (the step does):
         UsageError: It is closed already, or it is a review.
@@ -106,7 +106,7 @@ def close_ticket(
 
 
 def original_of(duplicate: Row, original: Row) -> Row:
-    """The ticket that another one repeats.
+    """Check the ticket that another one repeats, and return it.
 
     Raises:
         UsageError: It is the same one, or is closed as a duplicate itself.
@@ -148,7 +148,7 @@ def _fields_of(edit: DocumentEdit, parts: Sequence[DocumentPart]) -> frozenset[s
 def _ways_to_record(
     edit: DocumentEdit, resolutions: Sequence[DocumentPart], lines: Sequence[str], is_outdated: bool
 ) -> Iterator[Splices]:
-    """Ways to write down how the ticket was closed, beside what its document says of that already."""
+    """Yield ways to record how the ticket was closed, given its existing resolutions."""
     # A section that people began is continued, where nothing in it is of the past.
     first = resolutions[0] if resolutions else None
     if first and first.heading and first.name == _CLOSED.lower() and not is_outdated:
@@ -160,6 +160,6 @@ def _ways_to_record(
 
 
 def _is_recorded(document: Document, outcome: Outcome | None, title: str, text: str) -> bool:
-    """Whether a document has this outcome, and a section of this title that says so."""
+    """Return True if a document has this outcome, and a section of this title that says so."""
     titled = (each.body.raw for each in document.sections if each.title.casefold() == title.casefold())
     return outcome_of(document) is outcome and any(text in body for body in titled)

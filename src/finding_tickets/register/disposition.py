@@ -1,4 +1,4 @@
-"""What people decided about a document: status and outcome, and the ways from one status to another."""
+"""Decisions about a document: status and outcome, and the transitions between statuses."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def closed_tickets(root: Path) -> Callable[[str], bool | None]:
 
 
 def status_of(document: Document) -> Status | None:
-    """Where a finding stands; None for a review and where it is not understood."""
+    """Return the status of a finding; None for a review or an unknown status."""
     field = document.status if document.kind == "finding" else None
     return field.value if field else None
 
@@ -78,7 +78,7 @@ def disposition(document: Document) -> str:
 
 
 def differ(one: tuple[str | None, str | None], other: tuple[str | None, str | None]) -> bool:
-    """Whether two duplicates, each by its status and outcome, ended differently.
+    """Return True if two duplicates, given by status and outcome, ended differently.
 
     They do not where one is closed as the duplicate of the other, or is not understood.
     """
@@ -92,7 +92,7 @@ def differ(one: tuple[str | None, str | None], other: tuple[str | None, str | No
 
 
 def is_fixed(status: str | None, outcome: str | None) -> bool:
-    """Whether people say that it was fixed, by its status or by the outcome of what is merely closed."""
+    """Return True for the status fixed, or for a closed ticket with the outcome fixed."""
     return status == Status.FIXED or (status == Status.CLOSED and outcome == Outcome.FIXED)
 
 
@@ -111,7 +111,7 @@ def disposition_text(row: Row) -> str:
 
 
 def contradicted_folder(ticket: Ticket, vocabulary: Vocabulary) -> tuple[str, str] | None:
-    """What a ticket says of itself and the folder that says otherwise; None where they agree.
+    """Return the status of a ticket and the folder that contradicts it; None if they agree.
 
     What was not fixed may be told apart as invalid or not: the folder of either will do.
     """

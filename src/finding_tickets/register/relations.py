@@ -1,4 +1,4 @@
-"""How the documents of a register relate to one another, whichever of the two says so."""
+"""Relations between the documents of a register, whichever of the two states them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from finding_tickets.register.index import Row
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One relation between two IDs, ``related``, ``duplicate`` or ``blocks``; the blocker is the source.
+    """A relation between two IDs: ``related``, ``duplicate`` or ``blocks`` with the blocker as source.
 
     ``stated_by`` has those of the two that state it. A duplicate that both state has its first as the source.
     """
@@ -71,7 +71,7 @@ def relations(rows: Iterable[Row]) -> Relations:
 
 
 def blocked_by(edges: Iterable[Edge]) -> dict[str, list[str]]:
-    """What each document blocks, for all that block or are blocked."""
+    """Return the documents that each one blocks, for all that block or are blocked."""
     after: dict[str, list[str]] = {}
     for edge in edges:
         if edge.relationship is Relationship.BLOCKS:

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def write_report(report: StatusReport, output_format: str) -> Iterator[str]:
-    """The text of a report piece by piece, as the pieces are asked for; the same report gives the same text.
+    """Yield the text of a report piece by piece. The same report gives the same text.
 
     Raises:
-        UsageError: There is no such template.
+        UsageError: The template does not exist.
         BadDataError: The template is wrong, or uses a name that the report does not have.
     """
     if output_format == "markdown":

@@ -42,7 +42,7 @@ UNITS = ("", "k", "M", "G", "T", "P", "E")
 
 
 class ChartPoint(NamedTuple):
-    """What is known of a variant in one column: a number, if there is one, and the words for it."""
+    """The value of a variant in one column, if there is one, and the words for it."""
 
     value: float | None
     said: str
@@ -88,12 +88,12 @@ class Chart:
 
     @property
     def logarithmic(self) -> bool:
-        """Whether the scale is; it begins with 0 all the same."""
+        """True if the scale is logarithmic. It begins with 0 anyway."""
         return self._scale.logarithmic
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """The values that are written beside the plot, and where."""
+        """The labels of the axis and their heights."""
         return [(self._scale.y(value), compact(value)) for value in self._scale.ticks()]
 
     @property
@@ -142,7 +142,7 @@ class Chart:
 
 
 class Scale:
-    """Where values stand between the bottom of the plot and its top."""
+    """A scale that places values between the bottom of the plot and its top."""
 
     def __init__(self, values: Sequence[float]) -> None:
         # An empty chart has a scale as well.
@@ -157,14 +157,14 @@ class Scale:
             self._top = math.ceil(self._top / self._step) * self._step
 
     def y(self, value: float) -> float:
-        """How far below the top of the picture a value stands."""
+        """Return the distance of a value from the top of the picture."""
         height = max(value, 0) / self._top
         if self.logarithmic:
             height = math.log1p(max(value, 0)) / math.log1p(self._top)
         return round(TOP + PLOT * (1 - height), 1)
 
     def ticks(self) -> list[int]:
-        """The values that are written beside the plot."""
+        """Return the values that label the axis."""
         if not self.logarithmic:
             return list(range(0, self._top + 1, self._step))
         powers = range(len(str(self._top)))
@@ -174,7 +174,7 @@ class Scale:
 
 
 def charts(verification: Verification) -> tuple[tuple[Chart, ...], tuple[str, ...]]:
-    """A chart for each metric that was measured, those of claims first; and the metrics that are always 0."""
+    """Return a chart for each metric, those of claims first, and the names of metrics that are always 0."""
     samples = [sample for variant in verification.variants.values() for sample in variant.samples]
     metrics = dict.fromkeys(metric for sample in samples for metric in sample.metrics)
     counted = [metric for metric in metrics if any(sample.metrics.get(metric) for sample in samples)]
@@ -204,7 +204,7 @@ def styles(names: Iterable[str]) -> dict[str, int]:
 
 
 def _placed(sweep: Iterable[Mapping[str, int]], variant: VariantResult) -> dict[int, Sample]:
-    """The samples of a variant by the place of their point in the sweep, of which some may be equal."""
+    """Return the samples of a variant by the index of their point in the sweep; points may be equal."""
     # Samples are in the order of the sweep, in which some points were not measured.
     free = list(variant.samples)[::-1]
     return {place: free.pop() for place, point in enumerate(sweep) if free and free[-1].at == point}

@@ -1,4 +1,4 @@
-"""Whole documents as text: what was decided and measured, their Markdown, and what is known beside it."""
+"""Whole documents as text: the decision and the measurement, the Markdown, relations and history."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def measured_documents(facts: Facts, rows: Iterable[Row]) -> Iterator[MeasuredDo
 def document_text(
     facts: Facts, entry: MeasuredDocument, style: Styler, width: int = 0, history: Sequence[str] = ()
 ) -> str:
-    """Return all that ``show`` says of a document, whose file may be gone since it was read.
+    """Return the text that ``show`` prints of a document.
 
-    First what was decided and measured, then its Markdown, then what is known beside it and, in lines, what
-    git says.
+    First comes what was decided and measured, then the Markdown unless its file is gone, then relations, the
+    verification and the history.
     """
     from finding_tickets.register.disposition import disposition_text
     from finding_tickets.register.index import row_of

@@ -1,4 +1,4 @@
-"""What the gate says: of a branch, for `check`, and of verifiers and cheats, for `audit`."""
+"""Output of the gate: of a branch for `check`, and of verifiers and cheats for `audit`."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def gate_page(
 
 
 def audit_item(audited: Audited) -> dict[str, object]:
-    """What became of the cheats on one document, for JSON; what is not there is null or empty."""
+    """Return the outcome of the cheats on one document, for JSON."""
     tried = [
         {"cheat": one.cheat.id, **fields_of(one.cheat, "does", "why"), "outcome": one.fate, "by": one.by}
         | {"reason": one.reason or None}
@@ -89,7 +89,7 @@ def audit_item(audited: Audited) -> dict[str, object]:
 
 
 def audit_lines(audited: Audited, style: Styler) -> Iterator[str]:
-    """What became of the cheats on one document, for a reader; ``style`` colours a text."""
+    """Yield the outcome of the cheats on one document, for a reader."""
     name = style(printable(audited.document.id.value), "bold")
     if audited.reason:
         yield f"{name}  {style('not audited', 'magenta')}: {printable(audited.reason)}"

@@ -1,4 +1,4 @@
-"""What git recorded about a ticket, as JSON and for readers."""
+"""The history of a ticket in git, as JSON and for readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a probe found, or a trace tells: as text, as JSON, and as the draft of a ticket about a line."""
+"""Results of probes and traces: as text, as JSON, and as the draft of a ticket about a line."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ class ProbedRow:
 
     @property
     def is_light(self) -> bool:
-        """Whether the line only allocates, which the driver may have to serve."""
+        """True if the line only allocates, which the driver may have to serve."""
         what = [site.what for site in self.sites]
         return what in (["allocations"], ["implicit_syncs", "allocations"])
 
     def effects(self, *, allocations: bool) -> str:
-        """What the line does and how often: ``drains 5x, copies d2h``."""
+        """Describe what the line does and how often: ``drains 5x, copies d2h``."""
         said, before = [], ""
         costs = {site.what: site.cost for site in self.sites}
         for site in self.sites:
@@ -178,7 +178,7 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
 
 
 def _sums(rows: Sequence[ProbedRow]) -> str:
-    """What rows that are not shown wait and copy together: `` (syncs 3, d2d 7)``; empty for several runs."""
+    """Sum the waits and copies of rows that are not shown: `` (syncs 3, d2d 7)``; empty for several runs."""
     sums: Counter[str] = Counter()
     for site in (site for row in rows if not row.is_light for site in row.sites):
         if len(site.cost.values) > 1:
@@ -212,7 +212,7 @@ def _place(at: ProbedSite | CallingLine, width: int, look: str = "") -> Styled:
 
 
 def doubts(probed: Probed, *, verbose: bool = False) -> Iterator[str]:
-    """What keeps the counts from being the whole truth, for the user to know."""
+    """Yield the reasons why the counts may be incomplete."""
     for error in probed.errors:
         more = "; --devices gives the target more devices" if "invalid device ordinal" in error else ""
         yield f"not run to its end: {error}{more}"
@@ -264,10 +264,10 @@ def probe_item(probed: Probed) -> dict[str, Any]:
 
 
 def row_of(probed: Probed, wanted: str) -> ProbedRow:
-    """The line of code that its number or ``file:line`` names.
+    """Return the line of code that its number or ``file:line`` names.
 
     Raises:
-        UsageError: There is no such line, or the target did not run to its end.
+        UsageError: The line is unknown, or the target did not run to its end.
     """
     if probed.errors:
         raise UsageError("cannot draft a ticket: the target did not finish", hint=probed.errors[0])
@@ -290,7 +290,7 @@ def site_of(probed: Probed, wanted: str) -> ProbedSite:
 
 
 def times_text(cost: ProbedCost) -> str:
-    """How often: ``once``, ``5 times``, ``1 to 3 times`` or, of a law, ```2*n` times``."""
+    """Return a frequency in words: ``once``, ``5 times``, ``1 to 3 times`` or, of a law, ```2*n` times``."""
     least, most = min(cost.values), max(cost.values)
     if least < most:
         return f"`{cost.law}` times" if cost.law else f"{least} to {most} times"

@@ -76,12 +76,12 @@ class ReportRow:
 
     @property
     def is_finding(self) -> bool:
-        """Whether it is a finding and no implementation review."""
+        """True for a finding, False for an implementation review."""
         return self.stated.kind == "finding"
 
     @property
     def verdict(self) -> Verdict:
-        """What was measured."""
+        """The verdict of the measurement."""
         return self.measured.verdict
 
     @property
@@ -91,7 +91,7 @@ class ReportRow:
 
     @property
     def reason(self) -> str:
-        """Why the verdict is what it is; empty without a verification."""
+        """The reason of the verdict; empty without a verification."""
         return self.verification.reason if self.verification else ""
 
     @property
@@ -101,12 +101,12 @@ class ReportRow:
 
     @property
     def opinions(self) -> Mapping[str, str]:
-        """What each reviewer of a finding said last, by their names."""
+        """The last opinion of each reviewer of a finding, by their names."""
         return {name or UNNAMED: said for name, said in self.stated.reviews} if self.is_finding else {}
 
     @property
     def holds(self) -> bool | None:
-        """Whether the finding is true: every claim about the code as found holds; None where nobody knows.
+        """True if every claim about the code as found holds, False if one is false, else None.
 
         A verdict that is stale, inconclusive or not there says nothing of it, nor does one on the fix alone.
         """
@@ -121,7 +121,7 @@ class ReportRow:
 
 
 def rows_of(facts: Facts, chosen: Iterable[Row], extras: Mapping[str, IndexExtras]) -> Iterator[ReportRow]:
-    """The rows of a report; ``extras`` are by the paths of the documents that have some.
+    """Yield the rows of a report; ``extras`` has further values of documents by their paths.
 
     A rule that the configuration has lint ignore says nothing in a report either.
     """
@@ -137,7 +137,7 @@ def rows_of(facts: Facts, chosen: Iterable[Row], extras: Mapping[str, IndexExtra
 
 
 def _contrary_problems(row: ReportRow, facts: Facts) -> list[Problem]:
-    """What lint says of a document that is closed as fixed against its own measurement."""
+    """Return the problems of a document that is closed as fixed against its own measurement."""
     stated = row.stated
     contrary = row.verification and row.verification.verdict in {Verdict.FAILED, Verdict.REFUTED}
     # Few documents are: only those have to be read.
@@ -174,7 +174,7 @@ def row_of(
         consensus = SPLIT if sides else NO_SIDE
 
     def claimed(variant: str, metric: str) -> str | None:
-        """What is claimed at every point; where nothing is, all claims with their points."""
+        """Return the claim for every point; without one, all claims with their points."""
         about = [claim for claim in extras.claims if (claim.variant, claim.metric) == (variant, metric)]
         # A claim for all points says more than those for some.
         everywhere = [claim.text for claim in about if claim.is_everywhere]
@@ -203,7 +203,7 @@ def _problem(fields: Mapping[str, Any]) -> Problem:
 
 
 def _verdict_cell(row: Row, facts: Facts) -> str:
-    """Return the verdict, with those of meters that disagree."""
+    """Return the verdict, and verdicts of meters that disagree."""
     measured = facts.measured(row)
     return f"{measured.verdict} ({measured.disagreement})" if measured.disagreement else measured.verdict
 

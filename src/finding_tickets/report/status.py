@@ -75,7 +75,7 @@ _HOME = re.compile(r"(?:~|/(?:home|Users)/[^/]+|/root|/workspaces?)/[^/]+/")
 
 
 class ReportFormat(StrEnum):
-    """What a report can be written as."""
+    """The formats of a report."""
 
     MARKDOWN = "markdown"
     HTML = "html"
@@ -90,7 +90,7 @@ TEMPLATES = {ReportFormat.MARKDOWN: "report.md.j2", ReportFormat.HTML: "report.h
 
 
 class Profile(StrEnum):
-    """What a report in SARIF is for: everything, or what GitHub is to show."""
+    """The purpose of a report in SARIF: everything, or the alerts that GitHub shows."""
 
     FULL = "full"
     GITHUB = "github"
@@ -98,7 +98,7 @@ class Profile(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CrossTable:
-    """Counts by two properties: the last column is the sum of each row, the last row that of each column.
+    """Counts by two properties. The last column and the last row are sums.
 
     A table without a row of sums is one of which every row adds up to the number of all documents.
     """
@@ -162,7 +162,7 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
-    """How often the measurements bore a reviewer out, of the reviews for which anybody can tell."""
+    """The number of reviews that measurements confirmed, and of all that they could decide."""
 
     name: str
     borne_out: int
@@ -205,7 +205,7 @@ class RegisterStatus:
 
 @dataclass(frozen=True)
 class StatusReport:
-    """What a writer of a report is given: the register, its status, and what was asked for on the way."""
+    """The input of every writer of a report: the register, its status, and the options."""
 
     facts: Facts
     status: RegisterStatus
@@ -219,7 +219,7 @@ class StatusReport:
 
     @cached_property
     def project(self) -> str:
-        """What the project is called: by its package, else by its origin, else by its folder."""
+        """The project's name: that of its package, else of its origin, else of its folder."""
         root = self.facts.root.resolve()
         with suppress(OSError, ValueError, LookupError, TypeError):
             return str(
@@ -290,7 +290,7 @@ def status_of_rows(
 
 
 def _reviewers(rows: Sequence[ReportRow]) -> tuple[CrossTable, tuple[Reviewer, ...]]:
-    """Whether measurements bear out what each reviewer said of each document."""
+    """Compare the opinions of each reviewer with the measurements."""
     counts: Counter[tuple[str, str]] = Counter()
     for row in rows:
         for name, said in row.opinions.items():
@@ -342,7 +342,7 @@ def hot_spots(rows: Sequence[ReportRow], paths: Mapping[str, str]) -> HotSpots:
 
 
 def short_paths(files: Collection[str], root: Path) -> dict[str, str]:
-    """What each file is called here: its path from the repository's root, as far as that can be told.
+    """Return the path of each file from the repository's root, as far as it can be found.
 
     Reviewers write absolute paths of their machines. ``/home/ada/repo/src/a.py`` shows that
     ``/home/ada/repo/`` is a root where ``src/a.py`` is a file below ``root``, or is what somebody else has
@@ -365,7 +365,7 @@ def short_paths(files: Collection[str], root: Path) -> dict[str, str]:
 
 
 def _step(row: ReportRow, facts: Facts) -> str:
-    """What settles an open document, as a key of ``STEPS``."""
+    """Return the key of ``STEPS`` for an open document."""
     is_measurable = row.verdict is not Verdict.UNVERIFIED or facts.has_verifier(row.stated)
     return row.verdict if is_measurable else row.stated.status or row.verdict
 
@@ -380,7 +380,7 @@ def _blockers(row: ReportRow, facts: Facts) -> str:
 def _next_steps(
     work: Iterable[OpenWork], rows: Sequence[ReportRow], blocked: Collection[str], query: str
 ) -> Iterator[NextStep]:
-    """What to do, each with all documents that it is to be done for, and a command that lists them."""
+    """Yield the steps to take, each with its documents and a command that lists them."""
     by_step = {
         STEPS[CONTRADICT]: [row for row in rows if row.contradictions],
         STEPS[STATE]: [row for row in rows if row.disposition == UNDECIDED],
@@ -425,7 +425,7 @@ def _by_age(rows: Sequence[ReportRow]) -> CrossTable | None:
 
 
 def gains_text(row: ReportRow) -> str:
-    """What the fix of a document costs less than the code as found, in words; empty where that is nothing.
+    """Describe the costs that the fix reduces; empty if it reduces none.
 
     Only points where both were measured count. A fix of which a claim is false has won nothing.
     """
@@ -492,7 +492,7 @@ def refutation_text(row: ReportRow) -> str:
 
 
 def _disagreements(rows: Sequence[ReportRow], facts: Facts) -> Iterator[Disagreement]:
-    """Duplicates of which at least one is in the report."""
+    """Yield pairs of duplicates that disagree, at least one of them in the report."""
     # Of documents that share an ID the first one counts.
     by_id = {row.id.casefold(): row for row in reversed(rows)}
 

@@ -46,10 +46,10 @@ _OUR_FOLDERS = (_PACKAGE / FOLDER, _PACKAGE.parents[1] / FOLDER)
 
 
 def render(name: str, context: Mapping[str, object], own: Path | None = None) -> str:
-    """The template ``name`` filled in; the folder ``own`` holds the user's templates, which come first.
+    """Fill in the template ``name``. The user's templates in the folder ``own`` come first.
 
     Raises:
-        UsageError: There is no such template.
+        UsageError: The template does not exist.
         BadDataError: The template is wrong, or uses a name that the context does not have.
     """
     return "".join(render_pieces(name, context, own))
@@ -98,10 +98,10 @@ def _place(error: Exception, own: Path | None) -> traceback.FrameSummary | None:
 
 
 def source(name: str, own: Path) -> str:
-    """Return the text of a file among the templates.
+    """Return the text of a template file.
 
     Raises:
-        UsageError: There is no such file.
+        UsageError: The file does not exist.
         BadDataError: It cannot be read.
     """
     environment = _environment(own)
@@ -161,13 +161,13 @@ def fenced(value: str, language: str) -> str:
 
 
 def _longest_run(text: str) -> int:
-    """How many backticks follow one another at most."""
+    """Return the length of the longest run of backticks."""
     return max(map(len, re.findall("`+", text)), default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attached:
-    """What a ticket brings along beside its own content.
+    """The files and values that a new ticket has in addition to its content.
 
     Attributes:
         ticket: The template of the ticket.
@@ -185,10 +185,10 @@ class Attached:
 
 
 def scaffold(draft: Draft, root: Path) -> Attached:
-    """Return a verifier to complete, for the function that a ticket names; else with variants to write.
+    """Return a verifier to complete: for the function that a ticket names, or with variants to write.
 
     Raises:
-        UsageError: There is no such function in the file.
+        UsageError: The file defines no such function.
     """
     named = [(place.file, place.symbol) for place in draft.locations if place.symbol]
     files = {"{verifier}": "verifier.py.j2"}

@@ -181,7 +181,7 @@ def _noted_claims(verification: Verification) -> list[ClaimResult]:
 
 
 def _is_noted(claim: ClaimResult, verification: Verification) -> bool:
-    """Return whether a claim that is no surprise explains the verdict or was not checked."""
+    """Return True if a claim that came out as expected explains the verdict, or was not checked."""
     if claim.is_surprise:
         return False
     if claim.holds is None:
@@ -277,7 +277,7 @@ def operation_section(title: str, operations: Sequence[OperationCost]) -> TextSe
 
 
 def _claim_cells(claim: ClaimResult, *, at_point: bool = False) -> tuple[Styled, str, str, Styled]:
-    """Show how a claim came out, and what the ticket expects where it does not simply hold.
+    """Show the outcome of a claim, and the expectation of the ticket unless the claim just holds.
 
     What was measured is that of the whole sweep, or of the first point at which the claim fails.
     """

@@ -1,4 +1,4 @@
-"""For GitHub's workflows: annotations beside the lines, and a page for the summary of a step."""
+"""Output for GitHub's workflows: annotations at lines, and a page for the summary of a step."""
 
 from __future__ import annotations
 

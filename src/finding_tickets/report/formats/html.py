@@ -1,4 +1,4 @@
-"""A report as one page of HTML that works offline, asks for nothing and trusts no ticket.
+"""A report as one page of HTML that works offline, loads nothing and does not trust tickets.
 
 The sections of a large register are packed: a browser unpacks those that somebody opens, because a page with
 all of them would not be usable. Jinja escapes whatever is not made here, and Markdown is sanitized.
@@ -190,7 +190,7 @@ class DocumentSection:
 
     @property
     def text(self) -> Markup | None:
-        """What the document says; None where it is gone by now."""
+        """The document's text as HTML; None if the file is missing."""
         try:
             text = (self.page.report.facts.root / self.row.path).read_bytes().decode(errors="replace")
         except OSError:
@@ -227,12 +227,12 @@ class DocumentSection:
 
     @property
     def won(self) -> str:
-        """What the fix costs less, in words."""
+        """The gains of the fix, in words."""
         return gains_text(self.row)
 
     @cached_property
     def _places(self) -> dict[str, str]:
-        """Where each variant lives, as ``module:function`` or that and ``@REV``; none if that is unclear."""
+        """The place of each variant, ``module:function`` or ``module:function@REV``; empty if unclear."""
         with suppress(BadDataError):
             return places_of(self.document, self.page.report.facts.root) if self.document else {}
         return {}
@@ -245,7 +245,7 @@ class DocumentSection:
 
 
 class ReportPage:
-    """What the template of the page is given beside the report."""
+    """The values that the template of the page gets in addition to the report."""
 
     def __init__(self, report: StatusReport) -> None:
         self.report = report
@@ -289,10 +289,10 @@ class ReportPage:
 
 
 def write_report(report: StatusReport) -> Iterator[str]:
-    """Yield the page piece by piece, with a policy by which only its own style and script run.
+    """Yield the page piece by piece. A content security policy allows only its own style and script.
 
     Raises:
-        UsageError: There is no such template.
+        UsageError: The template does not exist.
         BadDataError: A template is wrong, or its style or script would end early.
     """
     texts = []

@@ -158,5 +158,5 @@ def full_item(entry: MeasuredDocument) -> Item:
 
 
 def _items(document: Document, name: str) -> list[Item]:
-    """What a document lists, without the places that it was read from; empty where it has no such list."""
+    """Return a list of the document without the places that it was read from; empty without one."""
     return [each.model_dump(exclude={"raw", "span"}) for each in getattr(document, name, ())]
