@@ -321,8 +321,6 @@ def test_a_document_without_room_for_its_results_leaves_the_others_alone(
     assert reason == first.reason
     assert (Verdict.INCONCLUSIVE, Verdict.VERIFIED) == (first.verdict, second.verdict)
     assert ["A-2"] == [folder.name for folder in (repository.root / "evidence").iterdir()]
-    # The measuring process is sound, so a cluster need not start another one.
-    assert not done["A-1"].never_ran
 
 
 BROKEN = {"helpers/__init__.py": "", "helpers/sizes.py": "from helpers.units import BLOCK\n"}

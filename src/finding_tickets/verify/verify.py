@@ -91,7 +91,6 @@ class Verified:
     verification: Verification | None = None
     error: BadDataError | None = None  # what kept it from being measured or recorded
     evidence: Evidence | None = None  # what was recorded, or would have been where nothing is
-    never_ran: bool = False  # as in ``TaskOutcome``
     fixed_inputs: bool = False  # as in ``MeasuredTicket``
     results: frozenset[str] = frozenset()  # the digests of those that were expected
 
@@ -397,7 +396,7 @@ class VerificationRun:
             never_ran = any(each.never_ran for each in outcomes)
             # On a real GPU, the machine may be at fault: that is shown, and says nothing of the code.
             if never_ran or settings.meter == "cuda":
-                return Verified(document, done, never_ran=never_ran)
+                return Verified(document, done)
             if todo.seed is not None:
                 return Verified(document, done)
         else:

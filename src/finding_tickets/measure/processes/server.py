@@ -103,7 +103,7 @@ def main(most: int, preload: Sequence[str]) -> None:
         # A garbage collection in a fork would write to every page of what is loaded, and so copy it.
         gc.freeze()
         gc.enable()
-        ForkServer(most, folder).serve()
+        ForkServer(most).serve()
     except Exception as error:
         is_full = isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}
         _tell(failure=NO_ROOM if is_full else format_exception_only(error)[-1].strip())
@@ -150,8 +150,8 @@ class RunningTask:
 class ForkServer:
     """Runs tasks in workers, at most ``most`` at a time."""
 
-    def __init__(self, most: int, folder: str) -> None:
-        self._most, self._folder = most, folder
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._waiting: deque[dict[str, Any]] = deque()
         self._running: dict[int, RunningTask] = {}
         # From before any code of a repository ran, and where none can reach it.
