@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -22,7 +21,6 @@ _LOG = (
     *("log", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--no-notes", _LOG_FORMAT),
 )
 SHORT_HASH = 12
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 FOREIGN_FOLDERS = frozenset(["node_modules", "site-packages", "dist-packages", "third_party", "vendor"])
 """Folders that hold code of others, where git does not say which files are the repository's."""
 
@@ -167,26 +165,6 @@ def changed_files(root: Path, commit: str) -> frozenset[str]:
     quietly = ("-c", "diff.autoRefreshIndex=false")
     listed = ask_bytes(root, *quietly, "diff", *options, commit, "--").split(b"\0")
     return frozenset(os.fsdecode(name) for name in listed if name)
-
-
-def changed_lines(root: Path, commit: str) -> dict[str, frozenset[int]]:
-    """The lines that are others now than at a commit, or new, by file; a file that is renamed has none."""
-    options = ("-U0", "--relative", "--find-renames", "--no-color", "--no-ext-diff", "--no-textconv")
-    quietly = ("-c", "diff.autoRefreshIndex=false", "-c", "core.quotePath=false")
-    found: dict[str, set[int]] = {}
-    lines: set[int] = set()
-    skip = 0
-    for line in ask(root, *quietly, "diff", *options, "--dst-prefix=b/", commit).split("\n"):
-        if skip:
-            # A line of a file may look like one of a diff.
-            skip -= not line.startswith("\\")
-        elif line.startswith("+++ "):
-            lines = found.setdefault(line[4:].partition("\t")[0].removeprefix("b/"), set())
-        elif match := _HUNK.match(line):
-            gone, first, count = int(match[1] or 1), int(match[2]), int(match[3] or 1)
-            lines.update(range(first, first + count))
-            skip = gone + count
-    return {file: frozenset(each) for file, each in found.items()}
 
 
 def last_author(root: Path, file: str, line: int, commit: str | None = None) -> str:

@@ -246,7 +246,7 @@ def visible_gpus(_: object = None) -> list[str]:
     return list(gpus)[:count]
 
 
-def torch_version(_: object = None) -> str:
+def torch_version() -> str:
     """The version of torch, without its build."""
     return torch.__version__.split("+")[0]
 

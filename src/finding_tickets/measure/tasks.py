@@ -27,7 +27,6 @@ CHEAT = "finding_tickets.measure.cheating:measure_payload"
 COMPARISON = "finding_tickets.measure.results:compare_saved"
 CHOICE = "finding_tickets.measure.meter:chosen_name"
 VISIBLE = "finding_tickets.measure.meter:visible_gpus"
-TORCH = "finding_tickets.measure.meter:torch_version"
 WANTED = "finding_tickets.measure.loading:devices_needed"
 # CUDA reads it when it starts, which is after the fork.
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"

@@ -258,11 +258,6 @@ def changed_versions(inputs: Iterable[Recorded]) -> tuple[str, ...]:
     )
 
 
-def is_below(path: str, folder: str) -> bool:
-    """Return whether a path is a folder or leads below it."""
-    return path == folder or path.startswith(f"{folder}/")
-
-
 def code_inputs(remediation: Remediation | None) -> CodeInputs | None:
     """What verifying a document depends on; None for one without a Remediation."""
     if remediation is None:
