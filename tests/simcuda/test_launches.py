@@ -1,5 +1,7 @@
 import pytest
+import torch
 
+import simcuda
 from simcuda.cost.call import OpCost
 from simcuda.cost.launches import elementwise, foreach_norm, multi_tensor
 from simcuda.profile import KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB
@@ -104,3 +106,17 @@ def test_foreach_norm_of_empty_tensors() -> None:
     assert OpCost(3, temporaries=(0,), workspaces=(2, 2)) == foreach_norm(
         [0, 0], CUDA_13, accumulator_bytes=4, result_bytes=2
     )
+
+
+@pytest.mark.parametrize(("gradient", "dropout"), [(False, 0.0), (False, 0.5), (True, 0.0)])
+def test_what_is_counted_around_attention_stays_counted(gradient: bool, dropout: float) -> None:
+    """Which kernels attention has is unknown: at least the 100 additions around it, each one kernel."""
+    with simcuda.device() as gpu:
+        x = torch.ones(4, device="cuda")
+        query = torch.ones(1, 2, 8, 16, device="cuda", requires_grad=gradient)
+        with gpu.measure() as cost:
+            for _ in range(100):
+                x.add_(1)
+            torch.nn.functional.scaled_dot_product_attention(query, query, query, dropout_p=dropout)
+    assert (100, None) == cost.ranges["launches"] == cost.ranges["aten_launches"]
+    assert cost.launches > 100

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from math import inf
 from typing import Any
 
 import torch
@@ -72,6 +73,25 @@ def _leave_marks(marks: Any, *_: object) -> None:
         torch.cuda.synchronize()
 
 
+FLASH_ON_HOST = 1
+"""The answer of ``torch._fused_sdp_choice`` where one operation of the host does all attention."""
+
+
+def _run_with_math(run: Callable[[], Tensor], params: Any) -> Tensor:
+    """Run attention by any kernel, where one that is allowed would take the arguments on CUDA.
+
+    The host has not all of CUDA's kernels; any gives the values.
+    """
+    is_by_cudnn = torch._C._get_cudnn_sdp_enabled() and params.query.dtype in HALVES
+    if not (is_by_cudnn or any(getattr(torch._C, name)(params) for name in FUSED)):
+        raise RuntimeError("No available kernel. Aborting execution.")
+    torch._C._set_sdp_use_math(True)
+    try:
+        return run()
+    finally:
+        torch._C._set_sdp_use_math(False)
+
+
 @dataclass(frozen=True)
 class DeviceBranches:
     """Replaces these functions."""
@@ -122,20 +142,30 @@ class DeviceBranches:
         run: Any = partial(original, *how, scale=scale, enable_gqa=enable_gqa)
         if not query.is_cuda or is_fake(query):
             return run()  # type: ignore[no-any-return]
-        # Which kernels there are depends on the device: with dropout, the CPU has none that does it all.
-        self._machine.ledger.doubt("aten.scaled_dot_product_attention.default", ANYTHING)
-        if query.is_nested or torch._C._get_math_sdp_enabled():
-            return run()  # type: ignore[no-any-return]
-        params = torch.backends.cuda.SDPAParams(*how, enable_gqa)
-        is_by_cudnn = torch._C._get_cudnn_sdp_enabled() and query.dtype in HALVES
-        if not (is_by_cudnn or any(getattr(torch._C, name)(params) for name in FUSED)):
-            raise RuntimeError("No available kernel. Aborting execution.")
-        # The host has not all of CUDA's kernels; any gives the values.
-        torch._C._set_sdp_use_math(True)
-        try:
-            return run()  # type: ignore[no-any-return]
-        finally:
-            torch._C._set_sdp_use_math(False)
+        ledger = self._machine.ledger
+        before, is_whole = ledger.totals(), False
+        if query.is_nested:
+            made: Tensor = run()
+        elif torch._C._get_math_sdp_enabled():
+            choice: Any = unwatched(torch._fused_sdp_choice)
+            is_whole = choice(*how, scale=scale, enable_gqa=enable_gqa) == FLASH_ON_HOST
+            made = run()
+        else:
+            params: Any = torch.backends.cuda.SDPAParams
+            made = _run_with_math(run, params(*how, enable_gqa))
+        # Which kernels there are depends on the device: with dropout, the CPU has none that does it all. Then
+        # those of the gradient are others too.
+        slack = dict(ANYTHING)
+        if is_whole:
+            # That operation is marked by itself, and so is its gradient.
+            slack = {}
+        elif not made.requires_grad:
+            spent = {what: now - before[what] for what, now in ledger.totals().items()}
+            launches = spent["aten_launches"] + spent["library_launches"]
+            slack |= {"launches": (launches, inf), "aten_launches": (spent["aten_launches"], inf)}
+            slack["allocations"] = (spent["allocations"], inf)
+        ledger.doubt("aten.scaled_dot_product_attention.default", slack)
+        return made
 
     def _ctc_loss(
         self,
