@@ -172,7 +172,7 @@ def test_a_power_of_one_is_a_copy(gpu: SimulatedCuda) -> None:
     x = torch.rand(20, device="cuda", requires_grad=True)
     squared = x.square()
     with gpu.measure() as cost:
-        squared.backward(torch.ones_like(squared).detach())
+        squared.backward(torch.ones_like(squared).detach())  # type: ignore[no-untyped-call]  # not annotated
     # The ones are a kernel of their own.
     assert (1, 80, 3) == (cost.d2d, cost.d2d_bytes, cost.launches)
 
@@ -193,7 +193,7 @@ def test_log_sigmoid_keeps_no_buffer(gpu: SimulatedCuda) -> None:
     x = torch.rand(20, device="cuda", requires_grad=True)
     with gpu.measure() as forward:
         result = torch.nn.functional.logsigmoid(x)
-    result.sum().backward()
+    result.sum().backward()  # type: ignore[no-untyped-call]  # not annotated
     assert (1, 1, 80) == (forward.launches, forward.allocations, forward.peak_bytes)
     torch.testing.assert_close(x.grad, torch.sigmoid(-x.detach()))
 

@@ -98,7 +98,8 @@ class LayerGradients(StandIn):
         # Those of the weights are parts of one buffer.
         flat = torch.cat([each.flatten() for each in gradients[1 + len(states) :]])
         sizes = [weight.numel() for weight in how["weight"]]
-        parts = [part.view_as(weight) for part, weight in zip(flat.split(sizes), how["weight"], strict=True)]
+        pieces = torch.split_with_sizes(flat, sizes)
+        parts = [part.view_as(weight) for part, weight in zip(pieces, how["weight"], strict=True)]
         of_cell = gradients[2] if len(states) > 1 else None
         return gradients[0], gradients[1], of_cell, parts if how["output_mask"][3] else []
 

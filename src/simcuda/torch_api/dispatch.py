@@ -127,8 +127,9 @@ class Dispatcher:
             return func
         if traits.stand_in is not None:
             return traits.stand_in(func)
-        is_widened = widening is not None and args[0].dtype in widening.types
-        return WideOperation(func, widening) if is_widened else func
+        if widening is None or args[0].dtype not in widening.types:
+            return func
+        return WideOperation(func, widening)
 
     def _run_foreign(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
         """Run an operation that is not ATen's own; where it is Python code, charge what it is made of."""

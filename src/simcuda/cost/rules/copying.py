@@ -169,7 +169,7 @@ def _with_table(numbers: int) -> OpCost:
 
 
 def _is_dense(tensor: torch.Tensor) -> bool:
-    return torch.ops.aten.is_non_overlapping_and_dense.default._op(tensor)
+    return bool(torch.ops.aten.is_non_overlapping_and_dense.default._op(tensor))
 
 
 def _is_joined_by_table(call: OperationCall) -> bool:
