@@ -62,7 +62,10 @@ def is_acceptable(tensor: Tensor) -> bool:
 def _in_one_buffer(weights: Sequence[Tensor], dtype: torch.dtype) -> list[Tensor]:
     sizes = [weight.numel() for weight in weights]
     flat = torch.zeros(sum(sizes), dtype=dtype, device=weights[0].device)
-    parts = [part.view_as(weight) for part, weight in zip(torch.split_with_sizes(flat, sizes), weights, strict=True)]
+    parts = [
+        part.view_as(weight)
+        for part, weight in zip(torch.split_with_sizes(flat, sizes), weights, strict=True)
+    ]
     for part, weight in zip(parts, weights, strict=True):
         part.copy_(weight)
     return parts
