@@ -52,7 +52,6 @@ from finding_tickets.measure.tasks import (
     Job,
     find_variants,
     own_folder,
-    say_progress,
 )
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda.cost.declared import MARK, declarations
@@ -107,11 +106,9 @@ def measure(job: Job, replace_functions: Replace | None = None) -> dict[str, Any
     meter = choose(job.meter)
     with noting_operations(job.operations):
         report = run(workload, measured, meter, code, traced=job.graph_breaks, kept=kept)
-    say_progress(f"{workload.ticket}: once more")
     check_repeated(report, workload, measured, meter, code)
     with _naming(job.variant):
         check_declared(report.runs[job.variant], allowed)
-    say_progress(f"{workload.ticket}: fitting laws")
     is_drawn = job.seed not in {None, stated.seed}
     # Nobody is shown the laws of a cheat.
     measured_ticket = report.to_json(with_laws=replace_functions is None)
@@ -136,7 +133,6 @@ def run(
     runs: dict[str, list[VariantRun]] = {name: [] for name in functions}
     not_measured = []
     for place, point in enumerate(workload.sweep):
-        say_progress(f"{workload.ticket}: point {place + 1} of {len(workload.sweep)}")
         if why := meter.cannot_run(workload, point):
             not_measured.append({"at": dict(point), "why": why})
             continue

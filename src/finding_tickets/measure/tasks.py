@@ -10,7 +10,6 @@ import ast
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import walk_tb
@@ -30,9 +29,9 @@ VISIBLE = "finding_tickets.measure.meter:visible_gpus"
 WANTED = "finding_tickets.measure.loading:devices_needed"
 # CUDA reads it when it starts, which is after the fork.
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
-# Names the file of a worker that says how far it is.
-PROGRESS = "TICKETS_PROGRESS"
-# The folders of a worker's own: for results of variants, and for a copy of the code.
+# Names the folder of a worker.
+OWN_FOLDER = "TICKETS_WORKER"
+# The folders below it: for results of variants, and for a copy of the code.
 KEPT, COPY = "kept", "tmp/code"
 METERS = ("auto", "simulated", "cuda")
 SIMULATED_DEVICE = "h200-cuda13"
@@ -46,16 +45,9 @@ VARYING = "costs differ from run to run of the same work"
 At = dict[str, int]
 
 
-def say_progress(text: str) -> None:
-    """Leave word of how far a worker is where its caller looks; elsewhere this does nothing."""
-    if file := os.environ.get(PROGRESS):
-        with suppress(OSError):
-            Path(file).write_text(text, encoding="utf-8")
-
-
 def own_folder() -> Path:
     """The folder of the worker that this is called in."""
-    return Path(os.environ[PROGRESS]).parent
+    return Path(os.environ[OWN_FOLDER])
 
 
 class CannotMeasureError(Exception):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
-from pathlib import Path
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from finding_tickets.errors import UsageError
 from finding_tickets.model.vocabulary import UNSETTLED, Outcome, Status, Vocabulary
-from finding_tickets.register.index import Row, list_rows, outcome_of
+from finding_tickets.register.index import Row, outcome_of
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
@@ -50,20 +48,6 @@ TRANSITIONS: Mapping[Status | None, Mapping[str, tuple[Status, ...]]] = MappingP
     }
 )
 """For each status (None: not stated, or none of the vocabulary) the statuses that each command leads to."""
-
-
-ENDED = frozenset({Status.CLOSED, Status.FIXED})
-"""The statuses of a ticket that is closed, for what lasts until then."""
-
-
-def closed_tickets(root: Path) -> Callable[[str], bool | None]:
-    """Tells of a ticket's ID whether it is closed; None for no such ticket. The register is read once."""
-
-    @cache
-    def known() -> dict[str, bool]:
-        return {row.id.casefold(): row.status in ENDED for row in list_rows(root).rows}
-
-    return lambda ticket: known().get(ticket.casefold())
 
 
 def status_of(document: Document) -> Status | None:

@@ -36,7 +36,7 @@ from finding_tickets.measure.processes.server import (
     read_log,
 )
 from finding_tickets.measure.processes.used_files import UsedFiles, read_used_files
-from finding_tickets.measure.tasks import KEPT, PROGRESS
+from finding_tickets.measure.tasks import KEPT
 
 K = TypeVar("K", bound=Hashable)
 
@@ -145,14 +145,6 @@ class Isolation:
     def may_have_gpu(self) -> bool:
         """Whether this machine could have a GPU; if not, no process needs to ask CUDA."""
         return any(file for pattern in GPU_FILES for file in Path("/dev").glob(pattern))
-
-    def progress(self) -> list[str]:
-        """How far the workers are, in their own words; those that say nothing are left out."""
-        said = []
-        for own in list(self._at_work):
-            with suppress(OSError):
-                said.append((Path(own) / PROGRESS).read_text(encoding="utf-8", errors="replace"))
-        return said
 
     @property
     def has_ended(self) -> bool:

@@ -44,8 +44,8 @@ from finding_tickets.measure.processes.used_files import note_used_files
 from finding_tickets.measure.tasks import (
     COPY,
     KEPT,
+    OWN_FOLDER,
     PROBE,
-    PROGRESS,
     RUN,
     VISIBLE_DEVICES,
     CannotMeasureError,
@@ -340,7 +340,7 @@ def work(order: dict[str, Any], gpus: Sequence[str], server: int) -> NoReturn:
     os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
     if order["copied"]:
         _copy_code(order["code"], folder / COPY)
-    os.environ[PROGRESS] = str(folder / PROGRESS)
+    os.environ[OWN_FOLDER] = str(folder)
     # CUDA reads this when it starts, and the server has not started it.
     if gpus:
         os.environ[VISIBLE_DEVICES] = ",".join(gpus)
