@@ -25,10 +25,10 @@ class MultiTensorTables:
 
 
 KERNEL_ARGUMENTS_4_KIB = MultiTensorTables((110, 64, 48, 36, 30), (96, 64, 48, 36, 30), blocks=320)
-"""Builds for CUDA 12: a kernel's arguments fit in 4 KiB."""
+"""Builds for CUDA 12, and PyTorch until 2.11: a kernel's arguments fit in 4 KiB."""
 
 KERNEL_ARGUMENTS_32_KIB = MultiTensorTables((770, 448, 336, 252, 210), (672, 448, 336, 252, 210), blocks=2240)
-"""Builds for CUDA 13: a kernel's arguments fit in 32 KiB."""
+"""Builds for CUDA 13 from PyTorch 2.12 on: a kernel's arguments fit in 32 KiB."""
 
 
 # Compared by identity: one profile is hashed at every reduction, to look up what it costs.

@@ -615,22 +615,22 @@ row(
 row(
     "torch._foreach_add_([rows, half], 1.0)", f"{FOREACH}; of two types one by one", launches=2, allocations=0
 )
-TABLES = "ATen/native/cuda/MultiTensorApply.cuh: tables of 4 KiB in 2.11, of 32 KiB for CUDA 13 in 2.13"
+TABLES = "ATen/native/cuda/MultiTensorApply.cuh: tables of 4 KiB in 2.11, of 32 KiB for CUDA 13 from 2.12 on"
 
 
-@pattern(TABLES, launches={"2.11": 5, "2.13": 1}, allocations=0)
+@pattern(TABLES, launches={"2.11": 5, "2.12": 1}, allocations=0)
 def foreach_of_500_tensors() -> Work:
     tensors = [torch.rand(2, device="cuda") for _ in range(500)]
     return lambda: torch._foreach_add_(tensors, 1.0)
 
 
-@pattern(f"{TABLES}; zeros, the norms, two sums of 400", launches={"2.11": 8, "2.13": 4}, allocations=501)
+@pattern(f"{TABLES}; zeros, the norms, two sums of 400", launches={"2.11": 8, "2.12": 4}, allocations=501)
 def foreach_norm_of_500_tensors() -> Work:
     tensors = [torch.rand(2, device="cuda") for _ in range(500)]
     return lambda: torch._foreach_norm(tensors)
 
 
-@pattern(f"{TABLES}; depth 2", launches={"2.11": 2, "2.13": 1}, allocations=0)
+@pattern(f"{TABLES}; depth 2", launches={"2.11": 2, "2.12": 1}, allocations=0)
 def foreach_of_100_pairs() -> Work:
     left, right = ([torch.rand(2, device="cuda") for _ in range(100)] for _ in range(2))
     return lambda: torch._foreach_add_(left, right)

@@ -80,16 +80,23 @@ def environment() -> Environment:
     )
 
 
-def profile_of(properties: Any, cuda_version: str, cublas_workspace_bytes: int) -> Profile:
-    """The profile of a GPU under a build for ``cuda_version``, such as ``12.8``.
+def profile_of(
+    properties: Any, torch_version: str, cuda_version: str, cublas_workspace_bytes: int
+) -> Profile:
+    """Return the profile of a GPU under a build such as ``2.13.0`` for ``12.8``.
 
-    A known profile is taken for a GPU of its name and multiprocessors under the same major version of CUDA;
-    else it is made of what the device says of itself.
+    A known profile is taken for a GPU of its name and multiprocessors under the same major version of CUDA,
+    if that version of PyTorch compiled the same tables of multi-tensor kernels; else it is made of what the
+    device says of itself.
     """
     major = int(cuda_version.split(".", maxsplit=1)[0])
+    of_torch = tuple(int(number) for number in torch_version.split(".")[:2])
+    # Source: ATen/native/cuda/MultiTensorApply.cuh of these versions.
+    tables = KERNEL_ARGUMENTS_32_KIB if major >= 13 and of_torch >= (2, 12) else KERNEL_ARGUMENTS_4_KIB
     for known in PROFILES.values():
         same_gpu = (known.gpu, known.multiprocessors) == (properties.name, properties.multi_processor_count)
-        if same_gpu and known.cuda_version.split(".")[0] == str(major):
+        same_build = known.cuda_version.split(".")[0] == str(major) and known.multi_tensor == tables
+        if same_gpu and same_build:
             return known
     return Profile(
         name=f"{re.sub(r'[^a-z0-9]+', '-', properties.name.lower())}-cuda{major}",
@@ -100,6 +107,6 @@ def profile_of(properties: Any, cuda_version: str, cublas_workspace_bytes: int) 
         memory_bytes=properties.total_memory,
         l2_cache_bytes=properties.L2_cache_size,
         cuda_version=cuda_version,
-        multi_tensor=KERNEL_ARGUMENTS_32_KIB if major >= 13 else KERNEL_ARGUMENTS_4_KIB,
+        multi_tensor=tables,
         cublas_workspace_bytes=cublas_workspace_bytes,
     )

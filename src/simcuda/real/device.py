@@ -94,7 +94,8 @@ class RealCuda:
         # PyTorch tells what it gives cuBLAS from 2.13 on; before, it took 32 MiB from Hopper on.
         told = getattr(torch.backends.cuda, "cublas_workspace_size", None)
         assumed = 32 * MIB if properties.major >= 9 else 8_519_680
-        return profile_of(properties, str(torch.version.cuda), int(told()) if told else assumed)
+        workspace = int(told()) if told else assumed
+        return profile_of(properties, str(torch.__version__), str(torch.version.cuda), workspace)
 
     @contextmanager
     def measure(self) -> Iterator[Measurement]:

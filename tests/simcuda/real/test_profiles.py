@@ -31,19 +31,20 @@ RTX = SimpleNamespace(
 
 def test_a_known_gpu_has_the_known_profile() -> None:
     """By name and the major version of CUDA, with all that has been found out about it."""
-    assert PROFILES["h200-cuda13"] is profile_of(H200, "13.1", WORKSPACE)
-    assert PROFILES["h200-cuda12"] is profile_of(H200, "12.8", WORKSPACE)
+    assert PROFILES["h200-cuda13"] is profile_of(H200, "2.13.0+cu131", "13.1", WORKSPACE)
+    assert PROFILES["h200-cuda12"] is profile_of(H200, "2.11.0", "12.8", WORKSPACE)
 
 
 def test_a_part_of_a_known_gpu_is_another_one() -> None:
     """A slice of a GPU carries the name of the whole, but reductions on fewer multiprocessors differ."""
-    part = profile_of(SimpleNamespace(**{**vars(H200), "multi_processor_count": 16}), "13.0", WORKSPACE)
+    slice_of_it = SimpleNamespace(**{**vars(H200), "multi_processor_count": 16})
+    part = profile_of(slice_of_it, "2.13.0", "13.0", WORKSPACE)
     assert ("nvidia-h200-cuda13", 16) == (part.name, part.multiprocessors)
 
 
 def test_another_gpu_has_a_profile_of_what_it_says() -> None:
     """Its properties, and the tables of multi-tensor kernels that its version of CUDA compiles."""
-    profile = profile_of(RTX, "12.6", WORKSPACE)
+    profile = profile_of(RTX, "2.13.0", "12.6", WORKSPACE)
     assert ("nvidia-geforce-rtx-4090-cuda12", "NVIDIA GeForce RTX 4090") == (profile.name, profile.gpu)
     assert ((8, 9), 128, 1536) == (
         profile.capability,
@@ -53,4 +54,12 @@ def test_another_gpu_has_a_profile_of_what_it_says() -> None:
     assert (25_000_000_000, 72 << 20) == (profile.memory_bytes, profile.l2_cache_bytes)
     assert ("12.6", KERNEL_ARGUMENTS_4_KIB) == (profile.cuda_version, profile.multi_tensor)
     assert WORKSPACE == profile.cublas_workspace_bytes
-    assert KERNEL_ARGUMENTS_32_KIB is profile_of(RTX, "13.0", WORKSPACE).multi_tensor
+    assert KERNEL_ARGUMENTS_32_KIB is profile_of(RTX, "2.13.0", "13.0", WORKSPACE).multi_tensor
+
+
+def test_torch_2_11_has_small_tables_under_cuda_13_too() -> None:
+    """An H100 with 2.11 launched 5 kernels for 500 tensors, as 110 fit in one: ``foreach_of_500_tensors``."""
+    assert KERNEL_ARGUMENTS_4_KIB is profile_of(RTX, "2.11.0+cu130", "13.0", WORKSPACE).multi_tensor
+    assert KERNEL_ARGUMENTS_32_KIB is profile_of(RTX, "2.12.0+cu130", "13.0", WORKSPACE).multi_tensor
+    # The known profile of that GPU has the large ones.
+    assert "nvidia-h200-cuda13" == profile_of(H200, "2.11.0+cu130", "13.0", WORKSPACE).name
