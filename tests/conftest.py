@@ -55,7 +55,7 @@ LONGEST = (
     "tests/contract/test_evidence.py",
     "tests/gate/test_audit.py",
     "tests/cli/test_terminal.py",
-    "tests/recordings/test_record.py",
+    "tests/gpu/test_op_db.py",
     "tests/contract/test_a_small_repository.py",
     "tests/contract/test_edits.py",
     "tests/verify/test_inputs.py",

@@ -33,6 +33,10 @@ Build = Callable[[], Callable[[], object]]
 """Sets a pattern up, and returns the part to measure."""
 
 
+class NothingToRunError(Exception):
+    """A pattern has nothing to run under this version of torch, with the reason."""
+
+
 @dataclass(frozen=True)
 class Pattern:
     """One pattern.
@@ -42,6 +46,7 @@ class Pattern:
         source: A file of PyTorch, and what stands there.
         expected: What the measured part costs, by metric.
         since: The first version of torch that has what it needs.
+        runs: Returns digits that differ where another version of torch makes another pattern of it.
     """
 
     name: str
@@ -49,6 +54,7 @@ class Pattern:
     source: str
     expected: dict[str, Expected]
     since: str = ""
+    runs: Callable[[], str] = str
 
     def runs_on(self, version: str) -> bool:
         """Return whether this version of torch has what the pattern needs."""
@@ -200,8 +206,12 @@ def counts_of(cost: Measurement) -> dict[str, int]:
     return {metric: getattr(cost, "syncs" if metric == "waits" else metric) for metric in METRICS}
 
 
-def load() -> dict[str, Pattern]:
-    """Return every pattern of ``FILES``."""
+def load(kind: str = "patterns") -> dict[str, Pattern]:
+    """Return the patterns of a kind: those of ``FILES``, or ``op_db``."""
+    if kind == "op_db":
+        from tests.gpu import op_db
+
+        return op_db.load()
     for file in FILES:
         before = len(PATTERNS)
         importlib.import_module(f"tests.gpu.{file}")

@@ -19,10 +19,13 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.gpu.pattern import Pattern
 
 STARTING_SECONDS = 120.0
 """A process may take that long until it tells its machine, for CUDA starts in it."""
@@ -43,23 +46,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default="profiler",
         help="what counts: PyTorch's profiler, or simcuda.real, or the simulated device",
     )
+    parser.add_argument(
+        "--kind",
+        choices=("patterns", "op_db"),
+        default="patterns",
+        help="what is measured: the patterns, or PyTorch's samples of operators, which need numpy",
+    )
     parser.add_argument("--minutes", type=float, default=8.0, help="stop in time; what is done is written")
     parser.add_argument("--only", default="", help="only patterns whose name contains this text")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.worker:
-        work(json.loads(sys.stdin.read()), options.by)
+        work(json.loads(sys.stdin.read()), options.kind, options.by)
         return 0
     from tests.gpu.pattern import load
 
-    names = [name for name in load() if options.only in name]
+    patterns = load(options.kind)
+    names = [name for name in patterns if options.only in name]
     recording = Recording(options.output)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        run_all(names, recording, options.by, time.monotonic() + options.minutes * 60)
+        deadline = time.monotonic() + options.minutes * 60
+        run_all(names, recording, ["--kind", options.kind, "--by", options.by], deadline)
     finally:
         recording.write()
-    print("\n".join(table(recording.content)))
+    print("\n".join(table(recording.content, patterns)))
     return 0
 
 
@@ -112,12 +123,15 @@ def read_recording(file: Path) -> dict[str, Any]:
     return content
 
 
-def run_all(names: Sequence[str], recording: Recording, by: str, deadline: float) -> None:
-    """Run patterns in one process after another, until each has an outcome or time is up."""
+def run_all(names: Sequence[str], recording: Recording, options: Sequence[str], deadline: float) -> None:
+    """Run patterns in one process after another, until each has an outcome or time is up.
+
+    ``options`` are those of the command that say what is measured, and how.
+    """
     left = list(names)
     while left and time.monotonic() < deadline:
         before = len(left)
-        with started_worker(left, by) as worker:
+        with started_worker(left, options) as worker:
             reason = read_outcomes(worker, left, recording, deadline)
         if left and time.monotonic() < deadline:
             # The first that is left was running as the process ended.
@@ -129,9 +143,9 @@ def run_all(names: Sequence[str], recording: Recording, by: str, deadline: float
 
 
 @contextmanager
-def started_worker(names: Sequence[str], by: str) -> Iterator[subprocess.Popen[bytes]]:
+def started_worker(names: Sequence[str], options: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
     """Start a process that measures these patterns, and end it afterwards."""
-    command = [sys.executable, "-u", __file__, "--worker", "-o", os.devnull, "--by", by]
+    command = [sys.executable, "-u", __file__, "--worker", "-o", os.devnull, *options]
     worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert worker.stdin is not None
     assert worker.stdout is not None
@@ -179,11 +193,11 @@ def read_outcomes(
     return ""
 
 
-def work(names: Sequence[str], by: str) -> None:
+def work(names: Sequence[str], kind: str, by: str) -> None:
     """Measure patterns in this process, and print the outcome of each as a line of JSON."""
-    from tests.gpu.pattern import load
+    from tests.gpu.pattern import NothingToRunError, load
 
-    patterns = load()
+    patterns = load(kind)
     measurer = importlib.import_module(f"tests.gpu.by_{by}")
     machine = measurer.describe_machine()
     tell({"machine": machine})
@@ -195,6 +209,9 @@ def work(names: Sequence[str], by: str) -> None:
         ends = False
         try:
             outcome = measurer.measure(pattern)
+            outcome["runs"] = pattern.runs()
+        except NothingToRunError as error:
+            outcome = {"error": f"nothing to run: {error}"}
         except BaseException as error:
             outcome = {"error": "".join(traceback.format_exception_only(error)).strip()[:2000]}
             print(traceback.format_exc(), file=sys.stderr)
@@ -212,9 +229,9 @@ def tell(line: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def table(content: dict[str, Any]) -> list[str]:
+def table(content: dict[str, Any], patterns: Mapping[str, Pattern]) -> list[str]:
     """Return the lines of the table: what agrees, by metric, and then each pattern that does not."""
-    from tests.gpu.pattern import METRICS, PATTERNS
+    from tests.gpu.pattern import METRICS
 
     agreed, above_zero, refuted = Counter[str](), Counter[str](), Counter[str]()
     disagreeing: list[str] = []
@@ -224,7 +241,7 @@ def table(content: dict[str, Any]) -> list[str]:
             failed.append(f"{name}: {outcome['error']}")
             continue
         shown = []
-        for metric, number in PATTERNS[name].expected_on(content["machine"]["torch"]).items():
+        for metric, number in patterns[name].expected_on(content["machine"]["torch"]).items():
             counted = outcome["counted"].get(metric, 0)
             if counted == number:
                 agreed[metric] += 1

@@ -128,8 +128,7 @@ def test_the_table_names_what_differs() -> None:
             "int(one)": {"error": "lost"},
         },
     }
-    load()
-    lines = table(content)
+    lines = table(content, load())
     assert "float(value): waits 2 not 1" in lines
     assert "int(one): lost" in lines
     assert ["waits", "1", "1", "1"] == next(line for line in lines if line.startswith("waits")).split()

@@ -20,6 +20,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
+from tests.gpu import op_db as operators
 from torch import Tensor
 from torch.autograd.profiler import record_function
 from torch.utils._pytree import tree_leaves, tree_map
@@ -27,7 +28,6 @@ from torch.utils._pytree import tree_leaves, tree_map
 import simcuda
 from simcuda.cost.traits import traits_of
 from simcuda.device import dispatch_key
-from simcuda.recording import operators
 from simcuda.torch_api import dispatch
 from simcuda.torch_api.dispatch import Dispatcher
 from simcuda.torch_api.operands import joins_gradients
@@ -262,7 +262,7 @@ def _copy(leaf: Any) -> Any:
 def _to_cuda(leaf: Any) -> Any:
     if not isinstance(leaf, Tensor):
         return "cuda" if isinstance(leaf, torch.device) or leaf == "cpu" else leaf
-    return operators.same_strides(leaf.detach()).requires_grad_(leaf.requires_grad)
+    return operators.with_same_strides(leaf.detach()).requires_grad_(leaf.requires_grad)
 
 
 def _compare(outcome: Outcome, expected: Run, actual: Run) -> None:
