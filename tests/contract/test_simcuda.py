@@ -1,22 +1,19 @@
 """The public API of simcuda and of a verifier, and what the simulation counts in a dozen workloads.
 
 ``tests/simcuda`` holds more of the library to its word: the table of facts (``test_facts.py``), PyTorch's own
-warnings of synchronization (``test_sync_warning.py``) and the operators of ``op_db`` (``test_op_db.py``).
+warnings of synchronization (``test_sync_warning.py``) and the operators of ``op_db`` (``test_op_db.py``);
+``tests/gpu`` holds it to a real GPU.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from tests.contract.conftest import ROOT, wordless
 
 import simcuda
 import simcuda.real
@@ -25,7 +22,6 @@ from finding_tickets import workload
 if TYPE_CHECKING:
     from tests.contract.conftest import Frozen
 
-RECORDING = "tests/recordings/simulated-h200-cuda13-torch2.13.0.json.gz"
 CUDA = "cuda"
 
 
@@ -306,17 +302,3 @@ def test_refusals() -> None:
             one.sum().item()
         assert (1, 32) == (cost.syncs, gpu.live_bytes())
     assert not torch.cuda.is_available()
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("torch_of_the_data")
-def test_the_recording_agrees(frozen: Frozen) -> None:
-    """``python -m simcuda.agree`` finds cases of the committed recording as they were recorded.
-
-    Without ``--only`` it compares all 5,750, which takes ten minutes.
-    """
-    only = [word for pattern in ("workload/*", "rule/*", "optimizer/*") for word in ("--only", pattern)]
-    command = [sys.executable, "-m", "simcuda.agree", RECORDING, "--format", "json", *only]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    found = wordless(json.loads(done.stdout)["data"], "recording")
-    frozen("simcuda", "agreement", {"code": done.returncode, "found": found})
