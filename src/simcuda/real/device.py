@@ -172,7 +172,7 @@ def _fill(measurement: RealMeasurement, seen: _Observation) -> None:
         raise CannotCountError(str(error)) from None
     for metric, amount in counted.totals.items():
         setattr(measurement, metric, amount)
-    made = replay_allocations(seen.entries, seen.marks.allocations)
+    made = replay_allocations(seen.entries, counted.allocations)
     measurement.allocations = len(made.sizes)
     measurement.largest_allocation = max(made.sizes, default=0)
     measurement._sites.update((place, times) for place, times in counted.sites.items())
@@ -213,7 +213,7 @@ def _observed() -> Iterator[_Observation]:
     seen, record_history = _Observation(), cast("Any", torch.cuda.memory._record_memory_history)
     # Work that began before, or has not finished at the end, stays out of the trace.
     _finish_all()
-    profiler = profile(use_cpu=True, use_device="cuda", use_kineto=True)
+    profiler = profile(use_cpu=True, use_device="cuda", use_kineto=True, profile_memory=True)
     try:
         with profiler:
             record_history("all", context=None, stacks="python", clear_history=True)
@@ -223,7 +223,7 @@ def _observed() -> Iterator[_Observation]:
                         torch.cuda.reset_peak_memory_stats(device)
                     before = statistics()
                     try:
-                        with seen.marks.listening(), seen.marks.following_lines():
+                        with seen.marks.following_regions(), seen.marks.following_lines():
                             yield seen
                     finally:
                         seen.statistics = list(zip(before, statistics(), strict=True))
@@ -307,16 +307,16 @@ def limited_memory(count: int, capacity: int | None) -> Iterator[None]:
 
 
 def replay_allocations(
-    devices: Sequence[Iterable[TraceEntry]], announced: Iterable[tuple[int, Place]]
+    devices: Sequence[Iterable[TraceEntry]], placed: Iterable[tuple[int, Place]]
 ) -> Allocations:
     """Replay what the allocators traced: counts of allocations, and the lines of code behind them.
 
-    The entries of each device have a time, in microseconds, which orders them. Of every allocation that
-    PyTorch announced the address and the place are known.
+    The entries of each device have a time, in microseconds, which orders them; the profiler's clock is
+    another one, so that its allocations, whose places are known, are found again by their addresses.
     """
     # An address is handed out again and again: the places of one are in the order of its allocations.
     places: dict[int, deque[Place]] = {}
-    for address, place in announced:
+    for address, place in placed:
         places.setdefault(address, deque()).append(place)
     sizes: list[int] = []
     sites: Counter[Place] = Counter()

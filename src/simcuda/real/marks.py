@@ -1,26 +1,22 @@
 """Marks that Python leaves in the profiler's trace, so that one clock orders them and the calls of CUDA.
 
-They show where the measured block begins and ends, which line of user code runs, and where PyTorch
-announces that it is about to wait.
+They show where the measured block begins and ends, and which line of user code runs.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from types import FrameType
 from typing import Any
 
 import torch
-import torch.cuda._gpu_trace as gpu_trace
 
 from simcuda import ledger
-from simcuda.ledger import NOWHERE, following_regions, listening
+from simcuda.ledger import NOWHERE, following_regions
 
 Place = tuple[str, int, str]
 """File, line and function."""
@@ -33,8 +29,6 @@ LINE = "line"
 REGION = "allowed"
 
 is_user_code = functools.cache(ledger.is_user_code)
-
-_listening: list[Marks] = []
 
 
 def mark(text: str) -> AbstractContextManager[object]:
@@ -58,25 +52,14 @@ class Marks:
 
     Attributes:
         places: What the numbers in marks stand for.
-        allocations: Address and place of every allocation that PyTorch reported.
     """
 
     places: list[Place] = field(default_factory=list)
-    allocations: list[tuple[int, Place]] = field(default_factory=list)
     _numbers: dict[Place, int] = field(default_factory=dict)
-    _thread: int = field(default_factory=threading.get_ident)
 
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Record what PyTorch reports in the block; its callback stays for the rest of the process."""
-        torch._C._activate_gpu_trace()
-        _register()
-        # The place of a region is its reason.
-        with (
-            listening(_listening, self),
-            following_regions(lambda reason: self.leave(REGION, (reason, 0, ""))),
-        ):
-            yield
+    def following_regions(self) -> AbstractContextManager[None]:
+        """Leave a mark whenever a region is entered or left; the place of a region is its reason."""
+        return following_regions(lambda reason: self.leave(REGION, (reason, 0, "")))
 
     @contextmanager
     def following_lines(self) -> Iterator[None]:
@@ -114,33 +97,9 @@ class Marks:
                 frame.f_trace = None
 
     def leave(self, kind: str, place: Place) -> None:
-        """Leave a mark of a place: a ``LINE``, a ``REGION``, or the metric that PyTorch announced."""
+        """Leave a mark of a place: a ``LINE`` or a ``REGION``."""
         number = self._numbers.setdefault(place, len(self.places))
         if number == len(self.places):
             self.places.append(place)
         with mark(f"{kind} {number}"):
             pass
-
-    def place(self) -> Place:
-        """The running line of this thread, or of the measuring one while autograd runs for it elsewhere."""
-        place = place_of(sys._getframe(1))
-        return place if place != NOWHERE else place_of(sys._current_frames().get(self._thread))
-
-
-@functools.cache
-def _register() -> None:
-    # Once for the whole process: PyTorch has no way to forget a callback.
-    gpu_trace.register_callback_for_stream_synchronization(partial(_announce, "stream_syncs"))
-    gpu_trace.register_callback_for_event_synchronization(partial(_announce, "event_syncs"))
-    gpu_trace.register_callback_for_device_synchronization(partial(_announce, "device_syncs"))
-
-    def allocated(address: int) -> None:
-        for marks in _listening:
-            marks.allocations.append((address, marks.place()))
-
-    gpu_trace.register_callback_for_memory_allocation(allocated)
-
-
-def _announce(what: str, *_: Any) -> None:
-    for marks in _listening:
-        marks.leave(what, marks.place())

@@ -11,11 +11,16 @@ from itertools import chain, pairwise
 from math import inf
 from typing import Any
 
+from simcuda.ledger import NOWHERE
 from simcuda.real.marks import BEGIN, END, LINE, MARK, REGION, Place
 
 RUNTIME = "cuda_runtime"
 CALLS = (RUNTIME, "cuda_driver")
 """The categories of calls of CUDA."""
+MEMORY_CHANGE = "[memory]"
+"""The name of an event that tells of a change of memory."""
+ON_CUDA = 1
+"""The type of device of such an event."""
 OF_ATEN = (
     *("at::", "(anonymous namespace)::", "at_cuda_detail::", "c10::", "cub::", "cunn_", "thrust::"),
     "multi_tensor_apply_kernel",
@@ -114,15 +119,20 @@ class ProfilerTrace(CudaRecords):
     Attributes:
         marks: The marks that we left, in the order of their start.
         operations: Names of ATen operations by their number.
+        allocations: Time and address of every allocation on a device, in the order of time.
     """
 
     def __init__(self, events: Iterable[Mapping[str, Any]]) -> None:
         super().__init__()
         self.marks: list[TraceMark] = []
         self.operations: dict[int, str] = {}
+        self.allocations: list[tuple[float, int]] = []
         for event in events:
             if event.get("ph") == "X":
                 self.add(event, str(event.get("cat")))
+            elif event.get("name") == MEMORY_CHANGE:
+                self.add_allocation(event)
+        self.allocations.sort()
         self.marks.sort(key=lambda mark: mark.start)
 
     def add(self, event: Mapping[str, Any], category: str) -> None:
@@ -134,6 +144,12 @@ class ProfilerTrace(CudaRecords):
             self.marks.append(TraceMark(name.removeprefix(MARK), start, start + event.get("dur", 0)))
         elif category == "cpu_op":
             self.operations[int(event.get("args", {}).get("External id", 0))] = name
+
+    def add_allocation(self, event: Mapping[str, Any]) -> None:
+        """Keep a change of memory if it is an allocation on a device."""
+        arguments = event["args"]
+        if arguments["Device Type"] == ON_CUDA and arguments["Bytes"] > 0:
+            self.allocations.append((event["ts"], int(arguments["Addr"])))
 
 
 def thread_of(event: Mapping[str, Any]) -> str:
@@ -180,11 +196,15 @@ UNKNOWN: Place = (LIBRARY, 0, LIBRARY)
 
 @dataclass(frozen=True)
 class TraceCounts:
-    """Totals by metric, how often each place did what, and how much of it each region set apart."""
+    """Totals by metric, how often each place did what, and how much of it each region set apart.
+
+    Of allocations only address and place are told: the allocator counts them.
+    """
 
     totals: Counter[str] = field(default_factory=Counter)
     sites: Counter[tuple[str, int, str, str]] = field(default_factory=Counter)
     allowed: Counter[tuple[str, str, int, str, str]] = field(default_factory=Counter)
+    allocations: list[tuple[int, Place]] = field(default_factory=list)
 
     def add(self, what: str, place: Place, reason: str, nbytes: int = 0) -> None:
         """Count something that a place did; with a reason, in a region."""
@@ -211,7 +231,6 @@ def count(trace: ProfilerTrace, places: Sequence[Place]) -> TraceCounts:
     # Each call of CUDA is a wait, may block, or neither.
     for call in window.calls:
         where = window.place_of(call), window.reason_of(call)
-        # Waits that no mark announced are of a library or the allocator.
         if what := WAITS.get(call.name):
             counted.add(what, *where)
         # The host may block in a copy of pageable memory that no wait of the same operation follows.
@@ -225,6 +244,8 @@ def count(trace: ProfilerTrace, places: Sequence[Place]) -> TraceCounts:
         if kind != WITHIN_HOST:
             where = (window.place_of(maker), window.reason_of(maker)) if maker else (UNKNOWN, "")
             counted.add(kind, *where, size)
+    for time, address in trace.allocations:
+        counted.allocations.append((address, window.line_at(time) or NOWHERE))
     return counted
 
 
@@ -267,17 +288,6 @@ class _Window:
         ]
         self._lines = [(mark.start, place) for mark, place in marked if mark.text.startswith(LINE)]
         self._regions = [(mark.start, place[0]) for mark, place in marked if mark.text.startswith(REGION)]
-        # PyTorch announces its waits, each by a mark just before it.
-        self._announced: dict[CudaCall, Place] = {}
-        for name, what in WAITS.items():
-            waits = [(mark.start, place) for mark, place in marked if mark.text.startswith(what)]
-            for call in self.calls:
-                if call.name == name and waits and waits[0][0] <= call.start:
-                    self._announced[call] = waits.pop(0)[1]
-            if waits:
-                raise IncompleteTraceError(
-                    f"the profiler has no record of {len(waits)} of the calls of {name}"
-                )
         by_op: dict[int, list[CudaCall]] = {}
         for call in self.calls:
             by_op.setdefault(call.op, []).append(call)
@@ -300,13 +310,13 @@ class _Window:
         return following is not None and WAITS.get(following.name) == "stream_syncs"
 
     def place_of(self, call: CudaCall) -> Place:
-        """The line that was announced for a wait, or for the wait that ends a copy; else the running line."""
-        if self.waits_after(call):
-            call = self._next[call]
-        if place := self._announced.get(call):
-            return place
-        at = bisect_right(self._lines, call.start, key=lambda line: line[0])
-        return self._lines[at - 1][1] if at else (LIBRARY, 0, self._operations.get(call.op, LIBRARY))
+        """Return the line that was running as a call was made; the operation, where none was followed."""
+        return self.line_at(call.start) or (LIBRARY, 0, self._operations.get(call.op, LIBRARY))
+
+    def line_at(self, time: float) -> Place | None:
+        """Return the line of the measuring thread at a time: others work for it, as autograd's do."""
+        at = bisect_right(self._lines, time, key=lambda line: line[0])
+        return self._lines[at - 1][1] if at else None
 
     def reason_of(self, call: CudaCall) -> str:
         """The reason of the region in which a call was made; empty outside of all."""

@@ -28,6 +28,12 @@ def memcpy(name: str, ts: float, correlation: int, nbytes: int) -> Event:
     return _event("gpu_memcpy", name, ts, 1.0, args | {"memory bandwidth (GB/s)": 0.5})
 
 
+def memory(ts: float, address: int, nbytes: int, device: int = 1) -> Event:
+    """A change of memory: of a device, unless its type is 0."""
+    args = {"Addr": address, "Bytes": nbytes, "Device Type": device, "Device Id": 0}
+    return {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "ts": ts, "s": "t", "args": args}
+
+
 def operation(name: str, ts: float, number: int) -> Event:
     """An operation of ATen on the host."""
     return _event(

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import torch
-import torch.cuda._gpu_trace as gpu_trace
 from torch.autograd.profiler import profile
 
 from simcuda.real import device, marks
 from simcuda.real.marks import is_user_code
+from simcuda.real.trace import MEMORY_CHANGE, ON_CUDA
 
 Entry = dict[str, Any]
 MEMORY = 143_156 << 20
@@ -49,7 +49,6 @@ class FakeCuda:
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
         """Answer for torch."""
-        patch.setattr(torch._C, "_activate_gpu_trace", lambda: None)
         patch.setattr(torch._C, "_cuda_hasPrimaryContext", lambda place: place == 0, raising=False)
         patch.setattr(torch.cuda, "device_count", lambda: len(self.in_use))
         patch.setattr(torch.cuda, "synchronize", lambda *_: self.synchronize())
@@ -74,7 +73,6 @@ class FakeCuda:
 
     def synchronize(self) -> None:
         """``torch.cuda.synchronize``."""
-        gpu_trace.DeviceSynchronizationCallbacks.fire_callbacks()
         self.call("cudaDeviceSynchronize")
         self.records += self.under_way
         self.under_way.clear()
@@ -85,7 +83,6 @@ class FakeCuda:
 
     def item(self) -> None:
         """A read of 4 bytes."""
-        gpu_trace.StreamSynchronizationCallbacks.fire_callbacks(0)
         copy = self.call("cudaMemcpyAsync", op=7)
         self._record("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", copy, bytes=4)
         self.call("cudaStreamSynchronize", op=7)
@@ -96,14 +93,15 @@ class FakeCuda:
         self.launch()
         self.item()
 
-    def allocate(self, nbytes: int, place: int = 0, *, announced: bool = True) -> None:
-        """A block on a device."""
+    def allocate(self, nbytes: int, place: int = 0, *, shows: bool = True) -> None:
+        """A block on a device, which shows in the profiler's trace too."""
         self.in_use[place] += nbytes
         self.peaks[place] = max(self.peaks[place], self.in_use[place])
         address = 1 << 20 | len(self._history[place])
         self._remember(place, "alloc", address, nbytes)
-        if announced:
-            gpu_trace.MemoryAllocationCallbacks.fire_callbacks(address)
+        if shows:
+            with torch._C._profiler._RecordFunctionFast(f"{MEMORY_CHANGE}#{address}#{nbytes}"):
+                pass
 
     def free(self, nbytes: int, place: int = 0) -> None:
         """Give a block back."""
@@ -181,10 +179,14 @@ class FakeProfile(profile):
 
 
 def _as_runtime(event: dict[str, Any]) -> dict[str, Any]:
-    """A record of ``call`` as a call of the CUDA runtime."""
+    """Make a record of ``call`` a call of the CUDA runtime, and one of ``allocate`` a change of memory."""
     name, *numbers = str(event.get("name")).split("#")
     if not numbers:
         return event
+    if name == MEMORY_CHANGE:
+        address, nbytes = map(int, numbers)
+        args = {"Addr": address, "Bytes": nbytes, "Device Type": ON_CUDA}
+        return event | {"ph": "i", "cat": "cpu_instant_event", "name": name, "args": args}
     correlation, op = map(int, numbers)
     args = {"correlation": correlation, "External id": op}
     return event | {"cat": "cuda_runtime", "name": name, "args": args}

@@ -73,7 +73,7 @@ def test_the_peak_of_several_devices_is_that_of_their_sum() -> None:
     assert 150 == replay_allocations([first, [entry("alloc", 0, 50, 1)]], []).peak
 
 
-def test_places_come_from_what_was_announced_at_the_same_address() -> None:
+def test_places_come_from_what_the_profiler_saw_at_the_same_address() -> None:
     """An address that is used again belongs to the places in their order; without any, nobody knows."""
     trace = [
         entry("alloc", 0, 8, 1),
@@ -82,5 +82,5 @@ def test_places_come_from_what_was_announced_at_the_same_address() -> None:
         entry("alloc", 512, 8, 4),
         entry("alloc", 1024, 8, 5),
     ]
-    announced = [(SEGMENT, STEP), (SEGMENT, LOG), (SEGMENT + 512, LOG)]
-    assert {STEP: 1, LOG: 2, ("<unknown>", 0, "<unknown>"): 1} == replay_allocations([trace], announced).sites
+    placed = [(SEGMENT, STEP), (SEGMENT, LOG), (SEGMENT + 512, LOG)]
+    assert {STEP: 1, LOG: 2, ("<unknown>", 0, "<unknown>"): 1} == replay_allocations([trace], placed).sites
