@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from tests.gpu.by_simulation import METRICS_OF, measure_on
-from tests.gpu.known import known_of
+from tests.gpu.known import KNOWN, metrics_by_name
 from tests.gpu.pattern import METRICS, Pattern, load
 from tests.gpu.run import read_recording
 
@@ -53,4 +53,4 @@ def assert_agreement(gpu: simcuda.SimulatedCuda, name: str) -> None:
     if not pattern.runs_on(torch.__version__):
         pytest.skip(f"needs torch {pattern.since}")
     found = differences(measure_on(gpu, pattern), wanted(pattern))
-    assert {metric for metric, _, _ in found} == known_of(name), found
+    assert {metric for metric, _, _ in found} == metrics_by_name(KNOWN).get(name, set()), found

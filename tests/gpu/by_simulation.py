@@ -10,6 +10,7 @@ import torch
 from tests.gpu.pattern import Pattern, counts_of, prepare
 
 import simcuda
+from simcuda.ledger import operations_of
 
 METRICS_OF = {"waits": ("syncs", "stream_syncs", "event_syncs", "device_syncs")}
 """By which metrics of the library a metric of patterns is known; any other has the same name."""
@@ -45,4 +46,6 @@ def measure_on(gpu: simcuda.SimulatedCuda, pattern: Pattern) -> dict[str, Any]:
         "approximate": list(cost.approximate),
         "unknown": list(cost.unknown),
         "peak_bytes": cost.peak_bytes,
+        # Empty unless they are noted.
+        "operations": operations_of(cost),
     }

@@ -7,21 +7,22 @@ from pathlib import Path
 
 import pytest
 import torch
+from docs.pages.truth import page
 
 import simcuda
-from simcuda import truth
+from simcuda import basis
+from simcuda.basis import basis_of
 from simcuda.cost.rules import RULES
 from simcuda.ledger import noting_operations, operations_of
-from simcuda.truth import basis_of, page
 
 DOCS = Path(__file__).parents[2] / "docs"
-OF_ANOTHER_TORCH = torch.__version__.split("+")[0] != json.loads(truth.TESTED.read_text())["torch"]
+OF_ANOTHER_TORCH = torch.__version__.split("+")[0] != json.loads(basis.TESTED.read_text())["torch"]
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested", "ignore:Sparse", "ignore:index_reduce")
 @pytest.mark.skipif(OF_ANOTHER_TORCH, reason="the page is of the torch by which it was made")
 def test_the_page_is_what_the_command_prints() -> None:
-    """docs/truth.md is what ``python -m simcuda.truth`` prints, with each rule and each operation once."""
+    """docs/truth.md is what ``python -m docs.pages.truth`` prints, with each rule and each operation once."""
     text = page()
     assert (DOCS / "truth.md").read_text() == text
     _, _, operations = text.partition("\n## Operations\n")
@@ -35,9 +36,9 @@ def test_the_page_is_what_the_command_prints() -> None:
     ("operation", "cost", "source"),
     [
         ("aten._local_scalar_dense.default", "read", "read-one-value"),  # its rule, from CUDAScalar.cu
-        ("aten.sin.default", "read", truth.TAGGED),  # tagged pointwise, without a rule
-        ("aten.view.default", "read", truth.VIEW),
-        ("aten._to_copy.default", "read", truth.COPY),
+        ("aten.sin.default", "read", basis.TAGGED),  # tagged pointwise, without a rule
+        ("aten.view.default", "read", basis.VIEW),
+        ("aten._to_copy.default", "read", basis.COPY),
         ("aten.mm.default", "modelled", "matrix-product"),  # cuBLAS chooses its kernels
         ("aten.linalg_eig.default", "unknown", "nothing"),  # docs/simcuda-ops.md: not documented
         # Two rules: reading by a mask is modelled, reading by indices is not.
@@ -72,9 +73,9 @@ def test_what_confirms_a_cost(
         recorded["traces"]["digest"]["operations"]["aten.sin"] = rows  # type: ignore[index]  # of mixed values
     (tmp_path / "recorded.json").write_text(json.dumps(recorded))
     (tmp_path / "tested.json").write_text(json.dumps({"operations": ["sin"] if is_tested else []}))
-    monkeypatch.setattr(truth, "RECORDED", tmp_path / "recorded.json")
-    monkeypatch.setattr(truth, "TESTED", tmp_path / "tested.json")
-    caches = (truth._data, truth._recorded, truth._tested)
+    monkeypatch.setattr(basis, "RECORDED", tmp_path / "recorded.json")
+    monkeypatch.setattr(basis, "TESTED", tmp_path / "tested.json")
+    caches = (basis._data, basis._recorded, basis._tested)
     for each in caches:
         each.cache_clear()
     try:

@@ -98,7 +98,7 @@ def operation_costs(run: CountedRun) -> list[dict[str, Any]]:
     if not run.operations:
         return []
     # Reads the rules of all operations, which only this needs.
-    from simcuda.truth import DECLARED, MODELLED, READ, UNKNOWN, basis_of
+    from simcuda.basis import DECLARED, MODELLED, READ, UNKNOWN, basis_of
 
     declared = {each.partition(MARK)[0] for each in run.approximate if MARK in each}
     found, left = [], {metric: run.metrics[metric] for metric in OPERATION_METRICS}

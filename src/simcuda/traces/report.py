@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain
 from pathlib import Path
@@ -125,7 +125,7 @@ def confirmations(agreement: TraceAgreement) -> dict[str, list[list[int]]]:
 
 def save_confirmations(agreements: Sequence[TraceAgreement], path: Path) -> None:
     """Write what each trace decides to a file, in the place of what the file says of the same trace."""
-    traces = json.loads(path.read_text(encoding="utf-8"))["traces"] if path.exists() else {}
+    decided = {}
     for each in agreements:
         file = Path(each.trace.path)
         with file.open("rb") as content:
@@ -135,7 +135,14 @@ def save_confirmations(agreements: Sequence[TraceAgreement], path: Path) -> None
             "gpu": next(iter(each.trace.devices), "not named"),
             "cuda": each.trace.cuda,
         }
-        traces[digest] = {**about, "operations": confirmations(each)}
+        decided[digest] = {**about, "operations": confirmations(each)}
+    add_confirmations(decided, path)
+
+
+def add_confirmations(decided: Mapping[str, Any], path: Path) -> None:
+    """Write what recordings decide to a file, in the place of what it says of recordings with these names."""
+    traces = json.loads(path.read_text(encoding="utf-8"))["traces"] if path.exists() else {}
+    traces |= decided
     # A line for each operation, so that a change can be read.
     text = json.dumps({"metrics": METRICS, "traces": dict(sorted(traces.items()))}, indent=1)
     numbers = re.compile(r"\[[\s\d,\[\]]*\]")

@@ -1,0 +1,59 @@
+"""The simulation counts what samples of operators and the examples of rules cost on an H100."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from tests.gpu.agreement import differences
+from tests.gpu.confirm import RECORDINGS, compared
+from tests.gpu.known import KNOWN_OF_OPERATORS, metrics_by_name
+from tests.gpu.run import read_recording
+
+import simcuda
+
+# Two thousand samples take minutes.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+Compared = dict[str, tuple[Mapping[str, Any], Mapping[str, int]]]
+"""What the simulation counts, and what was recorded, by name."""
+
+
+@pytest.fixture(scope="module")
+def cases(gpu: simcuda.SimulatedCuda) -> Compared:
+    """Run all samples that are the same in the torch of the recording and in the one that is installed."""
+    recording = read_recording(RECORDINGS["op_db"])
+    return {name: (simulated, counted) for name, simulated, counted in compared(gpu, "op_db", recording)}
+
+
+def unmarked(cases: Compared) -> dict[str, set[str]]:
+    """Return the metrics that are wrong without any mark, by name."""
+    found: dict[str, set[str]] = {}
+    for name, (simulated, counted) in cases.items():
+        if simulated.get("approximate") or simulated.get("unknown"):
+            continue
+        if "error" in simulated:
+            found[name] = {"error"}
+            continue
+        wrong = {metric for metric, _, _ in differences(simulated, dict(counted))}
+        if wrong:
+            found[name] = wrong
+    return found
+
+
+def test_most_samples_are_the_same_in_both_versions(cases: Compared) -> None:
+    """Of the 2,395 that were recorded with torch 2.11."""
+    assert len(cases) > 2200
+
+
+def test_no_wait_and_no_copy_to_or_from_the_host_is_wrong_without_a_mark(cases: Compared) -> None:
+    """Only the question whether cuDNN can do a loss of alignment reads what the simulation does not read."""
+    of_host = {"waits", "h2d", "d2h"}
+    wrong = {name for name, metrics in unmarked(cases).items() if metrics & of_host}
+    assert {"op/nn_functional_ctc_loss/0", "op/nn_functional_ctc_loss/1"} == wrong
+
+
+def test_what_else_is_wrong_without_a_mark_is_listed(cases: Compared) -> None:
+    """Each with its reason, and nothing that is right."""
+    assert metrics_by_name(KNOWN_OF_OPERATORS) == unmarked(cases)
