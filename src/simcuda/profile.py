@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass, replace
 
 MIB = 1 << 20
+GPU_NAME = "SIMCUDA_GPU_NAME"
+"""The environment variable that gives the simulated GPU another name, to see that no count depends on it."""
 
 
 @dataclass(frozen=True)

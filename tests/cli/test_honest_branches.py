@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 
 import pytest
 from tests.cli.conftest import Ran
-from tests.cli.test_check import CLAIMS, commit, edit
 from tests.conftest import Git, Repository
-from tests.verify.conftest import FIX
+from tests.verify.conftest import CLAIMS, FIX
 from tests.verify.conftest import add_with_few_points as add
 
 from finding_tickets.errors import ExitCode
-from finding_tickets.register.staleness import PYTHON
-from finding_tickets.verify.evidence import dump, load
 
 Tickets = Callable[..., Ran]
 NOTHING: set[str] = set()
@@ -25,8 +20,6 @@ BOTH = {"A-1", "B-1"}
 READS = FIX.replace("import torch", "import torch\nfrom helper import scale").replace(
     ".item()", ".item() * scale()"
 )
-# Of what the gate says of a measurement: the ticket, and whether it was with the drawn seed.
-MEASURED = re.compile(r"^([A-Z]-\d)(?: by the base's verifier and claims)?( with seed \d+)?: ", re.MULTILINE)
 HELPER = """
 import json
 from pathlib import Path
@@ -36,6 +29,19 @@ from pathlib import Path
 def scale():
     return json.loads(Path(__file__).with_name("settings.json").read_text())["scale"]
 """
+
+
+def commit(git: Git, message: str) -> None:
+    """Commit everything."""
+    git("add", "--all")
+    git("commit", "--quiet", "-m", message)
+
+
+def edit(repository: Repository, path: str, old: str, new: str) -> None:
+    """Replace a text that a file has."""
+    text = (repository.root / path).read_text(encoding="utf-8")
+    assert old in text
+    repository.write(path, text.replace(old, new))
 
 
 class Branch:
@@ -72,10 +78,6 @@ def rename_fix(at: Branch) -> None:
     block = "claims:"
     at.edit(
         "tickets/A-1.md", block, "variants: {found: fixes/a_1/found.py:check, fix: src_fix.py:quick}\nclaims:"
-    )
-    at.write(
-        "tickets/A-1.md",
-        (at.root / "tickets/A-1.md").read_text() + "\n**Accepted change:** variants.fix: it is in use now\n",
     )
     at.verify("A-1")
 
@@ -182,14 +184,6 @@ def claims_tightened(at: Branch) -> None:
     at.verify("A-1")
 
 
-def verifier_accepted(at: Branch) -> None:
-    """Another sweep, named in the ticket."""
-    at.edit("verifiers/a_1.py", "(2, 640)", "(2, 640), (16, 100)")
-    file = at.root / "tickets/A-1.md"
-    file.write_text(file.read_text() + "\n**Accepted change:** verifier: one more point\n")
-    at.verify("A-1")
-
-
 def closed(at: Branch) -> None:
     """A verified ticket is closed as fixed."""
     at.edit("tickets/A-1.md", "`wont-fix`", "`fixed`")
@@ -213,10 +207,10 @@ BRANCHES: dict[str, tuple[Callable[[Branch], object], set[str]]] = {
     "a link": (lambda at: (at.root / "link").symlink_to("code.py"), NOTHING),
     "a mode": (lambda at: (at.root / "fixes/a_1/fix.py").chmod(0o755), NOTHING),
     "a file that is gone": (lambda at: (at.root / "code.py").unlink(), NOTHING),
-    "an open ticket": (lambda at: at.repository.ticket("C-1", status="open") and None, {"C-1"}),
-    "a ticket": (new_ticket, {"C-1"}),
-    "another title": (ticket("It waits", "It waits for the GPU"), {"A-1"}),
-    "a reviewer's remark": (ticket("## Verification", "Seen by Ada.\n\n## Verification"), {"A-1"}),
+    "an open ticket": (lambda at: at.repository.ticket("C-1", status="open") and None, NOTHING),
+    "a ticket": (new_ticket, NOTHING),
+    "another title": (ticket("It waits", "It waits for the GPU"), NOTHING),
+    "a reviewer's remark": (ticket("## Verification", "Seen by Ada.\n\n## Verification"), NOTHING),
     "a comment": (rework("def check", "# It waits once.\ndef check"), {"A-1"}),
     "a docstring": (rework("tensors):\n", 'tensors):\n    """Wait once."""\n'), {"A-1"}),
     "formatting": (rework("import torch\n", "import torch\n\n\n\n"), {"A-1"}),
@@ -225,8 +219,7 @@ BRANCHES: dict[str, tuple[Callable[[Branch], object], set[str]]] = {
     "a refactoring": (rework(".double().sum()", ".double().sum(dim=0)"), {"A-1"}),
     "a helper": (helper, {"A-1"}),
     "data that is read": (data, {"B-1"}),
-    "claims": (claims_tightened, {"A-1"}),
-    "a verifier": (verifier_accepted, {"A-1"}),
+    "claims": (claims_tightened, NOTHING),
     "a closed ticket": (closed, {"A-1"}),
     "a renamed fix": (rename_fix, {"A-1"}),
     "a merge": (merge_main, NOTHING),
@@ -242,7 +235,7 @@ BRANCHES: dict[str, tuple[Callable[[Branch], object], set[str]]] = {
     "a verifier of nobody": (texts("verifiers/z_9.py", "x = 1\n"), NOTHING),
     "a file beside the tickets": (texts("tickets/notes.txt"), NOTHING),
     "a name that is no ASCII": (texts("\u00fc \u65e5.txt"), NOTHING),
-    "a blank line in a ticket": (ticket("## Verification", "\n## Verification"), {"A-1"}),
+    "a blank line in a ticket": (ticket("## Verification", "\n## Verification"), NOTHING),
     "nothing": (lambda _: None, NOTHING),
     "main went on": (lambda at: at.on_main("main.txt"), NOTHING),
     "both measured again": (lambda at: at.verify("A-1", "B-1"), NOTHING),
@@ -272,17 +265,11 @@ def start(repository: Repository, git: Git, tickets: Tickets) -> None:
 
 
 def checked(git: Git, tickets: Tickets, name: str) -> tuple[int, set[str], str]:
-    """Commit the branch: how the gate ends, which tickets it looks at, and what it says.
-
-    Each of them is measured once with the workload's seed and at most once with the drawn one, and no other.
-    """
+    """Commit the branch, and return how the gate ends, what it measures, and what it says."""
     git("add", "--all")
     git("commit", "--quiet", "--allow-empty", "-m", name)
     ran = tickets("check", "--base", "main", "--format", "json")
     looked = {item["ticket"] for item in ran.data} if ran.out else set()
-    measured = [(ticket, bool(seed)) for ticket, seed in MEASURED.findall(ran.err)]
-    assert len(measured) == len(set(measured)), ran.err
-    assert looked == {ticket for ticket, _ in measured}, ran.err
     return ran.code, looked, f"{ran.err}{ran.out[:1500]}"
 
 
@@ -304,42 +291,4 @@ def test_honest_branches_pass(repository: Repository, git: Git, tickets: Tickets
                 ended = 0, set(), str(error)
             if ended[:2] != (ExitCode.OK, measured):
                 wrong[name] = ended
-    assert not wrong, wrong
-
-
-def recorded_by(at: Branch, python: str) -> None:
-    """The evidence says that another Python measured."""
-    for file in (at.root / "evidence").glob("*/*.json"):
-        evidence = load(file.read_bytes())
-        inputs = tuple(
-            each.model_copy(update={"value": python})
-            if (each.name, each.kind) == (PYTHON, "version")
-            else each
-            for each in evidence.inputs
-        )
-        assert inputs != evidence.inputs
-        file.write_bytes(dump(evidence.model_copy(update={"inputs": inputs})))
-
-
-def old_python_on_main(at: Branch) -> None:
-    """Main was measured by another patch release, and the branch does something else."""
-    at.git("switch", "--quiet", "main")
-    recorded_by(at, "3.11.99")
-    commit(at.git, "main")
-    at.git("switch", "--quiet", "work")
-    at.git("merge", "--quiet", "--no-edit", "main")
-    at.write("README.md", "words\n")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("work", [partial(recorded_by, python="3.11.99"), old_python_on_main])
-def test_another_python_is_no_fault(
-    repository: Repository, git: Git, tickets: Tickets, work: Callable[[Branch], None]
-) -> None:
-    """What another patch release of Python recorded is measured again, and passes with its outcome."""
-    add(repository, "A-1", CLAIMS)
-    start(repository, git, tickets)
-    with branch(git):
-        work(Branch(repository, git, tickets))
-        code, looked, said = checked(git, tickets, "work")
-    assert (ExitCode.OK, {"A-1"}) == (code, looked), said
+    assert {} == {name: ended[:2] for name, ended in wrong.items()}, [ended[2] for ended in wrong.values()]

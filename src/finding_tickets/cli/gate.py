@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -25,17 +26,16 @@ from finding_tickets.cli.output_file import add_to_summary
 from finding_tickets.cli.verify import measurable
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.gate import audit as auditing
-from finding_tickets.gate.branch import BUDGET, bases_of, branch_tickets
-from finding_tickets.gate.check import exit_code, guarded_changes, judge, unreadable_files
+from finding_tickets.gate.branch import find_base
+from finding_tickets.gate.budgets import BUDGET, check_budgets
+from finding_tickets.gate.check import check_tickets, exit_code, find_aware_code, find_gone, find_unread
 from finding_tickets.measure.processes.isolation import Isolation
-from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.load import load
 from finding_tickets.report.gate import (
     audit_item,
     audit_lines,
     gate_item,
-    gate_lines,
     gate_page,
     problem_line,
 )
@@ -43,7 +43,6 @@ from finding_tickets.report.text import counted, fields_of
 from finding_tickets.verify.plan import verifier_of
 from finding_tickets.verify.verify import draw_seed
 
-CONFIGURATION = "configuration"
 CheckFormat = StrEnum("CheckFormat", ["TEXT", "JSON", "MARKDOWN", "GITHUB"])
 
 
@@ -52,7 +51,7 @@ def check(
     root: Root = HERE,
     accept: Annotated[
         list[str] | None,
-        option("ID", "Accept the changes to a ticket, or to the configuration (repeatable)."),
+        option("ID", "Accept the changes to a ticket, or to budget:NAME (repeatable)."),
     ] = None,
     how: Measuring = MEASURING,
     summary: Annotated[Path | None, option("FILE", "Add the outcome as Markdown to a file as well.")] = None,
@@ -61,68 +60,44 @@ def check(
         CheckFormat, format_option(help="How the outcome is printed.")
     ] = CheckFormat.TEXT,
 ) -> ExitCode:
-    """Measure again what a branch changes, as a gate."""
+    """Measure what a branch affects, as a gate."""
     head = load(root)
-    then = bases_of(head.root, base, Path.cwd() if root == HERE else head.root)
-    named = accept or []
-    found = branch_tickets(then, head, named)
-    registers = [head, *(each.register for each in then if each.register)]
+    then = find_base(head.root, base)
+    registers = [head, *([then.register] if then.register else [])]
+    names = {document.id.value.casefold() for register in registers for document in register.documents}
     budgets = {each.name for register in registers for each in register.config.budgets}
+    names |= {f"{BUDGET}{name}".casefold() for name in budgets}
+    accepted = {name.casefold() for name in accept or ()}
     # A misspelt ID would silently accept nothing.
-    acceptable = {CONFIGURATION, *(pair.id for pair in found), *(f"{BUDGET}{name}" for name in budgets)}
-    known = {name.casefold() for name in acceptable}
-    for name in named:
-        if name.casefold() not in known:
-            is_budget = name.casefold().startswith(BUDGET)
-            hint = "tickets budget names them" if is_budget else "tickets list shows them all"
-            raise UsageError(f"--accept {name}: no such {'budget' if is_budget else 'ticket'}", hint=hint)
+    for name in sorted(accepted - names):
+        raise UsageError(f"--accept {name}: no such ticket or budget", hint="write ID or budget:NAME")
     seed = draw_seed() if seed is None else seed
-    settings = how.settings(head, seed=seed)
-    # What runs as it is draws its own numbers.
-    drawn = (pair for pair in found if not (pair.document.remediation and pair.document.remediation.run))
-    if any(pair.why for pair in drawn):
-        say(f"measuring with the workloads' seeds, and with seed {seed} drawn for this run")
+    limits = how.settings(then.register or head, seed=seed, further=True, record=False)
+    settings = replace(limits, root=head.root, evidence=head.config.evidence)
+    problems = [*find_unread(then, head), *find_gone(then, head, accepted), *find_aware_code(then, head.root)]
     with Isolation(at_once=False) as isolation:
-        judged = judge(found, named, head, isolation, settings, say)
-        spent: tuple[Problem, ...] = ()
+        tickets = check_tickets(then, head, accepted, isolation, settings)
+        for ticket in tickets:
+            problems += ticket.problems
         if budgets:
-            # Most registers have none.
-            from finding_tickets.gate.budgets import check_budgets
-
-            before = then[0].register.config.budgets if then[0].register else ()
-            accepted = {name.casefold() for name in named}
-            exceeded = check_budgets(before, head.config.budgets, then[0].root, accepted, isolation, settings)
-            spent = tuple(exceeded)
-    others = [*guarded_changes(then, head, accepted=CONFIGURATION in named), *unreadable_files(then, head)]
-    # These are no ticket's, so that each needs its place.
-    beside = (*others, *spent)
-    problems = [*beside, *(problem for each in judged for problem in each.problems)]
-    is_page = summary or output_format is CheckFormat.MARKDOWN
-    page = gate_page(base, judged, others, spent) if is_page else ""
+            before = then.register.config.budgets if then.register else ()
+            problems += check_budgets(before, head.config.budgets, then.root, accepted, isolation, settings)
     if output_format is CheckFormat.JSON:
         fields = ("file", "line", "level", "rule", "message", "hint")
-        placed = [fields_of(each, *fields) for each in beside]
-        write_json("check", map(gate_item, judged), seed=seed, problems=placed)
-        for problem in beside:
-            say(str(problem))
+        placed = [fields_of(each, *fields) for each in problems]
+        write_json("check", map(gate_item, tickets), seed=seed, problems=placed)
     elif output_format is CheckFormat.MARKDOWN:
-        write(page)
+        write(gate_page(base, tickets, problems))
     elif output_format is CheckFormat.GITHUB:
         write_annotations(problems)
-    elif problems or judged:
-        parts = [[*gate_lines(each, style)] for each in judged]
-        parts.append([f"{each.file}: {problem_line(each, style)}" for each in others])
-        parts.append([f"{each.file}:{each.line}: {problem_line(each, style)}" for each in spent])
-        write("\n\n".join("\n".join(lines) for lines in parts if lines))
+    elif problems:
+        write("\n".join(problem_line(each, style) for each in problems))
     # The summary is for people, whatever format a machine reads.
     if summary:
-        add_to_summary(summary, page)
-    failed = sum(exit_code(each.problems) is not ExitCode.OK for each in judged)
-    said = f"{len(judged)} of {counted(len(found), 'document')} looked at again, {failed} failed the gate"
-    if budgets:
-        errors = sum(problem.level is Level.ERROR for problem in spent)
-        said += f"; {counted(len(budgets), 'budget')} measured, {counted(errors, 'error')}"
-    say(said)
+        add_to_summary(summary, gate_page(base, tickets, problems))
+    errors = sum(problem.level is Level.ERROR for problem in problems)
+    measured = f"{counted(len(tickets), 'ticket')} and {counted(len(budgets), 'budget')} measured"
+    say(f"{measured}, {counted(errors, 'error')}; --seed {seed} repeats it")
     return exit_code(problems)
 
 

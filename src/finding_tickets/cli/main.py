@@ -58,7 +58,7 @@ COMMANDS = {
     "budget init": Command(
         "budget:init", "budgets.md", "Measure code, and write a budget that allows the waits which are there."
     ),
-    "check": Command("gate:check", "ci.md", "Measure again what a branch changes, as a gate."),
+    "check": Command("gate:check", "ci.md", "Measure what a branch affects, as a gate."),
     "audit": Command("gate:audit", "audit.md", "Try fixes that cheat: does the verifier catch them?"),
     "report": Command(
         "report:report", "reports.md", "Report what was won, what to do next and what is refuted."

@@ -1,447 +1,437 @@
-"""Judge a branch: what was measured again, against what the base has and what the branch says of itself."""
+"""Measure the tickets of a branch by the verifiers and claims of its base, and compare."""
 
 from __future__ import annotations
 
-import os
+import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import chain
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
+from finding_tickets.claims.check import at_text
+from finding_tickets.claims.language import evaluate, parse_condition
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
-from finding_tickets.gate.branch import Base, BranchTicket, Side
-from finding_tickets.ground.git import GitError, changed_files, work_tree
+from finding_tickets.gate.branch import Base, changed_rules, find_fix
+from finding_tickets.ground.git import GitError, ask, changed_files
+from finding_tickets.ground.statements import find_statement
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
-from finding_tickets.model.verification import ClaimResult, Evidence, Verification
+from finding_tickets.model.verification import ClaimResult, SiteLaw, VariantResult, Verification
 from finding_tickets.model.vocabulary import (
-    BEST_FIRST,
     REMEDIATION_RULES,
+    SAME_RESULT,
     Level,
     Outcome,
     Status,
     Verdict,
 )
 from finding_tickets.register.disposition import status_of
+from finding_tickets.register.files import DiskFiles
 from finding_tickets.register.index import outcome_of
 from finding_tickets.register.load import Register
-from finding_tickets.register.staleness import rank
-from finding_tickets.verify.evidence import dump, name_of
-from finding_tickets.verify.verify import (
-    Planned,
-    Settings,
-    Verified,
-    measure,
-    plan_each,
-    seed_of,
-    shows_little,
-)
+from finding_tickets.register.staleness import REMEDIATION
+from finding_tickets.verify.evidence import current_verdict, read
+from finding_tickets.verify.judge import FIX, FOUND
+from finding_tickets.verify.plan import EVERY, verifier_of
+from finding_tickets.verify.verify import Settings, Verified, verify
 
-GUARDED = ("tickets", "evidence", "meter", "largest_file")
-# Settings that decide which tickets there are and which are closed, what counts, and where evidence is.
-GUARDED_WORDS = ("id_pattern", "statuses", "outcomes")
-
-# What Python runs before any other code, where it finds them: modules of any kind, and lines of ``.pth``.
-STARTUP = re.compile(r"(^|/)((site|user)customize(\.[^/]*)?(/|$)|(site|dist)-packages/[^/]+\.pth$)")
-BY_BASE = " by the base's verifier and claims"
-
-AGAIN = "tickets verify {id}, and commit the evidence"
-NAME_IT = "name what is meant with a line **Accepted change:** in the ticket, or --accept {id}"
-ACCEPT = "where that is meant: --accept {id}"
-
-# What a branch must not do, by name, and what to do where it does; docs/ci.md explains each.
-RULES = {
-    "gate-unmeasured": AGAIN,
-    "gate-worse": ACCEPT,
-    "gate-claim": ACCEPT,
-    "gate-seed": ACCEPT,
-    "gate-stale": AGAIN,
-    "gate-evidence": AGAIN,
-    "gate-unchecked": ACCEPT,
-    "gate-inconclusive": ACCEPT,
-    "gate-closed": ACCEPT,
-    "gate-changed": NAME_IT,
-    "gate-gone": ACCEPT,
-}
-
-# The rules that ``--accept`` turns into warnings; measuring again mends the others.
-ACCEPTABLE = frozenset(rule for rule, hint in RULES.items() if hint is not AGAIN)
-
-# The exit code of a rule that is not ``GATE_FAILED``.
-CODES: Mapping[str, ExitCode] = {
-    "gate-unmeasured": ExitCode.BAD_DATA,
-    "gate-unread": ExitCode.BAD_DATA,
-    "gate-unchecked": ExitCode.INCONCLUSIVE,
-    "gate-inconclusive": ExitCode.INCONCLUSIVE,
+WORSE, CHANGED, CLOSED, GONE = "gate-worse", "gate-changed", "gate-closed", "gate-gone"
+AWARE, UNREAD, UNMEASURED, STALE = "gate-aware", "gate-unread", "gate-unmeasured", "gate-stale"
+CODES = {
+    UNREAD: ExitCode.BAD_DATA,
+    UNMEASURED: ExitCode.INCONCLUSIVE,
     "budget-unmeasured": ExitCode.INCONCLUSIVE,
 }
-
-# Inputs that are the same wherever the repository is.
-OF_REPOSITORY = frozenset({"file", "commit"})
-
-# A rule, and what is to be said.
-Said = Iterator[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class GateRun:
-    """What came of measuring a ticket; with the seed that was drawn for this run once more."""
-
-    first: Verified
-    again: Verified | None = None
-    by: str = ""  # by the base's verifier and claims, where these count; else as the branch has it
+# The names of sites behind a metric, where these are others.
+SITES = {"syncs": ("stream_syncs", "event_syncs", "device_syncs"), "peak_bytes": ("allocations",)}
+OF_TESTS = re.compile(r"(?:.*/)?(?:tests?/.*|test_[^/]*\.py|[^/]*_test\.py|conftest\.py)")
+UNPROVEN = {Verdict.UNVERIFIED, Verdict.REPRODUCED, Verdict.INCONCLUSIVE}
+PROSE = (".md", ".rst")
+MEASURING_CODE = {"simcuda", "finding_tickets"}
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A ticket of the branch with what the gate has to say about it."""
+class Regression:
+    """The reason why a ticket that held at the base does not hold any more."""
 
-    pair: BranchTicket
-    runs: tuple[GateRun, ...] = ()  # none where there was no need, or no way
+    reason: str
+    site: SiteLaw | None = None  # the line that costs more
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The outcome of a comparison: a regression if there is one, and what is better than claimed."""
+
+    regression: Regression | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class CheckedTicket:
+    """A ticket that the branch affects, measured at the base and now; with the problems."""
+
+    document: Document
+    old: Document | None  # at the base, if it could be measured there
+    before: Verification | None = None
+    now: Verified | None = None
+    changes: Sequence[str] = ()  # in what it is measured by
     is_accepted: bool = False  # by the command line
-    seed: int | None = None
-
-    @cached_property
-    def own(self) -> Verified | None:
-        """What came of measuring it as the branch has it."""
-        return next((run.first for run in self.runs if not run.by), None)
+    must_hold: bool = False  # closed as fixed by the branch, or by the rules of the branch
+    problems: list[Problem] = field(default_factory=list)
 
     @property
-    def measured(self) -> Verification | None:
-        """The verification with the worse verdict; None where it was not measured."""
-        done = [run.first.verification for run in self.runs if run.first.verification]
-        return max(done, key=lambda each: BEST_FIRST.index(each.verdict), default=None)
+    def id(self) -> str:
+        """Return the ID of the ticket."""
+        return self.document.id.value
 
-    @property
-    def before(self) -> Verification | None:
-        """The best that a base has measured, in the same environment where it has been there."""
-        return min(self.all_before, key=lambda each: BEST_FIRST.index(each.verdict), default=None)
-
-    @property
-    def all_before(self) -> list[Verification]:
-        """What each base has measured, as far as it has."""
-        like = self.own.verification if self.own else None
-        return [found for side in self.pair.bases if (found := _most_alike(side, like))]
-
-    @property
-    def base(self) -> Verdict | None:
-        """The verdict that the evidence of the base states, fresh or not."""
-        return self.before.verdict if self.before else None
-
-    @property
-    def recorded(self) -> Verdict | None:
-        """The verdict that the evidence of the branch states, fresh or not."""
-        after = _most_alike(self.pair.head, None)
-        return after.verdict if after else None
-
-    @cached_property
-    def problems(self) -> tuple[Problem, ...]:
-        """What the gate has to say, in the order of its rules."""
-        document = self.pair.document
-        remediation = document.remediation
-        file, line = (remediation.path, remediation.span.line) if remediation else (document.path, 1)
-        made = []
-        said = (_of_measurement(self), _of_seed(self), _of_evidence(self), _of_document(self))
-        for rule, message in chain.from_iterable(said):
-            accepted = self.is_accepted and rule in ACCEPTABLE
-            hint = RULES[rule].format(id=self.pair.id)
-            made.append(_problem(rule, file, line, f"{self.pair.id}: {message}", hint, accepted=accepted))
-        for message in _notes_of_seed(self):
-            text = f"{self.pair.id}: {message}"
-            made.append(Problem(level=Level.NOTE, rule="gate-seed", file=file, line=line, message=text))
-        return tuple(made)
-
-
-def _problem(rule: str, file: str, line: int, message: str, hint: str, *, accepted: bool) -> Problem:
-    level = Level.WARNING if accepted else Level.ERROR
-    hint = "accepted by the command line" if accepted else hint
-    return Problem(level=level, rule=rule, file=file, line=line, message=message, hint=hint)
-
-
-def judge(
-    tickets: Iterable[BranchTicket],
-    named: Iterable[str],
-    head: Register,
-    isolation: Isolation,
-    settings: Settings,
-    tell: Callable[[str], None],
-) -> tuple[Judged, ...]:
-    """Measure again every ticket that the branch changes, or whose evidence is stale; no file is written.
-
-    ``named`` are the IDs whose changes the command line accepts. ``tell`` is told of each measurement as soon
-    as it is done. ``settings`` are those for the work tree; everything is measured again with their seed.
-    """
-    changed = [pair for pair in tickets if pair.why]
-    settings = replace(settings, record=False)
-    runs: dict[str, list[GateRun]] = {pair.document.path: [] for pair in changed if pair.head}
-    # By where verifiers are taken from, if not from the work tree.
-    documents: dict[Path | None, list[Document]] = {}
-    for pair in changed:
-        document = pair.document
-        if pair.head and (error := remediation_error(document, head)):
-            runs[document.path].append(GateRun(Verified(document, error=error)))
-        elif pair.head:
-            documents.setdefault(None, []).append(document)
-            for side in pair.held_to:
-                # Changes that nobody has named do not count: the base's claims and verifier measure the work
-                # tree's code, too.
-                update = {"remediation": side.document.remediation}
-                documents.setdefault(side.root, []).append(document.model_copy(update=update))
-    for verifiers, several in documents.items():
-        how, by = (replace(settings, verifiers=verifiers), BY_BASE) if verifiers else (settings, "")
-        both: dict[str, dict[bool, Verified]] = {}
-        for verified, is_drawn in _verify_twice(several, isolation, how):
-            both.setdefault(verified.document.path, {})[is_drawn] = verified
-            verdict = verified.verification.verdict if verified.verification else None
-            with_seed = f" with seed {settings.seed}" if is_drawn else ""
-            said = verdict or f"not measured: {verified.error}"
-            tell(f"{verified.document.id.value}{by}{with_seed}: {said}")
-        for path, done in both.items():
-            runs[path].append(GateRun(done[False], done.get(True), by))
-    by_command = {name.casefold() for name in named}
-    # A ticket that is gone may have stood in the file of another one.
-    return tuple(
-        Judged(
-            pair,
-            tuple(runs[pair.document.path]) if pair.head else (),
-            pair.id.casefold() in by_command,
-            settings.seed,
+    def add(
+        self,
+        rule: str,
+        message: str,
+        hint: str = "",
+        *,
+        place: tuple[str, int] | None = None,
+        note: bool = False,
+    ) -> None:
+        """Add a problem, at a place in the code or at the ticket."""
+        remediation = self.document.remediation
+        own = (remediation.path, remediation.span.line) if remediation else (self.document.path, 1)
+        file, line = place or own
+        self.problems.append(
+            Problem(
+                level=Level.NOTE if note else Level.ERROR,
+                rule=rule,
+                file=file,
+                line=line or 1,
+                message=f"{self.id}: {message}",
+                hint=hint or None,
+            )
         )
-        for pair in changed
-    )
 
 
-def _verify_twice(
-    documents: Iterable[Document], isolation: Isolation, settings: Settings
-) -> Iterator[tuple[Verified, bool]]:
-    """Every document with the workload's seed and, where it has a workload, with the drawn one, too."""
-    planned: Planned = {}
-    yield from ((done, False) for done in plan_each(documents, replace(settings, seed=None), planned))
-    for key, (document, todo) in list(planned.items()):
-        if settings.seed is not None and not todo.run:
-            planned[f"{key}\0"] = document, replace(todo, seed=seed_of(todo.ticket, settings.seed))
-    for key, done in measure(planned, isolation, settings) if planned else ():
-        yield done, key.endswith("\0")
+def decide(before: Verification | None, now: Verification) -> Comparison:
+    """Compare a ticket as it is measured now with the same ticket at the base, if it was there.
+
+    Every claim must hold now wherever it held before, unless the metric has improved at every point.
+    """
+    if now.verdict is Verdict.INCONCLUSIVE and (before is None or before.verdict is not now.verdict):
+        return Comparison(Regression(now.reason))
+    known = {claim.id: claim for claim in before.claims} if before else {}
+    failures: list[tuple[ClaimResult, str]] = []
+    notes: list[str] = []
+    for claim in now.claims:
+        other = known.get(claim.id)
+        if claim.as_expected or (before and other is None):
+            continue
+        examples = _new_failures(claim, other, now)
+        if claim.counterexamples and not examples:
+            continue
+        if not claim.counterexamples and other and not other.as_expected:
+            continue
+        example = f" ({examples[0]})" if examples else ""
+        if before and _has_improved(before, now, claim):
+            notes.append(f"{claim.id} is better than claimed, {claim.claimed}{example}")
+            continue
+        failures.append((claim, example))
+    reasons: list[str] = []
+    sites: list[SiteLaw | None] = []
+    if site := _new_hazard(before, now):
+        reasons.append("accesses the same data from two streams without an order between them")
+        sites.append(site)
+    for claim, example in failures:
+        reasons.append(f"{claim.id} is claimed to be {claim.claimed}, and is {claim.measured}{example}")
+        sites.append(_costly_site(before, now, claim))
+    if not reasons:
+        return Comparison(notes=tuple(notes))
+    site = next(filter(None, sites), None)
+    return Comparison(Regression("; ".join(reasons), site), tuple(notes))
 
 
-def guarded_changes(bases: Iterable[Base], head: Register, *, accepted: bool) -> Iterator[Problem]:
-    """What of a branch could make tickets, their state, their evidence or the measuring another one."""
-    found: dict[str, str] = {}
-    for base in bases:
-        if base.moved_from:
-            found["tickets.toml"] = f"the register was found in {base.moved_from} at the base, and is not now"
-        if base.register:
-            old, new = base.register.config, head.config
-            names = [name for name in GUARDED if getattr(old, name) != getattr(new, name)]
-            was, now = old.vocabulary, new.vocabulary
-            names += [name for name in GUARDED_WORDS if getattr(was, name) != getattr(now, name)]
-            if names:
-                why = f"the configuration is another one than the base's: {', '.join(names)}"
-                found["tickets.toml"] = why
-        top = work_tree(head.root) or head.root
-        try:
-            files = sorted(changed_files(top, base.revision.commit))
-        except GitError as error:
-            raise UsageError(f"git cannot compare the work tree with the base: {error}") from None
-        for file in files:
-            if STARTUP.search(file) and os.path.lexists(top / file):
-                why = "and Python may run it before anything is measured"
-                found[file] = f"{file} is another one than the base's, {why}"
-    hint = ACCEPT.format(id="configuration")
-    for file, message in found.items():
-        yield _problem("gate-configuration", file, 1, message, hint, accepted=accepted)
+def check_tickets(
+    base: Base, head: Register, accepted: Collection[str], isolation: Isolation, settings: Settings
+) -> list[CheckedTicket]:
+    """Measure every ticket that the branch affects, at the base and in the work tree.
+
+    ``accepted`` are the IDs, in lower case, whose changes the command line accepts.
+    """
+    changed = branch_files(head.root, base.revision.commit)
+    tickets = []
+    for document in head.documents:
+        known = base.document(document.id.value)
+        old = known if known and verifier_of(known, base.root) else None
+        ticket = CheckedTicket(document, old, is_accepted=document.id.value.casefold() in accepted)
+        is_affected = False
+        if old:
+            ticket.changes = changed_rules(old, document, base.root, head.root)
+            is_affected = bool(ticket.changes) or _is_affected(old, base, head, changed)
+        is_newly_fixed = is_fixed(document) and not (known and is_fixed(known))
+        ticket.must_hold = is_newly_fixed or (ticket.is_accepted and is_affected and is_fixed(document))
+        if is_affected or is_newly_fixed:
+            tickets.append(ticket)
+    _measure(tickets, base, isolation, settings)
+    for ticket in tickets:
+        _judge(ticket, base, head, settings)
+    return tickets
 
 
-def unreadable_files(bases: Iterable[Base], head: Register) -> Iterator[Problem]:
-    """The files that cannot be read in the work tree, and were not as broken at every base."""
-    registers = [base.register.problems if base.register else () for base in bases]
-    already = set[tuple[str, str, str]].intersection(
-        *({(each.file, each.rule, each.message) for each in problems} for problems in registers)
-    )
+def find_gone(base: Base, head: Register, accepted: Collection[str]) -> Iterator[Problem]:
+    """Yield the tickets of the base that could be measured there, and are not in the branch."""
+    ids = {document.id.value.casefold() for document in head.documents} | set(accepted)
+    for document in base.register.documents if base.register else ():
+        if document.id.value.casefold() not in ids and verifier_of(document, base.root):
+            name = document.id.value
+            yield _problem(GONE, document.path, 1, f"{name}: the ticket is gone", _accept(name))
+
+
+def find_unread(base: Base, head: Register) -> Iterator[Problem]:
+    """Yield what cannot be read in the work tree, and could be read at the base."""
+    known = {(each.file, each.message) for each in (base.register.problems if base.register else ())}
     for problem in head.problems:
-        known = (problem.file, problem.rule, problem.message) in already
-        if problem.level is Level.ERROR and not known and not problem.rule.startswith(REMEDIATION_RULES):
-            message = f"[{problem.rule}] {problem.message}"
-            yield problem.model_copy(update={"rule": "gate-unread", "message": message})
+        is_own = problem.level is Level.ERROR and not problem.rule.startswith(REMEDIATION_RULES)
+        if is_own and (problem.file, problem.message) not in known:
+            yield _problem(UNREAD, problem.file, problem.line, problem.message, problem.hint)
+
+
+def find_aware_code(base: Base, root: Path) -> Iterator[Problem]:
+    """Yield where code of the branch asks whether it is measured: it names what measures in a string."""
+    for file in sorted(branch_files(root, base.revision.commit)):
+        if not file.endswith(".py") or OF_TESTS.fullmatch(file):
+            continue
+        known = _names_of_tool(base.root / file)
+        for name, line in _names_of_tool(root / file).items():
+            if name not in known:
+                message = f"the code asks whether it is measured: {name!r}"
+                yield _problem(AWARE, file, line, message, "do the same work everywhere")
 
 
 def exit_code(problems: Iterable[Problem]) -> ExitCode:
-    """What the problems of a branch end in."""
-    errors = [problem for problem in problems if problem.level is Level.ERROR]
-    return ExitCode.worst(*(CODES.get(problem.rule, ExitCode.GATE_FAILED) for problem in errors))
-
-
-def remediation_error(document: Document, head: Register) -> BadDataError | None:
-    """What is wrong with a Remediation that was not understood."""
-    for problem in head.problems_of(document):
-        if problem.level is Level.ERROR and problem.rule.startswith(REMEDIATION_RULES):
-            return problem.as_error
-    return None
+    """Return the exit code for the problems of a branch."""
+    rules = [problem.rule for problem in problems if problem.level is Level.ERROR]
+    return ExitCode.worst(*(CODES.get(rule, ExitCode.GATE_FAILED) for rule in rules))
 
 
 def is_fixed(document: Document) -> bool:
-    """Whether people say of a ticket that it was resolved by a fix, or closed it without a word on how."""
+    """Return True if people say of a ticket that it was fixed, or closed it without saying how."""
     status, outcome = status_of(document), outcome_of(document)
     if status is Status.CLOSED:
         return outcome in {Outcome.FIXED, None}
     return status is Status.FIXED or (status is None and outcome is Outcome.FIXED)
 
 
-def _most_alike(side: Side | None, like: Verification | None) -> Verification | None:
-    """The recorded verification of the same environment, else the one that counts most."""
-    found = [evidence.verification for evidence in side.evidence] if side else []
-    same = [one for one in found if like and name_of(one) == name_of(like)]
-    return next(iter([*same, *sorted(found, key=rank)]), None)
+def branch_files(root: Path, commit: str) -> set[str]:
+    """Return the files below ``root`` that differ from those of a commit, or are new.
 
-
-def _agree(recorded: Evidence, now: Evidence, *, elsewhere: bool = False) -> bool:
-    """Return whether two pieces of evidence say the same.
-
-    That of another environment may differ in what is installed and in its lines.
+    Raises:
+        UsageError: Git cannot compare them.
     """
-    outcomes = []
-    for one in (recorded, now):
-        # A file of evidence has them in an order of its own.
-        inputs = set(one.inputs)
-        update: dict[str, Any] = {"torch": ""}
-        if elsewhere:
-            inputs = {each for each in inputs if each.kind in OF_REPOSITORY}
-            files = {each.name for each in inputs}
-            update["variants"] = {
-                name: each.model_copy(update={"sites": [site for site in each.sites if site.file in files]})
-                for name, each in one.verification.variants.items()
-            }
-        outcomes.append((one.verification.model_copy(update=update), inputs))
-    return bool(outcomes[0] == outcomes[1])
+    try:
+        new = ask(root, "ls-files", "--others", "--exclude-standard", "-z").split("\0")
+        return {*changed_files(root, commit), *filter(None, new)}
+    except GitError as error:
+        raise UsageError(f"git cannot compare the work tree with the base: {error}") from None
 
 
-def _statement(claim: ClaimResult) -> str:
-    return f"{claim.variant}.{claim.metric} {claim.claimed}"
+def _is_affected(document: Document, base: Base, head: Register, changed: Collection[str]) -> bool:
+    """Return True unless a ticket uses nothing that the branch changes, as the base's evidence shows."""
+    if all(file.endswith(PROSE) for file in changed):
+        return False
+    folder = base.register.config.evidence if base.register else ""
+    try:
+        evidence = read(document.id.value, base.root, folder)
+    except BadDataError:
+        return True
+    here, there = DiskFiles(head.root), DiskFiles(base.root)
+    for each in evidence:
+        files = [given for given in each.inputs if given.kind == "file" and given.name != REMEDIATION]
+        # A file that git ignores is not at the base, and may be here as it was measured.
+        same = [here.digest(given.name) in {given.value, there.digest(given.name)} for given in files]
+        if all(same):
+            return False
+    return True
 
 
-def _of_measurement(judged: Judged) -> Said:
-    """What measuring a ticket again says against the branch."""
-    done, before, head = judged.measured, judged.before, judged.pair.head
-    for run in judged.runs:
-        if run.first.error:
-            yield "gate-unmeasured", f"cannot be measured{run.by}: {run.first.error}"
-    # A verdict that is worse than the base's, measured or by evidence that is gone.
-    if before and head:
-        if done and BEST_FIRST.index(done.verdict) > BEST_FIRST.index(before.verdict):
-            yield "gate-worse", f"{done.verdict}, and {before.verdict} at the base: {done.reason}"
-        elif not head.files:
-            text = f"its evidence is gone, which was {before.verdict} at the base: verify it again"
-            yield "gate-worse", text
-    # Claims with another outcome than expected, which the base did not have already.
-    was = [{_statement(each) for each in one.claims if each.is_surprise} for one in judged.all_before]
-    already = set[str].intersection(*was) if was else set()
-    done_now = [run.first.verification for run in judged.runs if run.first.verification]
-    claims = (claim for each in done_now for claim in each.claims)
-    surprises = {_statement(claim): claim for claim in claims if claim.is_surprise}
-    for statement, claim in surprises.items():
-        if statement not in already:
-            outcome = "holds" if claim.holds else "is false"
-            message = f"{statement} {outcome}, which is not expected of it: measured {claim.measured}"
-            yield "gate-claim", message
+def _measure(tickets: Sequence[CheckedTicket], base: Base, isolation: Isolation, settings: Settings) -> None:
+    """Measure tickets at the base, and in the work tree by the rules of the base."""
+    old = [ticket.old for ticket in tickets if ticket.old and not ticket.must_hold]
+    at_base = replace(settings, root=base.root, repository=settings.root, further="edges")
+    before = _verify(old, isolation, at_base)
+    groups: dict[object, tuple[Settings, list[Document]]] = {}
+    for ticket in tickets:
+        document, rules = _rules(ticket, base, settings)
+        key = (rules.further, rules.verifiers, tuple(rules.overrides))
+        groups.setdefault(key, (rules, []))[1].append(document)
+    now: dict[str, Verified] = {}
+    for rules, documents in groups.values():
+        now |= _verify(documents, isolation, rules)
+    for ticket in tickets:
+        ticket.now = now[ticket.id]
+        if ticket.id in before:
+            ticket.before = before[ticket.id].verification
 
 
-def _both(judged: Judged) -> Iterator[tuple[GateRun, Verification, Verification]]:
-    """The runs that came out with the workload's seed and with the drawn one."""
-    for run in judged.runs:
-        again = run.again.verification if run.again else None
-        if run.first.verification and again:
-            yield run, run.first.verification, again
+def _rules(ticket: CheckedTicket, base: Base, settings: Settings) -> tuple[Document, Settings]:
+    """Return the document to measure a ticket by, and how.
+
+    Everything but the fix, or the code that is meant to stay, is that of the base. A ticket that is new or
+    accepted is all its own.
+    """
+    document = ticket.document
+    # There is no fix to compare a new one with, and it may not be made for the edges.
+    settings = replace(settings, further="sizes" if ticket.must_hold else "edges")
+    if ticket.old is None or ticket.is_accepted:
+        return document, settings
+    if ticket.changes:
+        document = document.model_copy(update={"remediation": ticket.old.remediation})
+    overrides = {EVERY: base.revision.commit}
+    remediation = document.remediation
+    subject = FOUND if remediation and remediation.decision == "keep" else FIX
+    stated = remediation.variants.get(subject) if remediation else None
+    if not (stated and stated.revision):
+        overrides[subject] = ""
+    return document, replace(settings, verifiers=base.root, overrides=overrides)
 
 
-def _of_seed(judged: Judged) -> Said:
-    """What comes out as expected with the workload's seed alone."""
-    for run, before, after in _both(judged):
-        with_seed = f"with seed {judged.seed}{run.by}"
-        if after.verdict is Verdict.INCONCLUSIVE is not before.verdict:
-            yield "gate-seed", f"{with_seed} it is {after.verdict}: {after.reason}"
-            continue
-        claims = {_statement(claim): claim for claim in after.claims}
-        for claim in before.claims:
-            other = claims.get(_statement(claim), claim)
-            if claim.as_expected and not other.as_expected:
-                message = f"{_statement(claim)} is as expected with the workload's seed, and not {with_seed}"
-                yield "gate-seed", f"{message}: measured {other.measured}"
+def _verify(documents: Iterable[Document], isolation: Isolation, settings: Settings) -> dict[str, Verified]:
+    """Verify documents, and return what came of each by its ID."""
+    return {done.document.id.value: done for done in verify(documents, isolation, settings)}
 
 
-def _notes_of_seed(judged: Judged) -> Iterator[str]:
-    """What differs with another seed, or should and does not; it refuses nothing."""
-    for run, before, after in _both(judged):
-        if run.by or run.again is None:
-            continue
-        for name, result in before.variants.items():
-            other = after.variants.get(name, result)
-            for metric in sorted(result.laws.keys() | other.laws.keys()):
-                laws = [each.laws.get(metric, "no law") for each in (result, other)]
-                if laws[0] != laws[1]:
-                    yield f"{name}.{metric} is {laws[0]}, and {laws[1]} with seed {judged.seed}"
-        seen = run.first.results, run.again.results
-        if note := shows_little(len(before.sweep), *seen, fixed_inputs=run.again.fixed_inputs):
-            yield note
-
-
-def _of_evidence(judged: Judged) -> Said:
-    """What the evidence that the branch brings along says against it."""
-    head, own = judged.pair.head, judged.own
-    if head is None:
+def _judge(ticket: CheckedTicket, base: Base, head: Register, settings: Settings) -> None:
+    """Add the problems of a ticket that was measured."""
+    done, hint = ticket.now, _accept(ticket.id)
+    if ticket.changes and not ticket.is_accepted:
+        ticket.add(CHANGED, f"the branch changes what it is measured by: {'; '.join(ticket.changes)}", hint)
+    if done and done.error:
+        place = (done.error.file, done.error.line or 1) if done.error.file else None
+        is_gone = ticket.old and find_fix(ticket.old, base.root) and not find_fix(ticket.document, head.root)
+        reason = "its fix is gone" if is_gone else f"cannot be measured: {done.error.message}"
+        ticket.add(WORSE, reason, place=place)
+    verification = done.verification if done else None
+    if done is None or verification is None:
         return
-    before = [side.files for side in judged.pair.bases] or [{}]
-    is_stale = head.current.verdict is Verdict.STALE
-    changed = [name for name in head.current.changed if name not in head.current.environment]
-    # Another build of what is installed has other evidence, which is not wrong where the outcome is the same.
-    is_elsewhere = bool(head.current.environment) and not changed
-    if is_stale and not is_elsewhere:
-        yield "gate-stale", f"its evidence is stale; changed since it was measured: {', '.join(changed)}"
-    if is_elsewhere and own and own.verification and own.evidence:
-        name = Path(head.current.file or "").name
-        recorded = (each for each in head.evidence if name_of(each.verification).endswith(f"/{name}"))
-        if [_agree(each, own.evidence, elsewhere=True) for each in recorded] != [True]:
-            other = ", ".join(head.current.environment)
-            text = f"its evidence is of another environment ({other}), and here its outcome differs"
-            yield "gate-evidence", text
-    if head.problem:
-        yield "gate-evidence", f"{head.problem.file} {head.problem.message}"
-    done = own.verification if own else None
-    elsewhere = []
-    for file, content in head.files.items():
-        if done is None or not file.endswith(f"/{name_of(done)}"):
-            elsewhere.append(file)
-        elif own and not head.problem and not is_stale and not is_elsewhere:
-            # A measurement that did not come about is no evidence: then what the base has stays as it is.
-            expected = [dump(own.evidence)] if own.evidence else [files.get(file) for files in before]
-            recorded = (each for each in head.evidence if file.endswith(f"/{name_of(each.verification)}"))
-            is_alike = own.evidence and any(_agree(each, own.evidence) for each in recorded)
-            if content not in expected and not is_alike:
-                yield "gate-evidence", f"{file} is not what was measured now, which is {done.verdict}"
-    for file in elsewhere:
-        if head.files[file] not in [files.get(file) for files in before]:
-            yield "gate-unchecked", f"{file} is of another environment, and cannot be checked here"
+    if done.never_ran:
+        ticket.add(UNMEASURED, verification.reason)
+        return
+    compared = Comparison()
+    if ticket.must_hold or ticket.before:
+        compared = decide(ticket.before, verification)
+    if compared.regression:
+        site = compared.regression.site
+        culprit = site or find_fix(ticket.document, head.root)
+        place = (culprit.file, culprit.line) if culprit else None
+        code = f": {find_statement(head.root, site.file, site.line, '').code}" if site else ""
+        ticket.add(WORSE, f"{compared.regression.reason}{code}", place=place)
+    elif ticket.must_hold and verification.verdict in UNPROVEN:
+        ticket.add(CLOSED, f"closed as fixed, and {verification.verdict}: {verification.reason}", hint)
+    for note in compared.notes:
+        ticket.add(WORSE, note, note=True)
+    try:
+        current = current_verdict(ticket.document, head.root, settings.evidence)
+        if current.verdict is Verdict.STALE:
+            ticket.add(STALE, "its evidence is out of date", "tickets verify --stale", note=True)
+    except BadDataError as error:
+        ticket.add(STALE, f"{error.file} {error.message}", "tickets verify --stale", note=True)
 
 
-def _of_document(judged: Judged) -> Said:
-    """What the ticket itself says against the branch."""
-    bases, head, done = judged.pair.bases, judged.pair.head, judged.measured
-    if done and done.verdict is Verdict.INCONCLUSIVE and judged.before is None:
-        yield "gate-inconclusive", f"{done.verdict}: {done.reason}"
-    was_fixed = bases and all(is_fixed(base.document) for base in bases)
-    if head and is_fixed(head.document) and not was_fixed:
-        document = head.document
-        verdict = done.verdict if done else Verdict.UNVERIFIED
-        says_fixed = outcome_of(document) is Outcome.FIXED or status_of(document) is Status.FIXED
-        if verdict is not Verdict.VERIFIED:
-            yield "gate-closed", f"closed as fixed, and its verdict is {verdict}"
-        elif says_fixed and document.remediation and document.remediation.decision == "keep":
-            yield "gate-closed", "closed as fixed, and what is verified is the decision to keep the code"
-    for change in judged.pair.changes:
-        if change.is_open:
-            yield "gate-changed", f"{change}, which nobody has named"
-    if head is None and any(base.files for base in bases):
-        yield "gate-gone", "the ticket is gone, and has evidence at the base"
+def _problem(rule: str, file: str, line: int, message: str, hint: str | None) -> Problem:
+    return Problem(level=Level.ERROR, rule=rule, file=file, line=line, message=message, hint=hint)
+
+
+def _accept(name: str) -> str:
+    return f"if that is meant: --accept {name}"
+
+
+def _new_failures(claim: ClaimResult, other: ClaimResult | None, now: Verification) -> list[str]:
+    """Return the points at which a claim fails, with the values, but for those that say nothing.
+
+    These are points at which it failed before. Of the points that no file states they are also those for
+    which the code as found is none that the ticket describes, and those at which the cost is no higher.
+    """
+    known = {point for point, _ in _failures(other)} if other else set()
+    further = {at_text(at): at for at in now.further}
+    for each in now.claims:
+        if each.variant == FOUND and not each.as_expected:
+            known |= {point for point, _ in _failures(each) if point in further and each is not claim}
+    examples = []
+    for point, value in _failures(claim):
+        is_excess = point not in further or _is_above(claim, further[point], value)
+        if point not in known and is_excess:
+            examples.append(f"{point}: {value}")
+    return examples
+
+
+def _new_hazard(before: Verification | None, now: Verification) -> SiteLaw | None:
+    """Return the line of a hazard of the fix, if neither the base nor the code as found has as many."""
+    fix = now.variants.get(FIX)
+    others = [(before or now).variants.get(FIX if before else FOUND)]
+    known = sum(_count_hazards(other) for other in others if other)
+    if fix is None or _count_hazards(fix) <= known:
+        return None
+    return next((site for site in fix.sites if site.what == "hazards"), None)
+
+
+def _count_hazards(result: VariantResult) -> int:
+    return sum(sample.metrics.get("hazards", 0) for sample in result.samples)
+
+
+def _failures(claim: ClaimResult) -> list[tuple[str, str]]:
+    """Return the points at which a claim fails, each with what was measured there."""
+    found = []
+    for example in claim.counterexamples:
+        point, _, value = example.partition(": ")
+        found.append((point, value))
+    return found
+
+
+def _is_above(claim: ClaimResult, at: Mapping[str, int], value: str) -> bool:
+    """Return True if what was measured at a point is above what is claimed, or is no number."""
+    if not value.isdecimal():
+        return True
+    condition = parse_condition(claim.claimed.partition(" where ")[0])
+    return int(value) > max(evaluate(side, at) for side in condition.sides)
+
+
+def _has_improved(before: Verification, now: Verification, claim: ClaimResult) -> bool:
+    """Return True if the metric of a claim is nowhere larger than before."""
+    if claim.metric == SAME_RESULT or claim.variant not in before.variants:
+        return False
+    old = {at_text(each.at): each for each in before.variants[claim.variant].samples}
+    for sample in now.variants[claim.variant].samples:
+        value = sample.metrics.get(claim.metric)
+        other = old[at_text(sample.at)].metrics.get(claim.metric)
+        if sample.error or value is None or other is None or value > other:
+            return False
+    return True
+
+
+def _costly_site(before: Verification | None, now: Verification, claim: ClaimResult) -> SiteLaw | None:
+    """Return the line behind a metric that costs more than at the base, first one whose cost grows."""
+    kinds = SITES.get(claim.metric, (claim.metric.removesuffix("_bytes"),))
+    old = before.variants.get(claim.variant) if before else None
+    known = [(site.function, site.what, site.law, site.growth) for site in (old.sites if old else ())]
+    found = [site for site in now.variants[claim.variant].sites if site.what in kinds]
+    new = []
+    for site in found:
+        key = (site.function, site.what, site.law, site.growth)
+        if key in known:
+            known.remove(key)
+        else:
+            new.append(site)
+    for site in new:
+        if not (site.law or "").isdecimal():
+            return site
+    return next(iter([*new, *found]), None)
+
+
+def _names_of_tool(file: Path) -> dict[str, int]:
+    """Return the strings in a file that name what measures, each with its line."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return {}
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and str(node.value).partition(".")[0] in MEASURING_CODE:
+            found[str(node.value)] = node.lineno
+    return found

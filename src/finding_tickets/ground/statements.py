@@ -77,6 +77,8 @@ def is_renamed(old: str, new: str, code_now: str) -> bool:
     for before, after in zip(old_names, new_names, strict=True):
         if renamed.setdefault(before, after) != after:
             return False
+    if len({*renamed.values()}) < len(renamed):
+        return False
     changed = {before for before, after in renamed.items() if before != after}
     return not changed & _NOT_RENAMED and not changed & set(_NAME.findall(code_now))
 

@@ -7,9 +7,11 @@ isolated then and no claim is checked: that is what ``tickets verify`` does.
 from __future__ import annotations
 
 import gc
+import os
+import random
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -50,13 +52,18 @@ from finding_tickets.measure.tasks import (
     At,
     CannotMeasureError,
     Job,
+    belongs_to,
     find_variants,
     own_folder,
 )
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda.cost.declared import MARK, declarations
-from simcuda.ledger import noting_operations
+from simcuda.ledger import attributing_to, noting_operations
 from simcuda.measurement import table
+from simcuda.profile import GPU_NAME
+
+OTHER_GPU = "NVIDIA H100 80GB HBM3"
+"""The name that the simulated GPU has when further points are measured: code must not depend on it."""
 
 # Replaces the functions of variants once they are loaded: an audit puts cheats in their place.
 Replace = Callable[[Workload, Mapping[str, Function]], Mapping[str, Function]]
@@ -76,6 +83,7 @@ class JobReport:
     runs: dict[str, list[VariantRun]]
     not_measured: tuple[dict[str, Any], ...] = ()
     compares: bool = False
+    further: tuple[At, ...] = ()
 
     def to_json(self, *, with_laws: bool = True) -> dict[str, Any]:
         """What a ``MeasuredTicket`` is made of: samples, and the laws that fit them."""
@@ -99,18 +107,26 @@ def measure(job: Job, replace_functions: Replace | None = None) -> dict[str, Any
     stated = workload = load_workload(job.verifier, root, code)
     if job.seed is not None:
         workload = replace(stated, seed=job.seed)
+    meter = choose(job.meter)
+    further: list[Point] = []
+    if job.further:
+        os.environ[GPU_NAME] = OTHER_GPU
+        further = further_points(workload, meter, edges=job.further == "edges")
+        workload = replace(workload, sweep=[*stated.sweep, *further])
     allowed = declarations()
     with _naming(job.variant), unpatched():
         functions: dict[str, Function] = {job.variant: load_function(job.function, code)}
     measured = replace_functions(stated, functions) if replace_functions else functions
-    meter = choose(job.meter)
-    with noting_operations(job.operations):
+    # Problems of a branch are told at its own lines, not at those of a library that it calls.
+    own_lines = attributing_to(lambda file: belongs_to(code, Path(file))) if job.further else nullcontext()
+    with noting_operations(job.operations), own_lines:
         report = run(workload, measured, meter, code, traced=job.graph_breaks, kept=kept)
     check_repeated(report, workload, measured, meter, code)
     with _naming(job.variant):
         check_declared(report.runs[job.variant], allowed)
     is_drawn = job.seed not in {None, stated.seed}
     # Nobody is shown the laws of a cheat.
+    report = replace(report, further=tuple(dict(point) for point in further))
     measured_ticket = report.to_json(with_laws=replace_functions is None)
     return {**measured_ticket, "fixed_inputs": is_drawn and has_fixed_inputs(stated, workload, meter)}
 
@@ -163,6 +179,33 @@ def run(
         not_measured=tuple(not_measured),
         compares=workload.same is not None,
     )
+
+
+def further_points(workload: Workload, meter: Meter, *, edges: bool) -> list[Point]:
+    """Return points that no file states, if their arguments can be built.
+
+    Of each variable these are a size beyond the sweep and, as ``edges``, 0 and 1. They follow from the seed,
+    so that they are the same for every variant.
+    """
+    draw = random.Random(workload.seed)  # noqa: S311 - sizes, not secrets
+    points = sorted(workload.sweep, key=lambda point: tuple(point.values()))
+    smallest, largest = dict(points[0]), dict(points[-1])
+    found = []
+    for name in smallest:
+        values = [point[name] for point in points]
+        beyond = max(values) + 1 + draw.randrange(max(values) // 2 + 1)
+        candidates = [{**largest, name: beyond}]
+        candidates += [{**smallest, name: edge} for edge in (0, 1) if edges and edge not in values]
+        for at in candidates:
+            point = Point(**at)
+            try:
+                with steady_state(), meter.devices_for(workload, point):
+                    arguments(workload, point, DEVICE, workload.seed)
+            except Exception:  # noqa: S112 - any error
+                # The workload has no such size.
+                continue
+            found.append(point)
+    return found
 
 
 def has_fixed_inputs(stated: Workload, drawn: Workload, meter: Meter) -> bool:

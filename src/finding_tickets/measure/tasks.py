@@ -43,6 +43,8 @@ INSTALLED = {"site-packages", "dist-packages"}
 VARYING = "costs differ from run to run of the same work"
 
 At = dict[str, int]
+# Points that are added to a sweep: sizes beyond it, or also 0 and 1 of each variable.
+Further = Literal["", "sizes", "edges"]
 
 
 def own_folder() -> Path:
@@ -86,7 +88,8 @@ class Job:
     ``root`` is absolute and ``verifier`` relative to it. The function is imported from ``code``, which is
     another folder for one at a revision. ``meter`` is one of ``METERS``. With ``graph_breaks`` these are
     counted. With ``keeps``, the results of the variant are written to the worker's own folder. The ``seed``
-    takes the place of the workload's. With ``operations``, what each of them costs is told.
+    takes the place of the workload's. With ``further``, points are measured that no file states, on a GPU of
+    another name. With ``operations``, what each of them costs is told.
     """
 
     root: str
@@ -98,6 +101,7 @@ class Job:
     graph_breaks: bool = False
     keeps: bool = False
     seed: int | None = None
+    further: Further = ""
     operations: bool = False
 
 

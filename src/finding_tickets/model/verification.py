@@ -102,8 +102,8 @@ class NotMeasured(Record):
 class ResultCheck(Record):
     """How the results of two variants compare at one point: equal, unless ``difference`` or ``skipped``.
 
-    The ``target`` is the variant whose results are expected; a point at which it raised is skipped. What it
-    returned has the ``digest``. Equal results that show nothing are ``empty``, ``None`` or ``NaN``.
+    The ``target`` is the variant whose results are expected; a point at which it raised is skipped. Equal
+    results that show nothing are ``empty``, ``None`` or ``NaN``.
     """
 
     variant: str
@@ -112,7 +112,6 @@ class ResultCheck(Record):
     at: dict[str, int]
     difference: str | None = None
     skipped: bool = False
-    digest: str = ""
     empty: str | None = None
 
 
@@ -120,7 +119,7 @@ class MeasuredTicket(Record):
     """What a process measured of one ticket on one meter, before any claim is judged.
 
     ``compares`` tells whether the workload compares results in its own way; ``fixed_inputs`` whether a drawn
-    seed changes nothing of what it builds.
+    seed changes nothing of what it builds. ``further`` are the points of the sweep that no file states.
     """
 
     meter: str
@@ -132,6 +131,7 @@ class MeasuredTicket(Record):
     not_measured: tuple[NotMeasured, ...] = ()
     compares: bool = False
     fixed_inputs: bool = False
+    further: tuple[dict[str, int], ...] = ()
 
 
 class CallCost(Record):
@@ -170,7 +170,10 @@ class MeasuredRun(CallCost):
 
 
 class Verification(Record):
-    """One ticket, measured once in one environment (meter, torch, device)."""
+    """One ticket, measured once in one environment (meter, torch, device).
+
+    Evidence has no ``further`` points, which no file states.
+    """
 
     ticket: str
     verdict: Verdict
@@ -182,6 +185,7 @@ class Verification(Record):
     variants: dict[str, VariantResult]
     claims: tuple[ClaimResult, ...]
     not_measured: tuple[NotMeasured, ...] = ()
+    further: tuple[dict[str, int], ...] = ()
 
     @property
     def is_settled(self) -> bool:

@@ -83,17 +83,6 @@ class Verdict(StrEnum):
     UNVERIFIED = "unverified"
 
 
-BEST_FIRST = (
-    Verdict.VERIFIED,
-    Verdict.REPRODUCED,
-    Verdict.REFUTED,
-    Verdict.FAILED,
-    Verdict.INCONCLUSIVE,
-    Verdict.STALE,
-    Verdict.UNVERIFIED,
-)
-"""How much a verdict is worth to whoever guards a register: what is known and good, known, not known."""
-
 REMEDIATION_RULES = "remediation-"
 """How the names of the rules about a Remediation begin: a document that breaks one is not measured."""
 
@@ -105,9 +94,6 @@ WORKTREE = "worktree"
 
 MOST_POINTS = 1000
 """How many points a sweep may have that is written down."""
-
-DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-"""How a day is written in a configuration."""
 
 CONVERSE: Mapping[Relationship, Relationship] = {
     Relationship.RELATED: Relationship.RELATED,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from finding_tickets.gate.audit import Audited, Fate
-from finding_tickets.gate.check import Judged
+from finding_tickets.gate.check import CheckedTicket
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
-from finding_tickets.report.text import COLOURS, INDENT, LEVELS, Styled, Styler, aligned, fields_of, printable
+from finding_tickets.report.text import INDENT, LEVELS, Styled, Styler, aligned, counted, fields_of, printable
 
 FATES: Mapping[Fate, str] = {
     Fate.CAUGHT: "green",
@@ -20,61 +20,37 @@ SHOWN = 3
 """Claims that are named for each cheat; the JSON has all."""
 
 
-def gate_item(judged: Judged) -> dict[str, object]:
-    """One ticket of a branch for JSON; what is not there is null or empty."""
-    measured = judged.measured
+def gate_item(ticket: CheckedTicket) -> dict[str, object]:
+    """Return a ticket that the branch affects as data for JSON."""
+    now = ticket.now.verification if ticket.now else None
     return {
-        "ticket": judged.pair.id,
-        "path": judged.pair.document.path,
-        "why": judged.pair.why,
-        **fields_of(judged, "base", "recorded"),
-        "measured": measured.verdict if measured else None,
-        "reason": measured.reason if measured else None,
-        "changes": [
-            fields_of(change, "name", "kind", "before", "after", "accepted") for change in judged.pair.changes
-        ],
-        "problems": [fields_of(each, "level", "rule", "message", "hint") for each in judged.problems],
+        "ticket": ticket.id,
+        "path": ticket.document.path,
+        "before": ticket.before.verdict if ticket.before else None,
+        "now": now.verdict if now else None,
+        "reason": now.reason if now else None,
+        "changes": list(ticket.changes),
+        "accepted": ticket.is_accepted,
     }
-
-
-def gate_lines(judged: Judged, style: Styler) -> Iterator[str]:
-    """One ticket of a branch for a reader; ``style`` colours a text."""
-    now = judged.measured.verdict if judged.measured else None
-    shown = style(now, COLOURS.get(now, "red")) if now else style("not measured", "dim")
-    yield f"{style(printable(judged.pair.id), 'bold')}  {judged.base or 'new'} -> {shown}"
-    yield printable(f"{INDENT}changed: {', '.join(judged.pair.why)}")
-    for change in judged.pair.changes:
-        yield printable(f"{INDENT}{change}{f' (accepted by {change.accepted})' if change.accepted else ''}")
-    yield from (INDENT + problem_line(problem, style) for problem in judged.problems)
 
 
 def problem_line(problem: Problem, style: Styler) -> str:
-    """One thing that the gate has to say, for a reader."""
-    return f"{style(problem.level, LEVELS[problem.level])} {printable(f'[{problem.rule}] {problem.said}')}"
+    """Return a problem with its place as a line for a reader."""
+    place, said = f"{problem.file}:{problem.line}", f"[{problem.rule}] {problem.said}"
+    return f"{printable(place)}: {style(problem.level, LEVELS[problem.level])} {printable(said)}"
 
 
-def gate_page(
-    base: str, everything: Sequence[Judged], others: Sequence[Problem], spent: Sequence[Problem] = ()
-) -> str:
-    """The outcome for a branch as Markdown, such as a summary of a workflow shows.
+def gate_page(base: str, tickets: Sequence[CheckedTicket], problems: Sequence[Problem]) -> str:
+    """Return the outcome for a branch as Markdown, such as the summary of a workflow shows."""
+    from finding_tickets.report.templates import code
 
-    ``spent`` is what its budgets say, of lines of its code.
-    """
-    from finding_tickets.report.templates import render
-
-    said = [(problem.file, problem) for problem in others]
-    said += [(f"{problem.file}:{problem.line}", problem) for problem in spent]
-    said += [("", problem) for judged in everything for problem in judged.problems]
-    context = {
-        "base": base,
-        # Warnings are changes that somebody has accepted.
-        "failed": any(problem.level is Level.ERROR for _, problem in said),
-        "tickets": everything,
-        "changes": [(judged.pair.id, change) for judged in everything for change in judged.pair.changes],
-        "said": said,
-    }
-    # A branch brings its own templates, and must not word what the gate says of it.
-    return render("gate.md.j2", context)
+    failed = any(problem.level is Level.ERROR for problem in problems)
+    lines = [f"## Tickets: {'the gate failed' if failed else 'the gate is open'}", ""]
+    lines += [f"Compared with {code(base)}; {counted(len(tickets), 'ticket')} measured.", ""]
+    for problem in problems:
+        place = code(f"{problem.file}:{problem.line}")
+        lines.append(f"- {place} **{problem.level}** {code(problem.rule)}: {code(problem.said)}")
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def audit_item(audited: Audited) -> dict[str, object]:

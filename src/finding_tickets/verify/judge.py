@@ -83,7 +83,10 @@ def trouble(variant: str, measured: MeasuredTicket, claims: Sequence[Claim]) -> 
     if not result or not result.samples:
         return f"{variant} was not run"
     own = [claim for claim in claims if claim.variant == variant and claim.metric in ENDINGS]
-    for sample in (sample for sample in result.samples if sample.error):
+    for sample in result.samples:
+        # A size that no file states may be none that the code is made for.
+        if not sample.error or sample.at in measured.further:
+            continue
         decided = False
         for claim in own:
             # Running out of memory is an exception like others unless the claim counts failed allocations.
@@ -128,6 +131,7 @@ def judge(todo: Plan, measured: MeasuredTicket, *, unchanged: bool = False) -> V
         variants=measured.variants,
         claims=claims,
         not_measured=measured.not_measured,
+        further=measured.further,
     )
 
 

@@ -22,6 +22,7 @@ from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.measure.tasks import (
     At,
     FunctionPath,
+    Further,
     Job,
     ResultPair,
     RunJob,
@@ -60,6 +61,7 @@ class Plan:
     within: str | None = None  # the function that is counted
     stated: str = ""  # where the document says what to run
     seed: int | None = None  # takes the place of the workload's
+    further: Further = ""  # the points that are added to those of the sweep
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -111,6 +113,7 @@ class Plan:
                 graph_breaks=name in traced,
                 keeps=name in kept,
                 seed=self.seed,
+                further=self.further,
             )
             for name, source in self.variants.items()
         }

@@ -23,6 +23,7 @@ from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
 from finding_tickets.measure import tasks
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.processes.server import NO_ROOM
+from finding_tickets.measure.tasks import Further
 from finding_tickets.model.verification import (
     Evidence,
     MeasuredRun,
@@ -66,6 +67,8 @@ class Settings:
     verifiers: Path | None = None  # the root that verifiers are taken from, if not that of the code
     record: bool = True  # whether evidence is written
     seed: int | None = None  # takes the place of the workload's; what is measured with it is no evidence
+    further: Further = ""  # the points that are added to those of the sweep
+    repository: Path | None = None  # where git knows revisions, if that is not the root
     operations: bool = False  # whether to tell what each operation costs, which is no evidence
     # Makes another document and plan of those that were measured, before these are judged and recorded; or
     # nothing, and then nothing is recorded.
@@ -91,8 +94,7 @@ class Verified:
     verification: Verification | None = None
     error: BadDataError | None = None  # what kept it from being measured or recorded
     evidence: Evidence | None = None  # what was recorded, or would have been where nothing is
-    fixed_inputs: bool = False  # as in ``MeasuredTicket``
-    results: frozenset[str] = frozenset()  # the digests of those that were expected
+    never_ran: bool = False  # as in ``TaskOutcome``
 
 
 Planned = dict[str, tuple[Document, Plan]]
@@ -119,7 +121,7 @@ def plan_each(documents: Iterable[Document], settings: Settings, planned: Planne
     """Add each document to ``planned`` by its path, and yield those of which nothing is to be measured."""
     for document in documents:
         try:
-            todo = plan(document, settings.root, settings.overrides, settings.verifiers)
+            todo = plan(document, settings.root, settings.overrides, settings.verifiers, settings.repository)
         except BadDataError as error:
             yield Verified(document, error=error)
             continue
@@ -130,7 +132,7 @@ def plan_each(documents: Iterable[Document], settings: Settings, planned: Planne
             yield Verified(document, inconclusive(todo, settings, todo.trouble))
         else:
             seed = None if settings.seed is None else seed_of(todo.ticket, settings.seed)
-            planned[document.path] = document, replace(todo, seed=seed)
+            planned[document.path] = document, replace(todo, seed=seed, further=settings.further)
 
 
 def measure(
@@ -390,13 +392,12 @@ class VerificationRun:
             BadDataError: As ``judge`` does.
         """
         settings, amended = self._settings, None
-        seen: dict[str, Any] = {}
         if isinstance(measured, str):
             done = inconclusive(todo, settings, measured)
             never_ran = any(each.never_ran for each in outcomes)
             # On a real GPU, the machine may be at fault: that is shown, and says nothing of the code.
             if never_ran or settings.meter == "cuda":
-                return Verified(document, done)
+                return Verified(document, done, never_ran=never_ran)
             if todo.seed is not None:
                 return Verified(document, done)
         else:
@@ -404,26 +405,15 @@ class VerificationRun:
             amended = settings.amend(todo, measured) if settings.amend and not unchanged else None
             document, todo = amended or (document, todo)
             done = judge(todo, measured, unchanged=unchanged)
-            digests = frozenset(each.digest for each in measured.agreements if each.digest)
-            seen = {"fixed_inputs": measured.fixed_inputs, "results": digests}
         if settings.amend and not amended:
             return Verified(document, done)
         # Evidence is of the ticket as it stands in the work tree, with its own seed.
         if todo.seed is not None or settings.overrides or settings.verifiers:
-            return Verified(document, done, **seen)
+            return Verified(document, done)
         folders = {self._isolation.folder, *todo.folders.values()} - {str(todo.root)}
         inputs = collect_inputs(todo, document, done, file_inputs(outcomes, todo, folders))
         evidence = Evidence(inputs=inputs, verification=done)
-        return record(Verified(document, done, evidence=evidence, **seen), settings)
-
-
-def shows_little(points: int, stated: Collection[str], drawn: Collection[str], *, fixed_inputs: bool) -> str:
-    """What of a workload shows little, by the results of its own seed and a drawn one; empty for nothing."""
-    if fixed_inputs:
-        return "its inputs are the same whatever the seed: build draws nothing from its generator"
-    if len(stated) == 1 and stated == drawn and points > 1:
-        return "what is compared shows little: the result is the same at every point and with both seeds"
-    return ""
+        return record(Verified(document, done, evidence=evidence), settings)
 
 
 def name_of_part(todo: Plan, variant: str) -> str:

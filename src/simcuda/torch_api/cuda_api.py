@@ -21,7 +21,7 @@ import torch.cuda
 from simcuda.device.generators import SimulatedGenerator
 from simcuda.device.machine import Machine
 from simcuda.device.memory_stats import AllocatorStats
-from simcuda.profile import workspace_bytes
+from simcuda.profile import GPU_NAME, workspace_bytes
 from simcuda.torch_api import streams
 from simcuda.torch_api.patches import Patches
 from simcuda.torch_api.refusals import NotSimulatedError, refuse
@@ -103,7 +103,7 @@ class CudaApi:
         shared = SHARED_MEMORY[profile.capability]
         properties = [
             DeviceProperties(
-                profile.gpu,
+                os.environ.get(GPU_NAME, profile.gpu),
                 *profile.capability,
                 total_memory=machine.allocators[0].capacity,
                 multi_processor_count=profile.multiprocessors,

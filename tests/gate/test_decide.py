@@ -1,0 +1,136 @@
+"""The decision about a ticket: two verifications, and no other word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from finding_tickets.gate.check import decide
+from finding_tickets.model.verification import ClaimResult, Sample, SiteLaw, VariantResult, Verification
+from finding_tickets.model.vocabulary import Verdict
+
+Costs = Mapping[int, int]
+STATED = (1, 2, 5)
+
+
+def claim(name: str, claimed: str, failing: Mapping[int, object], **more: Any) -> ClaimResult:
+    """A claim that fails at these points."""
+    variant, _, metric = name.partition(".")
+    return ClaimResult(
+        id=name,
+        variant=variant,
+        metric=metric,
+        claimed=claimed,
+        measured="m",
+        holds=not failing,
+        expect="holds",
+        counterexamples=tuple(f"n={n}: {value}" for n, value in failing.items()),
+        **more,
+    )
+
+
+def measured(
+    costs: Costs, *claims: ClaimResult, verdict: Verdict = Verdict.VERIFIED, **more: Any
+) -> Verification:
+    """A verification in which the fix waits so often at each point; what is not stated is further."""
+    samples = tuple(Sample(at={"n": n}, metrics={"syncs": cost, **more}) for n, cost in costs.items())
+    sites = tuple(
+        SiteLaw(file="fix.py", line=3, function="f", what=what, law=law)
+        for what, law in (("stream_syncs", str(costs)), *(("hazards", "1") for _ in more))
+    )
+    return Verification(
+        ticket="A-1",
+        verdict=verdict,
+        reason="why",
+        meter="simulated",
+        torch="2",
+        device="d",
+        sweep=tuple({"n": n} for n in costs),
+        variants={
+            "found": VariantResult(laws={}, samples=(), sites=()),
+            "fix": VariantResult(laws={}, samples=samples, sites=sites),
+        },
+        claims=claims,
+        further=tuple({"n": n} for n in costs if n not in STATED),
+    )
+
+
+SAME = {1: 1, 2: 1, 5: 1}
+HOLDS = claim("fix.syncs", "1", {})
+
+
+def test_what_held_holds() -> None:
+    """Nothing is said of it."""
+    compared = decide(measured(SAME, HOLDS), measured(SAME, HOLDS))
+    assert (None, ()) == (compared.regression, compared.notes)
+
+
+def test_a_claim_that_fails_now_is_a_regression() -> None:
+    """The reason names the first point, the site is the one whose law is another one."""
+    now = measured({1: 1, 2: 2, 5: 5}, claim("fix.syncs", "1", {2: 2, 5: 5}))
+    regression = decide(measured(SAME, HOLDS), now).regression
+    assert regression
+    assert regression.site
+    assert ("fix.syncs is claimed to be 1, and is m (n=2: 2)", 3) == (regression.reason, regression.site.line)
+
+
+def test_a_claim_that_failed_before_is_none() -> None:
+    """Not at the same points; at another one it is."""
+    before = measured({1: 1, 2: 2, 5: 1}, claim("fix.syncs", "1", {2: 2}))
+    assert decide(before, before).regression is None
+    now = measured({1: 1, 2: 2, 5: 5}, claim("fix.syncs", "1", {2: 2, 5: 5}))
+    regression = decide(before, now).regression
+    assert regression
+    assert "(n=5: 5)" in regression.reason
+
+
+def test_an_improvement_is_a_note() -> None:
+    """A cost that is nowhere higher than before breaks an exact claim, and harms nobody."""
+    now = measured({1: 0, 2: 0, 5: 0}, claim("fix.syncs", "1", {1: 0, 2: 0, 5: 0}))
+    compared = decide(measured(SAME, HOLDS), now)
+    assert (None, ("fix.syncs is better than claimed, 1 (n=1: 0)",)) == (compared.regression, compared.notes)
+    mixed = measured({1: 0, 2: 3, 5: 0}, claim("fix.syncs", "1", {1: 0, 2: 3, 5: 0}))
+    assert decide(measured(SAME, HOLDS), mixed).regression
+
+
+def test_another_result_is_never_an_improvement() -> None:
+    """However little it costs."""
+    before = measured(SAME, claim("fix.same_result_as", "found", {}))
+    now = measured({1: 0, 2: 0, 5: 0}, claim("fix.same_result_as", "found", {2: "index 0: 1 != 2"}))
+    regression = decide(before, now).regression
+    assert regression
+    assert "n=2: index 0: 1 != 2" in regression.reason
+
+
+def test_what_cannot_be_measured_any_more_is_a_regression() -> None:
+    """The reason is that of the measurement; where it could not be measured before, nothing is lost."""
+    unknown = measured({}, verdict=Verdict.INCONCLUSIVE)
+    regression = decide(measured(SAME, HOLDS), unknown).regression
+    assert regression
+    assert regression.reason == "why"
+    assert decide(unknown, unknown).regression is None
+    assert decide(None, unknown).regression
+
+
+@pytest.mark.parametrize(("value", "is_worse"), [(9, True), (1, False)])
+def test_a_new_fix_at_a_size_that_no_file_states(value: int, is_worse: bool) -> None:
+    """It must cost no more there than is claimed; to cost less may be another size than the point says."""
+    now = measured({**SAME, 8: value}, claim("fix.syncs", "2", {8: value}))
+    assert is_worse is bool(decide(None, now).regression)
+
+
+def test_a_size_for_which_the_ticket_is_not_true_says_nothing() -> None:
+    """The code as found is the base's: where even its claim fails, the point is none for the ticket."""
+    both = (claim("found.syncs", "n", {8: 3}), claim("fix.syncs", "1", {8: 9}))
+    assert decide(None, measured({**SAME, 8: 9}, *both)).regression is None
+
+
+def test_a_new_race_is_a_regression() -> None:
+    """No claim speaks of it."""
+    regression = decide(measured(SAME, HOLDS), measured(SAME, HOLDS, hazards=1)).regression
+    assert regression
+    assert regression.site
+    assert "hazards" == regression.site.what
+    assert decide(measured(SAME, HOLDS, hazards=1), measured(SAME, HOLDS, hazards=1)).regression is None
