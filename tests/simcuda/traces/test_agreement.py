@@ -15,13 +15,13 @@ from tests.simcuda.real.events import kernel, memcpy, operation, runtime
 
 import simcuda
 from simcuda import agree
+from simcuda.basis import RECORDED
 from simcuda.traces import report
 from simcuda.traces.agreement import Finding, TraceAgreement, agreement_with, nearest_profile, same
 from simcuda.traces.arguments import call_to_make, dense_strides
 from simcuda.traces.call import Argument, RecordedCall, RecordedCopy, RecordedCost, RecordedTensor, Trace
 from simcuda.traces.kineto import read
 from simcuda.traces.replay import LARGE, replay, shapes_only, warm_up
-from simcuda.basis import RECORDED
 
 OWN = "void at::native::vectorized_elementwise_kernel<4>(int)"
 TRACES = Path(__file__).resolve().parents[4] / "shared" / "traces"
