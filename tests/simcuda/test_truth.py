@@ -29,7 +29,9 @@ def test_the_page_is_what_the_command_prints() -> None:
     rows = [line.split(" | ") for line in operations.splitlines() if line.startswith("| `")]
     names = [name for row in rows for name in row[0].removeprefix("| ").split(", ")]
     assert len(set(names)) == len(names) > 700
-    assert {rule.id for rule in RULES} <= {rule for row in rows for rule in row[2].split(", ")}
+    # What writes to a given result does not speak for its operation.
+    wanted = {rule.id for rule in RULES if not all(op.endswith("out") for op in rule.ops)}
+    assert wanted <= {rule for row in rows for rule in row[2].split(", ")}
 
 
 @pytest.mark.parametrize(
