@@ -106,7 +106,6 @@ def pytest_collection_modifyitems(
 
 def _items(session: pytest.Session, config: pytest.Config) -> Iterator[TicketItem]:
     from finding_tickets.errors import TicketsError
-    from finding_tickets.gate.check import remediation_error
     from finding_tickets.measure.processes.isolation import Isolation
     from finding_tickets.register.config import find_root
     from finding_tickets.register.load import load
@@ -136,7 +135,7 @@ def _items(session: pytest.Session, config: pytest.Config) -> Iterator[TicketIte
                 file,
                 name=document.id.value,
                 document=document,
-                broken=remediation_error(document, register),
+                broken=register.remediation_error(document),
                 isolation=isolation,
                 settings=settings,
             )

@@ -13,7 +13,9 @@ from pathlib import Path
 
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
+from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import Problem, Remediation
+from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
 from finding_tickets.register.config import Config
 from finding_tickets.register.files import File, FileProblem, read_file, sidecar_names
 from finding_tickets.register.index import find, list_rows
@@ -42,6 +44,13 @@ class Register:
         """The problems met in reading one document, and its remediation where that stands beside it."""
         files = files_of(document)
         return tuple(problem for problem in self.problems if problem.file in files)
+
+    def remediation_error(self, document: Document) -> BadDataError | None:
+        """Return the error in the Remediation of a document; None if it was understood."""
+        for problem in self.problems_of(document):
+            if problem.level is Level.ERROR and problem.rule.startswith(REMEDIATION_RULES):
+                return problem.as_error
+        return None
 
     def measured(self, document: Document) -> CurrentVerdict:
         """The verdict of a document and, where there is evidence, the verification that it comes from.
