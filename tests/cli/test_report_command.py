@@ -45,8 +45,8 @@ def test_a_report_says_what_it_is_about(tickets: Tickets, repository: Repository
     repository.ticket("B1-PT-01", status="open")
     repository.ticket("B1-PT-02")
     assert "chosen by" not in tickets("report").out
-    reported = tickets("report", "status:open", 'NOT "a`b"').out
-    assert '1 document, chosen by ``status:open NOT "a`b"``.' in reported
+    reported = tickets("report", "status:open", '-title:"a`b"').out
+    assert '1 document, chosen by ``status:open -title:"a`b"``.' in reported
 
 
 def test_a_report_in_a_file(tickets: Tickets, repository: Repository) -> None:

@@ -18,6 +18,7 @@ from finding_tickets.cli.output_file import (
     write_output,
 )
 from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.ground.tokens import MINUS
 from finding_tickets.lint.contradictions import contradictions_in
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.index import list_rows
@@ -64,7 +65,9 @@ def report(
     asked = parse(text, facts)
     rows = tuple(rows_of(facts, asked.choose(facts.rows), listing.extras))
     name = TEMPLATES.get(output_format, "") if template is None else template
-    made = StatusReport(facts, status_of_rows(rows, facts, text), name, profile or Profile.FULL)
+    made = StatusReport(
+        facts, status_of_rows(rows, facts, text.replace(MINUS, "-")), name, profile or Profile.FULL
+    )
     # A file that could not be read may be a ticket all the same.
     unread_files = [problem.file for problem in listing.problems if problem.level is Level.ERROR]
     is_protected = files_to_protect(listing, [*(row.path for row in listing.rows), *unread_files])
