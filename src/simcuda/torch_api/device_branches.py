@@ -226,9 +226,12 @@ class DeviceBranches:
         tag, before = self._machine.storages.of(input), current.maker
         current.maker = None if tag is None else tag.device
         try:
-            return original(input, *how, **named)
+            result = original(input, *how, **named)
         finally:
             current.maker = before
+        if tag is None or tag.device == HOST:
+            self._machine.settle((self._machine.storages.of(result),))
+        return result
 
     def _new(self, original: Callable[..., Tensor], tensor: Tensor, *how: Any, **named: Any) -> Tensor:
         result: Tensor = self._make_there(original, tensor, *how, **named)

@@ -200,6 +200,15 @@ def _join_chunks(call: OperationCall) -> OpCost:
     return _with_table(blocks + 6 * len(tensors) + 2)
 
 
+CostRule(
+    id="join-chunks-with-gaps",
+    ops=("aten._chunk_cat",),
+    source="ATen/native/TensorShape.cpp, _pad_chunk: each tensor is padded where it has to be, then cat",
+    example="torch._chunk_cat([x.view(2, 4).mT], 0, 2)",
+    approximate=True,
+)(one_kernel)
+
+
 @CostRule(
     id="split-into-tensors",
     ops=("aten.split_with_sizes_copy.out",),

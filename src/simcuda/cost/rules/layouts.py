@@ -143,6 +143,16 @@ def _attend(call: OperationCall) -> OpCost:
     return replace(told, launches=1, library=LibraryWork(4, ANYTHING))
 
 
+CostRule(
+    id="attention-with-projections",
+    ops=("aten._native_multi_head_attention",),
+    source="ATen/native/transformers/cuda/attention.cu: products, attention or a softmax; nothing is read",
+    example=f"torch._native_multi_head_attention(*[x.view(1, 2, 4)] * 3, 4, 1, {_PROJECTIONS})",
+    when=lambda call: not call.args[0].is_nested,
+    approximate=True,
+)(one_kernel)
+
+
 @CostRule(
     id="layer-norm-of-nested",
     ops=("aten.layer_norm", "aten.native_layer_norm"),

@@ -78,7 +78,7 @@ NEVER_WAITING: dict[str, tuple[str, ...]] = {
         *("_efficient_attention_forward", "_efficient_attention_backward"),
         *("_scaled_dot_product_flash_attention_for_cpu", "_masked_softmax"),
         *("_scaled_dot_product_flash_attention_for_cpu_backward", "_masked_softmax_backward"),
-        *("_native_multi_head_attention", "_transform_bias_rescale_qkv", "_fused_sdp_choice"),
+        *("_transform_bias_rescale_qkv", "_fused_sdp_choice"),
     ),
     "ATen/native/RNN.cpp: the lengths of a packed sequence are on the host already": (
         "_pack_padded_sequence_backward",
@@ -110,7 +110,7 @@ NEVER_WAITING: dict[str, tuple[str, ...]] = {
         *("_fft_c2c", "_fft_c2r", "_fft_r2c", "put", "put_"),
         *("unfold_backward", "hash_tensor", "_logcumsumexp"),
         *("_standard_gamma_grad", "_dirichlet_grad", "_masked_scale", "_fused_dropout"),
-        *("_aminmax", "_segment_reduce_backward", "_conj_physical", "_chunk_cat"),
+        *("_aminmax", "_segment_reduce_backward", "_conj_physical"),
         *("_efficientzerotensor", "range", "kaiser_window"),
     ),
     "ATen/native: questions about sizes, and assertions about the host's own numbers": (
