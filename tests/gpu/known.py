@@ -34,10 +34,7 @@ KNOWN: dict[str, dict[str, str]] = {
         "flex_attention_backward": "allocations",
     },
     "nobody knows why": {
-        "rows.logsumexp(0)": "allocations",
-        "x.quantile(0.5)": "launches allocations",
         "optimizer ASGD": "launches",
-        "distributions.Categorical(logits=rows).log_prob(classes)": "allocations",
     },
 }
 

@@ -957,8 +957,20 @@ def index_put_when_deterministic() -> Work:
 # Distributions.
 CHECK = "torch/distributions/distribution.py: the check of each parameter, and of a value, is read"
 STD = "ATen/native/DistributionTemplates.h: deviations are checked twice, by _assert_async from 2.14 on"
-row("torch.normal(y, y + 1)", STD, waits={"2.11": 2, "2.14": 0}, d2h={"2.11": 2, "2.14": 0})
-row("torch.normal(0.0, y + 1)", STD, waits={"2.11": 2, "2.14": 0}, d2h={"2.11": 2, "2.14": 0})
+row(
+    "torch.normal(y, y + 1)",
+    STD,
+    waits={"2.11": 2, "2.14": 0},
+    d2h={"2.11": 2, "2.14": 0},
+    launches={"2.11": 8, "2.14": 10},
+)
+row(
+    "torch.normal(0.0, y + 1)",
+    STD,
+    waits={"2.11": 2, "2.14": 0},
+    d2h={"2.11": 2, "2.14": 0},
+    launches={"2.11": 9, "2.14": 11},
+)
 row("torch.normal(y, 1.0)", STD, d2d=None)
 row("distributions.Normal(x, x + 1)", CHECK, waits=2, d2h=2)
 row(
@@ -966,6 +978,7 @@ row(
     f"{CHECK}; {STD}",
     waits={"2.11": 4, "2.14": 2},
     d2h={"2.11": 4, "2.14": 2},
+    launches={"2.11": 12, "2.14": 14},
 )
 row("distributions.Normal(x, x + 1).rsample()", CHECK, waits=2, d2h=2)
 row("distributions.Normal(x, x + 1).log_prob(x)", CHECK, waits=3, d2h=3)
@@ -1065,7 +1078,6 @@ for code in (
     "torch.rand(2049, device='cuda').mode()",
     "repr(value)",
     "repr(rows)",
-    "torch.combinations(x)",
     "torch.testing.assert_close(x, x.clone())",
     "torch.isin(x, y)",
     "torch.cdist(rows, rows)",
@@ -1075,3 +1087,12 @@ for code in (
     "torch.cuda.empty_cache()",
 ):
     row(code, "nobody has derived it: recorded", waits=None, h2d=None, d2h=None, d2d=None)
+
+row(
+    "torch.combinations(x)",
+    "ATen/native/Itertools.cpp: two masked_select; from 2.14 on nonzero_static, for as many as there are",
+    waits={"2.11": 2, "2.14": 0},
+    d2h={"2.11": 2, "2.14": 0},
+    launches={"2.11": 15, "2.14": 10},
+    allocations={"2.11": 14, "2.14": 7},
+)

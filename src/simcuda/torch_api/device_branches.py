@@ -35,11 +35,16 @@ FOREACH_BY_TENSOR = ("_foreach_mul", "_foreach_mul_", "_foreach_div", "_foreach_
 MAKING: tuple[tuple[Any, str], ...] = (
     *((torch.linalg, name) for name in ("matrix_rank", "cond")),
     *product((torch, Tensor), ("cov", "corrcoef")),
+    (torch, "combinations"),
 )
 """Functions that make tensors where their first argument is, and return or read what no other tensor met.
 
-Source: ATen/native/LinearAlgebra.cpp; Correlation.cpp, of the number of observations.
+Source: ATen/native/LinearAlgebra.cpp; Correlation.cpp, of the number of observations;
+Itertools.cpp, of the numbers of places.
 """
+
+SELECTS_QUANTILES = torch.__version__ >= "2.14"
+SORTED_INSTEAD = {**ANYTHING, **dict.fromkeys(("d2d", "d2d_bytes"), (inf, inf))}
 
 QUANTILES = ("quantile", "nanquantile")
 """Functions that check on the CPU alone whether their probabilities lie between 0 and 1."""
@@ -206,6 +211,12 @@ class DeviceBranches:
         **named: Any,
     ) -> Tensor:
         machine = self._machine
+        if SELECTS_QUANTILES and input.is_cuda:
+            # On the host nothing is sorted: what is selected there has other kernels on a GPU.
+            machine.ledger.doubt("aten.quantile.default", SORTED_INSTEAD)
+        if input.is_cuda and input.is_floating_point() and isinstance(q, float | int) and 0 <= q <= 1:
+            # C++ makes it where it takes the input to be.
+            q = torch.scalar_tensor(q, dtype=input.dtype, device=input.device)
         if isinstance(q, Tensor) and not q.requires_grad:
             one, other = machine.storages.of(input), machine.storages.of(q)
             are_together = one is not None and other is not None and one.device == other.device != HOST

@@ -126,7 +126,7 @@ def _logsumexp(call: OperationCall) -> OpCost:
     total = reduce("sum", tensor, dimensions, result, call.profile)
     around = OpCost(
         maxima.launches + 5 * kernels_over(result) + 2 * kernels_over(tensor),
-        passing=(result.nbytes, result.nbytes, result.numel()),
+        passing=(result.nbytes, result.numel()),
         temporaries=(result.nbytes, tensor.nbytes),
     )
     return around + total
