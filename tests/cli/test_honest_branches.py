@@ -219,7 +219,7 @@ BRANCHES: dict[str, tuple[Callable[[Branch], object], set[str]]] = {
     "a refactoring": (rework(".double().sum()", ".double().sum(dim=0)"), {"A-1"}),
     "a helper": (helper, {"A-1"}),
     "data that is read": (data, {"B-1"}),
-    "claims": (claims_tightened, NOTHING),
+    "claims": (claims_tightened, {"A-1"}),
     "a closed ticket": (closed, {"A-1"}),
     "a renamed fix": (rename_fix, {"A-1"}),
     "a merge": (merge_main, NOTHING),

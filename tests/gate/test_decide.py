@@ -19,7 +19,7 @@ def claim(name: str, claimed: str, failing: Mapping[int, object], **more: Any) -
     """A claim that fails at these points."""
     variant, _, metric = name.partition(".")
     return ClaimResult(
-        id=name,
+        id=more.pop("id", name),
         variant=variant,
         metric=metric,
         claimed=claimed,
@@ -84,6 +84,16 @@ def test_a_claim_that_failed_before_is_none() -> None:
     regression = decide(before, now).regression
     assert regression
     assert "(n=5: 5)" in regression.reason
+
+
+def test_a_claim_that_the_branch_adds_must_hold() -> None:
+    """It says something false, and no more is spent than before."""
+    before = measured(SAME, HOLDS)
+    assert decide(before, measured(SAME, HOLDS, claim("fix.h2d", "0", {}))).regression is None
+    regression = decide(
+        before, measured(SAME, HOLDS, claim("fix.syncs", "0", {1: 1}, id="fix.syncs[1]"))
+    ).regression
+    assert regression
 
 
 def test_an_improvement_is_a_note() -> None:

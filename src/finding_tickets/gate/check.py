@@ -16,6 +16,7 @@ from finding_tickets.gate.branch import Base, changed_rules, find_fix
 from finding_tickets.ground.git import GitError, ask, changed_files
 from finding_tickets.ground.statements import find_statement
 from finding_tickets.measure.processes.isolation import Isolation
+from finding_tickets.measure.tasks import Further
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import ClaimResult, SiteLaw, VariantResult, Verification
 from finding_tickets.model.vocabulary import (
@@ -76,6 +77,7 @@ class CheckedTicket:
     before: Verification | None = None
     now: Verified | None = None
     changes: Sequence[str] = ()  # in what it is measured by
+    has_new_rules: bool = False  # whether its Remediation is another one
     is_accepted: bool = False  # by the command line
     must_hold: bool = False  # closed as fixed by the branch, or by the rules of the branch
     problems: list[Problem] = field(default_factory=list)
@@ -113,7 +115,8 @@ class CheckedTicket:
 def decide(before: Verification | None, now: Verification) -> Comparison:
     """Compare a ticket as it is measured now with the same ticket at the base, if it was there.
 
-    Every claim must hold now wherever it held before, unless the metric has improved at every point.
+    Every claim must hold now wherever it held before, unless the metric has improved at every point. A claim
+    that is new must hold.
     """
     if now.verdict is Verdict.INCONCLUSIVE and (before is None or before.verdict is not now.verdict):
         return Comparison(Regression(now.reason))
@@ -122,7 +125,7 @@ def decide(before: Verification | None, now: Verification) -> Comparison:
     notes: list[str] = []
     for claim in now.claims:
         other = known.get(claim.id)
-        if claim.as_expected or (before and other is None):
+        if claim.as_expected:
             continue
         examples = _new_failures(claim, other, now)
         if claim.counterexamples and not examples:
@@ -130,7 +133,7 @@ def decide(before: Verification | None, now: Verification) -> Comparison:
         if not claim.counterexamples and other and not other.as_expected:
             continue
         example = f" ({examples[0]})" if examples else ""
-        if before and _has_improved(before, now, claim):
+        if before and other and _has_improved(before, now, claim):
             notes.append(f"{claim.id} is better than claimed, {claim.claimed}{example}")
             continue
         failures.append((claim, example))
@@ -164,7 +167,9 @@ def check_tickets(
         is_affected = False
         if old:
             ticket.changes = changed_rules(old, document, base.root, head.root)
-            is_affected = bool(ticket.changes) or _is_affected(old, base, head, changed)
+            ticket.has_new_rules = _digest(old) != _digest(document)
+            is_affected = ticket.has_new_rules or bool(ticket.changes)
+            is_affected = is_affected or _is_affected(old, base, head, changed)
         is_newly_fixed = is_fixed(document) and not (known and is_fixed(known))
         ticket.must_hold = is_newly_fixed or (ticket.is_accepted and is_affected and is_fixed(document))
         if is_affected or is_newly_fixed:
@@ -232,6 +237,10 @@ def branch_files(root: Path, commit: str) -> set[str]:
         raise UsageError(f"git cannot compare the work tree with the base: {error}") from None
 
 
+def _digest(document: Document) -> str:
+    return document.remediation.digest if document.remediation else ""
+
+
 def _is_affected(document: Document, base: Base, head: Register, changed: Collection[str]) -> bool:
     """Return True unless a ticket uses nothing that the branch changes, as the base's evidence shows."""
     if all(file.endswith(PROSE) for file in changed):
@@ -253,9 +262,15 @@ def _is_affected(document: Document, base: Base, head: Register, changed: Collec
 
 def _measure(tickets: Sequence[CheckedTicket], base: Base, isolation: Isolation, settings: Settings) -> None:
     """Measure tickets at the base, and in the work tree by the rules of the base."""
-    old = [ticket.old for ticket in tickets if ticket.old and not ticket.must_hold]
-    at_base = replace(settings, root=base.root, repository=settings.root, further="edges")
-    before = _verify(old, isolation, at_base)
+    before: dict[str, Verified] = {}
+    for has_new_rules in (False, True):
+        old = []
+        for ticket in tickets:
+            if ticket.old and not ticket.must_hold and ticket.has_new_rules is has_new_rules:
+                old.append(ticket.old)
+        further: Further = "sizes" if has_new_rules else "edges"
+        at_base = replace(settings, root=base.root, repository=settings.root, further=further)
+        before |= _verify(old, isolation, at_base) if old else {}
     groups: dict[object, tuple[Settings, list[Document]]] = {}
     for ticket in tickets:
         document, rules = _rules(ticket, base, settings)
@@ -278,7 +293,8 @@ def _rules(ticket: CheckedTicket, base: Base, settings: Settings) -> tuple[Docum
     """
     document = ticket.document
     # There is no fix to compare a new one with, and it may not be made for the edges.
-    settings = replace(settings, further="sizes" if ticket.must_hold else "edges")
+    is_new = ticket.must_hold or ticket.has_new_rules
+    settings = replace(settings, further="sizes" if is_new else "edges")
     if ticket.old is None or ticket.is_accepted:
         return document, settings
     if ticket.changes:

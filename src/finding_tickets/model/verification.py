@@ -172,7 +172,7 @@ class MeasuredRun(CallCost):
 class Verification(Record):
     """One ticket, measured once in one environment (meter, torch, device).
 
-    Evidence has no ``further`` points, which no file states.
+    ``further`` are points that no file states; neither evidence nor JSON has them.
     """
 
     ticket: str
@@ -185,7 +185,7 @@ class Verification(Record):
     variants: dict[str, VariantResult]
     claims: tuple[ClaimResult, ...]
     not_measured: tuple[NotMeasured, ...] = ()
-    further: tuple[dict[str, int], ...] = ()
+    further: tuple[dict[str, int], ...] = Default(default=(), exclude=True)
 
     @property
     def is_settled(self) -> bool:

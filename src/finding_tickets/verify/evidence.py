@@ -58,9 +58,8 @@ def dump(evidence: Evidence) -> bytes:
     claims = evidence.verification.claims
     failed = [claim.id for claim in claims if claim.is_surprise]
     is_passed = bool(claims) and all(claim.as_expected for claim in claims)
-    # Operations and further points are never kept.
+    # Operations are never kept.
     exclude: dict[str, Any] = {"variants": {name: {"operations"} for name in evidence.verification.variants}}
-    exclude["further"] = True
     predicate: dict[str, Any] = {
         "result": "FAILED" if failed else "PASSED" if is_passed else "WARNED",
         "configuration": [resource(each) for each in evidence.inputs if not each.is_subject],
