@@ -14,7 +14,7 @@ import pytest
 
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.query import Facts
+from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import CurrentVerdict
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def first(repository: Repository) -> Path:
 @pytest.fixture
 def verified(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every ticket was measured, and is verified."""
-    monkeypatch.setattr(Facts, "measured", lambda *_: CurrentVerdict(Verdict.VERIFIED))
+    monkeypatch.setattr(Register, "measured", lambda *_: CurrentVerdict(Verdict.VERIFIED))
 
 
 def test_set(tickets: Tickets, first: Path) -> None:

@@ -32,7 +32,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], int]:
         def raising(*_: object, **__: object) -> None:
             raise error
 
-        monkeypatch.setattr(list_command, "list_rows", raising)
+        monkeypatch.setattr(list_command, "load", raising)
         return run(["list"])
 
     return fail

@@ -375,7 +375,7 @@ def made_up(*sites: ProbedSite) -> Probed:
 
 def draft_of(probed: Probed, root: Path) -> tuple[Draft, Attached]:
     """The ticket about the first site."""
-    register = Register(root, Config(), (), ())
+    register = Register(root, Config())
     wanted = ProbeRequest(target="a:f", root=root, timeout=60, memory=1 << 30)
     return draft_of_site(wanted, probed, probed.sites[0], register, {}, None)
 

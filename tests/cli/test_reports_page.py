@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from finding_tickets.lint.contradictions import CONTRADICTIONS
-from finding_tickets.register.index import Row as Stated
+from finding_tickets.register.entries import Entry as Stated
 from finding_tickets.report import rows
 from finding_tickets.report.rows import CONSENSUS, ReportRow
 from finding_tickets.report.status import (

@@ -70,7 +70,7 @@ def written(result: Any, driver: Any) -> tuple[str, Ticket]:
     """The ticket about the only result of a run, as text and as it is read."""
     log = {"version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": [result]}]}
     (found,) = read_log(json.dumps(log).encode(), "a.sarif", [ROOT])
-    register = Register(Path("/nowhere"), Config(), (), ())
+    register = Register(Path("/nowhere"), Config())
     attached = Attached(
         ticket="imported.md.j2",
         context={"source": reported_by(found.tool, found.rule), "fingerprint": found.fingerprint},

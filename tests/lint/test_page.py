@@ -13,7 +13,7 @@ from finding_tickets.register.files import UNREADABLE
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "finding_tickets"
-REPORTERS = {"report": 0, "utf8_text": 0, "report_line": 0, "wrong": 0, "FileProblem": 1}
+REPORTERS = {"report": 0, "utf8_text": 0, "report_line": 0, "wrong": 0, "problem_in": 1}
 """Functions by which the reader reports, and which of their arguments is the rule."""
 
 

@@ -28,7 +28,7 @@ from finding_tickets.register import actions
 from finding_tickets.register.actions import DocumentEdit, Step, add_duplicate, edit_of, set_key, tick_items
 from finding_tickets.register.closing import Closing, close_ticket
 from finding_tickets.register.disposition import SETTLED_AS, status_of
-from finding_tickets.register.index import outcome_of, row_of
+from finding_tickets.register.entries import entry_of, outcome_of
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
@@ -191,7 +191,7 @@ def changes(monkeypatch: pytest.MonkeyPatch) -> list[Change]:
 def check(data: bytes, path: str, each: Try, document: Document, changes: list[Change]) -> None:
     """Make an edit; it reads back, Updated is today's, and what it did not replace is there, in order."""
     changes.clear()
-    new = edit_of(row_of(document), WORDS, TODAY, *each.steps).make(data)
+    new = edit_of(entry_of(document), WORDS, TODAY, *each.steps).make(data)
     after, _ = read_document(new, path, WORDS)
     assert after is not None
     assert each.holds(after), each.name

@@ -14,7 +14,7 @@ from finding_tickets.errors import BadDataError, GateError, UsageError
 from finding_tickets.model.vocabulary import Outcome, Verdict, Vocabulary
 from finding_tickets.register.actions import DocumentEdit, Step, add_duplicate, edit_of, set_key, tick_items
 from finding_tickets.register.closing import Closing, close_ticket
-from finding_tickets.register.index import row_of
+from finding_tickets.register.entries import entry_of
 
 TODAY = date(2031, 5, 7)
 WORDS = Vocabulary()
@@ -38,7 +38,7 @@ def edited(text: str, *steps: Step, words: Vocabulary = WORDS) -> str:
     data = text.encode()
     document, _ = read_document(data, f"{ID}.md", words)
     assert document is not None
-    return edit_of(row_of(document), words, TODAY, *steps).make(data).decode()
+    return edit_of(entry_of(document), words, TODAY, *steps).make(data).decode()
 
 
 def added(text: str, *steps: Step) -> list[str]:
@@ -197,7 +197,7 @@ def test_an_id_that_changed_meanwhile() -> None:
     """The document that is found under the lock is the one that was asked for."""
     document, _ = read_document(TABLE.encode(), f"{ID}.md", WORDS)
     assert document is not None
-    edit = edit_of(row_of(document), WORDS, TODAY, set_key("batch", ["7"]))
+    edit = edit_of(entry_of(document), WORDS, TODAY, set_key("batch", ["7"]))
     with pytest.raises(BadDataError, match="is B1-PT-99 now, and was B1-PT-01"):
         edit.make(TABLE.replace(ID, "B1-PT-99").encode())
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from finding_tickets.model.vocabulary import Relationship
-from finding_tickets.register.index import Row
+from finding_tickets.register.entries import Entry
 from finding_tickets.register.relations import Edge, blocked_by, cyclic, relations
 
 
-def row(document_id: str, *related: tuple[str, str]) -> Row:
+def row(document_id: str, *related: tuple[str, str]) -> Entry:
     """A document with these relations."""
-    return Row("finding", f"{document_id}.md", document_id, "It waits", related=related)
+    return Entry("finding", f"{document_id}.md", document_id, "It waits", related=related)
 
 
 def blocks(*pairs: str) -> list[Edge]:
@@ -48,7 +48,7 @@ def blocks(*pairs: str) -> list[Edge]:
         ),
     ],
 )
-def test_edges(rows: list[Row], expected: list[tuple[str, str, str, tuple[str, ...]]]) -> None:
+def test_edges(rows: list[Entry], expected: list[tuple[str, str, str, tuple[str, ...]]]) -> None:
     """Each relation once, with those who state it."""
     edges = relations(rows).edges
     assert expected == [(edge.source, edge.relationship, edge.target, edge.stated_by) for edge in edges]

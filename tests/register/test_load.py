@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from finding_tickets.errors import UsageError
-from finding_tickets.register.index import natural
+from finding_tickets.register.entries import natural
 from finding_tickets.register.load import Register, load
 
 if TYPE_CHECKING:

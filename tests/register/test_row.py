@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from finding_tickets.register.index import Row, row_of
+from finding_tickets.register.entries import Entry, entry_of
 from finding_tickets.register.staleness import CodeInputs
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def test_the_row_of_a_finding(repository: Repository) -> None:
     repository.ticket("B7-PT-02", status="closed", rows=METADATA, file="a.py`, `b.py", more=SECTIONS)
     (document,) = repository.load().documents
     assert document.remediation
-    expected = Row(
+    expected = Entry(
         kind="finding",
         path="tickets/B7-PT-02.md",
         id="B7-PT-02",
@@ -73,7 +73,7 @@ def test_the_row_of_a_finding(repository: Repository) -> None:
         summary="It waits.",
         code=CodeInputs(document.remediation.digest, "verifiers/own.py"),
     )
-    assert expected == row_of(document)
+    assert expected == entry_of(document)
     assert "verifiers/own.py" == expected.verifier
 
 
@@ -82,7 +82,7 @@ def test_the_row_of_a_review(repository: Repository) -> None:
     header = "**Reviewer:** drl\n**Date:** 2025-01-02\n**Verdict:** APPROVED\n"
     repository.write("tickets/task-1.md", f"# Task 1 Implementation Review: Waits\n\n{header}")
     (document,) = repository.load().documents
-    row = row_of(document)
+    row = entry_of(document)
     assert ("review", "TASK-1", "2025-01-02") == (row.kind, row.id, row.created)
     assert (("drl", "APPROVED"),) == row.reviews
 
@@ -91,7 +91,7 @@ def test_what_a_document_does_not_state(repository: Repository) -> None:
     """It is None, 0 or empty."""
     repository.write("tickets/A-1.md", "# Finding Ticket: It waits\n\n**Ticket ID:** A-1\n")
     (document,) = repository.load().documents
-    assert Row("finding", "tickets/A-1.md", "A-1", "It waits") == row_of(document)
+    assert Entry("finding", "tickets/A-1.md", "A-1", "It waits") == entry_of(document)
 
 
 def test_values_are_plain(repository: Repository) -> None:
@@ -102,7 +102,7 @@ def test_values_are_plain(repository: Repository) -> None:
     def types(value: object) -> set[type]:
         return set.union({tuple}, *map(types, value)) if isinstance(value, tuple) else {type(value)}
 
-    row = asdict(row_of(document))
+    row = asdict(entry_of(document))
     # What verification depends on is for the index alone, which keeps it in its own way.
     del row["code"]
     assert {str, int, tuple, bool} == set.union(*(types(value) for value in row.values()))

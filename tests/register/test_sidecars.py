@@ -14,9 +14,7 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.files import FileProblem
-from finding_tickets.register.index import list_rows
-from finding_tickets.register.query import Facts
+from finding_tickets.register.load import Register, load
 from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import collect_inputs, file_inputs, write
 from finding_tickets.verify.plan import plan
@@ -24,7 +22,6 @@ from finding_tickets.verify.plan import plan
 if TYPE_CHECKING:
     from tests.conftest import Repository
 
-    from finding_tickets.register.load import Register
 
 SIDECAR = "tickets/B1-PT-01.remediation.yaml"
 SECTION = "## Remediation\n\n```yaml\ndecision: keep\n```\n"
@@ -61,7 +58,7 @@ def one(register: Register) -> Document:
     return document
 
 
-def places(problems: Iterable[Problem | FileProblem]) -> list[tuple[str, str, int]]:
+def places(problems: Iterable[Problem]) -> list[tuple[str, str, int]]:
     """Rule, file and line of every problem."""
     return [(problem.rule, problem.file, problem.line) for problem in problems]
 
@@ -143,24 +140,15 @@ def test_a_sidecar_without_a_ticket(repository: Repository) -> None:
     repository.write("tickets/more/B1-PT-01.remediation.yaml", TEXT)
     expected = [("remediation-sidecar", "tickets/more/B1-PT-01.remediation.yaml", 1)]
     assert expected == places(repository.load().problems)
-    assert expected == places(list_rows(repository.root).problems)
+    assert expected == places(load(repository.root).problems)
 
 
 def test_rows_know_its_verifier(repository: Repository, measured: Measured) -> None:
     """Lists find the verifier that it names, also when it changes and the ticket does not."""
     measured(TEXT)
-    assert ["verifiers/v.py"] == [row.verifier for row in list_rows(repository.root).rows]
+    assert ["verifiers/v.py"] == [row.verifier for row in load(repository.root).entries]
     repository.write(SIDECAR, TEXT.replace("v.py", "w.py"))
-    assert ["verifiers/w.py"] == [row.verifier for row in list_rows(repository.root).rows]
-
-
-def test_facts_know_its_claims(repository: Repository, measured: Measured) -> None:
-    """A document that is read for its evidence is read with its sidecar."""
-    measured(TEXT)
-    listing = list_rows(repository.root)
-    document = Facts(listing.root, listing.config, listing.rows).document(listing.rows[0])
-    assert document is not None
-    assert document == one(repository.load())
+    assert ["verifiers/w.py"] == [row.verifier for row in load(repository.root).entries]
 
 
 def test_closing_as_fixed_counts_its_evidence(

@@ -12,9 +12,9 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import Level, Verdict
-from finding_tickets.register import index as register
 from finding_tickets.register.config import Config
-from finding_tickets.register.query import Facts
+from finding_tickets.register.entries import Entry
+from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import Profile, StatusReport, status_of_rows
@@ -96,7 +96,7 @@ def row(
 ) -> ReportRow:
     """A document that says ``text`` wherever it says anything; with claims it was measured."""
     done = None if claims is None else verification(text, verdict, claims)
-    stated = register.Row(
+    stated = Entry(
         kind=kind,
         path=path or f"tickets/{ticket_id}.md",
         id=ticket_id,
@@ -131,7 +131,7 @@ def report(
 ) -> StatusReport:
     """A report on these rows."""
     rows = tuple(rows)
-    facts = Facts(root, Config(), tuple(each.stated for each in rows))
+    facts = Register(root, Config(), tuple(each.stated for each in rows))
     return StatusReport(facts, status_of_rows(rows, facts, "a query"), profile=profile)
 
 

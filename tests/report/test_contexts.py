@@ -14,10 +14,10 @@ import pytest
 from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.config import Config
-from finding_tickets.register.index import Row as Stated
-from finding_tickets.register.index import list_rows
-from finding_tickets.register.index import row_of as stated
-from finding_tickets.register.query import Facts, select
+from finding_tickets.register.entries import Entry as Stated
+from finding_tickets.register.entries import entry_of as stated
+from finding_tickets.register.load import Register, load
+from finding_tickets.register.query import select
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report import write_report
 from finding_tickets.report.rows import ReportRow, row_of
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def status(rows: Iterable[ReportRow]) -> RegisterStatus:
     """The status of a register that has these documents and no other."""
     made = tuple(rows)
-    return of_rows(made, Facts(Path(), Config(), [each.stated for each in made]))
+    return of_rows(made, Register(Path(), Config(), [each.stated for each in made]))
 
 
 def claim(
@@ -260,7 +260,7 @@ def test_what_to_do_next() -> None:
         document("A-6", status="fixed", holds=False),
         document("A-7"),
     ]
-    made = of_rows(rows, Facts(Path(), Config(), [each.stated for each in rows]), "severity:P0 OR agent:a")
+    made = of_rows(rows, Register(Path(), Config(), [each.stated for each in rows]), "severity:P0 OR agent:a")
     open_ones = "status:fix-in-progress,in-review,investigating,open"
     assert [
         ("restate it", ["A-6"], "verdict:refuted"),
@@ -284,9 +284,9 @@ def test_the_commands_of_the_next_steps_list_their_documents(repository: Reposit
     """Each query finds exactly the documents of its step."""
     for number, word in enumerate(["open", "open", "in-review", "investigating", "fix-in-progress", "odd"]):
         repository.ticket(f"A-{number}", status=word)
-    listing = list_rows(repository.root)
-    facts = Facts(listing.root, listing.config, listing.rows)
-    made = of_rows((row_of(each, CurrentVerdict()) for each in facts.rows), facts)
+    listing = load(repository.root)
+    facts = Register(listing.root, listing.config, listing.entries)
+    made = of_rows((row_of(each, CurrentVerdict()) for each in facts.entries), facts)
     assert 5 == len(made.next_steps)
     for each in made.next_steps:
         command, verb, query = shlex.split(each.command)
@@ -317,7 +317,7 @@ def test_meters_that_disagree_are_named(repository: Repository) -> None:
     both = "cuda: failed, simulated: verified"
     (document,) = repository.load().documents
     disputed = row_of(stated(document), CurrentVerdict(Verdict.FAILED, disagreement=both))
-    made = StatusReport(Facts.of(repository.load()), status([disputed]), "report.md.j2")
+    made = StatusReport(repository.load(), status([disputed]), "report.md.j2")
     page = "".join(write_report(made, "markdown"))
     assert f"| failed ({both}) |" in page
 
@@ -443,7 +443,7 @@ def test_duplicates_outside_of_the_query() -> None:
         document("A-3", status="open"),
         document("A-4", status="fixed", related=(("A-3", "duplicate"), ("A-9", "duplicate"))),
     ]
-    facts = Facts(Path(), Config(), [each.stated for each in rows])
+    facts = Register(Path(), Config(), [each.stated for each in rows])
     assert ["A-1"] == [pair.other.id for pair in of_rows(rows[:1], facts).disagreements]
     assert [] == list(of_rows([], facts).disagreements)
 
@@ -454,19 +454,3 @@ def test_duplicates_that_are_not_to_be_compared() -> None:
     other = replace(document("A-2", status="fixed", **DUPLICATE), ignored=("duplicates-differ",))
     assert () == status([one, other]).disagreements
     assert 1 == len(status([replace(one, ignored=other.ignored), replace(other, ignored=())]).disagreements)
-
-
-def test_whole_documents_are_read_as_they_are_asked_for(repository: Repository) -> None:
-    """One after the other and each time anew; one that is gone by then is left out."""
-    for name in ("A-1", "A-2", "A-3"):
-        repository.ticket(name)
-    listing = list_rows(repository.root)
-    facts = Facts(listing.root, listing.config, listing.rows)
-    report = StatusReport(facts, of_rows((row_of(each, CurrentVerdict()) for each in facts.rows), facts))
-    entries = report.entries()
-    assert "A-1" == next(entries).id
-    (repository.root / "tickets/A-2.md").unlink()
-    repository.ticket("A-3", title="It leaks")
-    assert [("A-3", "It leaks")] == [(entry.id, entry.document.title.value) for entry in entries]
-    repository.ticket("A-1", title="It copies")
-    assert "It copies" == next(report.entries()).document.title.value

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from finding_tickets.register.index import Row
+from finding_tickets.register.entries import Entry
 from finding_tickets.register.relations import relations
 from finding_tickets.report.graph import graph_around, mermaid
 
@@ -26,9 +26,9 @@ HOSTILE = [
 MERMAID_LINE = re.compile(r'  (?:n\d+\["[^"`%{}<>]*<br>[^"`%{}<>]*"\](?::::missing)?|[^"]*)')
 
 
-def row(document_id: str, title: str, *related: tuple[str, str]) -> Row:
+def row(document_id: str, title: str, *related: tuple[str, str]) -> Entry:
     """A document with a title and relations."""
-    return Row("finding", "a.md", document_id, title, related=related)
+    return Entry("finding", "a.md", document_id, title, related=related)
 
 
 @pytest.mark.parametrize("name", HOSTILE)

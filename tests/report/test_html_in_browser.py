@@ -22,7 +22,6 @@ from finding_tickets.model.verification import (
     Verification,
 )
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.query import Facts
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.formats.html import write_report
 from finding_tickets.report.rows import row_of
@@ -558,7 +557,7 @@ unmeasured:
         claims=(claim,),
         not_measured=(NotMeasured(at=point, why=text),),
     )
-    facts = Facts.of(repository.load())
+    facts = repository.load()
     measured = CurrentVerdict(Verdict.REFUTED, verification, disagreement=text, changed=(text,))
-    made = status_of_rows([row_of(facts.rows[0], measured)], facts)
+    made = status_of_rows([row_of(facts.entries[0], measured)], facts)
     return StatusReport(facts, made, template="report.html.j2")

@@ -9,8 +9,7 @@ import pytest
 
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.load import load_named
-from finding_tickets.register.query import Facts
+from finding_tickets.register.load import load
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.document import MeasuredDocument, document_text, measured_documents
 from finding_tickets.report.text import cells, plainly
@@ -87,7 +86,7 @@ def shown(repository: Repository, verdict: Verdict, **known: Any) -> list[str]:
     """The lines of the page of the only document."""
     register = repository.load()
     entry = MeasuredDocument(register.documents[0], CurrentVerdict(verdict, **known))
-    return document_text(Facts.of(register), entry, plainly).split("\n")
+    return document_text(register, entry, plainly).split("\n")
 
 
 @pytest.mark.parametrize("name", FOUNDING)
@@ -96,10 +95,8 @@ def test_the_founding_tickets_are_answered_on_half_a_screen(
     name: str, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An answer has 20 lines, and the first 24 of a page say what it is, with its verdict and its laws."""
-    register = load_named(ROOT, [name])
-    assert register is not None
-    facts = Facts.of(register)
-    (entry,) = measured_documents(facts, [row for row in facts.rows if row.id == name])
+    facts = load(ROOT)
+    (entry,) = measured_documents(facts, [row for row in facts.entries if row.id == name])
     done = entry.measured.verification
     assert done is not None
     monkeypatch.setattr(VariantSources, "line", lambda *_: "code " * 30)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from finding_tickets.lint.contradictions import contradictions_in
 from finding_tickets.model.verification import ClaimResult, Evidence, Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.config import Config
-from finding_tickets.register.index import IndexExtras, Row, StatedClaim, list_rows
-from finding_tickets.register.index import Row as Stated
-from finding_tickets.register.query import Facts
+from finding_tickets.register.entries import Entry, StatedClaim
+from finding_tickets.register.entries import Entry as Stated
+from finding_tickets.register.load import Register, load
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.rows import (
     DEFAULT_COLUMNS,
@@ -131,7 +131,7 @@ def test_claims_of_one_metric_stand_together() -> None:
         StatedClaim("fix", "peak_bytes", "16 where n 2", is_everywhere=False),
         StatedClaim("fix", "syncs", "1"),
     )
-    row = row_of(stated(), CurrentVerdict(), IndexExtras(claims=claims))
+    row = row_of(replace(stated(), claims=claims), CurrentVerdict())
     assert (
         LawChange("syncs", "4*n and O(n)", "1"),
         LawChange("peak_bytes", None, "8 where n 1; 16 where n 2"),
@@ -140,9 +140,8 @@ def test_claims_of_one_metric_stand_together() -> None:
 
 def rows(repository: Repository) -> list[ReportRow]:
     """The rows of a report on all documents."""
-    listing = list_rows(repository.root, examine=contradictions_in)
-    facts = Facts.of_listing(listing)
-    return list(rows_of(facts, facts.rows, listing.extras))
+    facts = load(repository.root)
+    return list(rows_of(facts, facts.entries))
 
 
 def test_closed_without_evidence(repository: Repository) -> None:
@@ -182,7 +181,7 @@ def test_closed_against_its_own_measurement(repository: Repository) -> None:
     assert (False, False) == (first.is_unproven, second.is_unproven)
 
 
-ROW = Row(
+ROW = Entry(
     kind="finding",
     path="tickets/a.md",
     id="A-1",
@@ -228,10 +227,10 @@ CELLS = {
 }
 
 
-class Disputed(Facts):
+class Disputed(Register):
     """A register with two meters that disagree."""
 
-    def measured(self, _: Row) -> CurrentVerdict:
+    def measured(self, document: object) -> CurrentVerdict:  # noqa: ARG002 - the same for every one
         """The same for every row."""
         return CurrentVerdict(Verdict.FAILED, disagreement="cuda: failed, simulated: verified")
 
@@ -245,8 +244,8 @@ def test_a_column(name: str) -> None:
 @pytest.mark.parametrize("name", sorted({*LIST_COLUMNS} - {"id", "kind", "path", "title", "verdict"}))
 def test_what_is_not_stated_is_empty(name: str) -> None:
     """A document without anything has empty cells: no None, no 0/0."""
-    bare = Row(kind="review", path="b.md", id="B-1", title="Nothing")
-    assert "" == list_cells(bare, Facts(Path(), Config(), [bare]), [name])[0]
+    bare = Entry(kind="review", path="b.md", id="B-1", title="Nothing")
+    assert "" == list_cells(bare, Register(Path(), Config(), [bare]), [name])[0]
 
 
 def test_a_list_needs_no_more_than_the_verdict_by_default() -> None:

@@ -16,7 +16,6 @@ from tests.report.conftest import ROWS, claim, report, row
 from finding_tickets.lint.rules import RULES
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level, Verdict
-from finding_tickets.register.query import Facts
 from finding_tickets.report.formats import sarif
 from finding_tickets.report.formats.sarif import lint_log, write_report
 from finding_tickets.report.rows import ReportRow, rows_of
@@ -182,9 +181,8 @@ def test_github_gets_as_many_as_it_keeps(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def places(repository: Repository, profile: Profile) -> list[tuple[str, dict[str, int] | None]]:
     """Where the results of the register are."""
-    register = repository.load()
-    facts = Facts.of(register)
-    made = StatusReport(facts, status_of_rows(rows_of(facts, facts.rows, {}), facts), profile=profile)
+    facts = repository.load()
+    made = StatusReport(facts, status_of_rows(rows_of(facts, facts.entries), facts), profile=profile)
     found = [each["locations"][0]["physicalLocation"] for each in read(made)["results"]]
     return [(each["artifactLocation"]["uri"], each.get("region")) for each in found]
 

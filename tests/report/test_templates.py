@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.register.index import Row as Stated
+from finding_tickets.register.entries import Entry as Stated
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.templates import cell, code, render, text

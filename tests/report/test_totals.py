@@ -11,7 +11,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from finding_tickets.lint.contradictions import contradictions_in
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import (
     UNSETTLED,
@@ -23,8 +22,8 @@ from finding_tickets.model.vocabulary import (
     Verdict,
 )
 from finding_tickets.register.config import Config
-from finding_tickets.register.index import Row, list_rows
-from finding_tickets.register.query import Facts
+from finding_tickets.register.entries import Entry
+from finding_tickets.register.load import Register, load
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report import write_report
 from finding_tickets.report.rows import row_of, rows_of
@@ -80,7 +79,7 @@ MEASURED = st.builds(
     st.none() | st.lists(st.none() | st.booleans(), max_size=2),
 )
 STATED = st.builds(
-    Row,
+    Entry,
     kind=st.sampled_from(["finding", "review"]),
     path=st.just("tickets/a.md"),
     id=st.from_regex(r"[AB]-[1-9]", fullmatch=True),
@@ -101,9 +100,9 @@ STATED = st.builds(
 DOCUMENTS = st.lists(st.tuples(STATED, MEASURED), max_size=12)
 
 
-def report(documents: list[tuple[Row, CurrentVerdict]]) -> StatusReport:
+def report(documents: list[tuple[Entry, CurrentVerdict]]) -> StatusReport:
     """A report on these documents, which are all that there are."""
-    facts = Facts(NONE, Config(), [stated for stated, _ in documents])
+    facts = Register(NONE, Config(), [stated for stated, _ in documents])
     rows = [row_of(stated, measured) for stated, measured in documents]
     return StatusReport(facts, status_of_rows(rows, facts), TEMPLATE)
 
@@ -119,7 +118,7 @@ def sums(table: CrossTable) -> Iterator[int]:
 
 
 @given(DOCUMENTS)
-def test_every_table_adds_up(documents: list[tuple[Row, CurrentVerdict]]) -> None:
+def test_every_table_adds_up(documents: list[tuple[Entry, CurrentVerdict]]) -> None:
     """Tables of two properties end in a row of sums; of a table without one, each row is of all documents."""
     made = report(documents).status
     total = len(documents)
@@ -138,7 +137,7 @@ def test_every_table_adds_up(documents: list[tuple[Row, CurrentVerdict]]) -> Non
 
 
 @given(DOCUMENTS)
-def test_the_tables_that_people_read_add_up(documents: list[tuple[Row, CurrentVerdict]]) -> None:
+def test_the_tables_that_people_read_add_up(documents: list[tuple[Entry, CurrentVerdict]]) -> None:
     """In the Markdown, every table of counts ends in the number of documents, that of reviewers too."""
     text = "".join(write_report(report(documents), "markdown"))
     tables = [COUNTS.findall(table) for table in GRID.findall(text)]
@@ -179,9 +178,8 @@ def test_registers_of_files_add_up(documents: list[str], reviews: int) -> None:
             (root / f"tickets/{number}.md").write_text(FINDING.format(number) + text)
         for number in range(reviews):
             (root / f"tickets/task-{number}.md").write_text(REVIEW.format(number))
-        listing = list_rows(root, indexed=False, examine=contradictions_in)
-        facts = Facts(listing.root, listing.config, listing.rows)
-        made = status_of_rows(rows_of(facts, facts.rows, listing.extras), facts)
+        facts = load(root, cached=False)
+        made = status_of_rows(rows_of(facts, facts.entries), facts)
     total = len(documents) + reviews
     assert total == made.total
     for table in (made.by_disposition, made.by_verdict, made.by_consensus, made.hot_spots.table):

@@ -36,9 +36,8 @@ from finding_tickets.register.actions import (
 )
 from finding_tickets.register.closing import Closing, close_ticket, original_of
 from finding_tickets.register.disposition import SETTLED_AS
-from finding_tickets.register.index import Listing, Row, list_rows, row_of
-from finding_tickets.register.load import read_one
-from finding_tickets.register.query import Facts
+from finding_tickets.register.entries import Entry
+from finding_tickets.register.load import Register, load
 
 OUTCOMES = ", ".join(SETTLED_AS)
 NOT_FRESH = frozenset({Verdict.STALE, Verdict.UNVERIFIED})
@@ -68,11 +67,11 @@ def set_values(
         if not squeeze(key):
             raise UsageError(f"{change!r} sets nothing", hint="write key=value, such as severity=P3")
         values_of.setdefault(squeeze(key), (key.strip().lower(), []))[1].append(value)
-    listing = list_rows(root)
-    rows = list(dict.fromkeys(listing.find(word) for word in words if "=" not in word))
+    register = load(root)
+    rows = list(dict.fromkeys(register.find_entry(word) for word in words if "=" not in word))
     steps = [set_key(key, values) for key, values in values_of.values()]
     what = f"{', '.join(row.id for row in rows)}: {', '.join(changes)}"
-    return _edit(listing, [(row, steps) for row in rows], what, writing)
+    return _edit(register, [(row, steps) for row in rows], what, writing)
 
 
 def tick(
@@ -85,11 +84,11 @@ def tick(
     writing: Writing = WRITING,
 ) -> ExitCode:
     """Tick items of a checklist."""
-    listing = list_rows(root)
-    row = listing.find(ticket)
+    register = load(root)
+    row = register.find_entry(ticket)
     steps = [tick_items(items, not undo)]
     what = f"{row.id}: {'cleared' if undo else 'ticked'} {', '.join(map(str, items))}"
-    return _edit(listing, [(row, steps)], what, writing)
+    return _edit(register, [(row, steps)], what, writing)
 
 
 def close(
@@ -110,14 +109,13 @@ def close(
     writing: Writing = WRITING,
 ) -> ExitCode:
     """Close a ticket; as fixed only if it is verified."""
-    listing = list_rows(root)
-    row = listing.find(ticket)
-    facts = Facts(listing.root, listing.config, (row,))
+    register = load(root)
+    row = register.find_entry(ticket)
     if outcome is None:
-        document = facts.document(row)
-        keeps = document and document.remediation and document.remediation.decision == "keep"
+        document = register.document(row)
+        keeps = document.remediation and document.remediation.decision == "keep"
         outcome = Outcome.WONT_FIX if keeps else Outcome.FIXED
-    spellings = {each.value: listing.config.vocabulary.outcomes.get(each, ()) for each in SETTLED_AS}
+    spellings = {each.value: register.config.vocabulary.outcomes.get(each, ()) for each in SETTLED_AS}
     (word,) = words_of("as", [outcome], spellings, "outcome")
     wanted, why = Outcome(word), one_line("--reason", reason)
     if (wanted is Outcome.DUPLICATE) is not bool(of):
@@ -129,8 +127,8 @@ def close(
 
     measured = None
     is_open = row.status is None or row.status in UNSETTLED
-    needs_verdict = wanted is Outcome.FIXED and not force and is_open and facts.has_verifier(row)
-    if needs_verdict and facts.measured(row).verdict in NOT_FRESH:
+    needs_verdict = wanted is Outcome.FIXED and not force and is_open and register.has_verifier(row)
+    if needs_verdict and register.measured(row).verdict in NOT_FRESH:
         from finding_tickets.cli.verify import verify_one
 
         how = Measuring(timeout=timeout)
@@ -138,33 +136,31 @@ def close(
 
     def verdict_of(current: Document) -> Verdict:
         # The file may have changed since the index read it: the verdict is of what it says now.
-        fresh = row_of(current)
-        found = Facts(listing.root, listing.config, (fresh,), {fresh.path: current}).measured(fresh).verdict
+        fresh = Register.of(register.root, register.config, [current])
+        found = fresh.measured(fresh.entries[0]).verdict
         return measured.verdict if writing.dry_run and measured and found in NOT_FRESH else found
 
-    original = original_of(row, listing.find(of)) if of else None
+    original = original_of(row, register.find_entry(of)) if of else None
     end = Closing(wanted, today(), why, original.id if original else None, force)
-    own = [close_ticket(end, verdict_of, listing.root)]
+    own = [close_ticket(end, verdict_of, register.root)]
     steps = [(row, own)]
     if original:
         own.insert(0, add_duplicate(original.id))
         # Should a crash leave the second file old, the ticket is still open and can be closed once more.
         steps.insert(0, (original, [add_duplicate(row.id)]))
     what = f"{row.id}: closed as {wanted}{f' of {original.id}' if original else ''}"
-    code = _edit(listing, steps, what, writing)
+    code = _edit(register, steps, what, writing)
     if not writing.dry_run and wanted is Outcome.FIXED:
-        _say_what_is_left(listing, row)
+        _say_what_is_left(register, row)
     return code
 
 
-def _say_what_is_left(listing: Listing, row: Row) -> None:
+def _say_what_is_left(register: Register, row: Entry) -> None:
     """Say what a closed ticket leaves to people: boxes, and what it still contradicts."""
     from finding_tickets.lint.contradictions import contradictions_in
 
-    config, data = listing.config, (listing.root / row.path).read_bytes()
-    document = read_one(listing.root, row.path, config, data)
-    if document is None:
-        return
+    config, data = register.config, (register.root / row.path).read_bytes()
+    document = load(register.root).find(row.path)
     left = [str(number) for number, item in enumerate(document.checklist, 1) if not item.done]
     if left:
         say(f"not ticked, for no claim answers it: tickets tick {row.id} {' '.join(left)}")
@@ -173,15 +169,15 @@ def _say_what_is_left(listing: Listing, row: Row) -> None:
 
 
 def _edit(
-    listing: Listing,
-    steps: Sequence[tuple[Row, Sequence[Step]]],
+    register: Register,
+    steps: Sequence[tuple[Entry, Sequence[Step]]],
     what: str,
     writing: Writing,
 ) -> ExitCode:
     """Make the steps of each document, all or none; print the files that changed, or a dry run's diff."""
     dry_run = writing.dry_run
-    edits = [edit_of(row, listing.config.vocabulary, today(), *each) for row, each in steps]
-    changed = [each for each in rewrite(listing.root, edits, dry_run=dry_run) if each.old != each.new]
+    edits = [edit_of(row, register.config.vocabulary, today(), *each) for row, each in steps]
+    changed = [each for each in rewrite(register.root, edits, dry_run=dry_run) if each.old != each.new]
     if writing.output_format is Format.JSON:
         items = [{"path": change.path, "diff": change.diff(), "written": not dry_run} for change in changed]
         write_json("edits", items)

@@ -18,8 +18,8 @@ from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Claim, Remediation, VariantRef
 from finding_tickets.model.vocabulary import SAME_RESULT, WORKTREE, Verdict
 from finding_tickets.register.actions import add_to_remediation, add_to_sidecar, edit_of
-from finding_tickets.register.index import row_of
-from finding_tickets.register.load import Register, load, load_named
+from finding_tickets.register.entries import entry_of
+from finding_tickets.register.load import Register, load
 from finding_tickets.report.verification import Sources, deciding_changes, verification_lines
 from finding_tickets.verify.judge import FIX, FOUND, check, propose, trouble
 from finding_tickets.verify.plan import Plan, plan, verifier_of
@@ -41,7 +41,7 @@ def fix(
     dry_run = writing.dry_run
     # Loading torch takes longer than reading the ticket.
     with Isolation() as isolation:
-        register = load_named(root, [ticket]) or load(root)
+        register = load(root)
         sound, code = measurable(register, [register.find(ticket)])
         if not sound:
             return code
@@ -140,7 +140,7 @@ class FixTrial:
         register, document = self._register, self._stated
         vocabulary = register.config.vocabulary
         if before.path == document.path:
-            edit = edit_of(row_of(document), vocabulary, today(), add_to_remediation(entries))
+            edit = edit_of(entry_of(document), vocabulary, today(), add_to_remediation(entries))
         else:
             edit = add_to_sidecar(before.path, entries)
         (change,) = rewrite(register.root, [edit], dry_run=self._dry_run)

@@ -28,7 +28,6 @@ from finding_tickets.lint.page import rules_page
 from finding_tickets.lint.rules import RULES
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.load import Register, load
-from finding_tickets.register.query import Facts
 from finding_tickets.register.query import select as select_rows
 from finding_tickets.report.text import counted
 
@@ -74,7 +73,7 @@ def lint(
         return config.is_linted(rule) and rule not in ignored
 
     # Without a query also files are checked that hold no document.
-    paths = {row.path for row in select_rows(" ".join(query), Facts.of(register))} if query else None
+    paths = {row.path for row in select_rows(" ".join(query), register)} if query else None
     documents = [each for each in register.documents if each.path in paths] if paths is not None else None
     code = ExitCode.OK
     if fix:

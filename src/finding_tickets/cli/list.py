@@ -29,8 +29,9 @@ from finding_tickets.cli.output import (
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.model.vocabulary import UNSETTLED, Relationship
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, disposed
-from finding_tickets.register.index import Row, list_rows
-from finding_tickets.register.query import Facts, close_words, select
+from finding_tickets.register.entries import Entry
+from finding_tickets.register.load import Register, load
+from finding_tickets.register.query import close_words, select
 from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS, REVIEW, csv_lines, list_cells
 from finding_tickets.report.text import INDENT, aligned, counted, single_line
 
@@ -60,44 +61,43 @@ def list_tickets(
         if name not in LIST_COLUMNS:
             hint = close_words(name, LIST_COLUMNS)
             raise UsageError(f"--columns: no such column as {name!r}", hint=hint)
-    listing = list_rows(root, measured=output_format is not ListFormat.IDS)
-    facts = Facts.of_listing(listing)
-    rows = select(" ".join(query or ()), facts)
+    register = load(root)
+    rows = select(" ".join(query or ()), register)
     if ready:
-        rows = [row for row in rows if is_ready(row, facts)]
+        rows = [row for row in rows if is_ready(row, register)]
     if output_format is ListFormat.JSON:
         # A document in JSON is the whole record, which a table does without.
         from finding_tickets.report.document import measured_documents
         from finding_tickets.report.formats.json import ticket_item
 
-        write_json("ticket-list", map(ticket_item, measured_documents(facts, rows)))
+        write_json("ticket-list", map(ticket_item, measured_documents(register, rows)))
     elif output_format is ListFormat.IDS:
         if rows:
             write("\n".join(single_line(row.id) for row in rows))
     elif output_format is ListFormat.CSV:
-        write("".join(csv_lines([names, *(list_cells(row, facts, names) for row in rows)])))
+        write("".join(csv_lines([names, *(list_cells(row, register, names) for row in rows)])))
     elif by:
-        write(_by_disposition(rows, facts, names))
+        write(_by_disposition(rows, register, names))
     else:
-        write_table([name.upper() for name in names], [_shown_cells(row, facts, names) for row in rows])
-    say(f"{len(rows)} of {counted(len(facts.rows), 'document')}")
-    return say_problem_count(listing, root, (entry.problem for entry in facts.looked_up))
+        write_table([name.upper() for name in names], [_shown_cells(row, register, names) for row in rows])
+    say(f"{len(rows)} of {counted(len(register.entries), 'document')}")
+    return say_problem_count(register, root, (entry.problem for entry in register.looked_up))
 
 
-def _shown_cells(row: Row, facts: Facts, names: Sequence[str]) -> list[str]:
-    return [single_line(cell) or MISSING for cell in list_cells(row, facts, names, is_for_people=True)]
+def _shown_cells(row: Entry, register: Register, names: Sequence[str]) -> list[str]:
+    return [single_line(cell) or MISSING for cell in list_cells(row, register, names, is_for_people=True)]
 
 
-def _by_disposition(rows: Iterable[Row], facts: Facts, names: Sequence[str]) -> str:
+def _by_disposition(rows: Iterable[Entry], register: Register, names: Sequence[str]) -> str:
     """Return a table for each disposition, in the order in which a ticket goes through them."""
-    groups: dict[str, list[Row]] = {name: [] for name in (*DISPOSITIONS, UNDECIDED, REVIEW)}
+    groups: dict[str, list[Entry]] = {name: [] for name in (*DISPOSITIONS, UNDECIDED, REVIEW)}
     for row in rows:
         groups[disposed(row.status, row.outcome) if row.kind == "finding" else REVIEW].append(row)
     width = terminal_size(sys.stdout).columns
     blocks = []
     for name, members in groups.items():
         if members:
-            table = [_shown_cells(row, facts, names) for row in members]
+            table = [_shown_cells(row, register, names) for row in members]
             lines = aligned(table, style, max(width - len(INDENT), 0), evenly=True)
             head = style(f"{name} ({len(members)})", "bold")
             blocks.append("\n".join([head, *(INDENT + line for line in lines)]))
@@ -112,10 +112,9 @@ def graph(
     """Show how documents relate to one another."""
     from finding_tickets.report.graph import graph_around, graph_item, graph_text, mermaid
 
-    listing = list_rows(root)
-    facts = Facts.of_listing(listing)
-    rows = select(" ".join(query or ()), facts)
-    found = graph_around(facts.relations, rows)
+    register = load(root)
+    rows = select(" ".join(query or ()), register)
+    found = graph_around(register.relations, rows)
     if output_format is GraphFormat.JSON:
         write_json("ticket-graph", [graph_item(found)])
     elif output_format is GraphFormat.MERMAID:
@@ -125,17 +124,17 @@ def graph(
     # A drawing with many nodes hides those of which there is no document.
     missing = sum(row is None for row in found.nodes.values())
     say(f"{counted(len(found.edges), 'relation')}, {missing} to what is missing")
-    return say_problem_count(listing, root)
+    return say_problem_count(register, root)
 
 
-def is_ready(row: Row, facts: Facts) -> bool:
+def is_ready(row: Entry, register: Register) -> bool:
     """Return True if a ticket is open and no open ticket blocks it. A ticket without a status is open."""
 
-    def is_open(row: Row | None) -> bool:
+    def is_open(row: Entry | None) -> bool:
         if row is None or row.kind != "finding":
             return False
         return row.status in UNSETTLED or not (row.status or row.outcome)
 
-    others = facts.relations.by_id.get(row.id.casefold(), ())
-    blockers = (facts.relations.rows.get(name) for name, how in others if how is Relationship.BLOCKED_BY)
+    others = register.relations.by_id.get(row.id.casefold(), ())
+    blockers = (register.relations.rows.get(name) for name, how in others if how is Relationship.BLOCKED_BY)
     return is_open(row) and not any(map(is_open, blockers))

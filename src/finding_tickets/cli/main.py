@@ -77,7 +77,7 @@ REMOVED = {
     "history": "use tickets show ID --history; to find a commit, see docs/bisect.md",
     "trace --beside": "run tickets probe, and compare its lines with those of the trace",
     "trace --draft": "draft it from a run: tickets probe TARGET --draft SITE",
-    "list --no-index": "delete the index: ~/.cache/finding-tickets/index",
+    "list --no-index": "delete the index: ~/.cache/finding-tickets/records",
     "relate": "write the relation under Related in both tickets, then run tickets lint",
     "reopen": "use tickets set ID status=open",
     "verify --matrix": "run tickets verify in each environment of your CI's own matrix, see docs/ci.md",

@@ -123,7 +123,7 @@ class TicketWriter:
         except UsageError:
             if root != HERE:
                 raise
-            self.register = Register(Path.cwd(), Config(), (), ())
+            self.register = Register(Path.cwd(), Config())
         # A bare folder of Markdown files holds its tickets itself.
         is_bare = self.register.documents and not is_repository(self.register.root)
         folders = (".",) if is_bare else self.register.config.tickets

@@ -21,7 +21,6 @@ from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level, Vocabular
 from finding_tickets.report.text import counted
 
 if TYPE_CHECKING:
-    from finding_tickets.register.index import Listing
     from finding_tickets.register.load import Register
     from finding_tickets.verify.verify import Settings
 
@@ -36,11 +35,11 @@ MeterName = StrEnum("MeterName", ["AUTO", "SIMULATED", "CUDA"])
 
 def complete_id(context: typer.Context, incomplete: str) -> list[str]:
     """Return the IDs of the register that begin with what was typed, in any case; what was typed stays."""
-    from finding_tickets.register.index import list_rows
+    from finding_tickets.register.load import load
 
     # An error message between two key strokes would only be in the way.
     try:
-        rows = list_rows(Path(context.params.get("root") or HERE)).rows
+        rows = load(Path(context.params.get("root") or HERE)).entries
     except Exception:
         return []
     typed = incomplete.casefold()
@@ -207,7 +206,7 @@ def find_each(find: Callable[[str], T], names: Iterable[str]) -> tuple[list[T], 
 
 
 def say_problem_count(
-    listing: Listing,
+    register: Register,
     root: Path,
     errors: Iterable[TicketsError | None] = (),
     *,
@@ -219,15 +218,17 @@ def say_problem_count(
     Only those of ``files`` count if there are any; ``query`` has lint print no others. BAD_DATA where the
     answer lacks a document, evidence or a unique ID: what is only ill-formed keeps no command from it.
     """
-    met = [each for each in listing.problems if files is None or each.file in files]
+    register.save()
+    met = [each for each in register.problem_levels() if files is None or each[0] in files]
     unread = {str(error) for error in errors if error}
-    linted = [each.level for each in met if listing.config.is_linted(each.rule)] + [Level.ERROR] * len(unread)
+    linted = [level for _, rule, level in met if register.config.is_linted(rule)]
+    linted += [Level.ERROR] * len(unread)
     if linted:
         worst = counted(linted.count(Level.ERROR), "error") if Level.ERROR in linted else ""
         line = ["tickets", "lint", *([] if root == HERE else ["--root", str(root)]), *query]
         prints = f"{shlex.join(line)} prints {'it' if len(linted) == 1 else 'them'}"
         say(f"{counted(len(linted), 'problem')}{f' ({worst})' if worst else ''}; {prints}")
-    lacking = (each.level is Level.ERROR and not each.rule.startswith(REMEDIATION_RULES) for each in met)
+    lacking = (level is Level.ERROR and not rule.startswith(REMEDIATION_RULES) for _, rule, level in met)
     return ExitCode.BAD_DATA if unread or any(lacking) else ExitCode.OK
 
 

@@ -17,14 +17,13 @@ from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE
 from finding_tickets.report.text import printable
 
 if TYPE_CHECKING:
-    from finding_tickets.register.index import Listing
     from finding_tickets.register.load import Register
 
 SUMMARY_LIMIT = 1024**2
 """Bytes that GitHub takes for the summary of a step; of a longer one it shows nothing."""
 
 
-def files_to_protect(register: Register | Listing, files: Iterable[str]) -> Callable[[Path], bool]:
+def files_to_protect(register: Register, files: Iterable[str]) -> Callable[[Path], bool]:
     """Return a test for paths that no report may overwrite: the register's ``files`` and its evidence."""
     known = {CONFIG_FILE, PROJECT_FILE, *files}
     folders = (register.config.evidence, register.config.templates)

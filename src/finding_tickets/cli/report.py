@@ -19,10 +19,9 @@ from finding_tickets.cli.output_file import (
 )
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.ground.tokens import MINUS
-from finding_tickets.lint.contradictions import contradictions_in
 from finding_tickets.model.vocabulary import Level
-from finding_tickets.register.index import list_rows
-from finding_tickets.register.query import Facts, parse
+from finding_tickets.register.load import load
+from finding_tickets.register.query import parse
 from finding_tickets.report import short_lines, write_report
 from finding_tickets.report.rows import rows_of
 from finding_tickets.report.status import (
@@ -59,18 +58,17 @@ def report(
         raise UsageError(f"--format {output_format} has no --template")
     if profile and output_format is not ReportFormat.SARIF:
         raise UsageError(f"--format {output_format} has no --profile")
-    listing = list_rows(root, measured=True, examine=contradictions_in)
-    facts = Facts.of_listing(listing)
+    register = load(root)
     text = " ".join(query or ())
-    asked = parse(text, facts)
-    rows = tuple(rows_of(facts, asked.choose(facts.rows), listing.extras))
+    asked = parse(text, register)
+    rows = tuple(rows_of(register, asked.choose(register.entries)))
     name = TEMPLATES.get(output_format, "") if template is None else template
     made = StatusReport(
-        facts, status_of_rows(rows, facts, text.replace(MINUS, "-")), name, profile or Profile.FULL
+        register, status_of_rows(rows, register, text.replace(MINUS, "-")), name, profile or Profile.FULL
     )
     # A file that could not be read may be a ticket all the same.
-    unread_files = [problem.file for problem in listing.problems if problem.level is Level.ERROR]
-    is_protected = files_to_protect(listing, [*(row.path for row in listing.rows), *unread_files])
+    unread_files = [file for file, _, level in register.problem_levels() if level is Level.ERROR]
+    is_protected = files_to_protect(register, [*(entry.path for entry in register.entries), *unread_files])
     if summary:
         refuse_protected(summary, is_protected)
     if is_short:
@@ -82,5 +80,5 @@ def report(
         from finding_tickets.report.formats.github import summary as page
 
         add_to_summary(summary, page(made, summary_room(summary)))
-    unread = [each.problem for each in facts.looked_up]
-    return say_problem_count(listing, root, unread)
+    unread = [each.problem for each in register.looked_up]
+    return say_problem_count(register, root, unread)

@@ -15,9 +15,7 @@ from finding_tickets.cli.output import (
     write_json,
 )
 from finding_tickets.errors import ExitCode
-from finding_tickets.register.index import list_rows
-from finding_tickets.register.load import files_of
-from finding_tickets.register.query import Facts
+from finding_tickets.register.load import files_of, load
 from finding_tickets.report.document import document_text, measured_documents
 from finding_tickets.report.formats.json import full_item
 from finding_tickets.report.history import history_item, history_lines
@@ -35,20 +33,19 @@ def show(
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Show documents with their verdict, laws and claims."""
-    listing = list_rows(root)
-    rows, code = find_each(listing.find, ids)
-    facts = Facts.of_listing(listing)
-    found = list(measured_documents(facts, rows))
+    register = load(root)
+    rows, code = find_each(register.find_entry, ids)
+    found = list(measured_documents(register, rows))
     pasts: list[History | None] = [None] * len(found)
     if history:
         from finding_tickets.register.history import read_history
 
-        config = facts.config
+        config = register.config
         pasts = []
         for entry in found:
             path, name = entry.document.path, entry.document.id.value
             pattern = config.vocabulary.id_pattern
-            pasts.append(read_history(facts.root, path, name, pattern, config.evidence))
+            pasts.append(read_history(register.root, path, name, pattern, config.evidence))
     both = zip(found, pasts, strict=True)
     if output_format is Format.JSON:
         write_json(
@@ -59,10 +56,10 @@ def show(
         texts = []
         for entry, past in both:
             lines = list(history_lines(past)) if past else []
-            texts.append(document_text(facts, entry, style, width, lines))
+            texts.append(document_text(register, entry, style, width, lines))
         write("\n\n".join(texts))
     # What is wrong with other documents is not what was asked for.
     files = frozenset[str]().union(*(files_of(entry.document) for entry in found))
-    reading = say_problem_count(listing, root, files=files, query=[row.id for row in rows])
+    reading = say_problem_count(register, root, files=files, query=[row.id for row in rows])
     wrong = say_errors(entry.measured.problem for entry in found)
     return ExitCode.worst(code, reading, wrong)

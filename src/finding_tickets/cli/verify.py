@@ -41,7 +41,7 @@ from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
-from finding_tickets.register.load import Register, files_of, load, load_named
+from finding_tickets.register.load import Register, files_of, load
 from finding_tickets.report.text import counted
 from finding_tickets.report.verification import Sources, summary_lines, verification_lines
 from finding_tickets.verify.verify import Settings, Verified
@@ -113,7 +113,7 @@ def verify_one(root: Path, ticket: str, how: Measuring, *, record: bool) -> Veri
         BadDataError: Its Remediation cannot be read or measured, or its evidence not be written.
     """
     with Isolation() as isolation:
-        register = load_named(root, [ticket]) or load(root)
+        register = load(root)
         sound, _ = measurable(register, [register.find(ticket)])
         if not sound:
             raise BadDataError(f"{ticket} cannot be measured", hint=f"tickets lint {ticket}")
@@ -129,9 +129,6 @@ def verify_one(root: Path, ticket: str, how: Measuring, *, record: bool) -> Veri
 
 def _choose(root: Path, words: list[str], *, stale: bool) -> tuple[Register, list[Document], ExitCode]:
     """The register, and the documents of it that are meant and can be measured, each once."""
-    # Where tickets are named, only these are read whole, and nothing that reads queries is loaded.
-    if named := load_named(root, words):
-        return named, *measurable(named, named.documents)
     register = load(root)
     selected = _select(register, words, stale=stale)
     ids, code = selected or (words, ExitCode.OK)
@@ -143,23 +140,22 @@ def _choose(root: Path, words: list[str], *, stale: bool) -> tuple[Register, lis
 
 def _select(register: Register, words: list[str], *, stale: bool) -> tuple[list[str], ExitCode] | None:
     """The IDs of the documents with a verifier that a query means, or that are stale; None for mere IDs."""
-    from finding_tickets.register.query import Facts, select
-
-    facts = Facts.of(register)
-    if words and all(map(facts.is_id, words)):
+    if words and all(map(register.is_id, words)):
         return None
+    from finding_tickets.register.query import select
+
     text = " ".join(words)
     if stale:
         text = "verdict:stale,unverified has:verifier"
-    rows = select(text, facts)
-    ids = [row.id for row in rows if facts.has_verifier(row)]
+    rows = select(text, register)
+    ids = [row.id for row in rows if register.has_verifier(row)]
     say(f"{len(ids)} of {counted(len(rows), 'document')} with a verifier")
     codes = []
-    for row in (row for row in facts.rows if stale and facts.measured(row).changed):
-        say(f"{row.id} is stale; changed since it was measured: {', '.join(facts.measured(row).changed)}")
+    for row in (row for row in register.entries if stale and register.measured(row).changed):
+        say(f"{row.id} is stale; changed since it was measured: {', '.join(register.measured(row).changed)}")
         # Without a verifier it stays stale.
-        codes += [] if facts.has_verifier(row) else [ExitCode.INCONCLUSIVE]
-    unread = say_errors(entry.problem for entry in facts.looked_up)
+        codes += [] if register.has_verifier(row) else [ExitCode.INCONCLUSIVE]
+    unread = say_errors(entry.problem for entry in register.looked_up)
     return list(dict.fromkeys(ids)), ExitCode.worst(*codes, unread)
 
 

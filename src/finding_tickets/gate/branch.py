@@ -58,7 +58,7 @@ def find_base(root: Path, name: str) -> Base:
         raise UsageError(f"--base {name}: no commit in common with HEAD ({error})", hint=hint) from None
     # Nothing marks a bare folder of tickets as a register: there, any folder is one.
     exists = folder.is_dir() and (is_repository(folder) or not is_repository(root))
-    return Base(Revision(name, commit), folder, load(folder) if exists else None)
+    return Base(Revision(name, commit), folder, load(folder, cached=False) if exists else None)
 
 
 def changed_rules(old: Document, new: Document, base: Path, head: Path) -> list[str]:

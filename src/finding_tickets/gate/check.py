@@ -28,8 +28,8 @@ from finding_tickets.model.vocabulary import (
     Verdict,
 )
 from finding_tickets.register.disposition import status_of
+from finding_tickets.register.entries import outcome_of
 from finding_tickets.register.files import DiskFiles
-from finding_tickets.register.index import outcome_of
 from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import REMEDIATION
 from finding_tickets.verify.evidence import current_verdict, read

@@ -67,6 +67,25 @@ def write_entry(kind: str, name: str, content: bytes, keep: int) -> None:
                 old.unlink(missing_ok=True)
 
 
+def entry_path(kind: str, name: str, keep: int) -> Path | None:
+    """Return the place of a file of the cache, which counts as used then; None where there can be none.
+
+    Of the other files of its kind, those that were used last are kept, ``keep`` in all.
+    """
+    cache = cache_folder()
+    if cache is None:
+        return None
+    folder, file = cache / kind, cache / kind / name
+    with suppress(OSError):
+        if file.exists():
+            os.utime(file)
+        else:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for old in _oldest(folder.iterdir(), keep - 1):
+                old.unlink(missing_ok=True)
+    return file
+
+
 def make_folder(kind: str, name: str, write: Callable[[Path], None], keep: int) -> Path:
     """A folder of the cache, which ``write`` fills unless it is there; other processes may do the same.
 

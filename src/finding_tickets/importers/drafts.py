@@ -14,7 +14,7 @@ from finding_tickets.importers.sarif import DIGITS, MARK, UNNAMED, SarifFinding,
 from finding_tickets.model.ticket import LineRange
 from finding_tickets.model.vocabulary import Level, Vocabulary
 from finding_tickets.register.config import folders_of
-from finding_tickets.register.files import FileProblem, markdown_files, read_file
+from finding_tickets.register.files import RawProblem, markdown_files, read_file
 from finding_tickets.register.new import Draft, Place
 
 LONGEST_TITLE = 100
@@ -78,16 +78,16 @@ def imported_findings(root: Path) -> Mapping[str, str]:
         BadDataError: A file cannot be read, so it is not known which findings it is about.
     """
     found: dict[str, str] = {}
-    problems: list[FileProblem] = []
+    problems: list[RawProblem] = []
     config, folders = folders_of(root)
     for file in markdown_files(root, folders, problems, largest=config.largest_file):
         content = read_file(file, problems)
         for match in _FINGERPRINT.findall(content or b""):
             found.setdefault(match.decode(), file.path)
     for problem in problems:
-        if problem.level is Level.ERROR:
-            message = f"{problem.message}, so that it is not known which findings it is about"
-            raise BadDataError(message, file=problem.file)
+        if problem["level"] == Level.ERROR:
+            message = f"{problem['message']}, so that it is not known which findings it is about"
+            raise BadDataError(message, file=problem["file"])
     return found
 
 

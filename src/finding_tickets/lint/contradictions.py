@@ -1,22 +1,43 @@
 """Single rules applied to one document, for reports: above all, where it contradicts itself.
 
-Lint is imported only when a document has to be read, which an index often spares.
+Lint is imported only when a document has to be looked at, which what is kept often spares.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from finding_tickets.register.files import file_in
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
     from finding_tickets.model.ticket import Problem
     from finding_tickets.model.vocabulary import Vocabulary
     from finding_tickets.register.config import Config
+    from finding_tickets.register.entries import Entry
+    from finding_tickets.register.files import File
+    from finding_tickets.register.load import Register
 
 CONTRADICTIONS = ("contradiction", "folder", "severity-changed", "done-but-open", "contrary-reviews")
 """The rules that compare what one document says in several places, and look at nothing else."""
+
+
+def contradictions_of(register: Register, entry: Entry) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """Return the problems of a document that contradicts itself, as JSON has them, and the ignored rules.
+
+    They are kept with what was read of the document.
+    """
+
+    def look(file: File) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+        data = Path(file.place).read_bytes()
+        found, ignored = contradictions_in(register.document(entry), data, register.config.vocabulary)
+        return [problem.model_dump(mode="json") for problem in found], ignored
+
+    kept = register.kept("contradictions", tuple[list[dict[str, Any]], tuple[str, ...]])
+    found, ignored = kept.get(file_in(register.root, entry.path), look)
+    return found, ignored
 
 
 def contradictions_in(
@@ -39,7 +60,7 @@ def problems_of(
     from finding_tickets.lint.rules import RULES, Context
     from finding_tickets.register.load import Register
 
-    context = Context(Register(root, config, (document,), ()))
+    context = Context(Register.of(root, config, [document]))
     source = Source(document.path, data, config.vocabulary)
     found = examine(source, document, (), context, [RULES[name] for name in rules])
     return tuple(breach.problem for breach in found if breach.problem.rule in rules)

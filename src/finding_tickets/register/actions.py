@@ -21,7 +21,7 @@ from finding_tickets.ground.files import FileEdit
 from finding_tickets.model.ticket import Problem, Record, Remediation, Span, Text, Ticket
 from finding_tickets.model.vocabulary import Level, Relationship, Status, Vocabulary, Words, squeeze, word_for
 from finding_tickets.register.disposition import check_transition, status_of
-from finding_tickets.register.index import Row
+from finding_tickets.register.entries import Entry
 
 TITLES = "section titles"
 """Stands for the titles of the sections, among the fields that a change may affect."""
@@ -217,7 +217,7 @@ KEYS: Mapping[str, MetadataKey] = {
 """The rows that the tool gives a meaning."""
 
 
-def edit_of(row: Row, vocabulary: Vocabulary, today: date, *steps: Step) -> FileEdit:
+def edit_of(row: Entry, vocabulary: Vocabulary, today: date, *steps: Step) -> FileEdit:
     """The edit of a document's file that makes all of ``steps`` and keeps ``Updated`` current."""
 
     def make(data: bytes) -> bytes:

@@ -31,8 +31,8 @@ from finding_tickets.model.vocabulary import (
 from finding_tickets.register.config import CONFIG_FILE, config_file_of, read_config
 from finding_tickets.register.config_table import parse_config
 from finding_tickets.register.disposition import contradicted_folder
+from finding_tickets.register.entries import natural
 from finding_tickets.register.files import File, markdown_files, read_file
-from finding_tickets.register.index import natural
 from finding_tickets.register.new import numbered
 
 MOST_SHAPES = 4

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from finding_tickets.documents.edits import add_below, add_section, mark_earlier, row_of
 from finding_tickets.documents.reading import Document
+from finding_tickets.documents.remediation import read_sidecar
 from finding_tickets.documents.sections import DocumentPart, SectionKind
 from finding_tickets.documents.source import Splices
 from finding_tickets.errors import GateError, UsageError
@@ -26,8 +27,8 @@ from finding_tickets.register.actions import (
     write_row,
 )
 from finding_tickets.register.disposition import SETTLED_AS, check_transition, status_of
-from finding_tickets.register.index import Row, outcome_of
-from finding_tickets.register.load import with_sidecar
+from finding_tickets.register.entries import Entry, outcome_of
+from finding_tickets.register.files import sidecar_names
 
 _WORDS = {
     Outcome.FIXED: "Fixed",
@@ -77,7 +78,7 @@ def close_ticket(
     """
     ticket, status = _ticket(edit), SETTLED_AS[wanted.outcome]
     check_transition(status_of(ticket), "close", status)
-    whole = with_sidecar(root, ticket)
+    whole = _with_sidecar(root, ticket)
     verdict = verdict_of(whole) if wanted.outcome is Outcome.FIXED else None
     if verdict and not wanted.forced:
         # Nothing is called fixed that no measurement shows to be fixed.
@@ -105,7 +106,16 @@ def close_ticket(
     edit.change(f"the resolution {wanted.outcome}", tries, expected, _fields_of(edit, resolutions))
 
 
-def original_of(duplicate: Row, original: Row) -> Row:
+def _with_sidecar(root: Path, ticket: Ticket) -> Ticket:
+    """Return a ticket with the remediation that stands beside it, if one does."""
+    for name in sidecar_names(ticket.path, ticket.id.value):
+        if (root / name).is_file() and not ticket.remediation:
+            remediation, _ = read_sidecar((root / name).read_bytes(), name)
+            return ticket.model_copy(update={"remediation": remediation})
+    return ticket
+
+
+def original_of(duplicate: Entry, original: Entry) -> Entry:
     """Check the ticket that another one repeats, and return it.
 
     Raises:

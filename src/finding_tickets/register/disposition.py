@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from finding_tickets.errors import UsageError
 from finding_tickets.model.vocabulary import UNSETTLED, Outcome, Status, Vocabulary
-from finding_tickets.register.index import Row, outcome_of
+from finding_tickets.register.entries import Entry, outcome_of
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
@@ -87,7 +87,7 @@ def disposed(status: str | None, outcome: str | None) -> str:
     return status or UNDECIDED
 
 
-def disposition_text(row: Row) -> str:
+def disposition_text(row: Entry) -> str:
     """Status and outcome of a row, and whether one is its folder's: ``closed · fixed (by its folder)``."""
     # A ticket may be resolved by the word that is its status.
     words = " · ".join(word for word in dict.fromkeys((row.status, row.outcome)) if word)

@@ -6,17 +6,18 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache, lru_cache
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
 
 from finding_tickets.ground.files import relative
+from finding_tickets.ground.store import Store
 from finding_tickets.model.vocabulary import Level
-
-if TYPE_CHECKING:
-    from finding_tickets.model.ticket import Problem
 
 SUFFIX = ".md"
 SIDECAR = ".remediation.yaml"
@@ -45,6 +46,10 @@ class State(NamedTuple):
     modified: int
     changed: int
 
+    def __str__(self) -> str:
+        """The numbers, as a store has them."""
+        return f"{self.inode} {self.size} {self.modified} {self.changed}"
+
 
 class File(NamedTuple):
     """A file: its path from the register's root, and where that is.
@@ -57,47 +62,76 @@ class File(NamedTuple):
     state: State | None
 
 
-class FileProblem(NamedTuple):
-    """A problem as lists need it; those that the index keeps have neither line nor message."""
-
-    file: str
-    rule: str
-    message: str = ""
-    level: Level = Level.ERROR
-    line: int = 1
-
-    @property
-    def record(self) -> Problem:
-        """The same as a record."""
-        # A list makes no record, and does without pydantic.
-        from finding_tickets.model.ticket import Problem
-
-        return Problem(**self._asdict())
+RawProblem = dict[str, Any]
+"""A problem as JSON has it: lists count problems, and do without the records."""
 
 
-@dataclass
-class KnownFiles(Generic[T]):
-    """What was made of files, which counts as long as each is in the state in which it was read.
+def problem_in(file: str, rule: str, message: str, level: Level = Level.ERROR, line: int = 1) -> RawProblem:
+    """Make a problem with a file."""
+    return {"file": file, "rule": rule, "message": message, "level": level, "line": line}
 
-    ``before`` is what an earlier run has kept, ``kept`` what this one has asked for and a later one may use.
+
+class KeptFiles(Generic[T]):
+    """What was made of files, of which a store keeps what will still be true.
+
+    Without a store, and of files that have just changed, it is ``at_hand`` for this process alone.
     """
 
-    before: Mapping[str, tuple[State, T]]
-    kept: dict[str, tuple[State, T]] = field(default_factory=dict)
+    def __init__(
+        self,
+        kind: str,
+        decode: Callable[[bytes], T],
+        encode: Callable[[T], bytes] = msgspec.json.encode,
+        store: Store | None = None,
+    ) -> None:
+        self._kind, self._decode, self._encode, self._store = kind, decode, encode, store
+        self._new: dict[str, tuple[str, bytes]] = {}
+        self.at_hand: dict[str, T] = {}
+
+    @cached_property
+    def before(self) -> dict[str, tuple[str, bytes]]:
+        """What is kept from before, by the paths of files."""
+        return self._store.read(self._kind) if self._store else {}
 
     def get(self, file: File, make: Callable[[File], T]) -> T:
-        """What ``make`` makes of a file, unless that is known from before."""
-        known = self.before.get(file.path)
-        if known and known[0] == file.state:
-            self.kept[file.path] = known
-            return known[1]
+        """Return what ``make`` makes of a file, unless that is known from before."""
+        if file.path in self.at_hand:
+            return self.at_hand[file.path]
+        state, value = self.before.get(file.path, ("", b""))
+        if state == str(file.state):
+            # What cannot be understood is made anew.
+            with suppress(ValueError, zlib.error, msgspec.MsgspecError):
+                return self._decode(value)
         now = time.time_ns()
-        made = make(file)
-        is_unchanged = file.state and is_settled(file.state, now) and state_of(file.place) == file.state
-        # A name that is no text can be written nowhere.
-        if file.state and is_unchanged and file.path.isprintable():
-            self.kept[file.path] = file.state, made
+        return self.put(file, make(file), now)
+
+    def put(self, file: File, made: T, now: int) -> T:
+        """Keep what was made of a file that was read at the time ``now`` or later."""
+        is_settled_now = file.state and is_settled(file.state, now)
+        if self._store and is_settled_now and state_of(file.place) == file.state:
+            # A name that is no text can be written nowhere.
+            with suppress(ValueError):
+                self._new[file.path] = str(file.state), self._encode(made)
+                return made
+        self.at_hand[file.path] = made
         return made
+
+    def save(self, gone: Iterable[str] = ()) -> None:
+        """Keep what was made anew, and forget files that are gone."""
+        if self._store:
+            self._store.write(self._kind, self._new, gone)
+            self._new = {}
+
+
+def as_json(type_: Any) -> Callable[[bytes], Any]:
+    """Return what makes values of a type from JSON."""
+    return partial(msgspec.json.decode, type=type_)
+
+
+def file_in(root: Path, path: str) -> File:
+    """Return a file by its path from a root, as it is now."""
+    place = f"{root}/{path}"
+    return File(path, place, state_of(place))
 
 
 def is_settled(state: State, now: int) -> bool:
@@ -114,7 +148,7 @@ def is_settled(state: State, now: int) -> bool:
 def markdown_files(
     root: Path,
     folders: Iterable[Path],
-    problems: list[FileProblem],
+    problems: list[RawProblem],
     *,
     largest: int,
     sidecars: list[File] | None = None,
@@ -129,12 +163,12 @@ def markdown_files(
 
     def report(error: OSError) -> None:
         path = relative(root, Path(error.filename))
-        problems.append(FileProblem(path, UNREADABLE, f"cannot be read: {error.strerror or error}"))
+        problems.append(problem_in(path, UNREADABLE, f"cannot be read: {error.strerror or error}"))
 
     for folder in folders:
         if not folder.is_dir():
             message = "there is no such folder"
-            problems.append(FileProblem(relative(root, folder), "no-folder", message, Level.WARNING))
+            problems.append(problem_in(relative(root, folder), "no-folder", message, Level.WARNING))
             continue
         # Below a folder that no link leads to, only a file that is itself a link can be elsewhere.
         is_linked = folder.resolve() != folder
@@ -144,7 +178,7 @@ def markdown_files(
             for name in sorted(names):
                 if Path(inside, name).is_symlink():
                     message = "a linked folder is not searched"
-                    problems.append(FileProblem(prefix + name, "linked-folder", message, Level.NOTE))
+                    problems.append(problem_in(prefix + name, "linked-folder", message, Level.NOTE))
             names[:] = sorted(name for name in names if not name.startswith("."))
             for name in sorted(files):
                 path, place = prefix + name, f"{inside}/{name}"
@@ -155,26 +189,26 @@ def markdown_files(
                 # Where links lead in a circle, realpath gives up without a word; reading the file says it.
                 if may_leave and not Path(os.path.realpath(place)).is_relative_to(root):
                     message = "the link leaves the repository"
-                    problems.append(FileProblem(path, "outside-repository", message))
+                    problems.append(problem_in(path, "outside-repository", message))
                     continue
                 file = File(path, place, state_of(place))
                 if file.state and file.state.size > largest:
                     message = f"not read: {file.state.size} bytes, and largest_file is {largest}"
-                    problems.append(FileProblem(path, "too-large", message))
+                    problems.append(problem_in(path, "too-large", message))
                 elif not path.lower().endswith(SIDECAR):
                     yield file
                 elif sidecars is not None:
                     sidecars.append(file)
 
 
-def read_file(file: File, problems: list[FileProblem]) -> bytes | None:
+def read_file(file: File, problems: list[RawProblem]) -> bytes | None:
     """The bytes of a file; None where it cannot be read, which is reported."""
     try:
         for _ in range(ATTEMPTS):
             # Opening what is no regular file may wait for ever; of what is not there, stat says why.
             before = state_of(file.place)
             if before is None and Path(file.place).stat():
-                problems.append(FileProblem(file.path, UNREADABLE, "not a regular file"))
+                problems.append(problem_in(file.path, UNREADABLE, "not a regular file"))
                 return None
             with Path(file.place).open("rb") as stream:
                 data = stream.read()
@@ -183,7 +217,7 @@ def read_file(file: File, problems: list[FileProblem]) -> bytes | None:
         reason = "it changes while it is read"
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
-    problems.append(FileProblem(file.path, UNREADABLE, reason))
+    problems.append(problem_in(file.path, UNREADABLE, reason))
     return None
 
 
@@ -201,13 +235,12 @@ def state_of(place: str | int) -> State | None:
 class DiskFiles:
     """The files below a folder of the disk, each looked at once; a large one is known by a part of it."""
 
-    def __init__(self, root: Path, known: KnownFiles[str] | None = None) -> None:
-        self._root, self._known = root, known or KnownFiles({})
+    def __init__(self, root: Path, known: KeptFiles[str] | None = None) -> None:
+        self._root, self._known = root, known or KeptFiles("digest", as_json(str))
         self.digest = cache(self._digest)
 
     def _digest(self, path: str) -> str | None:
-        place = f"{self._root}/{path}"
-        file = File(path, place, state_of(place))
+        file = file_in(self._root, path)
         if file.state is None:
             return None
         # Within one run, many tickets rest on the same packages and data.
@@ -243,7 +276,7 @@ def sidecar_names(path: str, document_id: str) -> tuple[str, ...]:
 
 
 def pair_sidecars(
-    documents: Iterable[tuple[str, str]], sidecars: Collection[str], problems: list[FileProblem]
+    documents: Iterable[tuple[str, str]], sidecars: Collection[str], problems: list[RawProblem]
 ) -> dict[str, str]:
     """The sidecars of documents, by the paths of these; ``documents`` are paths and IDs.
 
@@ -258,5 +291,5 @@ def pair_sidecars(
     for path in sorted(set(sidecars).difference(pairs.values())):
         name = PurePosixPath(path).name.removesuffix(SIDECAR)
         message = f"there is no ticket {name} in this folder whose remediation this could be"
-        problems.append(FileProblem(path, "remediation-sidecar", message))
+        problems.append(problem_in(path, "remediation-sidecar", message))
     return pairs

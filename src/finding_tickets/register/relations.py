@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from finding_tickets.model.vocabulary import CONVERSE, Relationship
-from finding_tickets.register.index import Row
+from finding_tickets.register.entries import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Relations:
     missing from the register.
     """
 
-    rows: Mapping[str, Row]
+    rows: Mapping[str, Entry]
     edges: tuple[Edge, ...]
 
     @cached_property
@@ -45,9 +45,9 @@ class Relations:
         return seen
 
 
-def relations(rows: Iterable[Row]) -> Relations:
+def relations(rows: Iterable[Entry]) -> Relations:
     """All relations that rows state: each once, in the order in which the first of the two states it."""
-    documents: dict[str, Row] = {}
+    documents: dict[str, Entry] = {}
     stated: dict[tuple[str, Relationship, str], list[str]] = {}
     for row in rows:
         here = row.id.casefold()

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -24,7 +24,7 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.files import fixes_folder, safe_name
 from finding_tickets.model.vocabulary import SAME_RESULT, Verdict
-from finding_tickets.register.files import ABSENT, DiskFiles, File, KnownFiles, State, state_of
+from finding_tickets.register.files import ABSENT, DiskFiles, File, KeptFiles, as_json, file_in
 from finding_tickets.register.intoto import (
     NO_STATEMENT,
     Recorded,
@@ -110,21 +110,21 @@ class CurrentVerdict:
 class Verdicts:
     """The verdicts on the documents of the register at ``root``, from its folder of evidence.
 
-    ``digests`` and ``evidence`` are what an earlier run knew of files, by their paths.
+    ``digests`` and ``evidence`` are what is known of files from before.
     """
 
     def __init__(
         self,
         root: Path,
         folder: str,
-        digests: Mapping[str, tuple[State, str]] | None = None,
-        evidence: Mapping[str, tuple[State, RecordedEvidence]] | None = None,
+        digests: KeptFiles[str] | None = None,
+        evidence: KeptFiles[RecordedEvidence] | None = None,
     ) -> None:
         self._root, self._folder = root, folder
-        self.digests, self.evidence = KnownFiles(digests or {}), KnownFiles(evidence or {})
+        self._evidence = evidence or KeptFiles("evidence", as_json(RecordedEvidence))
         self._commits: dict[str, str | None] = {}
         # Many tickets share helpers and packages.
-        self._files = DiskFiles(root, self.digests)
+        self._files = DiskFiles(root, digests)
 
     def current(self, document_id: str, code: CodeInputs | None) -> CurrentVerdict:
         """The verdict on a document from its evidence.
@@ -165,7 +165,7 @@ class Verdicts:
         for name in sorted(self._names(place)):
             if name.endswith(".json"):
                 file = self._file(f"{place}/{name}")
-                evidence = self.evidence.get(file, _read_recorded)
+                evidence = self._evidence.get(file, _read_recorded)
                 changed = self._changed(evidence, document_id, code or CodeInputs())
                 found.append(EvidenceFile(file.place, evidence, changed))
         return sorted(found, key=lambda each: each.evidence.meter != "cuda")
@@ -237,8 +237,7 @@ class Verdicts:
             raise BadDataError(f"cannot be read: {error.strerror}", file=folder) from None
 
     def _file(self, path: str) -> File:
-        place = f"{self._root}/{path}"
-        return File(path, place, state_of(place))
+        return file_in(self._root, path)
 
 
 def changed_files(inputs: Iterable[Recorded], files: DiskFiles) -> list[str]:

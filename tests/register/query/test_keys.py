@@ -9,7 +9,8 @@ from tests.register.query.conftest import row
 
 from finding_tickets.model.vocabulary import Vocabulary
 from finding_tickets.register.config import Config
-from finding_tickets.register.query import Facts, QueryError, select
+from finding_tickets.register.load import Register
+from finding_tickets.register.query import QueryError, select
 from finding_tickets.register.staleness import CodeInputs
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ ROWS = (
 )
 
 
-def chosen(facts: Facts, text: str) -> str:
+def chosen(facts: Register, text: str) -> str:
     """The last characters of the IDs that a query means."""
     return "".join(row.id[-1] if row.kind == "finding" else "T" for row in select(text, facts))
 

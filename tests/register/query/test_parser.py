@@ -23,7 +23,7 @@ ROWS = [
 def meant(words: Words, text: str) -> list[str]:
     """The IDs of the rows that a query means, in its order."""
     facts = words(*ROWS)
-    return [each.id for each in parse(text, facts).choose(facts.rows)]
+    return [each.id for each in parse(text, facts).choose(facts.entries)]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_any_text_is_a_query_or_an_error(words: Words) -> None:
     for _ in range(5_000):
         text = "".join(generator.choices(pieces, k=generator.randint(1, 9)))
         try:
-            parse(text, facts).choose(facts.rows)
+            parse(text, facts).choose(facts.entries)
         except QueryError as error:
             wrong.append((error.position, len(text)))
     # Both happen: the test is about neither alone.

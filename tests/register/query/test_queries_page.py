@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.register.query import FIELDS, KEYS, SORTS, Facts, select
+from finding_tickets.register.load import Register
+from finding_tickets.register.query import FIELDS, KEYS, SORTS, select
 from finding_tickets.report.rows import DEFAULT_COLUMNS, LIST_COLUMNS
 
 if TYPE_CHECKING:
@@ -61,20 +62,20 @@ TICKETS, QUERIES = tables(section("Examples"))
 
 
 @pytest.fixture
-def facts(repository: Repository) -> Facts:
+def facts(repository: Repository) -> Register:
     """A register with the tickets of the page, on its day."""
     for ticket in TICKETS:
         related = f"- {ticket['Related']}" if ticket["Related"] else "None."
         reviews = (REVIEW.format(*said.split("=")) for said in ticket["Reviews"].split(", ") if said)
         text = TICKET.format(related=related, **ticket) + "\n" + "".join(reviews)
         repository.write(f"tickets/{ticket['ID']}.md", text)
-    facts = Facts.of(repository.load())
+    facts = repository.load()
     facts.today = TODAY
     return facts
 
 
 @pytest.mark.parametrize("example", QUERIES, ids=lambda example: example["query"])
-def test_an_example_is_true(facts: Facts, example: dict[str, str]) -> None:
+def test_an_example_is_true(facts: Register, example: dict[str, str]) -> None:
     """The query means the documents that the page says, in that order."""
     rows = select(example["query"].strip("`"), facts)
     assert example["documents"] == ", ".join(row.id for row in rows)

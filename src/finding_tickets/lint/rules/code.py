@@ -16,7 +16,7 @@ from finding_tickets.lint.worktree import is_absolute
 from finding_tickets.model.ticket import CodeBlock, Span, Text
 from finding_tickets.model.vocabulary import Level, Outcome, Status
 from finding_tickets.register.disposition import status_of
-from finding_tickets.register.index import outcome_of
+from finding_tickets.register.entries import outcome_of
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 # Beside a place: that what follows is not what stands there.

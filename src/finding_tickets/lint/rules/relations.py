@@ -8,7 +8,7 @@ from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.model.ticket import Relation, Ticket
 from finding_tickets.model.vocabulary import CONVERSE, Level, Relationship
 from finding_tickets.register.disposition import differ, disposition, status_of
-from finding_tickets.register.index import outcome_of
+from finding_tickets.register.entries import outcome_of
 
 
 @check(

@@ -16,10 +16,9 @@ from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.lint.worktree import WorkTree
 from finding_tickets.model.ticket import Problem, Span, Ticket
 from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
-from finding_tickets.register.index import row_of
 from finding_tickets.register.load import Register, files_of
 from finding_tickets.register.new import numbers
-from finding_tickets.register.relations import blocked_by, cyclic, relations
+from finding_tickets.register.relations import blocked_by, cyclic
 from finding_tickets.register.staleness import Verdicts, code_inputs
 
 LEAST_LIKENESS = 0.8
@@ -147,7 +146,7 @@ class Context:
     @cached_property
     def cycles(self) -> Mapping[str, int]:
         """Numbers of IDs, in lower case: those with the same one all block one another in the end."""
-        edges = relations(map(row_of, self._register.documents)).edges
+        edges = self._register.relations.edges
         return {
             name.casefold(): number
             for number, names in enumerate(cyclic(blocked_by(edges)))

@@ -11,7 +11,7 @@ from finding_tickets.lint.rules.rule import LEAST_LIKENESS, Context, Remark, Rul
 from finding_tickets.model.ticket import Span, Ticket
 from finding_tickets.model.vocabulary import UNSETTLED, Level, Outcome, Relationship, Status, Verdict
 from finding_tickets.register.disposition import contradicted_folder, is_fixed, status_of
-from finding_tickets.register.index import outcome_of
+from finding_tickets.register.entries import outcome_of
 
 FITTING = {
     Status.CLOSED: set(Outcome),

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from fnmatch import translate
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from finding_tickets.errors import BadDataError, UsageError
-from finding_tickets.ground.files import verifier_path
+from finding_tickets.errors import UsageError
 from finding_tickets.ground.tokens import MINUS
 from finding_tickets.model.vocabulary import (
     Severity,
@@ -27,14 +24,8 @@ from finding_tickets.model.vocabulary import (
     Words,
     word_for,
 )
-from finding_tickets.register.config import Config
-from finding_tickets.register.index import Listing, Row, natural, row_of
-from finding_tickets.register.relations import Relations, relations
-from finding_tickets.register.staleness import CurrentVerdict, Verdicts
-
-if TYPE_CHECKING:
-    from finding_tickets.documents.reading import Document
-    from finding_tickets.register.load import Register
+from finding_tickets.register.entries import Entry, natural
+from finding_tickets.register.load import Register, folded
 
 LONGEST_QUERY = 10_000
 COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -115,104 +106,6 @@ _AGE = re.compile(r"(?P<number>\d{1,3})(?P<unit>[dwmy])", re.IGNORECASE)
 _COMPARISON = re.compile(r"(?P<key>[a-z][a-z_-]*)(?P<sign>!=|==?|[<>]=?)(?P<value>.*)", re.IGNORECASE)
 
 
-class Facts:
-    """What is known of the rows of one register: each fact is looked up when it is asked for, not before.
-
-    ``rows`` are sorted by ID as people count. Documents that are not at hand, by their path, are read;
-    ``verdicts`` are those of all documents with evidence, or None.
-    """
-
-    def __init__(
-        self,
-        root: Path,
-        config: Config,
-        rows: Sequence[Row],
-        documents: Mapping[str, Document] | None = None,
-        verdicts: Mapping[str, CurrentVerdict] | None = None,
-    ) -> None:
-        self.root, self.config, self.rows = root, config, rows
-        self.today = datetime.now().astimezone().date()
-        self.ids = {row.id.casefold(): row.id for row in rows}
-        self.ids_by_path = {row.path: row.id for row in rows}
-        self._documents = dict(documents or {})
-        self._known, self._verdicts = verdicts, Verdicts(root, config.evidence)
-        self._measured: dict[str, CurrentVerdict] = {}
-        self._text = ("", "")
-
-    @classmethod
-    def of(cls, register: Register) -> Facts:
-        """What is known of a register that was read whole."""
-        documents = {document.path: document for document in register.documents}
-        return cls(register.root, register.config, tuple(map(row_of, register.documents)), documents)
-
-    @classmethod
-    def of_listing(cls, listing: Listing) -> Facts:
-        """What is known of a register that was listed."""
-        return cls(listing.root, listing.config, listing.rows, verdicts=listing.verdicts)
-
-    @cached_property
-    def relations(self) -> Relations:
-        """How documents relate to one another, whichever of the two says so."""
-        return relations(self.rows)
-
-    def is_id(self, word: str) -> bool:
-        """Whether a word of a query means a document: one has it as its ID, or it has the form of one."""
-        return word.casefold() in self.ids or bool(self.config.vocabulary.an_id.fullmatch(word))
-
-    def text(self, row: Row) -> str:
-        """The whole text of a document, folded to be searched; empty where it is gone by now."""
-        # Only the last one is kept: all words of a query are asked of one row before the next.
-        if self._text[0] != row.path:
-            data = _read(self.root / row.path)
-            self._text = row.path, folded((data or b"").decode(errors="replace"))
-        return self._text[1]
-
-    def document(self, row: Row) -> Document | None:
-        """The whole document; None where it is gone by now. One that has to be read is not kept."""
-        if row.path in self._documents:
-            return self._documents[row.path]
-        # A list needs no document: what reads Markdown is loaded with the first.
-        from finding_tickets.register.load import read_one
-
-        data = _read(self.root / row.path)
-        return read_one(self.root, row.path, self.config, data) if data is not None else None
-
-    def measured(self, row: Row) -> CurrentVerdict:
-        """What was measured for a document, and where that comes from."""
-        if row.path not in self._measured:
-            try:
-                if self._known is None:
-                    current = self._verdicts.current(row.id, row.code)
-                else:
-                    current = self._known.get(row.path, CurrentVerdict())
-            except BadDataError as error:
-                # A query goes on: who asked for verdicts says what is wrong with the evidence.
-                current = CurrentVerdict(problem=error)
-            self._measured[row.path] = current
-        return self._measured[row.path]
-
-    @property
-    def looked_up(self) -> Collection[CurrentVerdict]:
-        """The verdicts that were looked up so far."""
-        return self._measured.values()
-
-    def has_verifier(self, row: Row) -> bool:
-        """Whether a document names a verifier or has one in the usual place."""
-        return row.verifier is not None or (self.root / verifier_path(row.id)).is_file()
-
-
-def folded(text: str) -> str:
-    """``text`` without case and with single spaces, so that texts can be searched."""
-    return " ".join(text.casefold().split())
-
-
-def _read(file: Path) -> bytes | None:
-    try:
-        return file.read_bytes()
-    except OSError:
-        return None
-
-
 class QueryError(UsageError):
     """A query that cannot be understood; ``position`` counts its characters from 0."""
 
@@ -230,12 +123,12 @@ class Query:
     backwards.
     """
 
-    facts: Facts
-    conditions: list[tuple[int, Callable[[Row], bool]]] = field(default_factory=list)
+    register: Register
+    conditions: list[tuple[int, Callable[[Entry], bool]]] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     sorting: list[tuple[str, bool]] = field(default_factory=list)
 
-    def choose(self, rows: Iterable[Row]) -> list[Row]:
+    def choose(self, rows: Iterable[Entry]) -> list[Entry]:
         """Return the rows that are meant, in the order given unless the query asks for another.
 
         Rows of a query that names nothing but IDs come in the order in which it names them. Rows that do not
@@ -253,19 +146,19 @@ class Query:
             chosen.sort(key=lambda row: self.ids.index(row.id.casefold()))
         # Python's sort is stable: sorted by the least important key first, rows keep that order among equals.
         for name, backwards in reversed(self.sorting):
-            keys = {row.path: sort_key(name, row, self.facts) for row in chosen}
+            keys = {row.path: sort_key(name, row, self.register) for row in chosen}
             stated = [row for row in chosen if keys[row.path] is not None]
             stated.sort(key=lambda row: keys[row.path], reverse=backwards)
             chosen = stated + [row for row in chosen if keys[row.path] is None]
         return chosen
 
 
-def select(text: str, facts: Facts) -> list[Row]:
+def select(text: str, register: Register) -> list[Entry]:
     """Return the rows of a register that a query means today. Raise as ``parse`` does."""
-    return parse(text, facts).choose(facts.rows)
+    return parse(text, register).choose(register.entries)
 
 
-def parse(text: str, facts: Facts) -> Query:
+def parse(text: str, register: Register) -> Query:
     """Return the query that ``text`` states; without any word it means every document.
 
     Raises:
@@ -273,7 +166,7 @@ def parse(text: str, facts: Facts) -> Query:
     """
     if len(text) > LONGEST_QUERY:
         raise QueryError(f"more than {LONGEST_QUERY} characters", f"{text[:40]}...", LONGEST_QUERY)
-    query, at = Query(facts), 0
+    query, at = Query(register), 0
     while (term := _TERM.match(text, at)) and term[0].strip():
         at, start = term.end(), term.end() - len(term[0].lstrip())
         word, is_quoted = _unquoted(term["rest"]), '"' in term["rest"]
@@ -283,16 +176,16 @@ def parse(text: str, facts: Facts) -> Query:
         if not term["key"] and not is_quoted:
             _refuse(word, text, start)
             # A shell completes the names of files.
-            word = facts.ids_by_path.get(word.removeprefix("./"), word)
+            word = register.ids.get(word.removeprefix("./"), word)
         if term["key"]:
-            cost, holds = _condition(text, term, facts)
-        elif not is_quoted and facts.is_id(word):
-            cost, holds = 0, _holds("id", "", word, facts, text, start)
+            cost, holds = _condition(text, term, register)
+        elif not is_quoted and register.is_id(word):
+            cost, holds = 0, _holds("id", "", word, register, text, start)
             if not term["minus"]:
                 query.ids.append(word.casefold())
                 continue
         else:
-            cost, holds = 2, _searches(folded(word), facts)
+            cost, holds = 2, _searches(folded(word), register)
             if not folded(word):
                 raise QueryError("nothing to search for", text, start)
         query.conditions.append((cost, _negated(holds) if term["minus"] else holds))
@@ -301,12 +194,12 @@ def parse(text: str, facts: Facts) -> Query:
     return query
 
 
-def _negated(holds: Callable[[Row], bool]) -> Callable[[Row], bool]:
+def _negated(holds: Callable[[Entry], bool]) -> Callable[[Entry], bool]:
     return lambda row: not holds(row)
 
 
-def _searches(wanted: str, facts: Facts) -> Callable[[Row], bool]:
-    return lambda row: wanted in facts.text(row)
+def _searches(wanted: str, register: Register) -> Callable[[Entry], bool]:
+    return lambda row: wanted in register.text(row)
 
 
 def _refuse(word: str, text: str, position: int) -> None:
@@ -338,7 +231,7 @@ def _sorting(text: str, term: re.Match[str]) -> list[tuple[str, bool]]:
     return sorting
 
 
-def _condition(text: str, term: re.Match[str], facts: Facts) -> tuple[int, Callable[[Row], bool]]:
+def _condition(text: str, term: re.Match[str], register: Register) -> tuple[int, Callable[[Entry], bool]]:
     """Return what a condition of a query costs, and whether it holds for a row."""
     name = term["key"][:-1].lower().replace("_", "-")
     if name not in KEYS:
@@ -353,14 +246,14 @@ def _condition(text: str, term: re.Match[str], facts: Facts) -> tuple[int, Calla
         if not wanted:
             hint = f"write {name}:VALUE without a space"
             raise QueryError(f"{name} has no value", text, value.start("text"), hint)
-        tests.append(_holds(name, value["sign"] or "", wanted, facts, text, at))
+        tests.append(_holds(name, value["sign"] or "", wanted, register, text, at))
         at = value.end() if value[0].endswith(",") else term.end() + 1
     return int(name == "verdict"), lambda row: any(test(row) for test in tests)
 
 
 def _holds(
-    name: str, sign: str, wanted: str, facts: Facts, text: str, position: int
-) -> Callable[[Row], bool]:
+    name: str, sign: str, wanted: str, register: Register, text: str, position: int
+) -> Callable[[Entry], bool]:
     """Return whether a condition with one value holds for a row.
 
     Raises:
@@ -372,23 +265,23 @@ def _holds(
         what = wanted.lower()
         if what not in FIELDS:
             raise QueryError(f"no such field as {wanted!r}", text, position, close_words(wanted, FIELDS))
-        return lambda row: bool(values_of(what, row, facts)) is (name == "has")
+        return lambda row: bool(values_of(what, row, register)) is (name == "has")
     if name in NUMBERS | DATES:
-        passes = _number_test(sign, wanted) if name in NUMBERS else date_test(sign, wanted, facts.today)
+        passes = _number_test(sign, wanted) if name in NUMBERS else date_test(sign, wanted, register.today)
         if passes is None:
             what = "a number" if name in NUMBERS else "a date or an age such as 2025-01-31, 2025-01 or <2w"
             raise QueryError(f"{name} takes {what}, not {wanted!r}", text, position)
-        return lambda row: any(passes(value) for value in values_of(name, row, facts))
+        return lambda row: any(passes(value) for value in values_of(name, row, register))
     # Of ``drl=OBJECT`` the reviewer must be known; what was said is a matter of the rows.
     first = wanted.partition("=")[0] if name in DETAILED else wanted
-    word = word_for(first, _words(name, facts)) or first
+    word = word_for(first, _words(name, register)) or first
     if sign not in {"", "="} and word in RANKS:
         # One severity is greater the worse it is, and the worst one ranks first.
         return lambda row: row.severity is not None and COMPARE[sign](RANKS[word], RANKS[row.severity])
     if name not in ANYTHING:
-        known = dict.fromkeys(_words(name, facts))
-        for row in facts.rows if name != "verdict" else ():
-            for value in values_of(name, row, facts):
+        known = dict.fromkeys(_words(name, register))
+        for row in register.entries if name != "verdict" else ():
+            for value in values_of(name, row, register):
                 known[value.partition("=")[0] if name in DETAILED else value] = None
         if not any(map(_matcher(name, word), known)):
             hint = close_words(first, known, "quote it to search for it" if name == "id" else None)
@@ -397,14 +290,14 @@ def _holds(
     if name in DETAILED:
         word += wanted[len(first) :] or "=*"
     matches = _matcher(name, word)
-    return lambda row: any(map(matches, values_of(name, row, facts)))
+    return lambda row: any(map(matches, values_of(name, row, register)))
 
 
-def _words(name: str, facts: Facts) -> Words:
+def _words(name: str, register: Register) -> Words:
     """Return the words that a value of a key may be a spelling of."""
     if name not in VOCABULARY:
         return WORDS.get(name, {})
-    words: Words = getattr(facts.config.vocabulary, VOCABULARY[name])
+    words: Words = getattr(register.config.vocabulary, VOCABULARY[name])
     return words
 
 
@@ -422,20 +315,20 @@ def _matcher(name: str, wanted: str) -> Callable[[str], bool]:
     return lambda value: pattern.match(f"{slash}{plain(value)}{slash}") is not None
 
 
-def values_of(name: str, row: Row, facts: Facts) -> Sequence[Any]:
+def values_of(name: str, row: Entry, register: Register) -> Sequence[Any]:
     """Return what a row states of a field: nothing, one value or several."""
     match name:
         case "verdict":
-            return [facts.measured(row).verdict]
+            return [register.measured(row).verdict]
         case "related":
-            relations = facts.relations.by_id.get(row.id.casefold(), ())
+            relations = register.relations.by_id.get(row.id.casefold(), ())
             return [f"{other}={how}" for other, how in relations]
         case "reviewed-by" | "review":
-            return [f"{who or ''}={said}" for who, said in row.reviews]
+            return [f"{who or '?'}={said}" for who, said in row.reviews]
         case "checklist":
             return range(row.done + row.undone)
         case "verifier":
-            return [row.id] if facts.has_verifier(row) else []
+            return [row.id] if register.has_verifier(row) else []
     many = {"category": row.categories, "domain": row.domains, "file": row.files}
     if name in many:
         return many[name]
@@ -443,12 +336,12 @@ def values_of(name: str, row: Row, facts: Facts) -> Sequence[Any]:
     return [] if value is None else [value]
 
 
-def sort_key(name: str, row: Row, facts: Facts) -> Any:
+def sort_key(name: str, row: Entry, register: Register) -> Any:
     """Return what a row is sorted by; None where it does not state that.
 
     Severities come from the worst, statuses in the order of a ticket's life, verdicts as documented.
     """
-    values = values_of(name, row, facts)
+    values = values_of(name, row, register)
     if not values:
         return None
     if name == "id":

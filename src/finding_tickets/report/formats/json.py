@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.register.index import row_of
+from finding_tickets.register.entries import entry_of
 from finding_tickets.report.document import MeasuredDocument
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import CrossTable, RegisterStatus, StatusReport
@@ -98,7 +98,7 @@ def ticket_item(entry: MeasuredDocument) -> Item:
 
     What is not there is null or empty.
     """
-    document, row = entry.document, row_of(entry.document)
+    document, row = entry.document, entry_of(entry.document)
     remediation = document.remediation
     run = remediation and remediation.run
     reviews: list[Item] = []

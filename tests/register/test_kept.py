@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -13,15 +14,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
+from tests.lint.conftest import lint
 
 from finding_tickets.documents import reading
 from finding_tickets.documents.reading import read_document
 from finding_tickets.ground.cache import cache_folder
-from finding_tickets.register import index
+from finding_tickets.ground.store import Store
+from finding_tickets.lint.contradictions import CONTRADICTIONS, contradictions_of
+from finding_tickets.register import load as loading
+from finding_tickets.register.entries import Entry, StatedClaim
 from finding_tickets.register.files import State, is_settled
-from finding_tickets.register.index import Listing, Row, list_rows, row_of
+from finding_tickets.register.load import Register, load
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -29,15 +33,30 @@ if TYPE_CHECKING:
 SECOND = 10**9
 LATER = 3 * SECOND
 TABLES = ("\n## Related Findings\n\n- A-2: see there\n", "\n## Cross-Review: DRL\n\n**Verdict:** MAYBE\n")
+FIXED = "## Resolution\n\n### Status: FIXED\n\nIt asks once.\n"
+BLOCK = """
+## Remediation
+
+```yaml
+claims:
+  found: {syncs: [4*params, {is: "<= 9", at: {params: 2}}]}
+  fix: {syncs: 1}
+```
+"""
+CLAIMS = (
+    StatedClaim("found", "syncs", "4*params"),
+    StatedClaim("found", "syncs", "<= 9 where params 2", is_everywhere=False),
+    StatedClaim("fix", "syncs", "1"),
+)
 LIST = """
 import json, sys
 from pathlib import Path
 opened = []
 sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event == "open" else None)
-from finding_tickets.register.index import list_rows
-found = list_rows(Path(sys.argv[1]))
+from finding_tickets.register.load import load
+found = load(Path(sys.argv[1]))
 tickets = [name for name in opened if name.endswith((".md", ".remediation.yaml"))]
-print(json.dumps([[row.id for row in found.rows], tickets, sorted(sys.modules)]))
+print(json.dumps([[entry.id for entry in found.entries], tickets, sorted(sys.modules)]))
 """
 
 
@@ -67,45 +86,43 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return paths
 
 
-def truth(repository: Repository) -> tuple[list[Row], list[tuple[str, str, str]]]:
-    """The rows and problems of a register that is read whole, these by file, rule and level."""
-    loaded = repository.load()
-    problems = sorted((each.file, each.rule, each.level.value) for each in loaded.problems)
-    return [row_of(document) for document in loaded.documents], problems
+Seen = tuple[list[Entry], list[tuple[str, str, str]]]
 
 
-def seen(listing: Listing) -> tuple[list[Row], list[tuple[str, str, str]]]:
-    """The same of a listing."""
-    return list(listing.rows), sorted((each.file, each.rule, each.level.value) for each in listing.problems)
+def truth(repository: Repository) -> Seen:
+    """The entries and problems of a register that is read whole, these by file, rule and level."""
+    return seen(load(repository.root, cached=False))
+
+
+def seen(register: Register) -> Seen:
+    """The same of a register."""
+    return list(register.entries), sorted(
+        (file, rule, level) for file, rule, level in register.problem_levels()
+    )
 
 
 def stored() -> Path:
-    """The only index there is."""
+    """The only store there is."""
     folder = cache_folder()
     assert folder is not None
-    (file,) = (folder / index.CACHE).iterdir()
+    (file,) = (folder / loading.STORES).iterdir()
     return file
-
-
-def entries() -> list[str]:
-    """The paths for which the index has an entry."""
-    return sorted(msgspec.msgpack.decode(stored().read_bytes()[4:], type=index.IndexFile).entries)
 
 
 def test_a_listing_has_what_loading_has(register: Repository, read: list[str]) -> None:
     """Rows, in their order, and problems are those of the register, from files and from the index."""
     expected = truth(register)
     read.clear()
-    assert ["A-1", "A-2", "A-10"] == [row.id for row in list_rows(register.root).rows]
+    assert ["A-1", "A-2", "A-10"] == [row.id for row in load(register.root).entries]
     assert 5 == len(read)
-    assert expected == seen(list_rows(register.root))
+    assert expected == seen(load(register.root))
     assert 5 == len(read)
 
 
 @pytest.mark.usefixtures("read")
 def test_nothing_is_opened_or_imported_again(register: Repository) -> None:
     """With an index, a listing opens no ticket, and loads neither pydantic nor the Markdown parser."""
-    list_rows(register.root)
+    load(register.root)
     line = [sys.executable, "-c", LIST, str(register.root)]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
     ids, opened, modules = json.loads(done.stdout)
@@ -115,14 +132,14 @@ def test_nothing_is_opened_or_imported_again(register: Repository) -> None:
 
 def test_only_what_changed_is_read_again(register: Repository, read: list[str]) -> None:
     """A file with other bytes is read again, although its size and its time of modification are the same."""
-    list_rows(register.root)
+    load(register.root)
     file = register.root / "tickets" / "A-1.md"
     before = file.stat()
     file.write_bytes(file.read_bytes().replace(b"It waits", b"It leaks"))
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert (before.st_size, before.st_mtime_ns) == (file.stat().st_size, file.stat().st_mtime_ns)
     read.clear()
-    assert "It leaks" == list_rows(register.root).rows[0].title
+    assert "It leaks" == load(register.root).entries[0].title
     assert ["tickets/A-1.md"] == read
 
 
@@ -132,39 +149,42 @@ def test_remediations_beside_their_tickets(register: Repository) -> None:
     register.write("tickets/A-1.remediation.yaml", "verifier: verifiers/a.py\n")
     register.write("tickets/A-2.remediation.yaml", "verifier: [\n")
     register.write("tickets/A-3.remediation.yaml", "verifier: verifiers/of_nothing.py\n")
-    assert "verifiers/a.py" == list_rows(register.root).rows[0].verifier
-    assert truth(register)[1] == seen(list_rows(register.root))[1]
+    assert "verifiers/a.py" == load(register.root).entries[0].verifier
+    assert truth(register)[1] == seen(load(register.root))[1]
     line = [sys.executable, "-c", LIST, str(register.root)]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
     _, opened, modules = json.loads(done.stdout)
     assert ([], set()) == (opened, {"pydantic", "pyromark", "yaml"} & set(modules))
     register.write("tickets/A-1.remediation.yaml", "verifier: verifiers/b.py\n")
-    assert "verifiers/b.py" == list_rows(register.root).rows[0].verifier
+    assert "verifiers/b.py" == load(register.root).entries[0].verifier
 
 
 @pytest.mark.usefixtures("read")
 def test_a_file_in_the_place_of_another(register: Repository) -> None:
     """A file that was moved there with the times of the one before is read."""
-    list_rows(register.root)
+    load(register.root)
     file, new = register.root / "tickets" / "A-1.md", register.root / "new"
     new.write_bytes(file.read_bytes().replace(b"It waits", b"It leaks"))
     before = file.stat()
     os.utime(new, ns=(before.st_atime_ns, before.st_mtime_ns))
     new.replace(file)
-    assert "It leaks" == list_rows(register.root).rows[0].title
+    assert "It leaks" == load(register.root).entries[0].title
 
 
 def test_files_come_and_go(register: Repository, read: list[str]) -> None:
     """A new file is read, and the entries of one that is gone and of a renamed one are forgotten."""
-    list_rows(register.root)
+    load(register.root)
     (register.root / "tickets" / "A-1.md").unlink()
     (register.root / "tickets" / "A-2.md").rename(register.root / "tickets" / "b.md")
     register.ticket("A-3")
     read.clear()
-    assert ["A-2", "A-3", "A-10"] == [row.id for row in list_rows(register.root).rows]
+    assert ["A-2", "A-3", "A-10"] == [row.id for row in load(register.root).entries]
     assert ["tickets/A-3.md", "tickets/b.md"] == read
     files = ["A-3.md", "README.md", "b.md", "bad.md", "old/last.md"]
-    assert [f"tickets/{name}" for name in files] == entries()
+    connection = sqlite3.connect(stored())
+    kept = connection.execute("select path from kept where kind = 'entry' order by path").fetchall()
+    connection.close()
+    assert [f"tickets/{name}" for name in files] == [path for (path,) in kept]
 
 
 def test_a_fresh_file_is_not_kept(
@@ -173,9 +193,9 @@ def test_a_fresh_file_is_not_kept(
     """What changed within the last tick of the clock may change once more unseen, so it is read each time."""
     file = register.root / "tickets" / "A-1.md"
     monkeypatch.setattr(time, "time_ns", lambda: file.stat().st_ctime_ns + 1)
-    list_rows(register.root)
+    load(register.root)
     read.clear()
-    list_rows(register.root)
+    load(register.root)
     assert "tickets/A-1.md" in read
 
 
@@ -200,12 +220,12 @@ def test_settled(modified: float, changed: float, now: float, settled: bool) -> 
 
 def test_other_words_read_anew(register: Repository, read: list[str]) -> None:
     """With another vocabulary everything is read again, and what was read before does not count."""
-    list_rows(register.root)
+    load(register.root)
     register.write("tickets.toml", 'severities = {P0 = ["dire"]}\n')
     read.clear()
-    assert "P0" == list_rows(register.root).rows[1].severity
+    assert "P0" == load(register.root).entries[1].severity
     assert 5 == len(read)
-    list_rows(register.root)
+    load(register.root)
     assert 5 == len(read)
 
 
@@ -213,17 +233,17 @@ def test_another_version_reads_anew(
     register: Repository, read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing counts that another version of the tool has read."""
-    list_rows(register.root)
+    load(register.root)
     read.clear()
-    monkeypatch.setattr(index, "__version__", "another")
-    list_rows(register.root)
+    monkeypatch.setattr(loading, "__version__", "another")
+    load(register.root)
     assert 5 == len(read)
 
 
 def test_without_an_index(register: Repository, read: list[str]) -> None:
     """Who doubts the index can have everything read, and nothing is written."""
-    list_rows(register.root, indexed=False)
-    list_rows(register.root, indexed=False)
+    load(register.root, cached=False)
+    load(register.root, cached=False)
     assert 10 == len(read)
     folder = cache_folder()
     assert folder is not None
@@ -233,9 +253,9 @@ def test_without_an_index(register: Repository, read: list[str]) -> None:
 def test_duplicates_are_known(register: Repository, read: list[str]) -> None:
     """An ID that two files have is reported without reading either of them."""
     register.ticket("a-1", path="tickets/old/again.md")
-    list_rows(register.root)
+    load(register.root)
     read.clear()
-    found = [problem for problem in list_rows(register.root).problems if problem.rule == "duplicate-id"]
+    found = [problem for problem in load(register.root).problems if problem.rule == "duplicate-id"]
     assert ["tickets/A-1.md", "tickets/old/again.md"] == [problem.file for problem in found]
     assert [] == read
 
@@ -257,7 +277,7 @@ def damages() -> Iterator[Callable[[bytes], bytes]]:
 
         return changed
 
-    # A checksum finds them all in the same way.
+    # Of what is kept a checksum finds them all, of the database sqlite most.
     for seed in range(30):
         yield with_changes(random.Random(seed))  # noqa: S311 - chance, not secrecy
 
@@ -265,15 +285,15 @@ def damages() -> Iterator[Callable[[bytes], bytes]]:
 def test_a_damaged_index(register: Repository, read: list[str]) -> None:
     """Whatever happened to the file of the index, listings are right, and soon they have an index again."""
     expected = truth(register)
-    list_rows(register.root)
+    load(register.root)
     file = stored()
     sound = file.read_bytes()
     for damage in damages():
         file.write_bytes(damage(sound))
-        assert expected == seen(list_rows(register.root))
-        assert expected == seen(list_rows(register.root))
+        assert expected == seen(load(register.root))
+        assert expected == seen(load(register.root))
         read.clear()
-        assert expected == seen(list_rows(register.root))
+        assert expected == seen(load(register.root))
         assert [] == read
 
 
@@ -285,7 +305,7 @@ def test_a_folder_that_cannot_be_written(
         monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
         expected = truth(register)
         read.clear()
-        assert expected == seen(list_rows(register.root)) == seen(list_rows(register.root))
+        assert expected == seen(load(register.root)) == seen(load(register.root))
         assert 10 == len(read)
 
 
@@ -300,19 +320,19 @@ def test_a_full_disk(register: Repository) -> None:
             check=True,
         )
         assert ["A-1", "A-2", "A-10"] == json.loads(done.stdout)[0]
-    assert truth(register) == seen(list_rows(register.root))
+    assert truth(register) == seen(load(register.root))
 
 
 def test_many_at_once(register: Repository) -> None:
     """Processes that list the same register at the same time, with no index before, all list it right."""
     for number in range(20, 60):
         register.ticket(f"A-{number}")
-    rows, _ = truth(register)
+    entries, _ = truth(register)
     line = [sys.executable, "-c", LIST, str(register.root)]
     started = [subprocess.Popen(line, stdout=subprocess.PIPE, text=True) for _ in range(6)]
     printed = [process.communicate(timeout=60)[0] for process in started]
-    assert [[row.id for row in rows]] * 6 == [json.loads(text)[0] for text in printed]
-    assert truth(register) == seen(list_rows(register.root))
+    assert [[entry.id for entry in entries]] * 6 == [json.loads(text)[0] for text in printed]
+    assert truth(register) == seen(load(register.root))
 
 
 def test_a_listing_during_edits(register: Repository) -> None:
@@ -337,13 +357,13 @@ def test_a_listing_during_edits(register: Repository) -> None:
     try:
         for _ in range(40):
             before = dict(written)
-            shown = {row.id: int(row.title) for row in list_rows(register.root).rows if row.id in written}
+            shown = {row.id: int(row.title) for row in load(register.root).entries if row.id in written}
             # The file is replaced before its version is noted here, so it may be one ahead.
             assert names == [name for name in names if before[name] <= shown[name] <= written[name] + 1]
     finally:
         stop.set()
         editor.join()
-    assert truth(register) == seen(list_rows(register.root))
+    assert truth(register) == seen(load(register.root))
 
 
 def test_changed_code_reads_anew(
@@ -358,11 +378,11 @@ def test_changed_code_reads_anew(
     for file in (claims, documents, relations):
         file.write_text("# short\n" if file is documents else "# a longer line\n")
         os.utime(file, (1, 1))
-    monkeypatch.setattr(index, "_PACKAGE", package)
+    monkeypatch.setattr(loading, "_PACKAGE", package)
 
     def files_read() -> int:
         read.clear()
-        list_rows(register.root)
+        load(register.root)
         return len(read)
 
     assert [5, 0] == [files_read(), files_read()]
@@ -373,3 +393,80 @@ def test_changed_code_reads_anew(
     relations.rename(documents)
     (tmp_path / "kept").rename(relations)
     assert [5, 0] == [files_read(), files_read()]
+
+
+@pytest.mark.usefixtures("read")
+def test_contradictions_are_those_of_lint_and_kept(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report gets what lint says of these rules; the second time no document is made for that."""
+    repository.ticket("A-1", more=FIXED)
+    repository.ticket("A-2", path="tickets/fixed/A-2.md", status="open")
+    repository.ticket("A-3", more=f"<!-- lint-ignore contradiction: the folder says it -->\n\n{FIXED}")
+    repository.ticket("A-4")
+    expected = [(each.file, each.rule) for each in lint(repository.load()) if each.rule in CONTRADICTIONS]
+    assert [("tickets/A-1.md", "contradiction"), ("tickets/fixed/A-2.md", "folder")] == expected
+    for number in range(2):
+        register = load(repository.root)
+        if number:
+            monkeypatch.setattr(register, "document", None)
+        told = {entry.id: contradictions_of(register, entry) for entry in register.entries}
+        register.save()
+        assert expected == [(each["file"], each["rule"]) for found, _ in told.values() for each in found]
+        assert ["contradiction"] == list(told["A-3"][1])
+
+
+@pytest.mark.usefixtures("read")
+def test_claims_of_a_block_and_of_a_file_beside(repository: Repository) -> None:
+    """An entry has claims as they are written, wherever the remediation stands."""
+    repository.ticket("A-1", more=BLOCK)
+    repository.ticket("A-2")
+    repository.write("tickets/A-2.remediation.yaml", "claims: {fix: {syncs: 1}}\n")
+    for _ in range(2):
+        assert [CLAIMS, CLAIMS[2:]] == [entry.claims for entry in load(repository.root).entries]
+
+
+@pytest.mark.usefixtures("read")
+def test_documents_are_those_of_their_files(register: Repository) -> None:
+    """From the store, one by one or all at once, and with the remediation beside them."""
+    register.write("tickets/A-1.remediation.yaml", "claims: {fix: {syncs: 1}}\n")
+    expected = load(register.root, cached=False).documents
+    assert expected[0].remediation
+    load(register.root)
+    assert expected == load(register.root).documents
+    warm = load(register.root)
+    assert expected == tuple(map(warm.document, warm.entries))
+    assert load(register.root, cached=False).problems == warm.problems
+
+
+@pytest.mark.usefixtures("read")
+def test_a_store_that_is_lost_meanwhile(register: Repository) -> None:
+    """What the store has lost since is read anew."""
+    load(register.root)
+    warm = load(register.root)
+    stored().unlink()
+    assert load(register.root, cached=False).documents == warm.documents
+
+
+def test_an_old_index_is_no_store(register: Repository, read: list[str]) -> None:
+    """A file of another form in its place is replaced, without a word."""
+    load(register.root)
+    file = stored()
+    file.write_bytes(b"\x93\xa3key" * 999)
+    expected = truth(register)
+    assert expected == seen(load(register.root))
+    read.clear()
+    assert expected == seen(load(register.root))
+    assert [] == read
+
+
+def test_a_store_of_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it counts, and it is emptied; only so many stores stay."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    Store("x", "a", "one", 2).write("k", {"p": ("s", b"v")})
+    assert {"p": ("s", b"v")} == Store("x", "a", "one", 2).read("k")
+    assert {} == Store("x", "a", "two", 2).read("k")
+    assert {} == Store("x", "a", "one", 2).read("k")
+    for name in "bcd":
+        Store("x", name, "one", 2).write("k", {"p": ("s", b"v")})
+    assert 2 == len(list((tmp_path / "finding-tickets/x").iterdir()))
