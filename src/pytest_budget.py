@@ -94,7 +94,7 @@ class HeldSession:
 
     def add(self, test: str, record: Mapping[str, Any]) -> None:
         """Add the waits of one phase of a test, but for those in regions and in tests."""
-        for file, line, function, _, what, reason, count in record.get("sites", ()):
+        for file, line, function, what, reason, count in record.get("sites", ()):
             if line and not reason and what.endswith("syncs") and not _OF_TESTS.fullmatch(file):
                 self._waits[file, line, function] += count
                 self._tests.setdefault((file, line, function), test)

@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from finding_tickets.model.verification import ClaimResult, Evidence, Verification
+from finding_tickets.ground import __version__
+from finding_tickets.model.verification import ClaimResult, Evidence, Input, Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.config import Config
 from finding_tickets.register.entries import Entry, StatedClaim
 from finding_tickets.register.entries import Entry as Stated
 from finding_tickets.register.load import Register, load
-from finding_tickets.register.staleness import CurrentVerdict
+from finding_tickets.register.staleness import (
+    OWN_PYTHON,
+    PYTHON,
+    REMEDIATION,
+    TOOL,
+    CodeInputs,
+    CurrentVerdict,
+)
 from finding_tickets.report.rows import (
     DEFAULT_COLUMNS,
     LIST_COLUMNS,
@@ -166,6 +174,15 @@ def test_contradictions_follow_the_settings_of_lint(repository: Repository) -> N
     assert [] == [each.rule for row in rows(repository) for each in row.contradictions]
 
 
+def current_inputs() -> tuple[Input, ...]:
+    """The versions of now and the digest of a ticket without a Remediation: what keeps evidence fresh."""
+    return (
+        Input(name=REMEDIATION, kind="file", value=CodeInputs().digest),
+        Input(name=PYTHON, kind="version", value=OWN_PYTHON),
+        Input(name=TOOL, kind="version", value=__version__),
+    )
+
+
 def test_closed_against_its_own_measurement(repository: Repository) -> None:
     """Lint's rule about evidence is among the contradictions, with the line of the status."""
     repository.ticket("A-1", status="fixed")
@@ -173,7 +190,8 @@ def test_closed_against_its_own_measurement(repository: Repository) -> None:
     for name in ("A-1", "A-2"):
         done = verified(Verdict.FAILED, [True]).verification
         assert done
-        repository.write(f"evidence/{name}/simulated.json", dump(Evidence(inputs=(), verification=done)))
+        evidence = dump(Evidence(inputs=current_inputs(), verification=done))
+        repository.write(f"evidence/{name}/simulated.json", evidence)
     first, second = rows(repository)
     # The fixture's ticket has its status in line 9.
     assert [("fixed-but-refuted", 9)] == [(each.rule, each.line) for each in first.contradictions]

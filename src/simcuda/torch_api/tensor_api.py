@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, UntypedStorage
-from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter, UninitializedTensorMixin
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from simcuda.device.dispatch_key import is_watched, unwatched, watched
@@ -381,7 +381,8 @@ def _answered_by_class(name: str, function: Callable[..., Any]) -> Callable[...,
     """Return a method that asks the class of a tensor, or a mode, by ``__torch_function__`` first."""
 
     def method(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if has_torch_function_unary(tensor):
+        # A parameter without a shape knows by name what may be done with it: moving it is among that.
+        if has_torch_function_unary(tensor) and not isinstance(tensor, UninitializedTensorMixin):
             public = getattr(Tensor, name)
             return handle_torch_function(public, (tensor,), tensor, *args, **kwargs)
         return function(tensor, *args, **kwargs)
