@@ -22,7 +22,7 @@ from simcuda.basis import (
 )
 from simcuda.cost.rules import OF_LIBRARIES, OF_OTHER_VERSIONS, RULES, CostRule, example_names, run_example
 from simcuda.cost.rules.without_rule import HOST_ONLY
-from simcuda.traces.report import METRICS
+from simcuda.traces.call import METRICS
 
 TORCH = torch.__version__.partition("+")[0]
 ABOVE_ZERO, AT_ZERO, REFUTED = range(3)

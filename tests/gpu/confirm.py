@@ -19,7 +19,7 @@ from tests.gpu.run import read_recording
 
 import simcuda
 from simcuda.ledger import noting_operations
-from simcuda.traces.report import METRICS as METRICS_OF_TRACES
+from simcuda.traces.call import METRICS as METRICS_OF_TRACES
 from simcuda.traces.report import add_confirmations
 
 HERE = Path(__file__).parent

@@ -36,7 +36,7 @@ def unmarked(cases: Compared) -> dict[str, set[str]]:
         if "error" in simulated:
             found[name] = {"error"}
             continue
-        wrong = {metric for metric, _, _ in differences(simulated, dict(counted))}
+        wrong = {metric for metric, _, _ in differences(dict(simulated), dict(counted))}
         if wrong:
             found[name] = wrong
     return found

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, UntypedStorage
-from torch.nn.parameter import UninitializedBuffer, UninitializedParameter, UninitializedTensorMixin
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from simcuda.device.dispatch_key import is_watched, unwatched, watched
@@ -382,7 +382,9 @@ def _answered_by_class(name: str, function: Callable[..., Any]) -> Callable[...,
 
     def method(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
         # A parameter without a shape knows by name what may be done with it: moving it is among that.
-        if has_torch_function_unary(tensor) and not isinstance(tensor, UninitializedTensorMixin):
+        if has_torch_function_unary(tensor) and not isinstance(
+            tensor, UninitializedParameter | UninitializedBuffer
+        ):
             public = getattr(Tensor, name)
             return handle_torch_function(public, (tensor,), tensor, *args, **kwargs)
         return function(tensor, *args, **kwargs)

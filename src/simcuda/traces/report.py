@@ -142,7 +142,7 @@ def save_confirmations(agreements: Sequence[TraceAgreement], path: Path) -> None
 def add_confirmations(decided: Mapping[str, Any], path: Path) -> None:
     """Write what recordings decide to a file, in the place of what it says of recordings with these names."""
     traces = json.loads(path.read_text(encoding="utf-8"))["traces"] if path.exists() else {}
-    traces |= decided
+    traces.update(decided)
     # A line for each operation, so that a change can be read.
     text = json.dumps({"metrics": METRICS, "traces": dict(sorted(traces.items()))}, indent=1)
     numbers = re.compile(r"\[[\s\d,\[\]]*\]")
