@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -33,6 +34,57 @@ FLOOR_OF = {room: height for height, rooms in enumerate(reversed(FLOORS)) for ro
 MOST_MODULES = 16
 """In a folder; but ``cli`` has a file for each command, and a list of rules is as long as it is."""
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/cost/rules"}
+
+MOST_NODES = {
+    "finding_tickets": 218854,
+    "finding_tickets.__main__": 44,
+    "finding_tickets.budget": 4649,
+    "finding_tickets.claims": 8769,
+    "finding_tickets.cli": 21589,
+    "finding_tickets.documents": 39235,
+    "finding_tickets.errors": 335,
+    "finding_tickets.executors": 963,
+    "finding_tickets.gate": 8665,
+    "finding_tickets.ground": 6839,
+    "finding_tickets.importers": 8896,
+    "finding_tickets.lint": 12027,
+    "finding_tickets.measure": 30784,
+    "finding_tickets.model": 4315,
+    "finding_tickets.register": 30136,
+    "finding_tickets.report": 28984,
+    "finding_tickets.verify": 12447,
+    "finding_tickets.workload": 34,
+    "simcuda": 106208,
+    "simcuda.agree": 251,
+    "simcuda.assertions": 1197,
+    "simcuda.basis": 1504,
+    "simcuda.cost": 36109,
+    "simcuda.device": 9642,
+    "simcuda.ledger": 2381,
+    "simcuda.measurement": 1947,
+    "simcuda.profile": 382,
+    "simcuda.real": 5501,
+    "simcuda.session": 2186,
+    "simcuda.simulation": 1632,
+    "simcuda.torch_api": 30000,
+    "simcuda.traces": 13438,
+}
+"""Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
+MOST_BRANCHES = {"finding_tickets": 6775, "simcuda": 2686}
+MOST_NODES_A_LINE = {"finding_tickets": 7.88, "simcuda": 7.03}
+MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 23.1, "simcuda": 18.9}
+"""In percent of all docstrings."""
+BRANCHES = (
+    *(ast.If, ast.IfExp, ast.For, ast.While, ast.Try, ast.With),
+    *(ast.BoolOp, ast.comprehension, ast.match_case),
+)
+DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
+FLAGGED = re.compile(
+    r"^(What|Whether|Why|How|Which|Where|Who)\b"
+    r"|\b(of (which|whom)|(that|those) of|nobody|somebody|(is|are) no [a-z]+|beside|c[ao]me of|is told"
+    r"|ha(s|ve) \w+ ignore|another one|says? (nothing|something)|as \w+ do(es)?|meanwhile|all the same)\b"
+)
+"""Finds a docstring that opens with a question word, or that reads as translated."""
 
 
 def modules() -> dict[str, Path]:
@@ -198,3 +250,50 @@ def test_the_simulated_device_knows_nothing_of_tickets() -> None:
         and any(target.startswith("finding_tickets") for target in imports(path))
     }
     assert set() == importers
+
+
+def trees(package: str) -> dict[str, ast.Module]:
+    """Parse every module of a package."""
+    return {
+        name: ast.parse(path.read_text(encoding="utf-8"))
+        for name, path in MODULES.items()
+        if name.split(".")[0] == package
+    }
+
+
+@pytest.mark.parametrize("package", ["finding_tickets", "simcuda"])
+def test_no_room_has_more_nodes_than_it_had(package: str) -> None:
+    """Each package and each of its rooms stays below its number of nodes of syntax."""
+    sizes = {package: 0}
+    for name, tree in trees(package).items():
+        nodes = sum(1 for _ in ast.walk(tree))
+        room_of_module = ".".join(name.split(".")[:2])
+        sizes[package] += nodes
+        if room_of_module != package:
+            sizes[room_of_module] = sizes.get(room_of_module, 0) + nodes
+    assert {} == {name: size for name, size in sizes.items() if size > MOST_NODES.get(name, 0)}
+
+
+@pytest.mark.parametrize("package", ["finding_tickets", "simcuda"])
+def test_code_does_not_become_denser(package: str) -> None:
+    """A package has no more branches than it had, and no more nodes on a line."""
+    walked = [node for tree in trees(package).values() for node in ast.walk(tree)]
+    lines = sum(
+        path.read_text(encoding="utf-8").count("\n")
+        for name, path in MODULES.items()
+        if name.split(".")[0] == package
+    )
+    branches = sum(isinstance(node, BRANCHES) for node in walked)
+    assert branches <= MOST_BRANCHES[package]
+    assert len(walked) / lines <= MOST_NODES_A_LINE[package]
+
+
+@pytest.mark.parametrize("package", ["finding_tickets", "simcuda"])
+def test_docstrings_read_as_instructions(package: str) -> None:
+    """No more docstrings than before open with a question word or an idiom of a translation."""
+    docstrings = []
+    for tree in trees(package).values():
+        documented = [node for node in ast.walk(tree) if isinstance(node, DOCUMENTED)]
+        docstrings += [text for node in documented if (text := ast.get_docstring(node))]
+    flagged = [text for text in docstrings if FLAGGED.search(text)]
+    assert 100 * len(flagged) / len(docstrings) <= MOST_FLAGGED_DOCSTRINGS[package]
