@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from finding_tickets.claims.check import at_text
+from finding_tickets.claims.check import ONCE, at_text
 from finding_tickets.claims.language import evaluate, parse_condition
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
@@ -132,7 +132,8 @@ def decide(before: Verification | None, now: Verification) -> Comparison:
             continue
         if not claim.counterexamples and other and not other.as_expected:
             continue
-        example = f" ({examples[0]})" if examples else ""
+        # What has no sweep has no point to name.
+        example = f" ({examples[0]})" if examples and now.sweep != (ONCE,) else ""
         if before and other and _has_improved(before, now, claim):
             notes.append(f"{claim.id} is better than claimed, {claim.claimed}{example}")
             continue
