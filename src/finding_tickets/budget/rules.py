@@ -11,7 +11,6 @@ from finding_tickets.budget.measure import Cost, Spending
 from finding_tickets.claims.check import at_text
 from finding_tickets.claims.language import evaluate, parse_expression, variables
 from finding_tickets.claims.laws import fit
-from finding_tickets.errors import ExitCode
 from finding_tickets.ground.statements import Statement, is_renamed, normalize, read_statements
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
@@ -164,37 +163,34 @@ def match_allowances(
 
 def problems(judged: Judged, file: str) -> Iterator[Problem]:
     """Yield one problem for each statement that exceeds a budget, and the doubts; ``file`` states it."""
-    budget = judged.budget
-    about = {"file": file, "line": budget.line or 1}
-    if judged.spending.trouble:
-        message = f"budget {budget.name}: not measured: {judged.spending.trouble}"
-        yield Problem(level=Level.ERROR, rule=UNMEASURED, message=message, **about)
-    by_statement: dict[Statement | None, list[Excess]] = {}
+    own = (file, judged.budget.line)
+    if trouble := judged.spending.trouble:
+        yield _problem(judged, UNMEASURED, own, f"not measured: {trouble}", None)
+    by_statement: dict[Statement | None, list[str]] = {}
     for excess in judged.excesses:
-        by_statement.setdefault(excess.statement, []).append(excess)
-    for statement, excesses in by_statement.items():
-        said = "; ".join(dict.fromkeys(excess.message for excess in excesses))
-        where = {"file": statement.file, "line": statement.line} if statement else about
-        code = f": {statement.code}" if statement else ""
-        message = f"budget {budget.name}: {said}{code}"
-        hint = f"wait less, or allow the statement in {file}" if statement else None
-        yield Problem(level=Level.ERROR, rule=EXCEEDED, message=message, hint=hint, **where)
+        by_statement.setdefault(excess.statement, []).append(excess.message)
+    for statement, messages in by_statement.items():
+        said = "; ".join(dict.fromkeys(messages))
+        if statement:
+            hint = f"wait less, or allow the statement in {file}"
+            place = (statement.file, statement.line)
+            yield _problem(judged, EXCEEDED, place, f"{said}: {statement.code}", hint)
+        else:
+            yield _problem(judged, EXCEEDED, own, said, None)
     for allowance in judged.unused:
-        message = f"budget {budget.name}: nothing waits at {allowance}"
-        hint = "remove the allowance"
-        line = {"file": file, "line": allowance.line or 1}
-        yield Problem(level=Level.WARNING, rule=UNUSED, message=message, hint=hint, **line)
+        place = (file, allowance.line)
+        yield _problem(judged, UNUSED, place, f"nothing waits at {allowance}", "remove the allowance")
 
 
-def exit_code(found: Iterable[Problem]) -> ExitCode:
-    """Return the exit code for the problems of budgets."""
-    rules = {problem.rule for problem in found if problem.level is Level.ERROR}
-    codes = []
-    if UNMEASURED in rules:
-        codes.append(ExitCode.INCONCLUSIVE)
-    if rules - {UNMEASURED}:
-        codes.append(ExitCode.GATE_FAILED)
-    return ExitCode.worst(*codes)
+def _problem(judged: Judged, rule: str, place: tuple[str, int], message: str, hint: str | None) -> Problem:
+    return Problem(
+        level=Level.WARNING if rule == UNUSED else Level.ERROR,
+        rule=rule,
+        file=place[0],
+        line=place[1] or 1,
+        message=f"budget {judged.budget.name}: {message}",
+        hint=hint,
+    )
 
 
 def _judge_metric(judged: Judged, metric: str, law: Law) -> None:

@@ -14,10 +14,11 @@ import typer
 
 from finding_tickets.budget.first import add_budget, first_budget
 from finding_tickets.budget.measure import Spending, Target, measure
-from finding_tickets.budget.rules import exit_code, judge, problems
+from finding_tickets.budget.rules import judge, problems
 from finding_tickets.cli.options import HERE, MEASURING, DryRun, Measuring, Root, format_option, option
 from finding_tickets.cli.output import say, style, used_width, write, write_annotations, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
+from finding_tickets.gate.check import exit_code
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.register.budget_tables import parse_budgets
 from finding_tickets.register.budgets import LOOPS, Budget
@@ -83,14 +84,13 @@ def init(
     place = repository_of(root).resolve()
     config = read_config(place)
     run = " ".join(_quote(word) for word in [target, *(arguments or ())])
-    # A program sets itself up before its loop, a function or a test is all that there is.
-    is_program = not within and ":" not in target
     table = {
         "name": name or run,
         "run": run,
         "sweep": values_of(sweep or ()),
         "within": within or "",
-        "only": LOOPS if is_program else "",
+        # A program sets itself up before its loop, a function or a test is all that there is.
+        "only": "" if within or ":" in target else LOOPS,
         "max": dict.fromkeys(["syncs", *(limit or ())], 0),
     }
     try:

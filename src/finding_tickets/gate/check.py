@@ -16,9 +16,8 @@ from finding_tickets.gate.branch import Base, changed_rules, find_fix
 from finding_tickets.ground.git import GitError, ask, changed_files
 from finding_tickets.ground.statements import find_statement
 from finding_tickets.measure.processes.isolation import Isolation
-from finding_tickets.measure.tasks import Further
 from finding_tickets.model.ticket import Problem
-from finding_tickets.model.verification import ClaimResult, SiteLaw, VariantResult, Verification
+from finding_tickets.model.verification import ClaimResult, SiteLaw, Verification
 from finding_tickets.model.vocabulary import (
     REMEDIATION_RULES,
     SAME_RESULT,
@@ -88,28 +87,13 @@ class CheckedTicket:
         return self.document.id.value
 
     def add(
-        self,
-        rule: str,
-        message: str,
-        hint: str = "",
-        *,
-        place: tuple[str, int] | None = None,
-        note: bool = False,
+        self, rule: str, message: str, hint: str = "", place: tuple[str, int] = ("", 0), *, note: bool = False
     ) -> None:
         """Add a problem, at a place in the code or at the ticket."""
         remediation = self.document.remediation
         own = (remediation.path, remediation.span.line) if remediation else (self.document.path, 1)
-        file, line = place or own
-        self.problems.append(
-            Problem(
-                level=Level.NOTE if note else Level.ERROR,
-                rule=rule,
-                file=file,
-                line=line or 1,
-                message=f"{self.id}: {message}",
-                hint=hint or None,
-            )
-        )
+        problem = _problem(rule, *(place if place[0] else own), f"{self.id}: {message}", hint or None)
+        self.problems.append(problem.model_copy(update={"level": Level.NOTE}) if note else problem)
 
 
 def decide(before: Verification | None, now: Verification) -> Comparison:
@@ -263,25 +247,17 @@ def _is_affected(document: Document, base: Base, head: Register, changed: Collec
 
 def _measure(tickets: Sequence[CheckedTicket], base: Base, isolation: Isolation, settings: Settings) -> None:
     """Measure tickets at the base, and in the work tree by the rules of the base."""
-    before: dict[str, Verified] = {}
-    for has_new_rules in (False, True):
-        old = []
-        for ticket in tickets:
-            if ticket.old and not ticket.must_hold and ticket.has_new_rules is has_new_rules:
-                old.append(ticket.old)
-        further: Further = "sizes" if has_new_rules else "edges"
-        at_base = replace(settings, root=base.root, repository=settings.root, further=further)
-        before |= _verify(old, isolation, at_base) if old else {}
-    groups: dict[object, tuple[Settings, list[Document]]] = {}
+    at_base, now = [], []
     for ticket in tickets:
-        document, rules = _rules(ticket, base, settings)
-        key = (rules.further, rules.verifiers, tuple(rules.overrides))
-        groups.setdefault(key, (rules, []))[1].append(document)
-    now: dict[str, Verified] = {}
-    for rules, documents in groups.values():
-        now |= _verify(documents, isolation, rules)
+        # There is no fix to compare a new one with, and it may not be made for the edges.
+        is_new = ticket.must_hold or ticket.has_new_rules
+        own = replace(settings, further="sizes" if is_new else "edges")
+        if ticket.old and not ticket.must_hold:
+            at_base.append((ticket.old, replace(own, root=base.root, repository=settings.root)))
+        now.append(_rules(ticket, base, own))
+    before, after = _verify(at_base, isolation), _verify(now, isolation)
     for ticket in tickets:
-        ticket.now = now[ticket.id]
+        ticket.now = after[ticket.id]
         if ticket.id in before:
             ticket.before = before[ticket.id].verification
 
@@ -293,9 +269,6 @@ def _rules(ticket: CheckedTicket, base: Base, settings: Settings) -> tuple[Docum
     accepted is all its own.
     """
     document = ticket.document
-    # There is no fix to compare a new one with, and it may not be made for the edges.
-    is_new = ticket.must_hold or ticket.has_new_rules
-    settings = replace(settings, further="sizes" if is_new else "edges")
     if ticket.old is None or ticket.is_accepted:
         return document, settings
     if ticket.changes:
@@ -309,9 +282,14 @@ def _rules(ticket: CheckedTicket, base: Base, settings: Settings) -> tuple[Docum
     return document, replace(settings, verifiers=base.root, overrides=overrides)
 
 
-def _verify(documents: Iterable[Document], isolation: Isolation, settings: Settings) -> dict[str, Verified]:
-    """Verify documents, and return what came of each by its ID."""
-    return {done.document.id.value: done for done in verify(documents, isolation, settings)}
+def _verify(jobs: Sequence[tuple[Document, Settings]], isolation: Isolation) -> dict[str, Verified]:
+    """Verify documents, those with equal settings beside each other, and return the outcomes by ID."""
+    found: dict[str, Verified] = {}
+    for settings in [each for _, each in jobs]:
+        documents = [document for document, own in jobs if own == settings and document.id.value not in found]
+        for done in verify(documents, isolation, settings):
+            found[done.document.id.value] = done
+    return found
 
 
 def _judge(ticket: CheckedTicket, base: Base, head: Register, settings: Settings) -> None:
@@ -320,10 +298,10 @@ def _judge(ticket: CheckedTicket, base: Base, head: Register, settings: Settings
     if ticket.changes and not ticket.is_accepted:
         ticket.add(CHANGED, f"the branch changes what it is measured by: {'; '.join(ticket.changes)}", hint)
     if done and done.error:
-        place = (done.error.file, done.error.line or 1) if done.error.file else None
+        place = (done.error.file or "", done.error.line or 1)
         is_gone = ticket.old and find_fix(ticket.old, base.root) and not find_fix(ticket.document, head.root)
         reason = "its fix is gone" if is_gone else f"cannot be measured: {done.error.message}"
-        ticket.add(WORSE, reason, place=place)
+        ticket.add(WORSE, reason, "", place)
     verification = done.verification if done else None
     if done is None or verification is None:
         return
@@ -336,9 +314,9 @@ def _judge(ticket: CheckedTicket, base: Base, head: Register, settings: Settings
     if compared.regression:
         site = compared.regression.site
         culprit = site or find_fix(ticket.document, head.root)
-        place = (culprit.file, culprit.line) if culprit else None
+        place = (culprit.file, culprit.line) if culprit else ("", 0)
         code = f": {find_statement(head.root, site.file, site.line, '').code}" if site else ""
-        ticket.add(WORSE, f"{compared.regression.reason}{code}", place=place)
+        ticket.add(WORSE, f"{compared.regression.reason}{code}", "", place)
     elif ticket.must_hold and verification.verdict in UNPROVEN:
         ticket.add(CLOSED, f"closed as fixed, and {verification.verdict}: {verification.reason}", hint)
     for note in compared.notes:
@@ -365,44 +343,39 @@ def _new_failures(claim: ClaimResult, other: ClaimResult | None, now: Verificati
     These are points at which it failed before. Of the points that no file states they are also those for
     which the code as found is none that the ticket describes, and those at which the cost is no higher.
     """
-    known = {point for point, _ in _failures(other)} if other else set()
+    known = {_point(text) for text in other.counterexamples} if other else set()
     further = {at_text(at): at for at in now.further}
     for each in now.claims:
-        if each.variant == FOUND and not each.as_expected:
-            known |= {point for point, _ in _failures(each) if point in further and each is not claim}
+        if each.variant == FOUND and each is not claim and not each.as_expected:
+            known |= {_point(text) for text in each.counterexamples} & further.keys()
     examples = []
-    for point, value in _failures(claim):
-        is_excess = point not in further or _is_above(claim, further[point], value)
-        if point not in known and is_excess:
-            examples.append(f"{point}: {value}")
+    for text in claim.counterexamples:
+        point = _point(text)
+        if point not in known and (point not in further or _is_above(claim, further[point], text)):
+            examples.append(text)
     return examples
+
+
+def _point(counterexample: str) -> str:
+    return counterexample.partition(": ")[0]
 
 
 def _new_hazard(before: Verification | None, now: Verification) -> SiteLaw | None:
     """Return the line of a hazard of the fix, if neither the base nor the code as found has as many."""
-    fix = now.variants.get(FIX)
-    others = [(before or now).variants.get(FIX if before else FOUND)]
-    known = sum(_count_hazards(other) for other in others if other)
-    if fix is None or _count_hazards(fix) <= known:
+    known = _count_hazards(before, FIX) if before else _count_hazards(now, FOUND)
+    if _count_hazards(now, FIX) <= known:
         return None
-    return next((site for site in fix.sites if site.what == "hazards"), None)
+    return next((site for site in now.variants[FIX].sites if site.what == "hazards"), None)
 
 
-def _count_hazards(result: VariantResult) -> int:
-    return sum(sample.metrics.get("hazards", 0) for sample in result.samples)
+def _count_hazards(verification: Verification, variant: str) -> int:
+    result = verification.variants.get(variant)
+    return sum(sample.metrics.get("hazards", 0) for sample in result.samples) if result else 0
 
 
-def _failures(claim: ClaimResult) -> list[tuple[str, str]]:
-    """Return the points at which a claim fails, each with what was measured there."""
-    found = []
-    for example in claim.counterexamples:
-        point, _, value = example.partition(": ")
-        found.append((point, value))
-    return found
-
-
-def _is_above(claim: ClaimResult, at: Mapping[str, int], value: str) -> bool:
+def _is_above(claim: ClaimResult, at: Mapping[str, int], counterexample: str) -> bool:
     """Return True if what was measured at a point is above what is claimed, or is no number."""
+    value = counterexample.partition(": ")[2]
     if not value.isdecimal():
         return True
     condition = parse_condition(claim.claimed.partition(" where ")[0])
@@ -435,10 +408,7 @@ def _costly_site(before: Verification | None, now: Verification, claim: ClaimRes
             known.remove(key)
         else:
             new.append(site)
-    for site in new:
-        if not (site.law or "").isdecimal():
-            return site
-    return next(iter([*new, *found]), None)
+    return max(new or found, key=lambda site: not (site.law or "").isdecimal(), default=None)
 
 
 def _names_of_tool(file: Path) -> dict[str, int]:
