@@ -348,16 +348,17 @@ def test_evidence_of_a_branch_decides_nothing(base: Repository, check: Check) ->
 
 def test_formats_and_summary(base: Repository, tmp_path: Path) -> None:
     """A line for each problem, as compilers print it; the summary is for people."""
-    base.write("fixes/a_1/fix.py", DISHONEST["special-cased on what measures"][0] or "")
+    # No ticket uses it, so that nothing is measured.
+    base.write("new.py", "import sys\n\nFAST = 'simcuda' in sys.modules\n")
     (base.root / "tickets/B-1.md").unlink()
     summary = tmp_path / "summary.md"
     ended = run_here(base.root, "check", "--base", "main", "--summary", str(summary), "--accept", "B-1")
-    line = "fixes/a_1/fix.py:9: error [gate-aware] the code asks whether it is measured: 'simcuda'"
+    line = "new.py:3: error [gate-aware] the code asks whether it is measured: 'simcuda'"
     assert (1, line) == (ended.code, ended.out[: len(line)])
     assert summary.read_text().startswith(
-        "## Tickets: the gate failed\n\nCompared with `main`; 1 ticket measured.\n"
+        "## Tickets: the gate failed\n\nCompared with `main`; 0 tickets measured.\n"
     )
-    assert "- `fixes/a_1/fix.py:9` **error** `gate-aware`: " in summary.read_text()
+    assert "- `new.py:3` **error** `gate-aware`: " in summary.read_text()
 
 
 @pytest.mark.parametrize(
