@@ -12,7 +12,7 @@ import io
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack, cast
 
 import torch
 
@@ -94,24 +94,30 @@ def add(pattern: Pattern) -> None:
     PATTERNS[pattern.name] = pattern
 
 
-def row(
-    code: str,
-    source: str,
-    *,
-    waits: Expected = 0,
-    h2d: Expected = 0,
-    d2h: Expected = 0,
-    d2d: Expected = 0,
-    launches: Expected = None,
-    allocations: Expected = None,
-    since: str = "",
-) -> None:
-    """Add a pattern of one line of code over the names of ``NAMES``.
+class Numbers(TypedDict, total=False):
+    """What a pattern is expected to cost, by metric."""
 
-    Waits and copies that are not given are expected to be none; kernels and allocations that are not given
-    are not expected to be anything.
-    """
-    given = dict(zip(METRICS, (waits, h2d, d2h, d2d, launches, allocations), strict=True))
+    waits: Expected
+    h2d: Expected
+    d2h: Expected
+    d2d: Expected
+    launches: Expected
+    allocations: Expected
+
+
+UNSTATED: dict[str, Expected] = {
+    "waits": 0,
+    "h2d": 0,
+    "d2h": 0,
+    "d2d": 0,
+    "launches": None,
+    "allocations": None,
+}
+"""Waits and copies are expected to be none; of kernels and allocations nothing is expected."""
+
+
+def row(code: str, source: str, *, since: str = "", **numbers: Unpack[Numbers]) -> None:
+    """Add a pattern of one line of code over the names of ``NAMES``; ``UNSTATED`` has what is not given."""
     compiled = compile(code, f"<{code}>", "exec")
 
     def build() -> Callable[[], object]:
@@ -124,25 +130,16 @@ def row(
 
         return run_code
 
-    add(Pattern(code, build, source, given, since))
+    build.__name__ = code
+    pattern(source, since=since, **numbers)(build)
 
 
-def pattern(
-    source: str,
-    *,
-    waits: Expected = 0,
-    h2d: Expected = 0,
-    d2h: Expected = 0,
-    d2d: Expected = 0,
-    launches: Expected = None,
-    allocations: Expected = None,
-    since: str = "",
-) -> Callable[[Build], Build]:
+def pattern(source: str, *, since: str = "", **numbers: Unpack[Numbers]) -> Callable[[Build], Build]:
     """Make a function a pattern: it sets up, and returns the part to measure. Numbers are as for ``row``."""
-    given = dict(zip(METRICS, (waits, h2d, d2h, d2d, launches, allocations), strict=True))
+    expected = UNSTATED | cast("dict[str, Expected]", numbers)
 
     def register(build: Build) -> Build:
-        add(Pattern(build.__name__, build, source, given, since))
+        add(Pattern(build.__name__, build, source, expected, since))
         return build
 
     return register
