@@ -134,6 +134,18 @@ def kill_parent(note: str) -> None:
     hang(None)
 
 
+def take_time(_: Any) -> tuple[float, float]:
+    """Return when this began and ended, as all processes see the clock."""
+    begin = time.monotonic()
+    time.sleep(0.1)
+    return begin, time.monotonic()
+
+
+def take_time_with_gpus(_: Any) -> tuple[str, float, float]:
+    """Return which GPUs CUDA would see, and when this began and ended."""
+    return gpus(None), *take_time(None)
+
+
 def meet_nobody(_: Any) -> str:
     """Take long enough to be at work when another task is."""
     time.sleep(1)

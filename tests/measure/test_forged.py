@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,8 @@ class Answers(Isolation):
         super().__init__(at_once=False)
         self._answer = answer
 
-    def run(
-        self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
-    ) -> Iterator[tuple[K, TaskOutcome]]:
+    def run(self, tasks: Mapping[K, Task]) -> Iterator[tuple[K, TaskOutcome]]:
         """Answer every task, without a process."""
-        del on_start
         yield from ((name, TaskOutcome(value=self._answer)) for name in list(tasks))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tests.conftest import Repository
@@ -128,13 +128,9 @@ class TakesGpu(Isolation):
         self.meters: list[str] = []
         self.slots: dict[str, tuple[tuple[str, ...], bool]] = {}
 
-    def run(
-        self, tasks: Mapping[K, Task], on_start: Callable[[K], None] | None = None
-    ) -> Iterator[tuple[K, TaskOutcome]]:
+    def run(self, tasks: Mapping[K, Task]) -> Iterator[tuple[K, TaskOutcome]]:
         """Say which meter and GPUs there are and what a workload wants of them, and fail at anything else."""
         for name, task in list(tasks.items()):
-            if on_start:
-                on_start(name)
             if task.target in self._answers:
                 yield name, TaskOutcome(value=self._answers[task.target])
             elif task.target == WANTED:

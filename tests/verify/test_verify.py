@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from textwrap import indent
@@ -391,24 +392,26 @@ def test_evidence_is_of_code_as_it_was_measured(
 
 @pytest.mark.parametrize("edited", [None, CLAIMS.replace("syncs: 1", "syncs: 2")], ids=["removed", "edited"])
 def test_evidence_is_of_the_claims_that_were_checked(
-    repository: Repository, isolation: Isolation, edited: str | None
+    repository: Repository, isolation: Isolation, monkeypatch: pytest.MonkeyPatch, edited: str | None
 ) -> None:
     """A ticket that is edited or removed while it is measured ends no run; edited, it is stale."""
     add(repository, "A-1")
     (document,) = repository.load().documents
 
-    def edit(_: object) -> None:
-        # Told of each variant. Code that is written again while a worker reads it would count as changed.
+    def run_edited(tasks: dict[Any, Task]) -> Iterator[tuple[Any, TaskOutcome]]:
+        # The tasks are there: the document has been read.
         file = repository.root / document.path
         if edited is None:
             file.unlink(missing_ok=True)
         else:
             file.write_text(file.read_text().replace(CLAIMS, edited))
+        yield from Isolation.run(isolation, tasks)
 
     settings = Settings(
         root=repository.root, evidence="evidence", meter="simulated", timeout=60.0, memory=2 << 30
     )
-    (done,) = verify([document], isolation, settings, edit)
+    monkeypatch.setattr(isolation, "run", run_edited)
+    (done,) = verify([document], isolation, settings)
     assert done.verification is not None
     assert (Verdict.VERIFIED, None) == (done.verification.verdict, done.error)
     add(repository, "A-1", claims=edited or CLAIMS)

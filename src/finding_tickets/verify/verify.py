@@ -98,23 +98,14 @@ class Verified:
 
 
 Planned = dict[str, tuple[Document, Plan]]
-OnStart = Callable[[Document], None]
 
 
-def verify(
-    documents: Iterable[Document],
-    isolation: Isolation,
-    settings: Settings,
-    on_start: OnStart = lambda _: None,
-) -> Iterator[Verified]:
-    """Verify documents, each as soon as it is done; what one of them does leaves the others alone.
-
-    ``on_start`` is told of a document whenever a process begins to measure something of it.
-    """
+def verify(documents: Iterable[Document], isolation: Isolation, settings: Settings) -> Iterator[Verified]:
+    """Verify documents, each as soon as it is done; what one of them does leaves the others alone."""
     planned: Planned = {}
     yield from plan_each(documents, settings, planned)
     if planned:
-        yield from (done for _, done in measure(planned, isolation, settings, on_start))
+        yield from (done for _, done in measure(planned, isolation, settings))
 
 
 def plan_each(documents: Iterable[Document], settings: Settings, planned: Planned) -> Iterator[Verified]:
@@ -135,9 +126,7 @@ def plan_each(documents: Iterable[Document], settings: Settings, planned: Planne
             planned[document.path] = document, replace(todo, seed=seed, further=settings.further)
 
 
-def measure(
-    planned: Planned, isolation: Isolation, settings: Settings, on_start: OnStart = lambda _: None
-) -> Iterator[tuple[str, Verified]]:
+def measure(planned: Planned, isolation: Isolation, settings: Settings) -> Iterator[tuple[str, Verified]]:
     """Measure what was planned, each as soon as it is done, by its key; plans may be of several roots.
 
     Finished plans are taken out of ``planned``: there may be thousands, and nothing of them is kept here.
@@ -151,7 +140,7 @@ def measure(
         run = VerificationRun(planned, isolation, settings, folder, gpus)
         if len(gpus) > 1:
             run.find_those_for_several_gpus()
-        for key, done in run.measure_all(on_start):
+        for key, done in run.measure_all():
             del planned[key]
             yield key, done
 
@@ -264,7 +253,7 @@ class VerificationRun:
     _gpus: tuple[str, ...]
     _for_several_gpus: set[str] = field(default_factory=set)
 
-    def measure_all(self, on_start: OnStart) -> Iterator[tuple[str, Verified]]:
+    def measure_all(self) -> Iterator[tuple[str, Verified]]:
         """Measure all plans, and yield the result of each as soon as it is there, by its key."""
         works: dict[str, PlanAtWork] = {}
         early: dict[tuple[str, str], Task] = {}
@@ -281,9 +270,7 @@ class VerificationRun:
                 queue = late if name in work.late else early
                 queue[key, name] = task
         for queue in (early, late):
-            for (key, name), outcome in self._isolation.run(
-                queue, lambda started: on_start(self._planned[started[0]][0])
-            ):
+            for (key, name), outcome in self._isolation.run(queue):
                 work = works[key]
                 work.outcomes[name] = outcome
                 if len(work.outcomes) < len(work.tasks):

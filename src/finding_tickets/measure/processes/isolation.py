@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from base64 import b64encode
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -164,19 +164,17 @@ class Isolation:
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def run(
-        self, tasks: dict[K, Task], on_start: Callable[[K], None] | None = None
-    ) -> Iterator[tuple[K, TaskOutcome]]:
+    def run(self, tasks: dict[K, Task]) -> Iterator[tuple[K, TaskOutcome]]:
         """Run all tasks, several at a time, and yield each outcome with its name as soon as it is there.
 
-        Tasks are removed when they have ended; those that the caller adds meanwhile run, too.
-        ``on_start`` is called with the name of each task whose process begins. If the server is killed, a new
-        one runs the tasks that were at work again, one at a time: one that kills it again is to blame.
+        Tasks are removed when they have ended; those that the caller adds meanwhile run, too. If the server
+        is killed, a new one runs the tasks that were at work again, one at a time: one that kills it again is
+        to blame.
         """
         running = set[K]()
         while tasks:
             try:
-                for name, outcome in self._run_on_server(tasks, running, on_start):
+                for name, outcome in self._run_on_server(tasks, running):
                     running.discard(name)
                     del tasks[name]
                     yield name, outcome
@@ -192,13 +190,11 @@ class Isolation:
                 running.clear()
                 for name, task in suspects.items():
                     if len(suspects) > 1:
-                        yield from self.run({name: task}, on_start)
+                        yield from self.run({name: task})
                     else:
                         yield name, TaskOutcome(reason=SERVER_KILLED, never_ran=True)
 
-    def _run_on_server(
-        self, tasks: Mapping[K, Task], running: set[K], on_start: Callable[[K], None] | None
-    ) -> Iterator[tuple[K, TaskOutcome]]:
+    def _run_on_server(self, tasks: Mapping[K, Task], running: set[K]) -> Iterator[tuple[K, TaskOutcome]]:
         """Run tasks on this server, and add each that begins to ``running``.
 
         Raises:
@@ -230,8 +226,6 @@ class Isolation:
             if own in names and event["started"]:
                 running.add(names[own])
                 self._at_work[own] = time.monotonic() + tasks[names[own]].timeout
-                if on_start:
-                    on_start(names[own])
             elif own in names:
                 self._at_work.pop(own, None)
                 name = names.pop(own)
