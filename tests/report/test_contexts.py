@@ -184,42 +184,45 @@ def test_the_worst_work_comes_first(repository: Repository) -> None:
     assert ["B1-PT-02", "B1-PT-01", "B1-PT-03"] == [work.row.id for work in made.open_work]
 
 
-def samples(metric: str, *values: int) -> tuple[Sample, ...]:
-    """What a variant cost at 1, 2 and so on."""
-    return tuple(Sample(at={"n": at}, metrics={metric: value}) for at, value in enumerate(values, start=1))
-
-
 @pytest.mark.parametrize(
     ("metric", "found", "fix", "expected"),
     [
-        ("syncs", ("2*n + 1", 3, 5), ("n", 1, 2), "2*n + 1 syncs became n"),
-        ("syncs", ("tensors", 1, 2), ("0", 0, 0), "syncs: one for each tensor became none"),
-        ("syncs", ("4*n", 4, 8), ("devices", 1, 1), "4*n syncs became one for each device"),
-        # 1200 is the most that was found, and 1000 the most that the fix took.
-        ("peak_bytes", (None, 10, 1200), ("n", 5, 1000), "peak bytes: at most 1,200 became at most 1,000"),
-        (
-            "peak_bytes",
-            (None, 1, 1200),
-            (None, 5, 1000),
-            "peak bytes: at most 1,200 became at most 1,000 (more at 1 of 2 points)",
-        ),
-        # One point has no law, and its value is exact.
-        ("syncs", (None, 64), (None, 46), "syncs: 64 became 46"),
-        ("raised", (None, 0, 1), ("0", 0, 0), "exceptions at 1 of 2 points became none"),
-        ("syncs", ("n", 1, 2), ("n", 1, 2), ""),
-        ("syncs", ("n", 1, 2), ("2*n", 2, 4), ""),
+        ("syncs", "2*n + 1", "n", "2*n + 1 syncs became n"),
+        ("syncs", "tensors", "0", "syncs: one for each tensor became none"),
+        ("syncs", "4*n", "devices", "4*n syncs became one for each device"),
+        # The law is 5*2 = 10 at the largest of the sizes 1 and 2.
+        ("peak_bytes", "no law, 10..1200", "5*n", "peak bytes: at most 1,200 became at most 10"),
+        ("peak_bytes", "no law, 1..1200", "0..1000", "peak bytes: at most 1,200 became at most 1,000"),
+        ("raised", "no law, 0..1", "0", "exceptions: at most 1 became at most 0"),
+        ("syncs", "n", "n", ""),
+        ("syncs", "n", "2*n", ""),
+        ("syncs", "n or 2*n - 1", "0", ""),
     ],
 )
-def test_what_a_fix_has_won(metric: str, found: tuple[Any, ...], fix: tuple[Any, ...], expected: str) -> None:
-    """The law before and after in words, or else the most that was measured; nothing without a gain."""
-    variants = {
-        name: VariantResult(laws={metric: law} if law else {}, samples=samples(metric, *values), sites=())
-        for name, (law, *values) in {"found": found, "fix": fix}.items()
-    }
+def test_what_a_fix_has_won(metric: str, found: str, fix: str, expected: str) -> None:
+    """The law before and after in words, or else the highest cost; nothing without a gain."""
+    variants = {}
+    for name, text in (("found", found), ("fix", fix)):
+        is_law = ".." not in text and " or " not in text
+        laws, growth = ({metric: text}, {}) if is_law else ({}, {metric: text})
+        variants[name] = VariantResult(laws=laws, growth=growth, samples=(), sites=())
     done = verification(claim("found", metric, holds=True), **variants)
+    done = done.model_copy(
+        update={"sweep": ({"n": 1, "tensors": 1, "devices": 1}, {"n": 2, "tensors": 2, "devices": 1})}
+    )
     assert expected == gains_text(measured_row(Verdict.VERIFIED, done))
     for verdict in (Verdict.FAILED, Verdict.STALE, Verdict.INCONCLUSIVE):
         assert "" == gains_text(measured_row(verdict, done))
+
+
+def test_one_point_has_a_value_and_no_most() -> None:
+    """What was measured once is told as it is."""
+    variants = {
+        name: VariantResult(laws={}, growth={"syncs": count}, samples=(), sites=())
+        for name, count in (("found", "64"), ("fix", "46"))
+    }
+    done = verification(claim("found", "syncs", holds=True), **variants)
+    assert "syncs: 64 became 46" == gains_text(measured_row(Verdict.VERIFIED, done))
 
 
 def measured_row(verdict: Verdict, done: Verification | None) -> ReportRow:

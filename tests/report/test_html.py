@@ -183,7 +183,7 @@ def test_the_page_opens_with_project_revision_and_what_to_do(
     assert "<h1>Status of the-model</h1>" in made(repository.root, capsys)
 
 
-def test_a_ticket_shows_diff_and_lines_before_charts_and_claims(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_ticket_shows_diff_and_lines_before_laws_and_claims(capsys: pytest.CaptureFixture[str]) -> None:
     """After the sentence that says what was won."""
     page = made(ROOT, capsys, "B7-PT-02")
     section = page[page.index('<details class="document') :]

@@ -1,4 +1,4 @@
-"""Everything that is shown: text, pages, charts, and reports in formats for machines."""
+"""Everything that is shown: text, pages, and reports in formats for machines."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from os.path import isfile  # a path may be longer than there can be
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from finding_tickets.claims.language import evaluate, parse_expression
 from finding_tickets.ground.git import SHORT_HASH, GitError, ask, changed_files
 from finding_tickets.model.vocabulary import UNSETTLED, Relationship, Status, Verdict
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, differ
@@ -29,7 +30,7 @@ from finding_tickets.report.verification import AFTER, BEFORE
 
 if TYPE_CHECKING:
     from finding_tickets.model.ticket import Problem
-    from finding_tickets.model.verification import ClaimResult
+    from finding_tickets.model.verification import ClaimResult, VariantResult
 
 BORNE_OUT, NOT_BORNE_OUT, NO_SIDE, NOT_MEASURED, DID_NOT_REVIEW = STANDINGS = (
     "borne out",
@@ -427,47 +428,47 @@ def _by_age(rows: Sequence[ReportRow]) -> CrossTable | None:
 def gains_text(row: ReportRow) -> str:
     """Describe the costs that the fix reduces; empty if it reduces none.
 
-    Only points where both were measured count. A fix of which a claim is false has won nothing.
+    A fix of which a claim is false has won nothing.
     """
-    done, less, more = row.verification, list[str](), list[str]()
+    done = row.verification
     before, after = (done.variants.get(name) if done else None for name in (BEFORE, AFTER))
     unsure = {Verdict.STALE, Verdict.INCONCLUSIVE, Verdict.UNVERIFIED, Verdict.FAILED}
     if done is None or before is None or after is None or row.verdict in unsure:
         return ""
-    at = {frozenset(each.at.items()): each for each in after.samples}
-    both = [(each, at[point]) for each in before.samples if (point := frozenset(each.at.items())) in at]
+    less, more = list[str](), list[str]()
     for metric in dict.fromkeys(each.metric for each in done.claims if each.variant in {BEFORE, AFTER}):
-        pairs = [
-            (old.metrics[metric], new.metrics[metric])
-            for old, new in both
-            # A run that raised counted only a part.
-            if metric in NOUNS or not (old.error or new.error)
-            if metric in old.metrics and metric in new.metrics
-        ]
-        worse, noun = sum(old < new for old, new in pairs), NOUNS.get(metric, metric.replace("_", " "))
-        if not any(old > new for old, new in pairs):
-            more += [noun] if worse else []
+        noun = NOUNS.get(metric, metric.replace("_", " "))
+        old, new = (_highest(variant, metric, done.sweep) for variant in (before, after))
+        if old is None or new is None or old == new:
             continue
-        laws = before.laws.get(metric), after.laws.get(metric)
-        was, now = map(_law_in_words, laws)
-        if metric in NOUNS:
-            raised, still = (sum(map(bool, each)) for each in zip(*pairs, strict=True))
-            gain = f"{noun} at {raised} of {len(pairs)} points became {still or 'none'}"
-        elif None in laws:
-            most = "" if len(set(pairs)) == 1 else "at most "
-            old, new = map(max, zip(*pairs, strict=True))
-            gain = f"{noun}: {most}{old:,} became {most}{new:,}"
+        if old < new:
+            more.append(noun)
+            continue
+        law, fixed = before.laws.get(metric), after.laws.get(metric)
+        if law and fixed:
+            was, now = _law_in_words(law), _law_in_words(fixed)
+            less.append(f"{was} {noun} became {now}" if was == law else f"{noun}: {was} became {now}")
         else:
-            gain = f"{was} {noun} became {now}" if was == laws[0] else f"{noun}: {was} became {now}"
-        less.append(gain + (f" (more at {worse} of {len(pairs)} points)" if worse else ""))
+            most = "" if len(done.sweep) == 1 else "at most "
+            less.append(f"{noun}: {most}{old:,} became {most}{new:,}")
     others = [f"{counted(len(less) - MOST_GAINS, 'other metric')} fell"] if len(less) > MOST_GAINS else []
     price = [f"in return more {' and '.join(more)}"] if less and more else []
     return "; ".join([*less[:MOST_GAINS], *others, *price])
 
 
-def _law_in_words(law: str | None) -> str:
-    """A law in words: one that is only the name of things is one for each of them."""
-    law = law or ""
+def _highest(variant: VariantResult, metric: str, sweep: Sequence[Mapping[str, int]]) -> int | None:
+    """Return the highest cost at any point of the sweep; None if it is not known."""
+    law = variant.laws.get(metric)
+    if law:
+        expression = parse_expression(law)
+        return int(max(evaluate(expression, at) for at in sweep))
+    # Without a law there is a range, or a single value.
+    last = re.search(r"(?:^|\.\.|, )(\d+)$", variant.growth.get(metric, ""))
+    return int(last[1]) if last else None
+
+
+def _law_in_words(law: str) -> str:
+    """Return a law in words: one that is only the name of things is one for each of them."""
     each = f"one for each {law[:-1]}" if re.fullmatch("[a-z_]+s", law) else law
     return {"0": "none", "1": "one"}.get(law, each)
 

@@ -28,11 +28,10 @@ from markupsafe import Markup
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.report.charts import Chart, charts
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import StatusReport, gains_text
 from finding_tickets.report.templates import render_pieces, source
-from finding_tickets.report.verification import AFTER, BEFORE, WAITING, Sources, laws_by_line
+from finding_tickets.report.verification import AFTER, BEFORE, WAITING, Sources, law_of, laws_by_line
 from finding_tickets.verify.plan import places_of
 
 MOST_UNPACKED = 60
@@ -199,9 +198,17 @@ class DocumentSection:
         return Markup(trusted_html(text, below=HEADINGS, resolve=resolve))  # noqa: S704 - sanitized
 
     @property
-    def charts(self) -> tuple[tuple[Chart, ...], tuple[str, ...]]:
-        """The charts of what was measured, and the metrics that are always 0."""
-        return charts(self.row.verification) if self.row.verification else ((), ())
+    def laws(self) -> list[tuple[str, list[str]]]:
+        """Each metric of a claim, with what was measured of every variant."""
+        done = self.row.verification
+        if done is None:
+            return []
+        rows = []
+        for metric in dict.fromkeys(claim.metric for claim in done.claims):
+            laws = [law_of(variant, metric) or "" for variant in done.variants.values()]
+            if any(laws):
+                rows.append((metric, laws))
+        return rows
 
     @property
     def difference(self) -> CodeDiff | None:
