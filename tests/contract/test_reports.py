@@ -142,7 +142,7 @@ def test_markdown(root: Path, name: str, tool: Tool, frozen: Frozen) -> None:
 
 
 def test_html(root: Path, name: str, tool: Tool, frozen: Frozen) -> None:
-    """One page: a section for each document, the charts, and a policy that lets nothing else run."""
+    """One page: a section for each document, and a policy that lets nothing else run."""
     answer = tool(root, "report", "--format", "html")
     anchors = sorted(set(re.findall(r'id="([A-Z][A-Z0-9-]+)"', answer.out)))
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', answer.out)
