@@ -220,7 +220,7 @@ class StatusReport:
 
     @cached_property
     def project(self) -> str:
-        """The project's name: that of its package, else of its origin, else of its folder."""
+        """Return the project's name, from its package, else its origin, else its folder."""
         root = self.facts.root.resolve()
         with suppress(OSError, ValueError, LookupError, TypeError):
             return str(
@@ -426,10 +426,7 @@ def _by_age(rows: Sequence[ReportRow]) -> CrossTable | None:
 
 
 def gains_text(row: ReportRow) -> str:
-    """Describe the costs that the fix reduces; empty if it reduces none.
-
-    A fix of which a claim is false has won nothing.
-    """
+    """Describe the costs that the fix reduces; empty if it reduces none, or if a claim about it is false."""
     done = row.verification
     before, after = (done.variants.get(name) if done else None for name in (BEFORE, AFTER))
     unsure = {Verdict.STALE, Verdict.INCONCLUSIVE, Verdict.UNVERIFIED, Verdict.FAILED}
