@@ -382,3 +382,10 @@ def _cache(
 ) -> None:
     """No test sees what another one, or the user, has had read before."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / f"cache-{next(_numbers)}"))
+
+
+@pytest.fixture(autouse=True)
+def _distributions_are_checked() -> None:
+    """Distributions check their arguments, which waits; a test that compiled something turned that off."""
+    if torch := sys.modules.get("torch"):
+        torch.distributions.Distribution.set_default_validate_args(True)

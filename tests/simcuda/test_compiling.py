@@ -26,13 +26,6 @@ set_stance: Any = torch.compiler.set_stance
 flex: Any = flex_attention
 
 
-@pytest.fixture(autouse=True)
-def _checks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    # To compile turns off the checks of distributions, for the whole process.
-    checks = torch.distributions.Distribution
-    monkeypatch.setattr(checks, "_validate_args", checks._validate_args)
-
-
 @pytest.fixture
 def before() -> Any:
     """What was compiled before there was a device."""

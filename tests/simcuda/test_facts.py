@@ -332,8 +332,6 @@ def cost_of(code: str) -> Measurement:
     """What one line of code costs."""
     names: dict[str, Any] = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "math": math, "io": io}
     names |= {"numpy": np, "distributions": torch.distributions}
-    # Another test that compiles something switches these checks off (torch/_dynamo/eval_frame.py).
-    torch.distributions.Distribution.set_default_validate_args(True)
     with simcuda.device() as gpu:
         exec(NAMES, names)  # noqa: S102 - the code is ours
         with gpu.measure() as measured:
