@@ -46,7 +46,7 @@ MOST_NODES = {
     "finding_tickets.executors": 963,
     "finding_tickets.gate": 8527,
     "finding_tickets.ground": 6839,
-    "finding_tickets.importers": 8896,
+    "finding_tickets.importers": 7474,
     "finding_tickets.lint": 12027,
     "finding_tickets.measure": 30784,
     "finding_tickets.model": 4315,

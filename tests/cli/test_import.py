@@ -168,11 +168,7 @@ def test_paths_of_another_machine(tickets: Tickets, log: Log) -> None:
         (b"", "a.sarif: not JSON"),
         (b"{", "a.sarif: not JSON"),
         (b"[]", "a.sarif: not a log in SARIF"),
-        (b'{"version": "1.0.0", "runs": []}', "it states version 1.0.0"),
-        (
-            b'{"version": "2.1.0", "runs": [{"results": [{}, {"ruleId": 3}]}]}',
-            "a.sarif: not a log in SARIF: runs[0].results[1].ruleId",
-        ),
+        (b'{"version": "1.0.0", "runs": []}', "Invalid enum value '1.0.0' - at `$.version`"),
     ],
 )
 def test_bad_logs_are_refused_whole(

@@ -308,12 +308,6 @@ def test_the_text_of_a_finding() -> None:
     assert ("Each step.\n\n**Impact**\n\nSlow.", "Do not.") == (read.description, read.fix)
 
 
-def test_a_chapter_that_names_a_file() -> None:
-    """Where other headings state a severity, a numbered heading of another level is that of a chapter."""
-    text = "# R\n\n## 1. Files read\n\n`a.py`\n\n## 2. Findings\n\n### It waits (High)\n\n`b.py:3`\n"
-    assert ["It waits"] == [each.text for each in found(text)]
-
-
 def test_headings_that_skip_levels() -> None:
     """A heading of a lower level that stands before those of a higher one is not lost."""
     text = "#### Finding 1: One\n\n`a.py:1`\n\n## Finding 2: Two\n\n`b.py:2`\n"

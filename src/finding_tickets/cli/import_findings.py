@@ -191,7 +191,7 @@ class _Import:
                     writer = TicketWriter(self.root)
                 vocabulary = writer.register.config.vocabulary
                 if isinstance(found, SarifFinding):
-                    content = draft_of_finding(found, self.batch, self.agent, vocabulary)
+                    content = draft_of_finding(found, self.batch, self.agent)
                     source = reported_by(found.tool, found.rule)
                 else:
                     from finding_tickets.importers.reports import draft_of_report

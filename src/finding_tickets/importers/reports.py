@@ -24,7 +24,7 @@ from finding_tickets.documents.sections import (
     read_metadata,
     read_sections,
 )
-from finding_tickets.documents.source import Block, Source, parse, plain
+from finding_tickets.documents.source import Block, MarkdownTable, Source, parse, plain
 from finding_tickets.errors import BadDataError
 from finding_tickets.importers.drafts import (
     LONGEST_LINE,
@@ -49,18 +49,22 @@ _NAMED = re.compile(
     r"|(?i:finding|issue|bug|vulnerability|problem|defect)s?\s*(?:no\.?\s*)?#?(?P<word_id>[A-Z]{0,4}-?\d+(?:\.\d+)*)"
     r"|#(?P<number>\d+))\s*[:.)|\u2013\u2014-]*\s*(?=\S)"
 )
-_NUMBERED = re.compile(r"(?P<number>\d{1,3}(?:\.\d{1,3})*)[.):]?\s+(?=\S)")
-_SIGNS = re.compile(r"(?:[\u2190-\U0001faff\ufe0f\s]+)?")
-_TAG = re.compile(r"[\[(](?P<word>[\w /-]{2,20})[\])]\s*:?\s*")
-_BEFORE = re.compile(r"(?P<word>[\w-]{2,14})(?:\s+(?i:severity|priority|risk))?\s*[:|\u2013\u2014]\s+(?=\S)")
+_NUMBERED = re.compile(r"\d{1,3}(?:\.\d{1,3})*[.):]?\s+(?=\S)")
+_SIGNS = re.compile(r"[\u2190-\U0001faff\ufe0f\s]+")
+# A severity in front of a title: ``[High] ...``, ``High severity: ...``.
+_GRADED = re.compile(
+    r"[\[(](?P<tag>[\w /-]{2,20})[\])]\s*:?\s*"
+    r"|(?P<word>[\w-]{2,14})(?:\s+(?i:severity|priority|risk))?\s*[:|\u2013\u2014]\s+(?=\S)"
+)
 _LAST = re.compile(r"\s*[\[(](?P<word>[\w ]{2,20})[\])]\s*$")
+_PREFIXES = (_NAMED, _NUMBERED, _GRADED, _NAMED, _NUMBERED, _GRADED)
 _FINDINGS = re.compile(
     r"\b(?:findings?|issues?|bugs?|problems?|vulnerabilit(?:y|ies)|defects?)\b", re.IGNORECASE
 )
 _WORDS = re.compile(r"[^\W_]+")
 _FILLER = re.compile(
     r"(?:severity|priority|risk|issue|finding|problem|bug|level|item|concern|defect|vulnerabilit(?:y|ie)"
-    r"|and|or|to|the|must|should|could|fixe?|be|fixed|before|merge|nice|have)s*",
+    r"|and|or|to|the|must|should|could|fixe?|be|fixed|before|merge|nice|have)s*|\d+",
     re.IGNORECASE,
 )
 # These head other sections as well.
@@ -76,7 +80,7 @@ _PLACE_COLUMNS = re.compile(
 )
 _ID = re.compile(r"\[?[A-Z]+-?\d+\]?")
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
-_UNDER_ALL = 7
+_SEPARATORS = " :.\u2013\u2014-"
 _LONGEST_MARK = len("10. ")
 _NO_PATH = "x.md"
 _PAGE = "# Finding Ticket: x\n\n## Description\n\n{}\n\n## Recommended Fix\n\n{}\n"
@@ -92,7 +96,8 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 _INLINE = re.compile(
-    r"\b(?:severity|priority|risk)\W{1,6}(?P<word>[A-Za-z]\w*)|\((?P<tag>[A-Za-z]\w*)\)", re.IGNORECASE
+    r"\b(?:severity|priority|risk)\W{1,6}(?P<word>[A-Za-z]\w*)|[\[(](?P<tag>[A-Za-z][\w /-]*)[\])]",
+    re.IGNORECASE,
 )
 _BY_LETTER = {"C": Severity.P0, "H": Severity.P1, "M": Severity.P2, "L": Severity.P3}
 
@@ -101,7 +106,7 @@ _BY_LETTER = {"C": Severity.P0, "H": Severity.P1, "M": Severity.P2, "L": Severit
 class ReportFinding(Finding):
     """A finding in a report; severities are stated in the words of the register or in usual ones."""
 
-    status: Status | None
+    status: Status
     description: str
     fix: str
     summary: str
@@ -110,28 +115,28 @@ class ReportFinding(Finding):
 def draft_of_report(
     found: ReportFinding, batch: int | None, agent: str | None, vocabulary: Vocabulary
 ) -> Draft:
-    """The content of a ticket about a finding of a report, in the report's own Markdown where that can be."""
+    """Return the content of a ticket about a finding, in the report's own Markdown where that can be."""
     description, fix = found.description, found.fix
-    page = _PAGE.format(description or "x", fix or "x")
-    document, problems = read_document(page.encode(), _NO_PATH, vocabulary)
-    strange = [each for each in problems if each.rule != "id-missing"]
-    if strange or document is None or [each.level for each in document.sections] != [1, 2, 2]:
+    page = _PAGE.format(description, fix or "x").encode()
+    document, problems = read_document(page, _NO_PATH, vocabulary)
+    levels = [section.level for section in document.sections] if document else []
+    if levels != [1, 2, 2] or any(problem.rule != "id-missing" for problem in problems):
         description, fix = paragraphs(description, LONGEST_TEXT), paragraphs(fix, LONGEST_TEXT)
     return Draft(
         title=found.text,
         severity=found.severity,
-        status=found.status or Status.OPEN,
+        status=found.status,
         batch=batch,
         agent=agent,
         summary=words(found.summary, LONGEST_LINE) or found.text,
         description=description,
         recommended_fix=fix,
-        locations=tuple(places(found.spots, vocabulary)),
+        locations=tuple(places(found.spots)),
     )
 
 
 def findings_in(data: bytes, path: str, vocabulary: Vocabulary) -> list[ReportFinding]:
-    """Every finding of the report at ``path``, in its order.
+    """Return every finding of the report at ``path``, in its order.
 
     Raises:
         BadDataError: It is not text, or nothing in it looks like a finding.
@@ -143,7 +148,7 @@ def findings_in(data: bytes, path: str, vocabulary: Vocabulary) -> list[ReportFi
     # What a path says of a ticket, its name and its folder, a report's path does not say of its findings.
     source = Source(_NO_PATH, data.replace(b"\0", b" ").replace(b"\r\n", b"\n"), vocabulary)
     found, ranks = [], Counter[str]()
-    for piece in _Report(source).pieces():
+    for piece in _pieces(source):
         title, key = words(piece.head.title, LONGEST_TITLE).rstrip(".:"), squeeze(piece.head.title)
         if squeeze(title):
             # By its title, since numbers change and lines move; equal titles are told apart by their order.
@@ -158,24 +163,25 @@ def findings_in(data: bytes, path: str, vocabulary: Vocabulary) -> list[ReportFi
 
 
 def _finding(piece: _Piece, path: str, title: str, fingerprint: str) -> ReportFinding:
-    """What a piece of the report at ``path`` says, read as a ticket."""
-    read = [each for each in (piece.text, piece.beside) if each]
-    raw = next((each.ticket.status.raw for each in read if each.ticket.status), "")
-    status = _word(raw, "statuses", piece.text.source.vocabulary)
-    description, fix = piece.text.description_and_fix
-    stated = piece.text.ticket.summary
-    summary = plain(stated.raw) if stated and not _is_place(plain(stated.raw)) else ""
+    """Return what a piece of the report at ``path`` says, read as a ticket."""
+    text, row = piece.text, piece.row or piece.text
+    ticket, vocabulary = text.ticket, text.source.vocabulary
+    status = ticket.status or row.ticket.status
+    description, fix = text.description_and_fix
+    summary = plain(ticket.summary.raw) if ticket.summary else ""
+    if _is_place(summary):
+        summary = ""
     return ReportFinding(
         fingerprint=fingerprint,
         tool=path,
         rule=piece.head.heading,
         text=title,
-        severity=piece.text.severity or piece.severity,
-        status=Status(status) if status else None,
-        spots=next((each.spots for each in read if each.spots), ()),
+        severity=text.severity or piece.severity,
+        status=Status(_word(status.raw if status else "", "statuses", vocabulary) or Status.OPEN),
+        spots=text.spots or row.spots,
         description=description or piece.head.heading,
         fix=fix,
-        summary=summary.removeprefix(piece.head.title).lstrip(" :.\u2013\u2014-"),
+        summary=summary.removeprefix(piece.head.title).lstrip(_SEPARATORS),
     )
 
 
@@ -200,13 +206,13 @@ class _Passage:
 
     @classmethod
     def of_text(cls, text: str, vocabulary: Vocabulary) -> _Passage:
-        """A text that does not stand in the report as it is."""
+        """Return a text that does not stand in the report as it is."""
         source = Source(_NO_PATH, text.encode(), vocabulary)
         return cls(source, read_sections(source))
 
     @cached_property
     def ticket(self) -> Ticket:
-        """What a ticket of this text would say."""
+        """The ticket that this text would be."""
         return read_finding(self.parts, read_metadata(self.source, self.parts), None)
 
     @property
@@ -217,55 +223,67 @@ class _Passage:
 
     @cached_property
     def spots(self) -> tuple[Spot, ...]:
-        """Where the finding is: by its labels, else by the files with lines that it mentions, else by any."""
+        """The places of the finding: those under labels, else the files with lines, else any file."""
         stated = [each for each in self.ticket.locations if each.file]
         if not stated and self.parts:
             text = self.source.text(self.parts[0].start, self.parts[-1].end)
-            mentioned = [each for span in text.code_spans() for each in place_of(span)]
-            mentioned = mentioned or [
-                each for link in _LINK.findall(text.raw) for each in place_of(text, link)
-            ]
-            stated = [Location(**each) for each in mentioned]
-            stated = [each for each in stated if each.lines] or stated
-        found = []
+            places = [place for span in text.code_spans() for place in place_of(span)]
+            for link in [] if places else _LINK.findall(text.raw):
+                places += place_of(text, link)
+            mentioned = [Location(**place) for place in places]
+            stated = [each for each in mentioned if each.lines] or mentioned
+        spots = []
         for each in stated:
             file, path = each.file or "", PurePosixPath(each.file or "")
-            inside = "://" not in file and not path.is_absolute() and ".." not in path.parts and path.suffix
-            place = Spot(file, path.as_posix() if inside else None, None, None, each.symbol)
-            found += [replace(place, lines=(at.first, at.last)) for at in each.lines] or [place]
-        return tuple(found)
+            is_inside = (
+                path.suffix and ".." not in path.parts and not path.is_absolute() and "://" not in file
+            )
+            for lines in each.lines or [None]:
+                place = path.as_posix() if is_inside else None
+                spots.append(
+                    Spot(file, place, (lines.first, lines.last) if lines else None, each.symbol or "")
+                )
+        return tuple(spots)
 
     @property
     def description_and_fix(self) -> tuple[str, str]:
         """The text without its fix and the labels at its beginning, and the recommended fix."""
-        proposal = next((part for part in self.parts if part.kind is SectionKind.FIX), None)
-        others = [part.with_heading for part in self.parts if part is not proposal]
-        shown = (self._with_bold_headings([*dropwhile(self._is_label, blocks)]) for blocks in others)
-        labelled = self.ticket.recommended_fix
-        fix = self._with_bold_headings(proposal.blocks) if proposal else labelled.raw if labelled else ""
+        shown, fix = [], None
+        for part in self.parts:
+            if part.kind is SectionKind.FIX and fix is None:
+                fix = self._with_bold_headings(part.blocks)
+            else:
+                shown.append(self._with_bold_headings([*dropwhile(self._is_label, part.with_heading)]))
+        if fix is None:
+            labelled = self.ticket.recommended_fix
+            fix = labelled.raw if labelled else ""
         return "\n\n".join(filter(None, shown)), fix
 
     def _with_bold_headings(self, blocks: Sequence[Block]) -> str:
-        """Blocks with bold lines in the place of headings, so that they fit in one section."""
-        blocks = blocks[:-1] if blocks and blocks[-1].kind == "Rule" else blocks
-        pieces, at = [], blocks[0].start if blocks else 0
+        """Return blocks with bold lines in the place of headings, so that they fit in one section."""
+        if blocks and blocks[-1].kind == "Rule":
+            blocks = blocks[:-1]
+        if not blocks:
+            return ""
+        pieces, at = [], blocks[0].start
         for block in blocks:
             if block.level:
                 pieces += [self.source.raw(at, block.start), f"**{self.source.words(block).plain}**\n"]
                 at = block.end
-        return "".join([*pieces, self.source.raw(at, blocks[-1].end if blocks else 0)]).strip()
+        return "".join([*pieces, self.source.raw(at, blocks[-1].end)]).strip()
 
     def _is_label(self, block: Block) -> bool:
-        """Whether a block is nothing but labelled values that a ticket has in its metadata, or a rule."""
+        """Return True for a rule, and for labelled values alone that a ticket has in its metadata."""
         entries = list(labelled_values(self.source, [block], LABELS))
-        known = all(LABELS.fullmatch(each.key) for each in entries)
+        if not entries or block.kind == "Rule":
+            return block.kind == "Rule"
         # Behind the mark of an item, if it is one; the labels of a table may stand below its header.
-        behind = entries[0].start - self.source.whole(block).start if entries else None
-        begins = behind is not None and (behind <= _LONGEST_MARK or block.kind == "Table")
-        return block.kind == "Rule" or (begins and known)
+        behind = entries[0].start - self.source.whole(block).start
+        is_first = behind <= _LONGEST_MARK or block.kind == "Table"
+        return is_first and all(LABELS.fullmatch(each.key) for each in entries)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Piece:
     """A finding: a section, an item of a list or a row of a table."""
 
@@ -274,7 +292,7 @@ class _Piece:
     head: _Title
     text: _Passage
     severity: Severity | None  # by its heading, or a heading above
-    beside: _Passage | None = None  # what the row of a table says of the same finding
+    row: _Passage | None = None  # what the row of a table says of the same finding
 
 
 class _Section:
@@ -290,150 +308,139 @@ class _Section:
         self.aside: bool = part.level > 1 and bool(_ASIDE.search(heading) or (above and above.aside))
         self.text = _Passage(part.source, part.pieces)
 
-    @cached_property
-    def own(self) -> list[Block]:
-        """The blocks above the first section within it."""
-        return list(takewhile(lambda block: not block.level, self.part.blocks))
-
-    @cached_property
-    def sections(self) -> list[_Section]:
-        """The sections right below it, also those of a deeper level that stand before the first of these."""
-        pieces = self.part.pieces
-        parts = [each for piece in pieces for each in ([piece] if piece.heading else piece.parts)]
-        return [_Section(part, self) for part in parts]
-
     @property
-    def states(self) -> bool:
-        """Whether it names a finding, or states a severity, in its heading or right below."""
-        return bool(self.head.is_named or (self.head.title and self.head.severity) or self.text.severity)
+    def sections(self) -> Iterator[_Section]:
+        """The sections right below it, also those of a deeper level that stand before the first of these."""
+        for piece in self.part.pieces:
+            for part in [piece] if piece.heading else piece.parts:
+                yield _Section(part, self)
 
-    def nested(self) -> Iterator[_Section]:
-        """Every section within it."""
-        for each in self.sections:
-            yield each
-            yield from each.nested()
-
-
-class _Report:
-    """The blocks of a report, and which of them are findings."""
-
-    def __init__(self, source: Source) -> None:
-        self.source, self.vocabulary = source, source.vocabulary
-        blocks = [block for block in parse(source.data) if block.kind != "FrontMatter"]
-        for block in blocks:
-            # Bold text that begins as a finding does is a heading below all others.
-            bold = _BOLD.fullmatch(source.whole(block).raw) if block.kind == "Paragraph" else None
-            if bold and (_NAMED.match(bold["lead"]) or _NUMBERED.match(bold["lead"])):
-                block.level, block.first, block.last = _UNDER_ALL, block.start, block.end
-        self._whole = _Section(DocumentPart(source, None, 0, len(source.data), tuple(blocks)))
-
-    def pieces(self) -> list[_Piece]:
-        """What the report finds: its sections, then items and rows that no such section has."""
-        all_of_it = self._within(self._whole)
-        found = [each for each in all_of_it if each.block.kind != "Table"]
-        # A table may sum up what is told in sections: there it adds what they leave out. Each row of one
-        # table is a finding of its own.
-        for row in (each for each in all_of_it if each.block.kind == "Table"):
-            others = ((at, each) for at, each in enumerate(found) if each.block is not row.block)
-            same = next((at for at, each in others if each.head.names & row.head.names), None)
-            if same is None:
-                found.append(row)
-            else:
-                severity = found[same].severity or row.severity
-                found[same] = replace(found[same], severity=severity, beside=row.text)
-        return sorted(found, key=lambda each: each.start)
-
-    @cached_property
-    def _telling(self) -> set[int]:
-        """The levels of headings that name a finding, or state a severity, themselves or right below."""
-        return {each.part.level for each in self._whole.nested() if each.states}
-
-    def _within(self, section: _Section) -> list[_Piece]:
-        """The finding that a section is, or else those in it."""
-        head, block = section.head, section.part.heading
-        whole = []
-        if block and section.group is None:
-            severity = head.severity or section.severity or head.implied
-            whole = [_Piece(block, block.start, head, section.text, severity)]
-            if head.severity or (section.part.level > 1 and section.text.severity):
-                return whole
-        within = [piece for each in section.sections for piece in self._within(each)]
-        # What may be a finding is none where sections within it are.
-        if whole and self._may_be_one(section) and not any(each.block.level for each in within):
-            return whole
-        own: list[_Piece] = []
-        for each in section.own:
-            if each.kind in ("List", "Paragraph"):
-                own += [piece for item in each.children or [each] for piece in self._item(item, section)]
-            elif each.kind == "Table":
-                own += self._rows(each, section)
-        return own + within
-
-    def _may_be_one(self, section: _Section) -> bool:
-        """Whether a section that states no severity has the form of a finding."""
-        head, outer = section.head, section.above
-        if head.is_named:
+    def may_be_a_finding(self) -> bool:
+        """Return True if a section that states no severity has the form of a finding."""
+        if self.head.is_named:
             return True
-        chapter = _CHAPTER.match(head.title) or kind_of_title(head.heading)
-        if section.aside or section.part.level == 1 or chapter or outer is None:
+        outer = self.above
+        is_chapter = _CHAPTER.match(self.head.title) or kind_of_title(self.head.heading)
+        if outer is None or self.aside or self.part.level == 1 or is_chapter:
             return False
-        if outer.group or not head.is_numbered:
-            return bool(outer.group)
-        # A number is that of a chapter, too: where other headings state more, those beside them count.
-        placed = any(spot.path for spot in section.text.spots)
-        among = section.part.level in self._telling if self._telling else placed
-        return bool((placed and among) or section.severity or (outer.part.level > 1 and outer.finds))
+        if outer.group or not self.head.is_numbered:
+            return outer.group is not None
+        # Chapters have numbers, too.
+        is_placed = any(spot.path for spot in self.text.spots)
+        return is_placed or self.severity is not None or (outer.part.level > 1 and outer.finds)
 
-    def _item(self, block: Block, here: _Section) -> Iterator[_Piece]:
-        """The finding that an item of a list is, or a paragraph that begins with a severity."""
-        vocabulary, start = self.vocabulary, self.source.words(block).start
-        first, _, rest = self.source.raw(start, block.end).partition("\n")
-        text = f"{first}\n{textwrap.dedent(rest)}".strip()
-        opening = _SIGNS.sub("", text, count=1)
-        bold = _BOLD.match(opening)
-        lead = bold["lead"] if bold else ""
-        behind = opening[bold.end() :].lstrip(" :.\u2013\u2014-") if bold else opening
-        head = _title_of(lead.strip(" :"), vocabulary)
-        if here.aside or (lead.endswith(":") and LABELS.fullmatch(squeeze(lead))):
-            return
-        if block.kind != "Item" and not (lead and head.severity):
-            return
-        tag = _TAG.match(behind)
-        if not head.title or _is_place(lead):
-            # The bold text is a severity or a place, or there is none: the title is behind it.
-            sentences = map(plain, _SENTENCE.split(behind[tag.end() if tag else 0 :]))
-            told = next((each for each in sentences if not _is_place(each)), "")
-            title = _title_of(told, vocabulary)
-            head = replace(title, severity=head.severity or title.severity)
-        stated = [tag["word"]] if tag else []
-        stated += [each["word"] or each["tag"] for each in _INLINE.finditer(plain(text))]
-        severity = head.severity or next(filter(None, (_exactly(each, vocabulary) for each in stated)), None)
-        passage = _Passage.of_text(text, vocabulary)
-        severity = severity or passage.severity or here.severity or head.implied
-        if (lead or passage.spots) and (severity or here.finds):
-            yield _Piece(block, block.start, head, passage, severity)
 
-    def _rows(self, block: Block, here: _Section) -> Iterator[_Piece]:
-        """The rows of a table of findings: with a title, and a severity or a place."""
-        table = self.source.table(block)
-        named = next((t for name in _TITLE_COLUMNS for t in table.titles if name in t.split()), None)
-        severe, placed = table.column(_SEVERITY_COLUMNS, named), table.column(_PLACE_COLUMNS, named)
-        if named is None or here.aside or not (severe or here.severity or (placed and here.finds)):
-            return
-        labels = {severe: "Severity", placed: "Location"}
-        for row in table.records:
-            head = _title_of(row[named].plain, self.vocabulary)
-            severity = severity_of(row[severe].plain, self.vocabulary) if severe else None
-            severity = severity or head.severity or here.severity
-            if not head.title or not (severity or placed):
+def _pieces(source: Source) -> list[_Piece]:
+    """Return what the report finds: its sections, then items and rows that no such section has."""
+    blocks = [block for block in parse(source.data) if block.kind != "FrontMatter"]
+    whole = _Section(DocumentPart(source, None, 0, len(source.data), tuple(blocks)))
+    found, rows = [], []
+    for piece in _within(whole):
+        (rows if piece.block.kind == "Table" else found).append(piece)
+    # A table may sum up what is told in sections: there it adds what they leave out. Each row of one
+    # table is a finding of its own.
+    for row in rows:
+        for piece in found:
+            if piece.block is not row.block and piece.head.names & row.head.names:
+                piece.severity = piece.severity or row.severity
+                piece.row = row.text
+                break
+        else:
+            found.append(row)
+    return sorted(found, key=lambda each: each.start)
+
+
+def _within(section: _Section) -> list[_Piece]:
+    """Return the finding that a section is, or else those in it."""
+    head, block = section.head, section.part.heading
+    whole = None
+    if block and section.group is None:
+        severity = head.severity or section.severity or head.implied
+        whole = _Piece(block, block.start, head, section.text, severity)
+        if head.severity or (section.part.level > 1 and section.text.severity):
+            return [whole]
+    found = [piece for each in section.sections for piece in _within(each)]
+    # What may be a finding is none where sections within it are.
+    if whole and section.may_be_a_finding() and not any(piece.block.level for piece in found):
+        return [whole]
+    for block in takewhile(lambda block: not block.level, section.part.blocks):
+        if block.kind == "Table":
+            found += _rows(block, section)
+        elif block.kind in ("List", "Paragraph"):
+            items = (_item(item, section) for item in block.children or [block])
+            found += filter(None, items)
+    return found
+
+
+def _item(block: Block, here: _Section) -> _Piece | None:
+    """Return the finding that an item of a list is, or a paragraph that begins with a severity."""
+    source, vocabulary = here.part.source, here.part.source.vocabulary
+    first, _, rest = source.raw(source.words(block).start, block.end).partition("\n")
+    text = f"{first}\n{textwrap.dedent(rest)}".strip()
+    opening = _SIGNS.sub("", text, count=1) if _SIGNS.match(text) else text
+    bold = _BOLD.match(opening)
+    lead = bold["lead"] if bold else ""
+    head = _title_of(lead.strip(" :"), vocabulary)
+    is_label = lead.endswith(":") and LABELS.fullmatch(squeeze(lead))
+    is_graded = bool(lead and head.severity)
+    if here.aside or is_label or not (block.kind == "Item" or is_graded):
+        return None
+    if not head.title or _is_place(lead):
+        # The bold text is a severity or a place, or there is none: the title is behind it.
+        behind = opening[bold.end() :].lstrip(_SEPARATORS) if bold else opening
+        sentences = map(plain, _SENTENCE.split(behind))
+        title = _title_of(next((each for each in sentences if not _is_place(each)), ""), vocabulary)
+        head = replace(title, severity=head.severity or title.severity)
+    passage = _Passage.of_text(text, vocabulary)
+    severity = head.severity or _inline_severity(plain(text), vocabulary) or passage.severity
+    severity = severity or here.severity or head.implied
+    if not (lead or passage.spots) or not (severity or here.finds):
+        return None
+    return _Piece(block, block.start, head, passage, severity)
+
+
+def _inline_severity(text: str, vocabulary: Vocabulary) -> Severity | None:
+    """Return the first severity that a text states as in ``Severity: high`` or ``(high)``."""
+    for stated in _INLINE.finditer(text):
+        severity = _exactly(stated["word"] or stated["tag"], vocabulary)
+        if severity:
+            return severity
+    return None
+
+
+def _rows(block: Block, here: _Section) -> Iterator[_Piece]:
+    """Yield the rows of a table of findings: with a title, and a severity or a place."""
+    vocabulary, table = here.part.source.vocabulary, here.part.source.table(block)
+    named = _title_column(table)
+    severe, placed = table.column(_SEVERITY_COLUMNS, named), table.column(_PLACE_COLUMNS, named)
+    if named is None or here.aside or not (severe or here.severity or (placed and here.finds)):
+        return
+    labels = {severe: "Severity", placed: "Location"}
+    for row in table.records:
+        head = _title_of(row[named].plain, vocabulary)
+        severity = severity_of(row[severe].plain, vocabulary) if severe else None
+        severity = severity or head.severity or here.severity
+        if not head.title or not (severity or placed):
+            continue
+        lines, names = [], set(head.names)
+        for title, cell in row.items():
+            if title == named or not cell.raw:
                 continue
-            others = [(title, cell) for title, cell in row.items() if cell.raw and title != named]
-            lines = (f"**{labels.get(title, title.capitalize())}:** {cell.raw}" for title, cell in others)
+            lines.append(f"**{labels.get(title, title.capitalize())}:** {cell.raw}")
             # A severity such as P1 has the form of an ID.
-            ids = [cell.plain for title, cell in others if title != severe and _ID.fullmatch(cell.plain)]
-            head = replace(head, names=head.names | set(map(squeeze, ids)))
-            text = _Passage.of_text("\n".join(lines), self.vocabulary)
-            yield _Piece(block, row[named].start, head, text, severity)
+            if title != severe and _ID.fullmatch(cell.plain):
+                names.add(squeeze(cell.plain))
+        text = _Passage.of_text("\n".join(lines), vocabulary)
+        yield _Piece(block, row[named].start, replace(head, names=frozenset(names)), text, severity)
+
+
+def _title_column(table: MarkdownTable) -> str | None:
+    """Return the column with the titles of findings."""
+    for name in _TITLE_COLUMNS:
+        for title in table.titles:
+            if name in title.split():
+                return title
+    return None
 
 
 def _is_place(text: str) -> bool:
@@ -441,61 +448,56 @@ def _is_place(text: str) -> bool:
 
 
 def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
+    """Take a heading apart: numbers, IDs and severities around its title."""
     rest, names, severity, implied = heading, set[str](), None, None
-    is_named = is_numbered = False
-    for _ in range(4):
-        rest = _SIGNS.sub("", rest, count=1)
-        if not is_named and (match := _NAMED.match(rest)):
-            is_named = True
+    seen = set[re.Pattern[str]]()
+    for pattern in _PREFIXES:
+        rest = rest[len(signs[0]) :] if (signs := _SIGNS.match(rest)) else rest
+        match = pattern.match(rest)
+        if match is None or pattern in seen:
+            continue
+        if pattern is _GRADED:
+            severity = _exactly(match["tag"] or match["word"], vocabulary)
+            if severity is None:
+                continue
+        elif pattern is _NAMED:
             names |= {squeeze(each) for each in match.groups() if each and not each.isdigit()}
             series = re.split(r"[-\d]", match["id"] or match["plain_id"] or "")[0]
             implied = _BY_LETTER.get(series) or _exactly(series, vocabulary)
-        elif not is_numbered and (match := _NUMBERED.match(rest)):
-            is_numbered = True
-        elif severity is None and (match := _TAG.match(rest) or _BEFORE.match(rest)):
-            severity = _exactly(match["word"], vocabulary)
-            if severity is None:
-                break
-        else:
-            break
+        seen.add(pattern)
         rest = rest[match.end() :]
-    if severity is None and (last := _LAST.search(rest)):
+    last = _LAST.search(rest)
+    if severity is None and last:
         severity = _exactly(last["word"], vocabulary)
         rest = rest[: last.start()] if severity else rest
-    if severity is None and (only := _exactly(rest, vocabulary)):
-        severity, rest = only, ""
+    if severity is None:
+        severity = _exactly(rest, vocabulary)
+        rest = "" if severity else rest
     title = rest.strip(" :|\u2013\u2014-").rstrip(".")
-    names |= {squeeze(title)} if title else set()
-    return _Title(heading, title, frozenset(names), severity, implied, is_named, is_numbered)
+    if title:
+        names.add(squeeze(title))
+    return _Title(heading, title, frozenset(names), severity, implied, _NAMED in seen, _NUMBERED in seen)
 
 
 def _exactly(text: str, vocabulary: Vocabulary) -> Severity | None:
-    """The severity that a text is, without such words as "severity" or "risk"."""
+    """Return the severity that a text is, without such words as "severity" or "risk"."""
     left = " ".join(each for each in _WORDS.findall(text) if not _FILLER.fullmatch(each))
     word = word_for(left, vocabulary.severities) or word_for(left, SUGGESTED["severities"])
     return Severity(word) if word else None
 
 
 def _word(text: str, kind: str, vocabulary: Vocabulary) -> str | None:
-    """The word of the register that a value states, or else that it usually means."""
-    stated = plain(text)
-    words = getattr(vocabulary, kind), SUGGESTED[kind]
-    return next(filter(None, (word_in(stated, each) for each in words)), None) if stated else None
+    """Return the word of the register that a value states, or else that it usually means."""
+    stated, of_register = plain(text), getattr(vocabulary, kind)
+    return word_in(stated, of_register) or word_in(stated, SUGGESTED[kind]) if stated else None
 
 
 def severity_of(text: str, vocabulary: Vocabulary) -> Severity | None:
-    """The severity that a value states, by the words of the register or else by what they usually mean."""
+    """Return the severity that a value states, in words of the register or in usual ones."""
     word = _word(text, "severities", vocabulary)
     return Severity(word) if word else None
 
 
 def severity_heading(heading: str, vocabulary: Vocabulary) -> Severity | None:
-    """The severity of all that stands below a heading such as ``High severity`` or ``Critical (2)``."""
-    tokens = [each for each in _WORDS.findall(heading) if not each.isdigit()]
-    left = [each for each in tokens if not _FILLER.fullmatch(each)]
-    meant = [
-        _exactly(each, vocabulary) or _exactly(each.lower().removesuffix("s"), vocabulary) for each in left
-    ]
-    if not left or None in meant or (left == tokens and any(map(_WEAK.fullmatch, left))):
-        return None
-    return meant[0]
+    """Return the severity of all below a heading such as ``High severity`` or ``Critical (2)``."""
+    return None if _WEAK.fullmatch(heading.strip()) else _exactly(heading, vocabulary)

@@ -1,7 +1,7 @@
 """Read a log in SARIF 2.1.0: of each result its rule, message, places, severity and fingerprint.
 
-Only the properties that these are made of are decoded. Whatever a tool may leave out may also be null. The
-standard: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html.
+Only the properties that these are made of are decoded. The standard:
+https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import codecs
 import hashlib
 import json
-import math
 import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
 from urllib.parse import unquote
 
 from msgspec import DecodeError, Struct, ValidationError, field
@@ -24,66 +24,63 @@ from msgspec.json import decode
 from finding_tickets.errors import BadDataError
 from finding_tickets.model.vocabulary import Severity
 
-VERSION = "2.1.0"
 UNNAMED = "an unnamed tool"
-# How a fingerprint begins.
 MARK = "sarif:"
+"""The beginning of a fingerprint."""
 DIGITS = 32
-MOST_LINES = 10**9
 LEVELS = {"error": Severity.P1, "warning": Severity.P2, "note": Severity.P3, "none": Severity.P4}
 """The severity of a result, by its level."""
-SCORES = ((9.0, Severity.P0), (7.0, Severity.P1), (4.0, Severity.P2))
+SCORES = ((9.0, Severity.P0), (7.0, Severity.P1), (4.0, Severity.P2), (0.0, Severity.P3))
 """The severity of a result, by the least score it needs: critical, high and medium as GitHub has them."""
 
 # Names that tools give to the root of a repository, without the per cent signs around some of them.
 _ROOTS = {"SRCROOT", "PROJECTROOT", "REPOROOT", "ROOTPATH"}
 _NOT_A_FINDING = {"pass", "notApplicable", "informational"}
-_OFFSET = re.compile(r" \(byte (\d+)\)$")
 _NUMBER = re.compile(r"(?<![\w.])\d++(?![\w.]*\w)")
-# The letter of a drive looks like one.
 _GAP = re.compile(r"\{(\d{1,3})\}")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+# The letter of a drive looks like a scheme.
+_ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
 _FILE = re.compile(r"file:(?://(?:localhost)?(?=/))?(?P<path>/.*)", re.IGNORECASE | re.DOTALL)
 
 
 # The objects of a log, as the standard names them and their properties; of each, what tickets are made of.
 
 
-class _Part(Struct, rename="camel"):
+class _Part(Struct, rename="camel", frozen=True):
     pass
 
 
 class _Message(_Part):
-    text: str | None = None
-    id: str | None = None  # of a text of the rule, whose gaps the arguments fill
-    arguments: list[str] | None = None
+    text: str = ""
+    id: str = ""  # of a text of the rule, whose gaps the arguments fill
+    arguments: list[str] = []
 
 
 class _File(_Part):
-    uri: str | None = None
-    uri_base_id: str | None = None
+    uri: str = ""
+    uri_base_id: str = ""
 
 
 class _Region(_Part):
-    start_line: int | None = None
-    start_column: int | None = None
-    end_line: int | None = None
-    snippet: _Message | None = None
+    start_line: int = 0
+    start_column: int = 0
+    end_line: int = 0
+    snippet: _Message = _Message()
 
 
 class _PhysicalLocation(_Part):
-    artifact_location: _File | None = None
-    region: _Region | None = None
+    artifact_location: _File = _File()
+    region: _Region = _Region()
 
 
 class _Symbol(_Part):
-    name: str | None = None
-    fully_qualified_name: str | None = None
+    name: str = ""
+    fully_qualified_name: str = ""
 
 
 class _Location(_Part):
-    physical_location: _PhysicalLocation | None = None
-    logical_locations: list[_Symbol] | None = None
+    physical_location: _PhysicalLocation = _PhysicalLocation()
+    logical_locations: list[_Symbol] = []
 
 
 class _Properties(_Part):
@@ -92,52 +89,52 @@ class _Properties(_Part):
 
 
 class _Configuration(_Part):
-    level: str | None = None
+    level: str = ""
 
 
 class _Rule(_Part):
-    id: str | None = None
-    short_description: _Message | None = None
-    full_description: _Message | None = None
-    message_strings: dict[str, _Message | None] | None = None
-    default_configuration: _Configuration | None = None
-    properties: _Properties | None = None
+    id: str = ""
+    short_description: _Message = _Message()
+    full_description: _Message = _Message()
+    message_strings: dict[str, _Message] = {}
+    default_configuration: _Configuration = _Configuration()
+    properties: _Properties = _Properties()
 
 
 class _Tool(_Part):
-    name: str | None = None
-    rules: list[_Rule] | None = None
+    name: str = UNNAMED
+    rules: list[_Rule] = []
 
 
 class _Tools(_Part):
-    driver: _Tool | None = None
-    extensions: list[_Tool] | None = None
+    driver: _Tool = _Tool()
+    extensions: list[_Tool] = []
 
 
 class _Result(_Part):
-    rule_id: str | None = None
-    kind: str | None = None
-    level: str | None = None
-    message: _Message | None = None
-    locations: list[_Location] | None = None
-    fingerprints: dict[str, str] | None = None
-    partial_fingerprints: dict[str, str] | None = None
-    baseline_state: str | None = None
-    properties: _Properties | None = None
+    rule_id: str = ""
+    kind: str = "fail"
+    level: str = ""
+    message: _Message = _Message()
+    locations: list[_Location] = []
+    fingerprints: dict[str, str] = {}
+    partial_fingerprints: dict[str, str] = {}
+    baseline_state: str = ""
+    properties: _Properties = _Properties()
 
 
 class _Run(_Part):
-    tool: _Tools | None = None
+    tool: _Tools = _Tools()
     results: list[_Result] | None = None
-    original_uri_base_ids: dict[str, _File | None] | None = None
+    original_uri_base_ids: dict[str, _File] = {}
 
 
 class _Log(_Part):
-    version: Any = None
-    runs: list[_Run] | None = None
+    version: Literal["2.1.0"]
+    runs: list[_Run]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Spot:
     """A place that a result names, as far as it does.
 
@@ -148,16 +145,17 @@ class Spot:
     uri: str
     path: str | None
     lines: tuple[int, int] | None
-    column: int | None
-    symbol: str | None
+    symbol: str = ""
+    column: int = 0
+    code: str = ""
 
     def __str__(self) -> str:
-        """``path:line:column``, as far as each part is known; the URI of a file that is elsewhere."""
-        numbers = (self.lines[0], self.column) if self.lines else ()
-        return ":".join(filter(None, [self.path or self.uri, *(str(number) for number in numbers if number)]))
+        """Return ``path:line``, as far as each part is known; the URI of a file that is elsewhere."""
+        file = self.path or self.uri
+        return f"{file}:{self.lines[0]}" if file and self.lines else file
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
     """A finding of another tool, or of a report."""
 
@@ -170,7 +168,7 @@ class Finding:
     left_out: str = ""  # why no ticket is to be made of it; empty where one is
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SarifFinding(Finding):
     """A finding of another tool."""
 
@@ -185,24 +183,12 @@ def read_log(data: bytes, source: str, roots: Collection[str]) -> list[SarifFind
     Raises:
         BadDataError: It is not JSON, not SARIF, or of another version.
     """
-    text = data.removeprefix(codecs.BOM_UTF8)
     try:
-        log = decode(text, type=_Log)
+        log = decode(data.removeprefix(codecs.BOM_UTF8), type=_Log)
     except ValidationError as error:
-        what, _, place = str(error).partition(" - at `$")
-        path = place.strip("`.")
-        said = what.replace(" | null", "").replace("Expected", "expected", 1)
-        said = f"not a log in SARIF: {f'{path}: ' if path else ''}{said}"
-        raise BadDataError(said, file=source) from None
+        raise BadDataError(f"not a log in SARIF 2.1.0: {error}", file=source) from None
     except (DecodeError, UnicodeDecodeError, RecursionError) as error:
-        offset = _OFFSET.search(str(error))
-        line = text.count(b"\n", 0, int(offset[1])) + 1 if offset else None
-        raise BadDataError(f"not JSON: {_OFFSET.sub('', str(error))}", file=source, line=line) from None
-    if log.version != VERSION:
-        stated = "no version" if log.version is None else f"version {log.version}"
-        raise BadDataError(f"not a log in SARIF {VERSION}: it states {stated}", file=source)
-    if log.runs is None:
-        raise BadDataError("not a log in SARIF: it has no runs", file=source)
+        raise BadDataError(f"not JSON: {error}", file=source) from None
     # Several runs of a tool have findings in common.
     found: dict[str, SarifFinding] = {}
     for run in log.runs:
@@ -215,105 +201,86 @@ class _RunReader:
     """The results of one run, with the rules and files that it lists."""
 
     def __init__(self, run: _Run, roots: Collection[str]) -> None:
-        tools = run.tool or _Tools()
-        driver = tools.driver or _Tool()
-        self._tool, self._results = driver.name or UNNAMED, run.results or []
-        self._bases = run.original_uri_base_ids or {}
+        self._run = run
+        self._tool = run.tool.driver.name
         self._roots = [path for path in map(absolute_path, roots) if path]
         self._rules: dict[str, _Rule] = {}
-        for tool in (driver, *(tools.extensions or ())):
-            for rule in tool.rules or ():
-                self._rules.setdefault(rule.id or "", rule)
+        for tool in (run.tool.driver, *run.tool.extensions):
+            for rule in tool.rules:
+                self._rules.setdefault(rule.id, rule)
 
     def findings(self) -> Iterator[SarifFinding]:
         """Yield the findings, in their order."""
-        found = []
-        places = defaultdict[tuple[object, ...], set[tuple[int, int]]](set)
-        self._results.reverse()
-        while self._results:
-            # Of a large log, what is not needed any more is let go.
-            result = self._results.pop()
-            rule = self._rules.get(result.rule_id or "", _Rule())
+        ranks = defaultdict[tuple[object, ...], dict[object, int]](dict)
+        for result in self._run.results or ():
+            rule = self._rules.get(result.rule_id) or _Rule()
             text = _text(result.message, rule)
             about = _text(rule.full_description, rule) or _text(rule.short_description, rule)
-            spots = tuple(map(self._spot, result.locations or ()))
-            identity, place = self._identity(result, text, spots), _line_and_column(spots)
-            places[identity].add(place)
-            finding = SarifFinding(
-                fingerprint="",
+            spots = tuple(map(self._spot, result.locations))
+            first = spots[0] if spots else Spot("", None, None)
+            identity = self._identity(result, text, first)
+            # Results with all parts in common are told apart by their order, unless they are one.
+            places = ranks[identity]
+            rank = places.setdefault((first.lines, first.column), len(places))
+            digest = hashlib.sha256(json.dumps((*identity, rank)).encode()).hexdigest()
+            yield SarifFinding(
+                fingerprint=MARK + digest[:DIGITS],
                 tool=self._tool,
-                rule=result.rule_id or "",
-                text=text or about or result.rule_id or "",
+                rule=result.rule_id,
+                text=text or about or result.rule_id,
                 severity=_severity(result, rule),
                 spots=spots,
                 about=about,
                 left_out=_why_left_out(result),
             )
-            found.append((finding, identity, place))
-        ranks = {}
-        for identity, same in places.items():
-            for rank, place in enumerate(sorted(same)):
-                ranks[identity, place] = rank
-        for finding, identity, place in found:
-            # Results with all parts in common are told apart by their order in the file, not in the log.
-            parts = json.dumps((*identity, ranks[identity, place]), ensure_ascii=True)
-            digest = hashlib.sha256(parts.encode()).hexdigest()[:DIGITS]
-            yield replace(finding, fingerprint=MARK + digest)
 
-    def _identity(self, result: _Result, text: str, spots: tuple[Spot, ...]) -> tuple[object, ...]:
+    def _identity(self, result: _Result, text: str, spot: Spot) -> tuple[object, ...]:
         """Return what identifies the result in any log.
 
         That is the best of what the tool states: fingerprints, partial fingerprints with the file, or rule,
         file, symbol, text and code.
         """
-        spot = spots[0] if spots else Spot("", None, None, None, None)
-        rule, path = result.rule_id or "", spot.path or spot.uri
-        for beside, stated in (((), result.fingerprints), ((path,), result.partial_fingerprints)):
-            # A value with spaces is a sentence, such as one that asks the user to log in.
-            given = sorted(pair for pair in (stated or {}).items() if re.fullmatch(r"\S+", pair[1]))
-            if given:
-                return (self._tool, rule, *beside, tuple(given))
-        snippet = _region(result.locations[0]).snippet if result.locations else None
-        code = (snippet and snippet.text) or ""
+        path = spot.path or spot.uri
+        if own := _usable(result.fingerprints):
+            return (self._tool, result.rule_id, own)
+        if own := _usable(result.partial_fingerprints):
+            return (self._tool, result.rule_id, path, own)
         # Numbers in the text may count lines.
-        words = (" ".join(_NUMBER.sub("#", text).split()), " ".join(code.split()))
-        return (self._tool, rule, path, spot.symbol or "", *words)
+        words = " ".join(_NUMBER.sub("#", text).split())
+        return (self._tool, result.rule_id, path, spot.symbol, words, " ".join(spot.code.split()))
 
     def _spot(self, place: _Location) -> Spot:
-        where, region = place.physical_location or _PhysicalLocation(), _region(place)
-        first, last = region.start_line or 0, region.end_line or 0
-        # No file has so many lines.
-        is_known = 0 < first < MOST_LINES and last < MOST_LINES
-        symbol = next(iter(place.logical_locations or ()), _Symbol())
-        file = where.artifact_location or _File()
+        where = place.physical_location
+        first, last = where.region.start_line, where.region.end_line
+        symbol = place.logical_locations[0] if place.logical_locations else _Symbol()
         return Spot(
-            uri=file.uri or "",
-            path=self._path(file),
-            lines=(first, max(first, last)) if is_known else None,
-            column=region.start_column,
+            uri=where.artifact_location.uri,
+            path=self._path(where.artifact_location),
+            lines=(first, max(first, last)) if first > 0 else None,
             symbol=symbol.fully_qualified_name or symbol.name,
+            column=where.region.start_column,
+            code=where.region.snippet.text,
         )
 
     def _path(self, file: _File) -> str | None:
         """Return the path from the root of the repository; None for what is outside of it."""
-        uri, base = _with_slashes(file.uri), self._bases.get(file.uri_base_id or "")
-        resolved = uri
-        if base and base.uri and not _is_absolute(uri):
-            resolved = f"{_with_slashes(base.uri).rstrip('/')}/{uri}"
+        uri = _with_slashes(file.uri)
+        base = _with_slashes(self._run.original_uri_base_ids.get(file.uri_base_id, _File()).uri)
+        resolved = uri if _ABSOLUTE.match(uri) or not base else f"{base.rstrip('/')}/{uri}"
         absolute = absolute_path(resolved) or ""
-        above = [root for root in self._roots if absolute.startswith(f"{root}/")]
-        if above:
-            path = absolute.removeprefix(f"{above[0]}/")
-        else:
-            # The root may have been elsewhere when the tool ran.
-            is_root = (file.uri_base_id or "").strip("%").upper() in _ROOTS
-            relative = uri if is_root else resolved
-            if _is_absolute(relative):
-                return None
-            path = unquote(relative, errors="replace")
-        short = posixpath.normpath(path or "..")
-        is_outside = short in {".", ".."} or short.startswith(("../", "/"))
-        return None if is_outside or not short.isprintable() else short
+        for root in self._roots:
+            if absolute.startswith(f"{root}/"):
+                return _relative(absolute.removeprefix(f"{root}/"))
+        # The root may have been elsewhere when the tool ran.
+        is_root = file.uri_base_id.strip("%").upper() in _ROOTS
+        return _relative(unquote(uri if is_root else resolved, errors="replace"))
+
+
+def _relative(path: str) -> str | None:
+    """Return a path without detours; None if it leads out of the folder, or is not one line of text."""
+    short = posixpath.normpath(path)
+    is_outside = short in {".", ".."} or short.startswith("../") or _ABSOLUTE.match(short)
+    return short if short.isprintable() and not is_outside else None
 
 
 def absolute_path(uri: str) -> str | None:
@@ -324,24 +291,25 @@ def absolute_path(uri: str) -> str | None:
     return posixpath.normpath(text) if text.startswith("/") else None
 
 
-def _with_slashes(uri: str | None) -> str:
+def _with_slashes(uri: str) -> str:
     """Return a URI without backslashes, which tools on Windows write in relative paths."""
-    return (uri or "").replace("\\", "/")
+    return uri.replace("\\", "/")
 
 
-def _is_absolute(uri: str) -> bool:
-    return uri.startswith("/") or _SCHEME.match(uri) is not None
+def _usable(fingerprints: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return fingerprints in a fixed order, without sentences such as one that asks the user to log in."""
+    usable = [pair for pair in fingerprints.items() if re.fullmatch(r"\S+", pair[1])]
+    return tuple(sorted(usable))
 
 
-def _text(message: _Message | None, rule: _Rule) -> str:
+def _text(message: _Message, rule: _Rule) -> str:
     """Return what a message says, by itself or by a text of its rule; empty where it says nothing."""
-    if message is None:
-        return ""
-    text = message.text or ""
-    if not text and message.id and rule.message_strings:
-        of_rule = rule.message_strings.get(message.id) or _Message()
-        text = of_rule.text or ""
-    arguments = dict(enumerate(message.arguments or ()))
+    text = message.text
+    if message.id in rule.message_strings and not text:
+        text = rule.message_strings[message.id].text
+    if not message.arguments:
+        return text
+    arguments = dict(enumerate(message.arguments))
     return _GAP.sub(lambda gap: arguments.get(int(gap[1]), gap[0]), text)
 
 
@@ -352,26 +320,12 @@ def _why_left_out(result: _Result) -> str:
     return "baseline state absent" if result.baseline_state == "absent" else ""
 
 
-def _region(place: _Location) -> _Region:
-    return (place.physical_location and place.physical_location.region) or _Region()
-
-
-def _line_and_column(spots: tuple[Spot, ...]) -> tuple[int, int]:
-    if not spots or not spots[0].lines:
-        return 0, 0
-    return spots[0].lines[0], spots[0].column or 0
-
-
 def _severity(result: _Result, rule: _Rule) -> Severity:
     """Return how bad a result is: by its score for security, where it or its rule has one, else its level."""
     for properties in (result.properties, rule.properties):
-        try:
-            score = float(properties.security_severity) if properties else 0.0
-        except (TypeError, ValueError):
-            continue
-        if score > 0 and math.isfinite(score):
-            return next((severity for least, severity in SCORES if score >= least), Severity.P3)
-    usual = rule.default_configuration.level if rule.default_configuration else None
-    if result.kind not in (None, "fail"):
-        usual = "none"
-    return LEVELS.get(result.level or usual or "", Severity.P2)
+        with suppress(TypeError, ValueError):
+            score = float(properties.security_severity)
+            if score > 0:
+                return next(severity for least, severity in SCORES if score >= least)
+    usual = rule.default_configuration.level if result.kind == "fail" else "none"
+    return LEVELS.get(result.level or usual, Severity.P2)
