@@ -78,16 +78,10 @@ KNOWN_OF_OPERATORS: dict[str, dict[str, str]] = {
         "op/scatter_reduce_prod/1/backward": "d2d launches",
     },
     "nobody knows why": {
-        "op/logsumexp/0": "allocations",
-        "op/logsumexp/1": "allocations",
-        "op/nanquantile/1": "launches",
         "op/nn_functional_max_unpool2d_grad/1/backward": "launches allocations",
-        "op/quantile/0": "allocations",
-        "op/quantile/1": "launches",
         "op/renorm/0/backward": "launches allocations",
         "op/renorm/1/backward": "launches allocations",
         "rule/fake-quantize-by-channel": "launches",
-        "rule/logsumexp": "allocations",
         "rule/nested-of-padded": "launches allocations",
     },
 }

@@ -11,7 +11,7 @@ import sys
 import unittest
 import zlib
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -61,8 +61,14 @@ def op_db() -> list[Any]:
 
 def samples(op: Any, dtype: torch.dtype, *, requires_grad: bool) -> list[Any]:
     """Return an operator's samples of a type, made on the host."""
-    # Torch reads the source of every frame to find the unittest that asks: a tenth of a second for each call.
-    with patch("torch.testing._internal.common_utils.extract_test_fn", return_value=None):
+    seed_host: Any = torch.default_generator.manual_seed
+    with (
+        # Torch reads the source of every frame to find the unittest that asks: a tenth of a second for each.
+        patch("torch.testing._internal.common_utils.extract_test_fn", return_value=None),
+        # Seeding other accelerators, too, takes longer than making the sample.
+        patch("torch.manual_seed", seed_host),
+        torch.random.fork_rng(devices=[]),
+    ):
         return list(op.sample_inputs("cpu", dtype, requires_grad=requires_grad))
 
 
@@ -127,11 +133,16 @@ def seeded_samples(name: str, dtype: torch.dtype, requires_grad: bool, seed: int
     """Return an operator's samples with the values of a seed, the host's: a device draws others."""
     import numpy as np
 
-    (op,) = [each for each in op_db() if each.formatted_name == name]
     torch.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed)
-    return samples(op, dtype, requires_grad=requires_grad)
+    return samples(operators_by_name()[name], dtype, requires_grad=requires_grad)
+
+
+@cache
+def operators_by_name() -> dict[str, Any]:
+    """Return the operators by their name with its variant."""
+    return {op.formatted_name: op for op in op_db()}
 
 
 def told_of(choose: Callable[[], Any]) -> str:

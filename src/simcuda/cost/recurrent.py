@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from simcuda.cost.stand_ins import StandIn
+from simcuda.cost.stand_ins import StandIn, gradients
 from simcuda.device.dispatch_key import recording_gradients
 
 LAYERS: Mapping[int, Any] = dict(
@@ -22,12 +22,6 @@ LAYERS: Mapping[int, Any] = dict(
 """Layers by cuDNN's number for them, ``cudnnRNNMode_t``."""
 WEIGHTS = 2
 """How many weights a layer has in each direction without biases and projections."""
-SEED_BYTES = 8
-
-
-def flat_size(weights: Sequence[Tensor]) -> int:
-    """Return how many elements the weights of a layer have together."""
-    return sum(weight.numel() for weight in weights)
 
 
 def _named(operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,57 +73,53 @@ class LayerGradients(StandIn):
 
     def _op(self, *args: Any, **kwargs: Any) -> Any:
         how = _named(self.operation, args, kwargs)
-        given = [how[name] for name in ("grad_output", "grad_hy", "grad_cy")]
-        states = _states(how)
+        states, weights = _states(how), list(how["weight"])
         with recording_gradients(), torch.random.fork_rng((), enabled=how["dropout"] > 0):
             if how["dropout"] > 0:
                 torch.default_generator.manual_seed(how["reserve"].view(torch.int64).tolist()[0])
-            leaves = [each.detach().requires_grad_() for each in (how["input"], *states, *how["weight"])]
+            leaves = [each.detach().requires_grad_() for each in (how["input"], *states, *weights)]
             made = _run(how, leaves[0], leaves[1 : 1 + len(states)], leaves[1 + len(states) :])
-            results, above = [], []
-            for result, gradient in zip(made, given, strict=False):
-                if gradient is not None:
-                    results.append(result)
-                    above.append(gradient)
-            found = torch.autograd.grad(results, leaves, above, allow_unused=True)
-        gradients = [
-            torch.zeros_like(leaf) if each is None else each for leaf, each in zip(leaves, found, strict=True)
-        ]
+            above = [how[name] for name in ("grad_output", "grad_hy", "grad_cy")]
+            of_input, *others = gradients(made, above, leaves)
+        of_states, of_weights = others[: len(states)], others[len(states) :]
         # Those of the weights are parts of one buffer.
-        flat = torch.cat([each.flatten() for each in gradients[1 + len(states) :]])
-        sizes = [weight.numel() for weight in how["weight"]]
-        pieces = torch.split_with_sizes(flat, sizes)
-        parts = [part.view_as(weight) for part, weight in zip(pieces, how["weight"], strict=True)]
-        of_cell = gradients[2] if len(states) > 1 else None
-        return gradients[0], gradients[1], of_cell, parts if how["output_mask"][3] else []
+        flat = torch.cat([each.flatten() for each in of_weights])
+        pieces = torch.split_with_sizes(flat, [weight.numel() for weight in weights])
+        parts = [part.view_as(weight) for part, weight in zip(pieces, weights, strict=True)]
+        of_cell = of_states[1] if len(states) > 1 else None
+        return of_input, of_states[0], of_cell, parts if how["output_mask"][3] else []
 
 
 def _wide(tensor: Tensor) -> Tensor:
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
-def _gates(given: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
-    """Return what input and state add to the gates, each with its bias, in at least single precision."""
-    gates = []
-    for side in ("input", "hidden"):
-        wide = _wide(given[f"{side}_gates"])
-        bias = given.get(f"{side}_bias")
-        gates.append(wide if bias is None else wide + bias)
-    return gates[0], gates[1]
+def _gates(gates: Tensor, bias: Tensor | None) -> Tensor:
+    """Return what an input or a state adds to the gates, in at least single precision."""
+    return _wide(gates) if bias is None else _wide(gates) + bias
+
+
+def _next_states(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+    """Return hidden state and cell of an LSTM, given the sums of its gates."""
+    entering, forgotten, written, leaving = gates.chunk(4, 1)
+    now = forgotten.sigmoid() * cell + entering.sigmoid() * written.tanh()
+    return leaving.sigmoid() * now.tanh(), now
 
 
 @dataclass(frozen=True)
 class LongCell(StandIn):
-    """``_thnn_fused_lstm_cell``: what it keeps are the gates once they are activated."""
+    """``_thnn_fused_lstm_cell``: it keeps the sums of its gates."""
 
-    def _op(self, *args: Any, **kwargs: Any) -> Any:
-        given = _named(self.operation, args, kwargs)
-        entering, forgotten, written, leaving = sum(_gates(given)).chunk(4, 1)  # type: ignore[union-attr]
-        entering, forgotten, leaving = entering.sigmoid(), forgotten.sigmoid(), leaving.sigmoid()
-        written, cell = written.tanh(), given["cx"]
-        now = forgotten * cell + entering * written
-        kept = torch.cat([entering, forgotten, written, leaving], 1)
-        return (leaving * now.tanh()).to(cell.dtype), now.to(cell.dtype), kept.to(cell.dtype)
+    def _op(
+        self,
+        of_input: Tensor,
+        of_state: Tensor,
+        cell: Tensor,
+        bias: Tensor | None = None,
+        other: Tensor | None = None,
+    ) -> Any:
+        kept = _gates(of_input, bias) + _gates(of_state, other)
+        return tuple(each.to(cell.dtype) for each in (*_next_states(kept, _wide(cell)), kept))
 
 
 @dataclass(frozen=True)
@@ -141,37 +131,39 @@ class LongCellGradients(StandIn):
         of_state: Tensor | None,
         of_cell: Tensor | None,
         cell: Tensor,
-        now: Tensor,
+        _: Tensor,
         kept: Tensor,
         has_bias: bool,
     ) -> Any:
-        entering, forgotten, written, leaving = _wide(kept).chunk(4, 1)
-        above = _wide(now).tanh()
-        given = torch.zeros_like(above) if of_cell is None else _wide(of_cell)
-        through = torch.zeros_like(above) if of_state is None else _wide(of_state)
-        given = given + through * leaving * (1 - above * above)
-        gates = [
-            given * written * entering * (1 - entering),
-            given * cell * forgotten * (1 - forgotten),
-            given * entering * (1 - written * written),
-            through * above * leaving * (1 - leaving),
-        ]
-        of_gates = torch.cat(gates, 1).to(kept.dtype)
-        return of_gates, (given * forgotten).to(cell.dtype), of_gates.sum(0) if has_bias else None
+        with recording_gradients():
+            leaves = [_wide(each).detach().requires_grad_() for each in (kept, cell)]
+            found = gradients(_next_states(*leaves), (of_state, of_cell), leaves)
+        of_gates = found[0].to(kept.dtype)
+        return of_gates, found[1].to(cell.dtype), of_gates.sum(0) if has_bias else None
+
+
+def _next_state(reset: Tensor, update: Tensor, new: Tensor, of_new: Tensor, state: Tensor) -> Tensor:
+    """Return the state of a GRU, given the sums of its gates and what the state adds to the new one."""
+    new = (new + reset.sigmoid() * of_new).tanh()
+    return new + update.sigmoid() * (state - new)
 
 
 @dataclass(frozen=True)
 class GatedCell(StandIn):
-    """``_thnn_fused_gru_cell``: what it keeps are three gates, the state, and what that adds to one."""
+    """``_thnn_fused_gru_cell``: it keeps what ``_next_state`` takes."""
 
-    def _op(self, *args: Any, **kwargs: Any) -> Any:
-        given = _named(self.operation, args, kwargs)
-        (reset, update, new), (of_reset, of_update, of_new) = (gates.chunk(3, 1) for gates in _gates(given))
-        state = given["hx"]
-        reset, update = (reset + of_reset).sigmoid(), (update + of_update).sigmoid()
-        new = (new + reset * of_new).tanh()
-        kept = torch.cat([reset, update, new, state, of_new], 1)
-        return (new + update * (state - new)).to(state.dtype), kept.to(state.dtype)
+    def _op(
+        self,
+        of_input: Tensor,
+        of_state: Tensor,
+        state: Tensor,
+        bias: Tensor | None = None,
+        other: Tensor | None = None,
+    ) -> Any:
+        reset, update, new = _gates(of_input, bias).chunk(3, 1)
+        of_reset, of_update, of_new = _gates(of_state, other).chunk(3, 1)
+        kept = (reset + of_reset, update + of_update, new, of_new, _wide(state))
+        return _next_state(*kept).to(state.dtype), torch.cat(kept, 1).to(state.dtype)
 
 
 @dataclass(frozen=True)
@@ -179,15 +171,12 @@ class GatedCellGradients(StandIn):
     """``_thnn_fused_gru_cell_backward``."""
 
     def _op(self, gradient: Tensor, kept: Tensor, has_bias: bool) -> Any:
-        reset, update, new, state, of_new = _wide(kept).chunk(5, 1)
-        given = _wide(gradient)
-        into_new = given * (1 - update) * (1 - new * new)
-        into_update = given * (state - new) * update * (1 - update)
-        into_reset = into_new * of_new * reset * (1 - reset)
-        both = torch.cat([into_reset, into_update], 1)
-        gates = [torch.cat([both, last], 1).to(gradient.dtype) for last in (into_new, into_new * reset)]
-        biases = [each.sum(0) if has_bias else None for each in gates]
-        return *gates, (given * update).to(gradient.dtype), *biases
+        with recording_gradients():
+            leaves = [each.detach().requires_grad_() for each in _wide(kept).chunk(5, 1)]
+            found = gradients((_next_state(*leaves),), (gradient,), leaves)
+        reset, update, new, of_new, state = (each.to(gradient.dtype) for each in found)
+        gates = [torch.cat([reset, update, last], 1) for last in (new, of_new)]
+        return *gates, state, *(each.sum(0) if has_bias else None for each in gates)
 
 
 RECURRENT: Mapping[str, type[StandIn]] = {

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from simcuda.cost.rules.rule import HALVES
+from simcuda.device.dispatch_key import recording_gradients
 
 # ATen/native/transformers/cuda/attention.cu: rows of ``logsumexp`` are aligned for the backward pass.
 _ALIGNED = 32
 _FROM_TOP_LEFT, _FROM_BOTTOM_RIGHT = 1, 2  # sdp::CustomMaskType; flash_attn/mask.h has the second alone
-
-
-class _Scores(NamedTuple):
-    """One sequence, with heads first; dropout multiplies the weight of each score by what is ``kept``."""
-
-    rows: slice
-    keys: slice
-    heads: Sequence[Tensor]
-    weights: Tensor
-    kept: Tensor | float
-    logsumexp: Tensor
 
 
 @dataclass(frozen=True)
@@ -68,17 +58,16 @@ class HostAttention(StandIn):
         if "out" in given:
             # Not by ``int``, which would count as a read.
             given["seed"] = given["rng_state"].tolist()[0] if is_flash else given["philox_seed"].tolist()
-            gradients = _gradients(given, args[0] if is_flash else args[0][0], inputs)
-            return tuple(gradients) if is_flash else (*(each[None] for each in gradients), None)
+            with recording_gradients():
+                leaves = [each.detach().requires_grad_() for each in inputs]
+                above = args[0] if is_flash else args[0][0]
+                found = gradients(_attend(given, leaves)[:1], (above,), leaves)
+            return tuple(found) if is_flash else (*(each[None] for each in found), None)
         given["seed"] = seed = int(torch.randint(2**62, ())) if dropout else 0
-        query, _, value = inputs
-        output, sums = torch.empty((*query.shape[:-1], value.shape[-1]), dtype=query.dtype), []
-        for one in _sequences(given, inputs):
-            output[one.rows] = ((one.weights * one.kept) @ one.heads[2]).transpose(0, 1)
-            sums.append(one.logsumexp)
+        output, sums = _attend(given, inputs)
         if is_flash:
             state, unused = torch.tensor([seed, 0], dtype=torch.uint64), torch.empty((), dtype=torch.uint64)
-            return output, torch.cat(sums, 1), state, unused, query.new_empty(0)
+            return output, torch.cat(sums, 1), state, unused, output.new_empty(0)
         longest = given["max_seqlen_q"]
         aligned = math.ceil(longest / _ALIGNED) * _ALIGNED if given.get("compute_log_sumexp") else 0
         # Where nothing is asked for, nothing is left of each row.
@@ -86,38 +75,36 @@ class HostAttention(StandIn):
         return output[None], logsumexp, torch.tensor(seed), torch.tensor(0), longest, given["max_seqlen_k"]
 
 
-def _sequences(how: Mapping[str, Any], inputs: Sequence[Tensor]) -> Iterator[_Scores]:
-    """Every sequence with what its scores come to, of tokens, heads and numbers."""
+def _attend(how: Mapping[str, Any], inputs: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
+    """Attend within every sequence; return the results, and for each sequence the logarithms of its sums."""
     generator = torch.Generator().manual_seed(how["seed"])
-    for ends_q, ends_k in zip(*map(pairwise, how["starts"]), strict=True):
-        rows, keys = slice(*ends_q), slice(*ends_k)
-        parts = (inputs[0][rows], inputs[1][keys], inputs[2][keys])
-        heads = [part.transpose(0, 1).float() for part in parts]
-        scores = heads[0] @ heads[1].mT * how["scale"]
+    outputs, sums = [], []
+    for rows, keys in zip(*map(pairwise, how["starts"]), strict=True):
+        parts = (inputs[0][slice(*rows)], inputs[1][slice(*keys)], inputs[2][slice(*keys)])
+        query, key, value = (part.transpose(0, 1).float() for part in parts)
+        scores = query @ key.mT * how["scale"]
         if mask := how["custom_mask_type"]:
             more = 0 if mask == _FROM_TOP_LEFT else scores.shape[2] - scores.shape[1]
             scores = scores.masked_fill(torch.ones_like(scores).tril(more) == 0, -math.inf)
-        kept: Tensor | float = 1.0
-        if dropout := how["dropout_p"]:
-            kept = (torch.rand(scores.shape, generator=generator) >= dropout) / (1 - dropout)
         # A row that sees no key is 0.
         weights = torch.ops.aten._safe_softmax(scores, -1)
-        yield _Scores(rows, keys, heads, weights, kept, scores.logsumexp(-1))
+        if dropout := how["dropout_p"]:
+            weights = weights * (torch.rand(scores.shape, generator=generator) >= dropout) / (1 - dropout)
+        outputs.append((weights @ value).transpose(0, 1).to(inputs[0].dtype))
+        sums.append(scores.logsumexp(-1))
+    return torch.cat(outputs), sums
 
 
-def _gradients(how: Mapping[str, Any], gradient: Tensor, inputs: Sequence[Tensor]) -> list[Tensor]:
-    """The gradients of query, key and value."""
-    results = [torch.zeros(each.shape) for each in inputs]
-    for one in _sequences(how, inputs):
-        query, key, value = one.heads
-        given = gradient[one.rows].transpose(0, 1).float()
-        of_weights = given @ value.mT * one.kept
-        of_scores = one.weights * (of_weights - (of_weights * one.weights).sum(-1, keepdim=True))
-        of_scores *= how["scale"]
-        results[0][one.rows] = (of_scores @ key).transpose(0, 1)
-        results[1][one.keys] = (of_scores.mT @ query).transpose(0, 1)
-        results[2][one.keys] = ((one.weights * one.kept).mT @ given).transpose(0, 1)
-    return [result.to(each.dtype) for result, each in zip(results, inputs, strict=True)]
+def gradients(
+    results: Sequence[Tensor], above: Sequence[Tensor | None], leaves: Sequence[Tensor]
+) -> list[Tensor]:
+    """Go back by autograd from those results that have a gradient."""
+    reached, given = [], []
+    for result, gradient in zip(results, above, strict=False):
+        if gradient is not None:
+            reached.append(result)
+            given.append(gradient.to(result.dtype))
+    return list(torch.autograd.grad(reached, leaves, given, materialize_grads=True))
 
 
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)

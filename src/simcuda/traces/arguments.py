@@ -1,8 +1,8 @@
 """The arguments of a recorded call, as they can be made again.
 
 No trace says where a tensor was, and none has the types of tensors in lists. Recorded with
-``record_shapes=True`` by PyTorch 2.x, a trace has everything else. What an older one lacks is filled in by
-dense tensors and the defaults of the schema, and named: nothing is decided by such a call.
+``record_shapes=True`` by a PyTorch that records strides and scalars too, a trace has everything else. A call
+that lacks one of them is not made again.
 """
 
 from __future__ import annotations
@@ -46,12 +46,6 @@ DEVICE, HOST, PINNED, NUMBER = "device", "host", "pinned", "number"
 """Where a tensor is: on the device, in pageable or pinned memory of the host, or a number."""
 
 LISTS = ("List[Tensor]", "List[Optional[Tensor]]")
-NOT_WRITTEN = ("Tensor", "Generator", "Device", "Layout", "Stream", "str")
-"""Kinds of optional arguments that a trace with scalars leaves out too."""
-
-STRIDES, SCALARS, OVERLOAD = "strides", "scalars", "which overload"
-NUMBERS, TYPES_IN_LISTS = "whether a tensor was a number", "types in lists"
-"""What a recording can lack."""
 
 
 class NotReplayableError(Exception):
@@ -75,29 +69,18 @@ class CallToMake:
     Attributes:
         overload: Its overload, such as ``Tensor``.
         values: The arguments in the order of the schema; tensors are still to be made.
-        missing: What was not recorded, such as ``strides``.
+        has_lists: Whether tensors stand in lists, whose types are taken to be single precision.
+        may_have_numbers: Whether a tensor without dimensions may have been a number in Python code.
     """
 
     overload: str
     values: tuple[Any, ...]
-    missing: tuple[str, ...]
-
-
-def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides of contiguous memory, in elements."""
-    strides = [1]
-    for size in reversed(shape[1:]):
-        strides.insert(0, strides[0] * max(size, 1))
-    return tuple(strides[: len(shape)])
+    has_lists: bool
+    may_have_numbers: bool
 
 
 def call_to_make(
-    op: str,
-    arguments: Sequence[Argument],
-    direction: str = "",
-    *,
-    pinned: bool = False,
-    has_scalars: bool = True,
+    op: str, arguments: Sequence[Argument] | None, direction: str = "", *, pinned: bool = False
 ) -> CallToMake:
     """Find the overload of a recorded call, and the values of its arguments.
 
@@ -107,12 +90,13 @@ def call_to_make(
         direction: ``h2d`` or ``d2h`` where the recording shows such a copy: it tells on which side the
             tensors of a copying op were. Empty otherwise.
         pinned: Whether the host's side of that copy is pinned.
-        has_scalars: Whether scalars were recorded: an optional one that is missing then held nothing.
 
     Raises:
-        NotReplayableError: No overload takes these arguments, or some were recorded in part.
+        NotReplayableError: No overload takes these arguments, or some were not recorded.
     """
-    tensors = _tensors_in(arguments)
+    if arguments is None:
+        raise NotReplayableError("shapes, types, strides or scalars were not recorded")
+    tensors = [each for each in tree_leaves(arguments) if isinstance(each, RecordedTensor)]
     _check_tensors(arguments, tensors)
     overloads = fitting_overloads(op, arguments)
     if not overloads:
@@ -120,33 +104,28 @@ def call_to_make(
         raise NotReplayableError(f"no overload in torch {version} takes these arguments")
     overload = overloads[0]
     schema = overload._schema.arguments
-    missing = []
     if len(overloads) > 1 and len(overloads[1]._schema.arguments) == len(schema):
-        missing.append(OVERLOAD)
-    if any(each.strides is None and each.shape for each in tensors):
-        missing.append(STRIDES)
-    if not all(each.dtype for each in tensors):
-        missing.append(TYPES_IN_LISTS)
+        raise NotReplayableError("several overloads take these arguments")
     # A copy goes from the first tensor, or into it from the second.
     writes = bool(schema and schema[0].alias_info is not None and schema[0].alias_info.is_write)
     host_side = int((direction == "h2d") == writes)
     values = []
+    may_have_numbers = False
     for position, (argument, value) in enumerate(zip(schema, arguments, strict=False)):
         if value is None:
-            if not has_scalars and _plain(str(argument.type)) not in NOT_WRITTEN:
-                missing.append(SCALARS)
-            values.append(_unrecorded(argument, tensors, direction))
+            values.append(_unrecorded(argument, direction, has_tensors=bool(tensors)))
         elif isinstance(value, str):
             values.append(_scalar(argument, value))
         elif direction and position == host_side:
             values.append(_to_make(value, PINNED if pinned else HOST))
         # A number in Python code is recorded as a tensor without dimensions, and what comes first is none.
         elif position and isinstance(value, RecordedTensor) and _may_be_number(value):
-            missing.append(NUMBERS)
+            may_have_numbers = True
             values.append(_to_make(value, NUMBER))
         else:
             values.append(_to_make(value, DEVICE))
-    return CallToMake(overload._overloadname, tuple(values), tuple(dict.fromkeys(missing)))
+    has_lists = any(isinstance(each, tuple) for each in arguments)
+    return CallToMake(overload._overloadname, tuple(values), has_lists, may_have_numbers)
 
 
 def fitting_overloads(op: str, arguments: Sequence[Argument]) -> list[Any]:
@@ -174,9 +153,9 @@ def _check_tensors(arguments: Sequence[Argument], tensors: Sequence[RecordedTens
     if any(isinstance(each, RecordedTensor) and not each.dtype for each in arguments):
         raise NotReplayableError("the type of a tensor was not recorded")
     for each in tensors:
-        numbers = (*each.shape, *(each.strides or ()))
-        has_strides = each.strides is None or len(each.strides) == len(each.shape)
-        if not has_strides or not all(isinstance(number, int) and number >= 0 for number in numbers):
+        numbers = (*each.shape, *each.strides)
+        are_whole = all(isinstance(number, int) and number >= 0 for number in numbers)
+        if len(each.strides) != len(each.shape) or not are_whole:
             raise NotReplayableError("a tensor is not strided, or has no shape")
 
 
@@ -234,10 +213,10 @@ def _scalar(argument: Any, text: str) -> Any:
     return named[value]
 
 
-def _unrecorded(argument: Any, tensors: Sequence[RecordedTensor], direction: str) -> Any:
-    """Return the value of an argument that was not recorded, or that held nothing."""
+def _unrecorded(argument: Any, direction: str, *, has_tensors: bool) -> Any:
+    """Return the value of an argument that held nothing, or that is never recorded."""
     kind = str(argument.type)
-    if _plain(kind) == "Device" and (direction or not tensors):
+    if _plain(kind) == "Device" and (direction or not has_tensors):
         return "cpu" if direction == "d2h" else "cuda"
     if _plain(kind) in LISTS:
         raise NotReplayableError("the tensors of a list were not recorded")
@@ -253,15 +232,10 @@ def _to_make(value: Argument, place: str) -> Any:
         return [_to_make(each, place) for each in value]
     if not isinstance(value, RecordedTensor):
         return value
-    strides = dense_strides(value.shape) if value.strides is None else value.strides
     dtype = DTYPES.get(value.dtype) if value.dtype else torch.float
     if dtype is None:
         raise NotReplayableError(f"the type {value.dtype} is not known")
-    return TensorToMake(value.shape, tuple(strides), dtype, place)
-
-
-def _tensors_in(arguments: Sequence[Argument]) -> list[RecordedTensor]:
-    return [each for each in tree_leaves(arguments) if isinstance(each, RecordedTensor)]
+    return TensorToMake(value.shape, value.strides, dtype, place)
 
 
 def _may_be_number(tensor: RecordedTensor) -> bool:

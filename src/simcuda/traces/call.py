@@ -65,19 +65,19 @@ class RecordedTensor:
     Attributes:
         shape: Its sizes.
         dtype: The type's name in C++, as the trace writes it: ``float``, ``c10::BFloat16``, ``long int``.
-        strides: In elements; None where the trace has no strides.
+        strides: In elements.
     """
 
     shape: tuple[int, ...]
     dtype: str
-    strides: tuple[int, ...] | None
+    strides: tuple[int, ...]
 
 
 Argument = RecordedTensor | tuple["Argument", ...] | str | None
 """A tensor, a list of tensors, the text of a scalar or a list of scalars, or nothing that was recorded.
 
-Traces write an absent tensor and an optional that holds nothing alike, and older ones no scalars at all: all
-these are None. Of the tensors in a list no trace tells the type: their ``dtype`` is empty.
+Traces write an absent tensor and an optional that holds nothing alike: both are None. Of the tensors in a
+list no trace tells the type: their ``dtype`` is empty.
 """
 
 
@@ -146,7 +146,7 @@ class RecordedCall:
 
     Attributes:
         op: Its name without overload, such as ``aten::add``.
-        arguments: In the order of its schema; None where shapes or types were not recorded.
+        arguments: In the order of its schema; None where shapes, types, strides or scalars were not recorded.
         cost: What the runtime did within it.
         inner: Names of the ops within it in the order of their start: they tell which overload or branch ran.
         parent: Name of the nearest event around it that is no annotation, such as ``AddmmBackward0``; empty
@@ -192,7 +192,6 @@ class Trace:
         path: The file.
         devices: Names of its GPUs; empty in traces that do not tell.
         cuda: Version of the CUDA runtime, such as ``12.4``; empty in older traces.
-        has_scalars: Whether the values of scalars were recorded.
         has_memory: Whether the allocator's events were.
         has_stacks: Whether Python's stacks were.
         has_lines: Whether these name the lines that ran, not only their functions.
@@ -207,7 +206,6 @@ class Trace:
     path: str
     devices: tuple[str, ...]
     cuda: str
-    has_scalars: bool
     has_memory: bool
     has_stacks: bool
     has_lines: bool

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import zip_longest
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,8 @@ METRICS = WAITS | dict.fromkeys(MAY_BLOCK, "implicit_syncs")
 MEMSETS = "cudaMemset"
 CAPTURE = {"cudaStreamBeginCapture": True, "cudaStreamEndCapture": False}
 """Calls after which the thread's launches do not run, or run again: they are recorded into a graph."""
+ARGUMENTS = {"Input Dims", "Input type", "Input Strides", "Concrete Inputs"}
+"""What an op has of its arguments where they were recorded in full."""
 SCALAR_READ = "aten::_local_scalar_dense"
 """The op behind ``item()``; it waits for its copy, always (CUDAScalar.cu)."""
 CUDA_MEMORY = 1
@@ -109,7 +112,6 @@ def read(path: Path) -> Trace:
         path=str(path),
         devices=tuple(dict.fromkeys(devices)),
         cuda=f"{version // 1000}.{version % 1000 // 10}" if isinstance(version, int) else "",
-        has_scalars=gathered.has_scalars,
         has_memory=gathered.has_memory,
         has_stacks=gathered.has_stacks or gathered.has_lines,
         has_lines=gathered.has_lines,
@@ -145,7 +147,6 @@ class _Gathered(CudaRecords):
 
     items: dict[str, list[_Item]] = field(default_factory=lambda: defaultdict(list))
     categories: Counter[str] = field(default_factory=Counter)
-    has_scalars: bool = False
     has_memory: bool = False
     has_stacks: bool = False
     has_lines: bool = False
@@ -186,11 +187,9 @@ class _Gathered(CudaRecords):
 
     def _add_op(self, event: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
         name, number, given = sys.intern(str(event["name"])), int(arguments.get("External id", 0)), None
-        if name.startswith(ATEN):
-            self.has_scalars |= "Concrete Inputs" in arguments
-            if "Input Dims" in arguments and "Input type" in arguments:
-                given = tuple(_arguments(arguments))
-                given = self._known.setdefault(given, given)
+        if name.startswith(ATEN) and arguments.keys() >= ARGUMENTS:
+            given = tuple(_arguments(arguments))
+            given = self._known.setdefault(given, given)
         stack = sys.intern(str(arguments.get("Call stack") or ""))
         self.has_lines |= bool(stack)
         if (end := self._end_of(event)) is not None:
@@ -209,21 +208,15 @@ class _Gathered(CudaRecords):
 
 
 def _arguments(told: Mapping[str, Any]) -> Iterator[Argument]:
-    shapes, kinds = told["Input Dims"], told.get("Input type") or ()
-    strides, texts = told.get("Input Strides"), told.get("Concrete Inputs") or ()
-    for index, shape in enumerate(shapes):
-        kind = kinds[index] if index < len(kinds) else ""
-        text = texts[index] if index < len(texts) else ""
-        stride = strides[index] if strides is not None and index < len(strides) else None
+    columns = (told["Input Dims"], told["Input type"], told["Input Strides"], told["Concrete Inputs"])
+    for shape, kind, stride, text in zip_longest(*columns, fillvalue=""):
         if shape and isinstance(shape[0], list):
             # Of an empty list within a list nothing tells the kind; in a list of tensors it is one without
             # dimensions.
-            yield tuple(
-                RecordedTensor(tuple(each), "", tuple(stride[place]) if stride is not None else None)
-                for place, each in enumerate(shape)
-            )
+            pairs = zip(shape, stride, strict=True)
+            yield tuple(RecordedTensor(tuple(each), "", tuple(steps)) for each, steps in pairs)
         elif shape or kind in DTYPES or str(kind).startswith("c10::"):
-            yield RecordedTensor(tuple(shape), str(kind), tuple(stride) if stride is not None else None)
+            yield RecordedTensor((*shape,), str(kind), (*stride,))
         else:
             yield str(text) or None
 
@@ -384,31 +377,30 @@ class _Attribution:
         done = {number for number in records if number >= first}
         launches = {number for number, call in calls.items() if call.name.startswith(LAUNCHES)}
         copies = {number for number, call in calls.items() if call.name.startswith(COPIES)}
-        reads, pageable = [], []
+        reads, pageable, are_known = [], [], []
         for call in self.calls:
-            kinds = {copy.kind for copy in call.cost.copies}
-            is_read = SCALAR_READ in (call.op, *call.inner) and "d2h" in kinds
-            reads += [any(call.cost.waits)] if is_read else []
+            has_waited = any(call.cost.waits)
+            if SCALAR_READ in (call.op, *call.inner) and any(copy.kind == "d2h" for copy in call.cost.copies):
+                reads.append(has_waited)
             if any(copy.pageable for copy in call.cost.copies) and not may_not_block(call.op, call.arguments):
-                pageable.append(any(call.cost.waits))
+                pageable.append(has_waited)
+                are_known.append(call.arguments is not None)
         sums = (
             ("launches", len(launches), "with their kernel", len(launches & gathered.kernels.keys())),
             ("copies", len(copies), "with their record", len(copies & gathered.copies.keys())),
             ("records of the device", len(done), "with their call", len(gathered.calls.keys() & done)),
             ("reads of scalars", len(reads), "with their wait", sum(reads)),
+            ("pageable copies", len(pageable), "with a wait", sum(pageable)),
         )
-        wrong = [f"{name} {all_}, {part} {some}" for name, all_, part, some in sums if some < all_]
-        # A copy waits for its stream unless it is asked not to block, which recorded scalars show.
+        *exact, (name, all_, part, some) = sums
+        wrong = [f"{name} {all_}, {part} {some}" for name, all_, part, some in exact if some < all_]
+        # A copy waits for its stream unless it is asked not to block, which only some traces show.
         waits_for_streams = any(WAITS.get(call.name) == "stream_syncs" for call in calls.values())
-        if pageable and not any(pageable) and (gathered.has_scalars or not waits_for_streams):
-            wrong.append(f"ops that copy from or to pageable memory {len(pageable)}, with a wait 0")
+        if pageable and not any(pageable) and (any(are_known) or not waits_for_streams):
+            wrong.append(f"{name} {all_}, {part} {some}")
         if wrong:
             raise IncompleteTraceError(f"the profiler lost events: {'; '.join(wrong)}")
-        told = [f"{name} {all_}, {part} {some}" for name, all_, part, some in sums if all_]
-        return (
-            *told,
-            *([f"pageable copies {len(pageable)}, with a wait {sum(pageable)}"] if pageable else []),
-        )
+        return tuple(f"{name} {all_}, {part} {some}" for name, all_, part, some in sums if all_)
 
     def left_out(self) -> Iterator[str]:
         """What was not attributed or is not certain, and why."""

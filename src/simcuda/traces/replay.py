@@ -11,11 +11,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from simcuda.cost.call import all_tensors_in
 from simcuda.ledger import allocation_listeners, listening, operations_of
@@ -29,7 +28,6 @@ from simcuda.traces.arguments import (
     CallToMake,
     NotReplayableError,
     TensorToMake,
-    dense_strides,
 )
 from simcuda.traces.call import KINDS, by_metric
 
@@ -81,14 +79,13 @@ def warm_up() -> None:
     torch.mm(square, square)
 
 
-def replay(gpu: Gpu, op: str, call: CallToMake, *, on_host: bool = False) -> ReplayedCost:
+def replay(gpu: Gpu, op: str, call: CallToMake) -> ReplayedCost:
     """Make a call.
 
     Args:
         gpu: The active simulation.
         op: Name without overload, such as ``aten::add``.
         call: Its overload and arguments.
-        on_host: Whether to put all its tensors on the host instead.
 
     Raises:
         NotReplayableError: It is too large for this machine, or failed; the message says how.
@@ -98,21 +95,17 @@ def replay(gpu: Gpu, op: str, call: CallToMake, *, on_host: bool = False) -> Rep
     if sum(_elements(each) * each.dtype.itemsize for each in to_make) > MOST_BYTES:
         raise NotReplayableError(f"its tensors take more than {MOST_BYTES >> 30} GiB")
     sizes = [size for each in to_make for size in each.shape]
-    make = partial(_made, below=min(sizes, default=1), place=HOST if on_host or op in OF_HOST else "")
+    below, place = min(sizes, default=1), HOST if op in OF_HOST else ""
     # ``torch.manual_seed`` seeds other accelerators, too, and takes longer than the call.
     torch.default_generator.manual_seed(0)
     torch.cuda.manual_seed(0)
-
-    def converted(value: Any) -> Any:
-        if isinstance(value, TensorToMake):
-            return make(value)
-        return "cpu" if on_host and value == "cuda" else value
-
-    values = tree_map(converted, call.values)
-    named = {
-        argument.name: value for argument, value in zip(schema, values, strict=False) if argument.kwarg_only
-    }
-    positional = [value for argument, value in zip(schema, values, strict=False) if not argument.kwarg_only]
+    positional, named = list[Any](), dict[str, Any]()
+    for argument, value in zip(schema, call.values, strict=False):
+        made = tree_map_only(TensorToMake, lambda tensor: _made(tensor, below, place), value)
+        if argument.kwarg_only:
+            named[argument.name] = made
+        else:
+            positional.append(made)
     requested: list[int] = []
     try:
         with (
@@ -166,7 +159,7 @@ def _made(tensor: TensorToMake, below: int, place: str) -> Any:
     if place == NUMBER:
         return {torch.bool: True, torch.int64: 1}.get(tensor.dtype, 0.5)
     device, dtype = ("cuda" if place == DEVICE else "cpu"), tensor.dtype
-    is_dense = tensor.strides == dense_strides(tensor.shape)
+    is_dense = torch.empty(tensor.shape, device="meta").stride() == tensor.strides
     # A tensor that is no view, where that is possible: some operations refuse views.
     shape = tensor.shape if is_dense else (_elements(tensor),)
     count, least = math.prod(shape), 1 if below > 1 else 0

@@ -8,22 +8,21 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from simcuda.measurement import table
-from simcuda.traces.agreement import CONFIRMED, LEAST, REFUTED, VERDICTS, Finding, TraceAgreement
+from simcuda.traces.agreement import CONFIRMED, REFUTED, VERDICTS, Finding, TraceAgreement
 from simcuda.traces.call import METRICS, Argument, RecordedTensor
 
-CALLS, AGREE = "calls", "agree, raw"
+UNDECIDED = 3
 NOTHING_DECIDED = "nothing was decided: record with record_shapes=True, by a PyTorch that records strides too"
-FINDING = [each.name for each in fields(Finding) if each.name not in ("is_zero", "operations")]
+FINDING = [each.name for each in fields(Finding) if each.name != "operations"]
 """What JSON says of a finding."""
 
 
 def to_lines(agreements: Sequence[TraceAgreement]) -> Iterator[str]:
-    """The agreement as text."""
+    """Write the agreement as text."""
     for each in agreements:
         gpu = each.trace.devices[0] if each.trace.devices else "a GPU that the trace does not name"
         ops = {op for op, _ in each.replayed}
@@ -31,45 +30,31 @@ def to_lines(agreements: Sequence[TraceAgreement]) -> Iterator[str]:
         told = f"{len(each.replayed)} distinct calls of {len(ops)} ops"
         yield f"  replayed {told}; {len(each.not_replayable)} not"
         yield from (f"  {line}" for line in (*each.trace.sums, *each.trace.left_out))
-    findings = [finding for each in agreements for finding in each.findings]
+    by_metric = {metric: Counter[str]() for metric in METRICS}
+    undecided = defaultdict[tuple[str, str, str], Counter[str]](Counter)
+    wrong, kernels = [], dict[str, None]()
+    for f in (finding for each in agreements for finding in each.findings):
+        by_metric[f.metric][f.verdict] += f.count
+        if f.verdict == REFUTED:
+            wrong.append(
+                (f"{f.count} x {f.op}", f.metric, *map(str, (f.recorded, f.simulated)), shown(f.arguments))
+            )
+            kernels |= dict.fromkeys(name[:100] for name in f.kernels)
+        elif f.verdict != CONFIRMED:
+            undecided[f.verdict, f.op, f.why][f.metric] += f.count
     yield ""
-    columns = (CALLS, AGREE, *VERDICTS)
-    rows: list[tuple[str, ...]] = [("metric", *columns, "share of the decided", "least")]
-    for metric in METRICS:
-        counts = _counts(f for f in findings if f.metric == metric)
-        share, least = _share(counts), LEAST[metric]
-        told = "-" if share is None else f"{share:.2%}{' falls short' if share < least else ''}"
-        rows.append((metric, *(str(counts[column]) for column in columns), told, f"{least:.2%}"))
-    yield from table(rows)
-    wrong = [f for f in findings if f.verdict == REFUTED]
-    rows = [
-        (
-            f"{f.count} x {f.op}",
-            f.metric,
-            str(f.recorded),
-            str(f.simulated),
-            shown(f.arguments),
-        )
-        for f in wrong
-    ]
-    yield from section("refuted", ("call", "metric", "recorded", "simulated", "arguments"), rows)
-    kernels = {name[:100] for f in wrong for name in f.kernels}
+    rows = [(metric, *(str(counts[verdict]) for verdict in VERDICTS)) for metric, counts in by_metric.items()]
+    yield from table([("metric", *VERDICTS), *rows])
+    yield from section("refuted", ("call", "metric", "recorded", "simulated", "arguments"), wrong)
     yield from (f"  kernel {name}" for name in sorted(kernels))
-    for verdict in VERDICTS:
-        if verdict not in (CONFIRMED, REFUTED):
-            by_op: dict[tuple[str, str], list[Finding]] = defaultdict(list)
-            for finding in findings:
-                if finding.verdict == verdict:
-                    by_op[finding.op, finding.why].append(finding)
-            rows = []
-            for (op, why), mine in sorted(by_op.items()):
-                counts, metrics = _counts(mine), dict.fromkeys(finding.metric for finding in mine)
-                rows.append((op, str(counts[CALLS]), str(counts[AGREE]), ", ".join(metrics), why))
-            yield from section(verdict, ("op", CALLS, AGREE, "metrics", "why"), rows)
+    open_rows = []
+    for (verdict, op, why), counts in sorted(undecided.items()):
+        open_rows.append((verdict, op, str(max(counts.values())), ", ".join(counts), why))
+    yield from section("undecided", ("verdict", "op", "calls", "metrics", "why"), open_rows)
     left = Counter((op, why) for each in agreements for op, _, why in each.not_replayable)
-    rows = [(op, str(count), why) for (op, why), count in sorted(left.items())]
-    yield from section("not replayable", ("op", "distinct calls", "why"), rows)
-    if not any(finding.verdict in (CONFIRMED, REFUTED) for finding in findings):
+    left_rows = [(op, str(count), why) for (op, why), count in sorted(left.items())]
+    yield from section("not replayable", ("op", "distinct calls", "why"), left_rows)
+    if exit_code(agreements) == UNDECIDED:
         yield from ("", NOTHING_DECIDED)
 
 
@@ -103,23 +88,21 @@ def to_json(agreements: Sequence[TraceAgreement]) -> dict[str, Any]:
 
 
 def confirmations(agreement: TraceAgreement) -> dict[str, list[list[int]]]:
-    """What a trace decides about each operation of the simulation, for each of ``METRICS``.
+    """Return what a trace decides about each operation of the simulation, for each of ``METRICS``.
 
     The numbers are of distinct calls: confirmed above 0, at 0, and refuted. Zeros at the end are left out.
     """
-    decided = {
-        (name, f.metric, 2 if f.verdict == REFUTED else int(f.is_zero), f.op, f.arguments)
-        for f in agreement.findings
-        if f.verdict in (CONFIRMED, REFUTED)
-        for name in f.operations
-    }
-    counts = Counter((name, metric, place) for name, metric, place, *_ in decided)
-    numbers = {name: [[0, 0, 0] for _ in METRICS] for name in sorted({name for name, *_ in counts})}
-    for (name, metric, place), count in counts.items():
-        numbers[name][METRICS.index(metric)][place] = count
-    for row in chain.from_iterable(numbers.values()):
-        while row and not row[-1]:
-            row.pop()
+    decided = set()
+    for f in agreement.findings:
+        if f.verdict in (CONFIRMED, REFUTED):
+            place = 2 if f.verdict == REFUTED else int(f.is_zero)
+            decided |= {(name, f.metric, place, f.op, f.arguments) for name in f.operations}
+    numbers: dict[str, list[list[int]]] = {}
+    for name, metric, place, *_ in sorted(decided, key=lambda each: each[0]):
+        rows = numbers.setdefault(name, [[] for _ in METRICS])
+        row = rows[METRICS.index(metric)]
+        row += [0] * (place + 1 - len(row))
+        row[place] += 1
     return numbers
 
 
@@ -150,39 +133,22 @@ def add_confirmations(decided: Mapping[str, Any], path: Path) -> None:
 
 
 def exit_code(agreements: Sequence[TraceAgreement]) -> int:
-    """Return 1 if a metric agrees in fewer of the decided calls than it must, 3 if nothing was decided."""
-    findings = [finding for each in agreements for finding in each.findings]
-    shares = {metric: _share(_counts(f for f in findings if f.metric == metric)) for metric in METRICS}
-    decided = {metric: share for metric, share in shares.items() if share is not None}
-    if any(share < LEAST[metric] for metric, share in decided.items()):
+    """Return 1 if anything was refuted, and ``UNDECIDED`` if nothing was decided."""
+    verdicts = {finding.verdict for each in agreements for finding in each.findings}
+    if REFUTED in verdicts:
         return 1
-    return 0 if decided else 3
+    return 0 if CONFIRMED in verdicts else UNDECIDED
 
 
 def shown(arguments: Iterable[Argument]) -> str:
-    """Arguments in one line: ``float[2, 3], 1``; strides follow where they were recorded."""
+    """Arguments in one line: ``float[2, 3], 1``; strides follow a tensor."""
     texts = []
     for each in arguments:
         if isinstance(each, RecordedTensor):
-            strides = "" if each.strides is None else f" by {[*each.strides]}"
-            texts.append(f"{each.dtype}{[*each.shape]}{strides}")
+            texts.append(f"{each.dtype}{[*each.shape]} by {[*each.strides]}")
         else:
             texts.append(f"[{shown(each)}]" if isinstance(each, tuple) else "-" if each is None else each)
     return ", ".join(texts)
-
-
-def _counts(findings: Iterable[Finding]) -> Counter[str]:
-    """Recorded calls by verdict, and also all of them and those that agree."""
-    counts = Counter[str]()
-    for finding in findings:
-        counts.update({finding.verdict: finding.count, CALLS: finding.count})
-        counts[AGREE] += finding.count * finding.agrees
-    return counts
-
-
-def _share(counts: Counter[str]) -> float | None:
-    decided = counts[CONFIRMED] + counts[REFUTED]
-    return counts[CONFIRMED] / decided if decided else None
 
 
 def section(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -51,7 +51,12 @@ def frame(text: str, ts: float, end: float) -> Event:
     return {"ph": "X", "cat": "python_function", "name": text, "pid": 1, "tid": 1, "ts": ts, "dur": end - ts}
 
 
-COPYING = {"Input Dims": [[2], [2], []], "Input type": ["float", "float", "Scalar"]}
+COPYING = {
+    "Input Dims": [[2], [2], []],
+    "Input type": ["float", "float", "Scalar"],
+    "Input Strides": [[1], [1], []],
+    "Concrete Inputs": ["", "", "False"],
+}
 READ = [
     op("aten::item", 100, 200, 1),
     op("aten::_local_scalar_dense", 110, 190, 2),
@@ -111,14 +116,14 @@ def test_arguments_as_recorded(tmp_path: Path) -> None:
         (RecordedTensor((4,), "", (1,)), RecordedTensor((5,), "", (2,))),
         None,
     )
-    assert found.has_scalars
 
 
-def test_older_traces_have_neither_strides_nor_scalars(tmp_path: Path) -> None:
-    """Both are then None; without shapes all arguments are."""
-    arguments = {"Input Dims": [[2], []], "Input type": ["float", "Scalar"]}
-    shaped, bare = traced(tmp_path, op("aten::x", 100, 200, 1, **arguments), op("aten::y", 300, 400, 2)).calls
-    assert ((RecordedTensor((2,), "float", None), None), None) == (shaped.arguments, bare.arguments)
+@pytest.mark.parametrize("missing", ["Input Dims", "Input type", "Input Strides", "Concrete Inputs"])
+def test_arguments_are_recorded_in_full_or_not_at_all(tmp_path: Path, missing: str) -> None:
+    """Older traces have neither strides nor scalars: what they lack is not guessed."""
+    arguments = {name: value for name, value in COPYING.items() if name != missing}
+    found = traced(tmp_path, op("aten::x", 100, 200, 1, **arguments), op("aten::y", 300, 400, 2, **COPYING))
+    assert [False, True] == [call.arguments is not None for call in found.calls]
 
 
 def test_allocations_on_devices(tmp_path: Path) -> None:
@@ -230,23 +235,19 @@ def test_a_launch_of_a_graph_may_have_kernels_copies_and_memsets(tmp_path: Path)
     assert "records of the device 1, with their call 1" in found.sums
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"Concrete Inputs": ["", "", "6", "True", "False", ""]},
-        # Without scalars, a wait for a stream elsewhere shows that such waits were recorded.
-        {},
-    ],
-)
-def test_copies_that_may_not_block_do_not_wait(tmp_path: Path, arguments: dict[str, Any]) -> None:
-    """A program whose pageable copies are all asked not to block has lost nothing."""
-    shapes = {"Input Dims": [[2], [], [], [], [], []], "Input type": ["float", "", "", "", "", ""]}
+@pytest.mark.parametrize("is_known", [True, False])
+def test_copies_that_may_not_block_do_not_wait(tmp_path: Path, is_known: bool) -> None:
+    """A program whose pageable copies are all asked not to block has lost nothing.
+
+    Without arguments, a wait for a stream elsewhere shows that such waits were recorded.
+    """
+    arguments = COPYING | {"Concrete Inputs": ["", "", "True"]} if is_known else {}
     found = traced(
         tmp_path,
-        op("aten::to", 99, 200, 1, **shapes, **arguments),
+        op("aten::copy_", 99, 200, 1, **arguments),
         runtime("cudaMemcpyAsync", 120, 20, op=1),
         memcpy("Memcpy HtoD (Pageable -> Device)", 121, 20, 8),
-        *([] if arguments else [runtime("cudaStreamSynchronize", 300, 30)]),
+        *([] if is_known else [runtime("cudaStreamSynchronize", 300, 30)]),
     )
     assert [("h2d", True)] == [(copy.kind, copy.pageable) for copy in found.calls[0].cost.copies]
 
@@ -260,16 +261,16 @@ def test_copies_that_may_not_block_do_not_wait(tmp_path: Path, arguments: dict[s
         (READ[:-1], "reads of scalars 1, with their wait 0"),
         (
             [runtime("cudaMemcpyAsync", 120, 20), memcpy("Memcpy HtoD (Pageable -> Device)", 121, 20, 8)],
-            "ops that copy from or to pageable memory 1, with a wait 0",
+            "pageable copies 1, with a wait 0",
         ),
         (
             [
-                op("aten::copy_", 300, 310, 51, **COPYING | {"Concrete Inputs": ["", "", "False"]}),
+                op("aten::copy_", 300, 310, 51, **COPYING),
                 runtime("cudaMemcpyAsync", 305, 20, op=51),
                 memcpy("Memcpy HtoD (Pageable -> Device)", 306, 20, 8),
                 runtime("cudaStreamSynchronize", 350, 30),
             ],
-            "ops that copy from or to pageable memory 1, with a wait 0",
+            "pageable copies 1, with a wait 0",
         ),
     ],
 )

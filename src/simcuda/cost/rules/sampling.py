@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, OperationCall
+from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall
 from simcuda.cost.launches import kernels_over
 from simcuda.cost.reductions import Arithmetic, reduce_all
 from simcuda.cost.rules.reducing import reduce
@@ -15,41 +15,40 @@ from simcuda.cost.rules.rule import HALVES, INDEX_BYTES, CostRule
 _WITH_TENSORS = ("aten.normal.Tensor_Tensor*", "aten.normal.float_Tensor*", "aten.normal.Tensor_float*")
 
 
-@CostRule(
+def _normal(call: OperationCall, check: OpCost) -> OpCost:
+    """Draw, multiply and add; the least deviation is found first, and ``check`` compares it with 0."""
+    result, mean, deviations = call.outputs[0], call.argument("mean"), call.argument("std")
+    if not isinstance(deviations, torch.Tensor):
+        # Drawn with the deviation, the mean added; a tensor is made for its shape alone.
+        return OpCost(2 * kernels_over(result), workspaces=(result.nbytes,))
+    # A mean that is a number becomes a tensor first.
+    mean_bytes = () if isinstance(mean, torch.Tensor) else (result.element_size(),)
+    drawn = OpCost(3 * kernels_over(result) + len(mean_bytes), workspaces=mean_bytes)
+    if not deviations.numel():
+        return drawn
+    # In the precision of the type.
+    how = Arithmetic("extremum", deviations.element_size(), deviations.dtype in HALVES)
+    least = reduce_all(deviations.numel(), how, call.profile)
+    check += OpCost(least.launches + 1, passing=(deviations.element_size(), 1, *least.workspaces))
+    # The function checks the deviations, then calls the one with a result given, which does so again.
+    return check + drawn if call.op.endswith("_out") else check + check + drawn
+
+
+CostRule(
     id="normal-with-tensors",
     ops=_WITH_TENSORS,
     source="ATen/native/DistributionTemplates.h: the least deviation is compared with 0 by _assert_async",
     example="torch.normal(0.0, x.abs())",
     since="2.14",
-)
-@CostRule(
+)(lambda call: _normal(call, ONE_KERNEL))
+
+CostRule(
     id="normal-with-deviations-read",
     ops=_WITH_TENSORS,
     source="ATen/native/DistributionTemplates.h: the least deviation is read at each check",
     example="torch.normal(0.0, x.abs())",
     until="2.14",
-)
-def _normal(call: OperationCall) -> OpCost:
-    result, mean, deviations = call.outputs[0], call.argument("mean"), call.argument("std")
-    if not isinstance(deviations, torch.Tensor):
-        # Drawn with the deviation, the mean added; a tensor is made for its shape alone.
-        return OpCost(2 * kernels_over(result), workspaces=(result.nbytes,))
-    # Drawn, multiplied, added; a mean that is a number becomes a tensor first.
-    drawing = 3 * kernels_over(result)
-    mean_bytes = () if isinstance(mean, torch.Tensor) else (result.element_size(),)
-    drawn = OpCost(drawing + len(mean_bytes), workspaces=mean_bytes)
-    if not deviations.numel():
-        return drawn
-    # The least deviation is found in the precision of the type, and compared.
-    how = Arithmetic("extremum", deviations.element_size(), deviations.dtype in HALVES)
-    least = reduce_all(deviations.numel(), how, call.profile)
-    check = OpCost(least.launches + 1, passing=(deviations.element_size(), 1, *least.workspaces))
-    check += OpCost(1) if _ASSERTS else OpCost(waits=1, copies=(("d2h", 1),))
-    # The function checks the deviations, then calls the one with a result given, which does so again.
-    return check + drawn if call.op.endswith("_out") else check + check + drawn
-
-
-_ASSERTS = torch.__version__ >= "2.14"
+)(lambda call: _normal(call, OpCost(waits=1, copies=(("d2h", 1),))))
 
 
 @CostRule(

@@ -32,12 +32,14 @@ def sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
     length = tensor.shape[dim]
     if length > LONGEST_SMALL_SORT:
         return copied + _radix_sort(tensor, values, dim)
-    # Indices 0 to n along the dimension, a second copy, and one kernel that sorts both in place.
+    # Indices 0 to n along the dimension, a second copy, and one kernel that sorts both in place, where there
+    # is something to sort (Sort.cpp, sortKeyValueInplace).
     indices = INDEX_BYTES * tensor.numel()
     as_bytes = ((tensor.numel() == length, indices), (same_bytes(values, tensor), tensor.nbytes))
     copies = tuple(("d2d", size) for is_memcpy, size in as_bytes if is_memcpy)
     spread = elementwise(tensor.numel(), INDEX_BYTES)
-    in_place = OpCost(2 + spread * (2 - len(copies)), copies=copies, workspaces=(INDEX_BYTES * length,))
+    kernels = 1 + int(length > 1) + spread * (2 - len(copies))
+    in_place = OpCost(kernels, copies=copies, workspaces=(INDEX_BYTES * length,))
     return copied + in_place
 
 
