@@ -64,83 +64,84 @@ HOLDS = claim("fix.syncs", "1", {})
 def test_what_held_holds() -> None:
     """Nothing is said of it."""
     compared = decide(measured(SAME, HOLDS), measured(SAME, HOLDS))
-    assert (None, ()) == (compared.regression, compared.notes)
+    assert ([], []) == (compared.worse, compared.better)
 
 
 def test_a_claim_that_fails_now_is_a_regression() -> None:
     """The reason names the first point, the site is the one whose law is another one."""
     now = measured({1: 1, 2: 2, 5: 5}, claim("fix.syncs", "1", {2: 2, 5: 5}))
-    regression = decide(measured(SAME, HOLDS), now).regression
-    assert regression
-    assert regression.site
-    assert ("fix.syncs is claimed to be 1, and is m (n=2: 2)", 3) == (regression.reason, regression.site.line)
+    compared = decide(measured(SAME, HOLDS), now)
+    assert ["fix.syncs is claimed to be 1, and is m (n=2: 2)"] == compared.worse
+    assert compared.site
+    assert 3 == compared.site.line
 
 
 def test_a_claim_that_failed_before_is_none() -> None:
     """Not at the same points; at another one it is."""
     before = measured({1: 1, 2: 2, 5: 1}, claim("fix.syncs", "1", {2: 2}))
-    assert decide(before, before).regression is None
+    assert [] == decide(before, before).worse
     now = measured({1: 1, 2: 2, 5: 5}, claim("fix.syncs", "1", {2: 2, 5: 5}))
-    regression = decide(before, now).regression
-    assert regression
-    assert "(n=5: 5)" in regression.reason
+    (reason,) = decide(before, now).worse
+    assert "(n=5: 5)" in reason
 
 
 def test_a_claim_that_the_branch_adds_must_hold() -> None:
     """It says something false, and no more is spent than before."""
     before = measured(SAME, HOLDS)
-    assert decide(before, measured(SAME, HOLDS, claim("fix.h2d", "0", {}))).regression is None
-    regression = decide(
-        before, measured(SAME, HOLDS, claim("fix.syncs", "0", {1: 1}, id="fix.syncs[1]"))
-    ).regression
-    assert regression
+    assert [] == decide(before, measured(SAME, HOLDS, claim("fix.h2d", "0", {}))).worse
+    false = claim("fix.syncs", "0", {1: 1}, id="fix.syncs[1]")
+    assert 1 == len(decide(before, measured(SAME, HOLDS, false)).worse)
+
+
+def test_a_claim_that_fails_as_a_whole() -> None:
+    """It has no point to name: it is a regression unless it failed before."""
+    whole = claim("fix.syncs", "O(1)", {}).model_copy(update={"holds": False})
+    before, now = measured(SAME, HOLDS), measured({1: 1, 2: 2, 5: 5}, whole)
+    assert ["fix.syncs is claimed to be O(1), and is m"] == decide(before, now).worse
+    assert [] == decide(now, now).worse
 
 
 def test_an_improvement_is_a_note() -> None:
     """A cost that is nowhere higher than before breaks an exact claim, and harms nobody."""
     now = measured({1: 0, 2: 0, 5: 0}, claim("fix.syncs", "1", {1: 0, 2: 0, 5: 0}))
     compared = decide(measured(SAME, HOLDS), now)
-    assert (None, ("fix.syncs is better than claimed, 1 (n=1: 0)",)) == (compared.regression, compared.notes)
+    assert ([], ["fix.syncs is better than claimed, 1 (n=1: 0)"]) == (compared.worse, compared.better)
     mixed = measured({1: 0, 2: 3, 5: 0}, claim("fix.syncs", "1", {1: 0, 2: 3, 5: 0}))
-    assert decide(measured(SAME, HOLDS), mixed).regression
+    assert decide(measured(SAME, HOLDS), mixed).worse
 
 
 def test_another_result_is_never_an_improvement() -> None:
     """However little it costs."""
     before = measured(SAME, claim("fix.same_result_as", "found", {}))
     now = measured({1: 0, 2: 0, 5: 0}, claim("fix.same_result_as", "found", {2: "index 0: 1 != 2"}))
-    regression = decide(before, now).regression
-    assert regression
-    assert "n=2: index 0: 1 != 2" in regression.reason
+    (reason,) = decide(before, now).worse
+    assert "n=2: index 0: 1 != 2" in reason
 
 
 def test_what_cannot_be_measured_any_more_is_a_regression() -> None:
     """The reason is that of the measurement; where it could not be measured before, nothing is lost."""
     unknown = measured({}, verdict=Verdict.INCONCLUSIVE)
-    regression = decide(measured(SAME, HOLDS), unknown).regression
-    assert regression
-    assert regression.reason == "why"
-    assert decide(unknown, unknown).regression is None
-    assert decide(None, unknown).regression
+    assert ["why"] == decide(measured(SAME, HOLDS), unknown).worse
+    assert [] == decide(unknown, unknown).worse
+    assert ["why"] == decide(None, unknown).worse
 
 
 @pytest.mark.parametrize(("value", "is_worse"), [(9, True), (1, False)])
 def test_a_new_fix_at_a_size_that_no_file_states(value: int, is_worse: bool) -> None:
     """It must cost no more there than is claimed; to cost less may be another size than the point says."""
     now = measured({**SAME, 8: value}, claim("fix.syncs", "2", {8: value}))
-    assert is_worse is bool(decide(None, now).regression)
+    assert is_worse is bool(decide(None, now).worse)
 
 
 def test_a_size_for_which_the_ticket_is_not_true_says_nothing() -> None:
     """The code as found is the base's: where even its claim fails, the point is none for the ticket."""
     both = (claim("found.syncs", "n", {8: 3}), claim("fix.syncs", "1", {8: 9}))
-    assert decide(None, measured({**SAME, 8: 9}, *both)).regression is None
+    assert [] == decide(None, measured({**SAME, 8: 9}, *both)).worse
 
 
 def test_a_new_race_is_a_regression() -> None:
     """No claim speaks of it."""
-    regression = decide(measured(SAME, HOLDS), measured(SAME, HOLDS, hazards=1)).regression
-    assert regression
-    assert regression.site
-    assert "hazards" == regression.site.what
-    assert decide(measured(SAME, HOLDS, hazards=1), measured(SAME, HOLDS, hazards=1)).regression is None
+    compared = decide(measured(SAME, HOLDS), measured(SAME, HOLDS, hazards=1))
+    assert compared.site
+    assert ("hazards", 1) == (compared.site.what, len(compared.worse))
+    assert [] == decide(measured(SAME, HOLDS, hazards=1), measured(SAME, HOLDS, hazards=1)).worse

@@ -13,7 +13,7 @@ from finding_tickets.errors import BadDataError, RevisionError, UsageError
 from finding_tickets.ground.commits import Checkouts, Revision
 from finding_tickets.ground.files import fixes_folder
 from finding_tickets.ground.git import GitError, ask, shallow_commits
-from finding_tickets.ground.statements import Statement, read_statements
+from finding_tickets.ground.statements import Statement, parse_file, read_statements
 from finding_tickets.model.ticket import Claim
 from finding_tickets.register.config import is_repository
 from finding_tickets.register.load import Register, load
@@ -140,12 +140,8 @@ def _with_helpers(verifier: str, root: Path) -> list[str]:
     """Return a verifier and the files in its folder that it imports."""
     folder, found = Path(verifier).parent, [verifier]
     for file in found:
-        try:
-            tree = ast.parse((root / file).read_bytes())
-        except (OSError, SyntaxError, ValueError, RecursionError):
-            continue
         names = []
-        for node in ast.walk(tree):
+        for node in ast.walk(parse_file(root / file) or ast.Module()):
             if isinstance(node, ast.ImportFrom):
                 names.append(node.module or "")
             if isinstance(node, ast.Import | ast.ImportFrom):
@@ -159,13 +155,10 @@ def _with_helpers(verifier: str, root: Path) -> list[str]:
 
 def _code(file: Path) -> object:
     """Return the code of a file without comments and layout; its bytes if it is not Python."""
-    try:
-        content = file.read_bytes()
-    except OSError:
-        return None
-    with suppress(SyntaxError, ValueError, RecursionError):
-        return ast.dump(ast.parse(content))
-    return content
+    tree = parse_file(file)
+    if tree:
+        return ast.dump(tree)
+    return file.read_bytes() if file.is_file() else None
 
 
 def _claims(document: Document) -> tuple[Claim, ...]:

@@ -34,22 +34,21 @@ def check_budgets(
     A budget of the branch counts if it is new, at least as strict, or accepted by the command line.
     """
     file = config_file_of(settings.root) or CONFIG_FILE
-    old, new = {each.name: each for each in before}, {each.name: each for each in now}
-    for name in [*old]:
-        if f"{BUDGET}{name}".casefold() in accepted:
-            del old[name]
+    new = {each.name: each for each in now}
+    old = {each.name: each for each in before if f"{BUDGET}{each.name}".casefold() not in accepted}
     found: list[Problem] = []
     exceeded: list[Judged] = []
     for judged in _judge_all([*({**new, **old}.values())], settings.root, isolation, settings):
-        name = judged.budget.name
-        if name not in old:
-            found += problems(judged, file)
-            continue
-        raises = list(_find_raises(judged, new.get(name)))
-        found += [_raised(name, message, file, line) for message, line in raises]
-        # What raises nothing is as strict as the base's, and names the code as it is now.
-        held = judged if raises else judge(new[name], judged.spending, settings.root)
-        if held.excesses or held.spending.regions:
+        name, held = judged.budget.name, judged
+        if name in old and name not in new:
+            found.append(_raised(name, "is removed", file, 0))
+        elif name in old:
+            own = judge(new[name], judged.spending, settings.root)
+            raises = [_raised(name, message, file, line) for message, line in _find_raises(judged, own)]
+            found += raises
+            # What raises nothing is as strict as the base's, and names the code as it is now.
+            held = judged if raises else own
+        if name in old and (held.excesses or held.spending.regions):
             exceeded.append(held)
         else:
             found += problems(held, file)
@@ -80,32 +79,25 @@ def _raised(name: str, message: str, file: str, line: int) -> Problem:
     )
 
 
-def _find_raises(judged: Judged, new: Budget | None) -> Iterator[tuple[str, int]]:
+def _find_raises(then: Judged, now: Judged) -> Iterator[tuple[str, int]]:
     """Yield what a budget allows that the one it replaces does not, with the line that says so."""
-    old = judged.budget
-    if new is None:
-        yield "is removed", 0
-        return
+    old, new = then.budget, now.budget
     for key in ("run", "sweep", "within", "only"):
         if getattr(old, key) != getattr(new, key):
             yield f"{key} is changed", new.line
     for metric, law in old.max.items():
         if metric not in new.max:
             yield f"max: {metric} is not limited any more", new.line
-        elif _is_above(new.max[metric], law, judged):
+        elif _is_above(new.max[metric], law, now):
             yield f"max: {metric} is {new.max[metric]}, and {law} at the base", new.line
-    statements = {
-        id(each): statement for statement, each in judge(new, judged.spending, judged.root).allowed.items()
-    }
     known = {_key(each): each for each in old.allow}
-    for allowance in new.allow:
-        was = known.get(_key(allowance))
-        if id(allowance) in statements:
-            # Names may have changed.
-            was = judged.allowed.get(statements[id(allowance)])
+    pairs = [(allowance, known.get(_key(allowance))) for allowance in now.unused]
+    # Names may have changed where something waits.
+    pairs += [(allowance, then.allowed.get(statement)) for statement, allowance in now.allowed.items()]
+    for allowance, was in pairs:
         if was is None:
             yield f"{allowance} is allowed", allowance.line
-        elif was.law is not None and (allowance.law is None or _is_above(allowance.law, was.law, judged)):
+        elif was.law is not None and (allowance.law is None or _is_above(allowance.law, was.law, now)):
             yield f"{allowance} is allowed {allowance.law or 'any number of waits'}", allowance.line
 
 

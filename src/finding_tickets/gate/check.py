@@ -14,7 +14,7 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.gate.branch import Base, changed_rules, find_fix
 from finding_tickets.ground.git import GitError, ask, changed_files
-from finding_tickets.ground.statements import find_statement
+from finding_tickets.ground.statements import find_statement, parse_file
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import ClaimResult, SiteLaw, Verification
@@ -34,7 +34,7 @@ from finding_tickets.register.staleness import REMEDIATION
 from finding_tickets.verify.evidence import current_verdict, read
 from finding_tickets.verify.judge import FIX, FOUND
 from finding_tickets.verify.plan import EVERY, verifier_of
-from finding_tickets.verify.verify import Settings, Verified, verify
+from finding_tickets.verify.verify import Planned, Settings, Verified, measure, plan_each
 
 WORSE, CHANGED, CLOSED, GONE = "gate-worse", "gate-changed", "gate-closed", "gate-gone"
 AWARE, UNREAD, UNMEASURED, STALE = "gate-aware", "gate-unread", "gate-unmeasured", "gate-stale"
@@ -51,20 +51,13 @@ PROSE = (".md", ".rst")
 MEASURING_CODE = {"simcuda", "finding_tickets"}
 
 
-@dataclass(frozen=True)
-class Regression:
-    """The reason why a ticket that held at the base does not hold any more."""
-
-    reason: str
-    site: SiteLaw | None = None  # the line that costs more
-
-
-@dataclass(frozen=True)
+@dataclass
 class Comparison:
-    """The outcome of a comparison: a regression if there is one, and what is better than claimed."""
+    """What is worse than at the base, the line that costs it, and what is better than claimed."""
 
-    regression: Regression | None = None
-    notes: tuple[str, ...] = ()
+    worse: list[str] = field(default_factory=list)
+    site: SiteLaw | None = None
+    better: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -102,38 +95,27 @@ def decide(before: Verification | None, now: Verification) -> Comparison:
     Every claim must hold now wherever it held before, unless the metric has improved at every point. A claim
     that is new must hold.
     """
+    compared = Comparison()
     if now.verdict is Verdict.INCONCLUSIVE and (before is None or before.verdict is not now.verdict):
-        return Comparison(Regression(now.reason))
+        compared.worse.append(now.reason)
+        return compared
+    compared.site = _new_hazard(before, now)
+    if compared.site:
+        compared.worse.append("accesses the same data from two streams without an order between them")
     known = {claim.id: claim for claim in before.claims} if before else {}
-    failures: list[tuple[ClaimResult, str]] = []
-    notes: list[str] = []
     for claim in now.claims:
-        other = known.get(claim.id)
-        if claim.as_expected:
-            continue
-        examples = _new_failures(claim, other, now)
-        if claim.counterexamples and not examples:
-            continue
-        if not claim.counterexamples and other and not other.as_expected:
+        failures = [] if claim.as_expected else _new_failures(claim, known.get(claim.id), now)
+        if not failures:
             continue
         # What has no sweep has no point to name.
-        example = f" ({examples[0]})" if examples and now.sweep != (ONCE,) else ""
-        if before and other and _has_improved(before, now, claim):
-            notes.append(f"{claim.id} is better than claimed, {claim.claimed}{example}")
-            continue
-        failures.append((claim, example))
-    reasons: list[str] = []
-    sites: list[SiteLaw | None] = []
-    if site := _new_hazard(before, now):
-        reasons.append("accesses the same data from two streams without an order between them")
-        sites.append(site)
-    for claim, example in failures:
-        reasons.append(f"{claim.id} is claimed to be {claim.claimed}, and is {claim.measured}{example}")
-        sites.append(_costly_site(before, now, claim))
-    if not reasons:
-        return Comparison(notes=tuple(notes))
-    site = next(filter(None, sites), None)
-    return Comparison(Regression("; ".join(reasons), site), tuple(notes))
+        example = f" ({failures[0]})" if failures[0] and now.sweep != (ONCE,) else ""
+        if before and claim.id in known and _has_improved(before, now, claim):
+            compared.better.append(f"{claim.id} is better than claimed, {claim.claimed}{example}")
+        else:
+            reason = f"{claim.id} is claimed to be {claim.claimed}, and is {claim.measured}{example}"
+            compared.worse.append(reason)
+            compared.site = compared.site or _costly_site(before, now, claim)
+    return compared
 
 
 def check_tickets(
@@ -283,13 +265,15 @@ def _rules(ticket: CheckedTicket, base: Base, settings: Settings) -> tuple[Docum
 
 
 def _verify(jobs: Sequence[tuple[Document, Settings]], isolation: Isolation) -> dict[str, Verified]:
-    """Verify documents, those with equal settings beside each other, and return the outcomes by ID."""
-    found: dict[str, Verified] = {}
-    for settings in [each for _, each in jobs]:
-        documents = [document for document, own in jobs if own == settings and document.id.value not in found]
-        for done in verify(documents, isolation, settings):
-            found[done.document.id.value] = done
-    return found
+    """Verify documents, each with settings of its own, and return the outcomes by ID."""
+    planned: Planned = {}
+    found: list[Verified] = []
+    for document, settings in jobs:
+        found += plan_each([document], settings, planned)
+    if planned:
+        # They differ in what is planned; root, meter and limits are the same.
+        found += [done for _, done in measure(planned, isolation, jobs[0][1])]
+    return {done.document.id.value: done for done in found}
 
 
 def _judge(ticket: CheckedTicket, base: Base, head: Register, settings: Settings) -> None:
@@ -308,18 +292,17 @@ def _judge(ticket: CheckedTicket, base: Base, head: Register, settings: Settings
     if done.never_ran:
         ticket.add(UNMEASURED, verification.reason)
         return
-    compared = Comparison()
-    if ticket.must_hold or ticket.before:
-        compared = decide(ticket.before, verification)
-    if compared.regression:
-        site = compared.regression.site
+    is_compared = ticket.must_hold or ticket.before
+    compared = decide(ticket.before, verification) if is_compared else Comparison()
+    if compared.worse:
+        site = compared.site
         culprit = site or find_fix(ticket.document, head.root)
         place = (culprit.file, culprit.line) if culprit else ("", 0)
         code = f": {find_statement(head.root, site.file, site.line, '').code}" if site else ""
-        ticket.add(WORSE, f"{compared.regression.reason}{code}", "", place)
+        ticket.add(WORSE, "; ".join(compared.worse) + code, "", place)
     elif ticket.must_hold and verification.verdict in UNPROVEN:
         ticket.add(CLOSED, f"closed as fixed, and {verification.verdict}: {verification.reason}", hint)
-    for note in compared.notes:
+    for note in compared.better:
         ticket.add(WORSE, note, note=True)
     try:
         current = current_verdict(ticket.document, head.root, settings.evidence)
@@ -341,8 +324,11 @@ def _new_failures(claim: ClaimResult, other: ClaimResult | None, now: Verificati
     """Return the points at which a claim fails, with the values, but for those that say nothing.
 
     These are points at which it failed before. Of the points that no file states they are also those for
-    which the code as found is none that the ticket describes, and those at which the cost is no higher.
+    which the code as found is none that the ticket describes, and those at which the cost is no higher. A
+    claim that fails as a whole has an empty text.
     """
+    if not claim.counterexamples:
+        return [] if other and not other.as_expected else [""]
     known = {_point(text) for text in other.counterexamples} if other else set()
     further = {at_text(at): at for at in now.further}
     for each in now.claims:
@@ -413,12 +399,8 @@ def _costly_site(before: Verification | None, now: Verification, claim: ClaimRes
 
 def _names_of_tool(file: Path) -> dict[str, int]:
     """Return the strings in a file that name what measures, each with its line."""
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return {}
     found = {}
-    for node in ast.walk(tree):
+    for node in ast.walk(parse_file(file) or ast.Module()):
         if isinstance(node, ast.Constant) and str(node.value).partition(".")[0] in MEASURING_CODE:
             found[str(node.value)] = node.lineno
     return found

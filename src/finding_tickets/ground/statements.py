@@ -37,6 +37,14 @@ class Statement:
         return f"{self.file}:{self.line}"
 
 
+def parse_file(file: Path) -> ast.Module | None:
+    """Return the tree of a Python file; None if it cannot be read or parsed."""
+    try:
+        return ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return None
+
+
 def read_statements(root: Path, file: str) -> tuple[Statement, ...]:
     """Return the statements of a file below ``root`` by line; none if it cannot be parsed."""
     try:

@@ -17,6 +17,7 @@ from typing import Any, Literal, cast
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.imports import places_of
+from finding_tickets.ground.statements import parse_file
 
 TARGET = "finding_tickets.measure.run:measure"
 PROBE = "finding_tickets.measure.probe:probe_payload"
@@ -217,11 +218,8 @@ def find_function(
 
 def parse_code(file: Path) -> ast.Module | None:
     """A file of Python without its docstrings; None where it is none."""
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return None
-    for node in ast.walk(tree):
+    tree = parse_file(file)
+    for node in ast.walk(tree) if tree else ():
         documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
         if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
