@@ -146,11 +146,6 @@ class Isolation:
         """Whether this machine could have a GPU; if not, no process needs to ask CUDA."""
         return any(file for pattern in GPU_FILES for file in Path("/dev").glob(pattern))
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the server ended on its own."""
-        return self._server is not None and self._server.poll() is not None
-
     def __enter__(self) -> Self:
         """The context itself."""
         return self
@@ -210,12 +205,8 @@ class Isolation:
                 own = f"{folder}/{secrets.token_hex(8)}"
                 names[own] = name
                 sent.add(name)
-                task = tasks[name]
-                order = {**vars(task), "root": str(task.root), "code": str(task.code or task.root)}
-                order |= {"folder": own, "kept": bool(task.kept)}
-                self._unsent += b64encode(pickle.dumps(order)) + b"\n"
-                # Done tasks are forgotten; these names would keep the last one.
-                del task, order
+                # Where its results are moved to would tell where those of others are.
+                self._unsent += b64encode(pickle.dumps((own, replace(tasks[name], kept="")))) + b"\n"
             event = json.loads(self._read_line(server) or "{}")
             if "folder" not in event:
                 raise ServerEndedError(

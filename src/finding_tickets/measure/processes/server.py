@@ -38,7 +38,7 @@ from importlib import import_module, invalidate_caches
 from pathlib import Path
 from threading import Thread
 from traceback import format_exception_only
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from finding_tickets.measure.processes.used_files import note_used_files
 from finding_tickets.measure.tasks import (
@@ -53,6 +53,9 @@ from finding_tickets.measure.tasks import (
     is_out_of_host_memory,
     place,
 )
+
+if TYPE_CHECKING:
+    from finding_tickets.measure.processes.isolation import Task
 
 RESULT, LOG, STATE, USED = "result.json", "output.log", "state.json", "used"
 LARGEST_FILE, LARGEST_STATE = 1 << 30, 1 << 22
@@ -140,9 +143,10 @@ def _ending_with_caller(folder: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class RunningTask:
-    """A task, the GPUs that it has, and when its time is up."""
+    """A task, its folder, the GPUs that it has, and when its time is up."""
 
-    order: dict[str, Any]
+    task: Task
+    folder: str
     gpus: tuple[str, ...]
     deadline: float
 
@@ -152,7 +156,8 @@ class ForkServer:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._waiting: deque[dict[str, Any]] = deque()
+        # Each with the folder that its worker will make.
+        self._waiting: deque[tuple[str, Task]] = deque()
         self._running: dict[int, RunningTask] = {}
         # From before any code of a repository ran, and where none can reach it.
         self._guard = sys.modules.get(GUARD)
@@ -164,88 +169,77 @@ class ForkServer:
 
     def serve(self) -> None:
         """Serve until stdin ends."""
-        # A signal says that a worker has ended: the pipe wakes the poll below.
-        woken, wake = os.pipe()
-        os.set_blocking(woken, False)
-        os.set_blocking(wake, False)
-        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
         poll = select.poll()
         poll.register(0, select.POLLIN)
-        poll.register(woken, select.POLLIN)
         unread = b""
         while True:
-            deadline = min((task.deadline for task in self._running.values()), default=None)
-            wait = None if deadline is None else 1 + int(max(0.0, deadline - time.monotonic()) * 1000)
-            for file, _ in poll.poll(wait):
-                chunk = os.read(file, CHUNK)
-                if file != woken:
-                    if not chunk:
-                        return
-                    *lines, unread = (unread + chunk).split(b"\n")
-                    for line in lines:
-                        order = pickle.loads(b64decode(line))  # noqa: S301 - the caller's, whom nobody else can reach
-                        # What ends a ticket comes before what begins another one.
-                        (self._waiting.appendleft if order["first"] else self._waiting.append)(order)
+            # Nothing tells that a worker has ended, so that these are asked now and then.
+            if poll.poll(POLL_SECONDS * 1000 if self._running else None):
+                chunk = os.read(0, CHUNK)
+                if not chunk:
+                    return
+                *lines, unread = (unread + chunk).split(b"\n")
+                for line in lines:
+                    folder, task = pickle.loads(b64decode(line))  # noqa: S301 - the caller's, whom nobody else can reach
+                    # What ends a ticket comes before what begins another one.
+                    (self._waiting.appendleft if task.first else self._waiting.append)((folder, task))
             self._end_tasks()
             while self._waiting and len(self._running) < self._most:
-                first = self._waiting[0]
-                gpus = self._free_gpus(first) if first["gpus"] else ()
+                gpus = self._free_gpus(self._waiting[0][1])
                 if gpus is None:
                     break
-                order, server = self._waiting.popleft(), os.getpid()
-                if worker := os.fork():
-                    deadline = time.monotonic() + float(order["timeout"])
-                    self._running[worker] = RunningTask(order, gpus, deadline)
-                    _tell(folder=order["folder"], started=True)
-                    continue
-                try:
-                    signal.set_wakeup_fd(-1)
-                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                    # What else is measured is nothing that code of this task could find.
-                    self._waiting.clear()
-                    self._running.clear()
-                    work(order, gpus, server)
-                except OSError:
-                    # The disk is full, or nothing may be written. What the code raises is a result.
-                    os._exit(UNWRITABLE)
-                finally:
-                    os._exit(1)
+                self._start_task(*self._waiting.popleft(), gpus)
 
-    def _free_gpus(self, order: dict[str, Any]) -> tuple[str, ...] | None:
-        """The GPUs that a task can have now, one or all of them; None if it must wait."""
-        in_use = {gpu for task in self._running.values() for gpu in task.gpus}
-        free = tuple(gpu for gpu in order["gpus"] if gpu not in in_use)
-        if order["alone"]:
-            return free if len(free) == len(order["gpus"]) else None
-        return free[:1] or None
+    def _start_task(self, folder: str, task: Task, gpus: tuple[str, ...]) -> None:
+        """Fork a worker for a task."""
+        server = os.getpid()
+        if worker := os.fork():
+            self._running[worker] = RunningTask(task, folder, gpus, time.monotonic() + task.timeout)
+            _tell(folder=folder, started=True)
+            return
+        try:
+            # What else is measured is nothing that code of this task could find.
+            self._waiting.clear()
+            self._running.clear()
+            work(task, folder, gpus, server)
+        except OSError:
+            # The disk is full, or nothing may be written. What the code raises is a result.
+            os._exit(UNWRITABLE)
+        finally:
+            os._exit(1)
+
+    def _free_gpus(self, task: Task) -> tuple[str, ...] | None:
+        """Return the GPUs that a task can have now: none, one or all of its own; None if it must wait."""
+        in_use = {gpu for running in self._running.values() for gpu in running.gpus}
+        free = tuple(gpu for gpu in task.gpus if gpu not in in_use)
+        wanted = len(task.gpus) if task.alone else min(len(task.gpus), 1)
+        return free[:wanted] if len(free) >= wanted else None
 
     def _end_tasks(self) -> None:
         """Report the tasks that have ended or whose time is up, after killing what they left behind."""
-        for worker, task in list(self._running.items()):
+        for worker, running in list(self._running.items()):
             ended, status = os.waitpid(worker, os.WNOHANG)
-            if ended or time.monotonic() >= task.deadline:
+            if ended or time.monotonic() >= running.deadline:
                 del self._running[worker]
                 # If its time is up, that includes the worker itself.
                 _kill_children(but=self._running)
-                reason = _why_it_ended(status if ended else None, task.order) or self._why_not_ours(
-                    task.order
-                )
-                _tell(folder=task.order["folder"], started=False, reason=reason)
+                task, folder = running.task, Path(running.folder)
+                reason = _why_it_ended(status if ended else None, task, folder)
+                reason = reason or self._why_not_ours(task, folder)
+                _tell(folder=running.folder, started=False, reason=reason)
 
-    def _why_not_ours(self, order: dict[str, Any]) -> str:
-        """What a worker has replaced of the code that measures and left so; empty if it is nothing."""
+    def _why_not_ours(self, task: Task, folder: Path) -> str:
+        """Return what a worker has replaced of the code that measures and left so; empty for nothing."""
         if self._guard is None:
             return ""
         try:
-            file = Path(order["folder"]) / STATE
+            file = folder / STATE
             is_bounded = file.is_file() and file.stat().st_size < LARGEST_STATE
-            replaced = self._guard.changed_names(
-                self._state, json.loads(file.read_bytes()) if is_bounded else None
-            )
+            state = json.loads(file.read_bytes()) if is_bounded else None
+            replaced = self._guard.changed_names(self._state, state)
         except (OSError, ValueError, AttributeError):
             return "leaves no word of what it replaced"
-        if order["target"] in (PROBE, RUN):
+        if task.target in (PROBE, RUN):
             # Each is alone in its process: what its libraries replace of torch, it would also find on a GPU.
             replaced = [name for name in replaced if name.partition(".")[0] in self._guard.OURS]
         return self._guard.replaces(replaced) if replaced else ""
@@ -279,14 +273,13 @@ def _kill_children(but: Collection[int] = ()) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def _why_it_ended(status: int | None, order: dict[str, Any]) -> str:
-    """Why a worker left no result; empty if it left one. The status is None if its time was up."""
+def _why_it_ended(status: int | None, task: Task, folder: Path) -> str:
+    """Return why a worker left no result; empty if it left one. The status is None if its time was up."""
     if status is None:
-        return f"still running after {order['timeout']:g} s"
+        return f"still running after {task.timeout:g} s"
     code = os.waitstatus_to_exitcode(status)
     if code == UNWRITABLE:
         return NO_ROOM
-    folder = Path(order["folder"])
     if code >= 0:
         # Reading something other than a file, such as a pipe, might never end.
         has_result = not code and (folder / RESULT).is_file()
@@ -300,7 +293,7 @@ def _why_it_ended(status: int | None, order: dict[str, Any]) -> str:
     for frame in FRAME.finditer(trace):
         file = Path(frame["file"])
         # Code of a revision may have run in a copy of its own.
-        for root in (order["root"], order["code"], str(folder / COPY)):
+        for root in (task.root, task.code or task.root, folder / COPY):
             if file.is_relative_to(root):
                 return f"killed by {name} at {file.relative_to(root).as_posix()}:{frame['line']}"
     return f"killed by {name}"
@@ -314,8 +307,8 @@ def read_log(log: Path) -> str:
         return ""
 
 
-def work(order: dict[str, Any], gpus: Sequence[str], server: int) -> NoReturn:
-    """Call a task's target with its payload and write what it returns, or why it failed; never returns.
+def work(task: Task, own_folder: str, gpus: Sequence[str], server: int) -> NoReturn:
+    """Call a task's target with its payload and write what it returns, or why it failed; never return.
 
     This process dies with ``server``, the one that forked it.
     """
@@ -327,10 +320,10 @@ def work(order: dict[str, Any], gpus: Sequence[str], server: int) -> NoReturn:
     os.setsid()
     # Leave no caches of compiled files in the repository: git may not ignore them.
     sys.dont_write_bytecode = True
-    folder = Path(order["folder"])
+    folder = Path(own_folder)
     folder.mkdir()
-    if order["given"]:
-        Path(order["given"]).rename(folder / KEPT)
+    if task.given:
+        Path(task.given).rename(folder / KEPT)
     else:
         (folder / KEPT).mkdir()
     _silence(folder / LOG)
@@ -338,25 +331,25 @@ def work(order: dict[str, Any], gpus: Sequence[str], server: int) -> NoReturn:
     temporary = folder / "tmp"
     temporary.mkdir()
     os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
-    if order["copied"]:
-        _copy_code(order["code"], folder / COPY)
+    root, code = str(task.root), str(task.code or task.root)
+    shown = {root: root, code: code}
+    if task.copied:
+        _copy_code(code, folder / COPY)
+        shown[str(folder / COPY)] = code
     os.environ[OWN_FOLDER] = str(folder)
     # CUDA reads this when it starts, and the server has not started it.
     if gpus:
         os.environ[VISIBLE_DEVICES] = ",".join(gpus)
-    _limit_resources(int(order["memory"]))
+    _limit_resources(task.memory)
     # A file may be new since the server looked for modules.
     invalidate_caches()
-    shown = {order["root"]: order["root"], order["code"]: order["code"]}
-    if order["copied"]:
-        shown[str(folder / COPY)] = order["code"]
     note_used_files(folder / USED, shown)
-    module, _, function = order["target"].partition(":")
+    module, _, function = task.target.partition(":")
     outcome: dict[str, Any]
     try:
-        outcome = {"value": getattr(import_module(module), function)(order["payload"])}
+        outcome = {"value": getattr(import_module(module), function)(task.payload)}
     except BaseException as error:
-        outcome = {"error": _failure(error, order)}
+        outcome = {"error": _failure(error, task)}
     states = json.dumps(guard.fresh_state()) if (guard := sys.modules.get(GUARD)) else ""
     # Messages and names may hold what cannot be encoded, such as half a surrogate pair.
     content = json.dumps(outcome, ensure_ascii=False).encode(errors="replace")
@@ -369,11 +362,12 @@ def work(order: dict[str, Any], gpus: Sequence[str], server: int) -> NoReturn:
     os._exit(0)
 
 
-def _failure(error: BaseException, order: dict[str, Any]) -> str:
-    roots = [Path(root) for root in dict.fromkeys([order["root"], order["code"]])]
+def _failure(error: BaseException, task: Task) -> str:
+    """Return what an error of a task's code says, with its place in the repository."""
+    roots = list(dict.fromkeys([task.root, task.code or task.root]))
     who = place(error, *roots) or "it"
     if is_out_of_host_memory(error):
-        return f"{who} needs more memory than the {int(order['memory']) >> 20} MiB allowed"
+        return f"{who} needs more memory than the {task.memory >> 20} MiB allowed"
     if isinstance(error, CannotMeasureError):
         return str(error)
     if isinstance(error, SystemExit):
