@@ -58,13 +58,9 @@ def read_entry(kind: str, name: str) -> bytes | None:
 
 def write_entry(kind: str, name: str, content: bytes, keep: int) -> None:
     """Write a file of the cache, and keep the ``keep`` files of its kind used last. Failure is no error."""
-    if cache := cache_folder():
+    if file := entry_path(kind, name, keep):
         with suppress(OSError):
-            folder = cache / kind
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            replace(folder / name, content)
-            for old in _oldest((file for file in folder.iterdir() if not file.name.startswith(".")), keep):
-                old.unlink(missing_ok=True)
+            replace(file, content)
 
 
 def entry_path(kind: str, name: str, keep: int) -> Path | None:

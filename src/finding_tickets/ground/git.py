@@ -135,9 +135,9 @@ def files_below(root: Path) -> Iterator[str]:
 
 
 def paths_on_branches(root: Path, folders: Iterable[str]) -> frozenset[str]:
-    """The paths below ``folders`` at the tip of every local and remote-tracking branch; git is called once.
+    """Return the paths below ``folders`` at the tip of every local and remote-tracking branch.
 
-    None where there is no git or no repository: then there is no other branch either.
+    Git is called once. There are none without git or a repository: then there is no other branch either.
     """
     tips = ("--no-walk=unsorted", "--missing=allow-any", "--branches", "--remotes")
     try:
@@ -167,11 +167,10 @@ def changed_files(root: Path, commit: str) -> frozenset[str]:
     return frozenset(os.fsdecode(name) for name in listed if name)
 
 
-def last_author(root: Path, file: str, line: int, commit: str | None = None) -> str:
-    """Who changed a line last, as of a commit or now; empty where git cannot tell, or it is not committed."""
-    at = [commit] if commit else []
+def last_author(root: Path, file: str, line: int) -> str:
+    """Return who changed a line last; empty where git cannot tell, or it is not committed."""
     try:
-        said = ask(root, "blame", "--porcelain", "-L", f"{line},{line}", *at, "--", file)
+        said = ask(root, "blame", "--porcelain", "-L", f"{line},{line}", "--", file)
     except GitError:
         return ""
     author = next((each[7:] for each in said.split("\n") if each.startswith("author ")), "")
