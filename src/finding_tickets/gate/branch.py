@@ -141,7 +141,7 @@ def _with_helpers(verifier: str, root: Path) -> list[str]:
     folder, found = Path(verifier).parent, [verifier]
     for file in found:
         names = []
-        for node in ast.walk(parse_file(root / file) or ast.Module()):
+        for node in ast.walk(parse_file(root / file) or ast.Module([], [])):
             if isinstance(node, ast.ImportFrom):
                 names.append(node.module or "")
             if isinstance(node, ast.Import | ast.ImportFrom):

@@ -400,7 +400,7 @@ def _costly_site(before: Verification | None, now: Verification, claim: ClaimRes
 def _names_of_tool(file: Path) -> dict[str, int]:
     """Return the strings in a file that name what measures, each with its line."""
     found = {}
-    for node in ast.walk(parse_file(file) or ast.Module()):
+    for node in ast.walk(parse_file(file) or ast.Module([], [])):
         if isinstance(node, ast.Constant) and str(node.value).partition(".")[0] in MEASURING_CODE:
             found[str(node.value)] = node.lineno
     return found
