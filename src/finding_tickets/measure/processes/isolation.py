@@ -33,11 +33,13 @@ from finding_tickets.measure.processes.server import (
     NO_ROOM,
     RESULT,
     USED,
+    Task,
     read_log,
 )
 from finding_tickets.measure.processes.used_files import UsedFiles, read_used_files
 from finding_tickets.measure.tasks import KEPT
 
+__all__ = ["Isolation", "Task", "TaskOutcome"]
 K = TypeVar("K", bound=Hashable)
 
 SERVER = "finding_tickets.measure.processes.server"
@@ -55,33 +57,6 @@ SHUTDOWN_SECONDS = 10.0
 # How much longer than a task may take the server may be silent, and how long it may load torch.
 PATIENCE_SECONDS, LOADING_SECONDS = 15.0, 600.0
 SERVER_KILLED = "the process that measures was stopped or killed"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """A call of ``target`` (``module:function``) with a payload, which travels by pickle, as it is trusted.
-
-    ``timeout`` is in seconds; ``memory`` in bytes, beyond those of a process with torch loaded. Places in
-    error messages are relative to ``root``, or to ``code`` if the code comes from there. The task gets one of
-    ``gpus`` for itself; with ``alone`` it gets all of them. One that is ``first`` does not wait for others.
-
-    The files that it leaves in ``KEPT`` of its own folder are moved to the folder ``kept``; it finds those of
-    the folder ``given`` there. So no other task can know their places. With ``copied``, it has the code in
-    ``COPY``, too, where it may write.
-    """
-
-    target: str
-    payload: Any
-    root: Path
-    timeout: float
-    memory: int
-    code: Path | None = None
-    gpus: tuple[str, ...] = ()
-    alone: bool = False
-    first: bool = False
-    kept: str = ""
-    given: str = ""
-    copied: bool = False
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from importlib import import_module, invalidate_caches
 from pathlib import Path
 from threading import Thread
 from traceback import format_exception_only
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from finding_tickets.measure.processes.used_files import note_used_files
 from finding_tickets.measure.tasks import (
@@ -53,9 +53,6 @@ from finding_tickets.measure.tasks import (
     is_out_of_host_memory,
     place,
 )
-
-if TYPE_CHECKING:
-    from finding_tickets.measure.processes.isolation import Task
 
 RESULT, LOG, STATE, USED = "result.json", "output.log", "state.json", "used"
 LARGEST_FILE, LARGEST_STATE = 1 << 30, 1 << 22
@@ -73,6 +70,33 @@ FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 # Python has no function for it; the options are those of linux/prctl.h.
 _prctl = ctypes.CDLL(None).prctl
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A call of ``target`` (``module:function``) with a payload, which travels by pickle, as it is trusted.
+
+    ``timeout`` is in seconds; ``memory`` in bytes, beyond those of a process with torch loaded. Places in
+    error messages are relative to ``root``, or to ``code`` if the code comes from there. The task gets one of
+    ``gpus`` for itself; with ``alone`` it gets all of them. One that is ``first`` does not wait for others.
+
+    The files that it leaves in ``KEPT`` of its own folder are moved to the folder ``kept``; it finds those of
+    the folder ``given`` there. So no other task can know their places. With ``copied``, it has the code in
+    ``COPY``, too, where it may write.
+    """
+
+    target: str
+    payload: Any
+    root: Path
+    timeout: float
+    memory: int
+    code: Path | None = None
+    gpus: tuple[str, ...] = ()
+    alone: bool = False
+    first: bool = False
+    kept: str = ""
+    given: str = ""
+    copied: bool = False
 
 
 def main(most: int, preload: Sequence[str]) -> None:
