@@ -45,7 +45,7 @@ def test_rules_can_be_looked_up(tickets: Tickets) -> None:
     """`tickets lint --rules` explains every rule in Markdown."""
     ran = tickets("lint", "--rules")
     assert 0 == ran.code
-    assert "\n## dangling-relation\n" in ran.out
+    assert "\n- **dangling-relation** (warning): A related" in ran.out
 
 
 def dangling_and_misspelt(repository: Repository, ticket_id: str = "B1-PT-01") -> None:
@@ -209,7 +209,7 @@ def test_a_baseline_forgets_what_is_gone(tickets: Tickets, repository: Repositor
     assert tickets("lint", "--baseline", str(file)).err.startswith("2 problems of ")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"known": {"a": {"b": {"c": 0}}}}', '{"known": {"a": 1}}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"known": {"a": 1}}', '{"known": [["a"]]}'])
 def test_what_is_no_baseline(tickets: Tickets, repository: Repository, text: str) -> None:
     """It is refused, as is a file of the register as the place for one."""
     repository.ticket()

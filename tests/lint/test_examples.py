@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.lint.conftest import lint
+from tests.lint.page import explanations
 
 from finding_tickets.lint.autofix import fix
-from finding_tickets.lint.page import explanations
 from finding_tickets.lint.rules import RULES
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.model.vocabulary import Verdict
@@ -19,7 +19,7 @@ from finding_tickets.register.load import load
 from finding_tickets.verify.evidence import dump
 
 if TYPE_CHECKING:
-    from finding_tickets.lint.page import Files
+    from tests.lint.page import Files
 
 SOUND = """\
 # Finding Ticket: Clipping waits for the device
@@ -171,7 +171,7 @@ def test_what_takes_judgement_is_left_alone(tmp_path: Path, name: str) -> None:
     """Mending changes nothing in an example of a rule that is documented as not mended."""
     write(tmp_path, explanations()[name].wrong)
     before = contents(tmp_path)
-    assert () == fix(load(tmp_path), None)
+    assert [] == fix(load(tmp_path), None)
     assert before == contents(tmp_path)
 
 

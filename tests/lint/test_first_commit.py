@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.lint.conftest import lint
 
-from finding_tickets.lint.rules import rule
 from finding_tickets.register.load import load
 
 if TYPE_CHECKING:
@@ -57,25 +56,3 @@ def test_a_shallow_clone_does_not_know(
     git(repository.root, "clone", "-q", "--depth", "1", f"file://{repository.root}", str(clone))
     assert ["created-before-history"] == rules(repository.root)
     assert [] == rules(clone)
-
-
-@pytest.mark.parametrize("rows", ["", CREATED.format("2020-01-01") + "| **Code Repository** | elsewhere |\n"])
-def test_git_is_not_asked_in_vain(repository: Repository, monkeypatch: pytest.MonkeyPatch, rows: str) -> None:
-    """Without a date, or where the code is older and elsewhere, no process is started."""
-    monkeypatch.setattr(rule, "ask", lambda root, *_: pytest.fail(f"asked in {root}"))
-    repository.ticket(rows=rows)
-    assert [] == rules(repository.root)
-
-
-def test_git_is_asked_once(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any number of tickets with a date take one question."""
-    asked: list[Path] = []
-
-    def ask(root: Path, *_: str) -> str:
-        asked.append(root)
-        return "2019-12-01\n"
-
-    monkeypatch.setattr(rule, "ask", ask)
-    for number in range(1, 4):
-        repository.ticket(f"B1-PT-0{number}", rows=CREATED.format("2020-01-01"))
-    assert ([], [repository.root]) == (rules(repository.root), asked)

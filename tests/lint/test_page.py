@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from finding_tickets.lint.page import rules_page
+from tests.lint.page import rules_page
+
 from finding_tickets.lint.rules import RULES
 from finding_tickets.register.files import UNREADABLE
 
@@ -35,7 +36,7 @@ def reported() -> Iterator[str]:
 
 
 def test_the_page_is_current() -> None:
-    """docs/lint-rules.md is what `tickets lint --rules` prints."""
+    """docs/lint-rules.md is what `python -m tests.lint.page` prints."""
     assert rules_page() == (ROOT / "docs/lint-rules.md").read_text(encoding="utf-8").rstrip("\n")
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.lint.conftest import lint
+from tests.lint.page import explanations
 
 from finding_tickets.errors import ExitCode
 from finding_tickets.lint.engine import exit_code
-from finding_tickets.lint.page import explanations
 from finding_tickets.lint.rules import RULES
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
@@ -40,49 +40,6 @@ def test_a_complete_ticket_has_no_problem(repository: Repository) -> None:
     assert [] == found(repository)
 
 
-@pytest.mark.parametrize("name", ["Severity", "Status"])
-def test_missing_field(repository: Repository, name: str) -> None:
-    """A metadata row that is not there is missed at the ticket's ID."""
-    file = repository.ticket()
-    kept = [line for line in file.read_text().splitlines() if f"**{name}**" not in line]
-    file.write_text("\n".join(kept))
-    assert [("missing-field", "tickets/B1-PT-01.md", ID)] == found(repository)
-
-
-@pytest.mark.parametrize("heading", ["Location", "Summary", "Verification"])
-def test_missing_section(repository: Repository, heading: str) -> None:
-    """A section that is not there is missed at the title."""
-    file = repository.ticket()
-    before, _, after = file.read_text().partition(f"## {heading}\n")
-    rest = after.partition("\n## ")[2]
-    file.write_text(before + (f"## {rest}" if rest else ""))
-    assert ("missing-section", "tickets/B1-PT-01.md", 1) in found(repository)
-
-
-@pytest.mark.parametrize(
-    ("content", "line"),
-    # The headings Location, Summary and Verification stand on lines 11, 17 and 24.
-    [
-        ("| **File(s)** | `code.py` |", 11),
-        ("**One-line summary:** It waits.", 17),
-        ("- [ ] Count the waits", 24),
-    ],
-)
-def test_empty_section(repository: Repository, content: str, line: int) -> None:
-    """A heading without what belongs below it is noted at the heading."""
-    file = repository.ticket()
-    file.write_text(file.read_text().replace(content, ""))
-    assert [("empty-section", "tickets/B1-PT-01.md", line)] == found(repository)
-
-
-def test_missing_file(repository: Repository) -> None:
-    """A location that is not in the repository is found, unless the code lives in another one."""
-    repository.ticket(file="src/gone.py")
-    assert [("missing-file", "tickets/B1-PT-01.md", FILE)] == found(repository)
-    repository.ticket(file="src/gone.py", rows="| **Code Repository** | elsewhere |\n")
-    assert [] == found(repository)
-
-
 def test_duplicate_id_names_both_places(repository: Repository) -> None:
     """Two documents with one ID are each told of the other, in any case of the ID."""
     repository.ticket(path="tickets/a/B1-PT-01.md")
@@ -93,16 +50,6 @@ def test_duplicate_id_names_both_places(repository: Repository) -> None:
         ("tickets/b/B1-PT-01.md", ID, "B1-PT-01 is also the ID of tickets/a/B1-PT-01.md:7"),
     ] == [(problem.file, problem.line, problem.message) for problem in problems]
     assert ExitCode.BAD_DATA == exit_code(problems)
-
-
-@pytest.mark.parametrize(
-    ("name", "fits"), [("B1-PT-01-it-waits", True), ("b1-pt-01", True), ("B1-PT-010", False)]
-)
-def test_file_name(repository: Repository, name: str, fits: bool) -> None:
-    """A ticket's file is called after its ID, which more words may follow."""
-    repository.ticket(path=f"tickets/{name}.md")
-    expected = [] if fits else [("file-name", f"tickets/{name}.md", ID)]
-    assert expected == found(repository)
 
 
 @pytest.mark.parametrize(
@@ -126,16 +73,6 @@ def test_agents_of_ones_own_need_no_configuration(repository: Repository) -> Non
     assert [] == found(repository)
     repository.write("tickets.toml", 'agents = ["ada"]\n')
     assert {"unknown-agent", "unknown-word"} == {rule for rule, _, _ in found(repository)}
-
-
-def test_unknown_category(repository: Repository) -> None:
-    """A category counts only where it is ticked."""
-    file = repository.ticket()
-    file.write_text(
-        file.read_text().replace("[x] Performance", "[x] Preformance").replace("Numerical", "Odd")
-    )
-    # The summary's heading is on line 17, its sentence on 19, the first category on 21.
-    assert [("unknown-category", "tickets/B1-PT-01.md", 21)] == found(repository)
 
 
 def test_dangling_relation(repository: Repository) -> None:
@@ -167,12 +104,6 @@ def test_one_way_relation(repository: Repository) -> None:
     )
     repository.ticket("B1-PT-02", more="## Related Findings\n\n- b1-pt-01: it\n")
     assert [] == found(repository)
-
-
-def test_self_relation(repository: Repository) -> None:
-    """A ticket that relates to itself is found once, and not as one-way."""
-    repository.ticket(more="## Related Findings\n\n- B1-PT-01: itself\n")
-    assert [("self-relation", "tickets/B1-PT-01.md", MORE + 2)] == found(repository)
 
 
 @pytest.mark.parametrize(
@@ -243,15 +174,6 @@ def test_a_circle_of_three(repository: Repository) -> None:
     assert [f"tickets/B1-PT-0{number}.md" for number in (1, 2, 3)] == circle
 
 
-def test_missing_remediation(repository: Repository) -> None:
-    """An open ticket that cannot be measured is noted, which fails nothing."""
-    repository.ticket(status="open")
-    problems = lint(repository.load())
-    assert [("missing-remediation", Level.NOTE)] == [(problem.rule, problem.level) for problem in problems]
-    assert ExitCode.OK == exit_code(problems)
-    assert "tickets new --with-verifier writes a ticket that has one" == problems[0].hint
-
-
 def test_a_remediation_that_is_there_is_not_missed(repository: Repository) -> None:
     """A misspelt heading is named; a block that is not understood is said to be that, and no more."""
     # The ticket's own text ends on line 26.
@@ -261,15 +183,6 @@ def test_a_remediation_that_is_there_is_not_missed(repository: Repository) -> No
     repository.ticket(status="open", more="## Remediation\n\n```\nclaims: {}\n```\n")
     (problem,) = lint(repository.load())
     assert ("remediation-block", "its fence begins with ```yaml") == (problem.rule, problem.hint)
-
-
-@pytest.mark.parametrize(
-    ("status", "path"), [("fixed", "tickets/B1-PT-01.md"), ("closed", "tickets/fixed/B1-PT-01.md")]
-)
-def test_closed_without_evidence(repository: Repository, status: str, path: str) -> None:
-    """A ticket that is fixed by somebody's word, its status or its folder, is found at its status."""
-    repository.ticket(status=status, path=path)
-    assert [("closed-without-evidence", path, STATUS)] == found(repository)
 
 
 ANSWER = ("checklist:", "  - {item: Count the waits, why: by hand}")
@@ -308,14 +221,6 @@ def test_a_claim_about_a_time(repository: Repository) -> None:
     assert [("unknown-metric", YAML + 2)] == problems
     (problem,) = lint(repository.load())
     assert "times are not measured: list the claim under unmeasured" == problem.hint
-
-
-def test_unknown_metric(repository: Repository) -> None:
-    """A misspelt metric is found, with the one that was meant."""
-    problems = measured(repository, "claims:", "  found:", "    sinks: 1", *ANSWER)
-    assert [("unknown-metric", YAML + 2)] == problems
-    (problem,) = lint(repository.load())
-    assert "did you mean 'syncs'?" in (problem.hint or "")
 
 
 def test_unknown_variant(repository: Repository) -> None:
@@ -368,12 +273,6 @@ def test_variants_that_are_there(repository: Repository) -> None:
     assert [] == problems
 
 
-def test_missing_verifier(repository: Repository) -> None:
-    """A verifier that is named and not there is found where the block begins."""
-    problems = measured(repository, "verifier: verifiers/gone.py", *ANSWER)
-    assert [("missing-verifier", YAML - 1)] == problems
-
-
 @pytest.mark.parametrize(
     ("rule", "lines", "line"),
     [
@@ -400,12 +299,6 @@ def test_a_link_out_of_the_repository(
     problems = measured(repository, "verifier: verifiers/linked.py", *ANSWER)
     assert [("outside-repository", YAML - 1)] == problems
     assert ExitCode.BAD_DATA == exit_code(lint(repository.load()))
-
-
-def test_unanswered_and_unknown_items(repository: Repository) -> None:
-    """An item without an answer is found at the item, an answer without an item at the answer."""
-    problems = measured(repository, "checklist:", "  - {item: Something else, why: nobody asked}")
-    assert [("unanswered-item", ITEM), ("unknown-item", YAML + 1)] == problems
 
 
 def test_unknown_claim(repository: Repository) -> None:
@@ -442,9 +335,3 @@ def test_every_rule_explains_itself() -> None:
     stated = explanations()
     assert set(RULES) == set(stated)
     assert [] == [name for name, each in stated.items() if not re.fullmatch(r"[A-Z].{15,}\.", each.reason)]
-
-
-def test_quoted_code_without_a_place(repository: Repository) -> None:
-    """Code that names no place is compared with no file."""
-    repository.ticket(more="## Detailed Description\n\n```python\nfast()\n```\n")
-    assert [] == found(repository)

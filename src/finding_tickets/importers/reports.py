@@ -334,7 +334,8 @@ def _pieces(source: Source) -> list[_Piece]:
     """Return what the report finds: its sections, then items and rows that no such section has."""
     blocks = [block for block in parse(source.data) if block.kind != "FrontMatter"]
     whole = _Section(DocumentPart(source, None, 0, len(source.data), tuple(blocks)))
-    found, rows = [], []
+    found: list[_Piece] = []
+    rows: list[_Piece] = []
     for piece in _within(whole):
         (rows if piece.block.kind == "Table" else found).append(piece)
     # A table may sum up what is told in sections: there it adds what they leave out. Each row of one

@@ -50,49 +50,49 @@ class _Part(Struct, rename="camel", frozen=True):
     pass
 
 
-class _Message(_Part):
+class _Message(_Part, frozen=True):
     text: str = ""
     id: str = ""  # of a text of the rule, whose gaps the arguments fill
     arguments: list[str] = []
 
 
-class _File(_Part):
+class _File(_Part, frozen=True):
     uri: str = ""
     uri_base_id: str = ""
 
 
-class _Region(_Part):
+class _Region(_Part, frozen=True):
     start_line: int = 0
     start_column: int = 0
     end_line: int = 0
     snippet: _Message = _Message()
 
 
-class _PhysicalLocation(_Part):
+class _PhysicalLocation(_Part, frozen=True):
     artifact_location: _File = _File()
     region: _Region = _Region()
 
 
-class _Symbol(_Part):
+class _Symbol(_Part, frozen=True):
     name: str = ""
     fully_qualified_name: str = ""
 
 
-class _Location(_Part):
+class _Location(_Part, frozen=True):
     physical_location: _PhysicalLocation = _PhysicalLocation()
     logical_locations: list[_Symbol] = []
 
 
-class _Properties(_Part):
+class _Properties(_Part, frozen=True):
     # Services agree on it beside the standard. Tools may put a value of any type there.
     security_severity: Any = field(default=None, name="security-severity")
 
 
-class _Configuration(_Part):
+class _Configuration(_Part, frozen=True):
     level: str = ""
 
 
-class _Rule(_Part):
+class _Rule(_Part, frozen=True):
     id: str = ""
     short_description: _Message = _Message()
     full_description: _Message = _Message()
@@ -101,17 +101,17 @@ class _Rule(_Part):
     properties: _Properties = _Properties()
 
 
-class _Tool(_Part):
+class _Tool(_Part, frozen=True):
     name: str = UNNAMED
     rules: list[_Rule] = []
 
 
-class _Tools(_Part):
+class _Tools(_Part, frozen=True):
     driver: _Tool = _Tool()
     extensions: list[_Tool] = []
 
 
-class _Result(_Part):
+class _Result(_Part, frozen=True):
     rule_id: str = ""
     kind: str = "fail"
     level: str = ""
@@ -123,13 +123,13 @@ class _Result(_Part):
     properties: _Properties = _Properties()
 
 
-class _Run(_Part):
+class _Run(_Part, frozen=True):
     tool: _Tools = _Tools()
     results: list[_Result] | None = None
     original_uri_base_ids: dict[str, _File] = {}
 
 
-class _Log(_Part):
+class _Log(_Part, frozen=True):
     version: Literal["2.1.0"]
     runs: list[_Run]
 

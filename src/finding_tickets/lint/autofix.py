@@ -1,8 +1,7 @@
-"""Fixing what takes no judgement: the edits that rules propose, each tried before any is written."""
+"""Fix what takes no judgement: the edits that rules propose, tried before anything is written."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
@@ -12,18 +11,13 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import FileEdit, rewrite
 from finding_tickets.lint.engine import Breach, any_rule, breaches, examine
 from finding_tickets.lint.rules import Context
-from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.load import Register
-
-# After so many, a hostile file has taken its time; what is left is reported when the file is checked again.
-MOST_ATTEMPTS = 200
-ID_MISSING = "id-missing"
 
 
 @dataclass(frozen=True)
 class FixedFile:
-    """The number of breaches fixed in one file, and the error that stopped the rest."""
+    """The number of breaches fixed in one file, and the error that stopped it."""
 
     path: str
     count: int
@@ -32,69 +26,58 @@ class FixedFile:
 
 def fix(
     register: Register, documents: Collection[Document] | None, is_wanted: Callable[[str], bool] = any_rule
-) -> tuple[FixedFile, ...]:
+) -> list[FixedFile]:
     """Fix what takes no judgement, by wanted rules, in the files of a register or of some documents.
 
-    Each edit is kept only if the file, read again, has lost the breach, has the same ID (if it stated one)
-    and no new error. A file that cannot be written, or that somebody changes meanwhile, stops no other.
+    The edits of a file are written only if the file, read again, has fewer breaches, the same ID and no new
+    error. A file that cannot be written, or that changes under the edit, stops no other.
     """
     context = Context(register)
     found = breaches(register, documents, is_wanted)
-    paths = dict.fromkeys(breach.problem.file for breach in found if breach.fix)
-    done = (_fix_file(path, context, is_wanted) for path in paths)
-    return tuple(fixed for fixed in done if fixed.count or fixed.error)
+    done = []
+    for path in dict.fromkeys(breach.problem.file for breach in found if breach.fix):
+        edit = _FileFix(path, context, is_wanted)
+        try:
+            rewrite(context.root, [FileEdit(path, edit.make)])
+        except BadDataError as error:
+            done.append(FixedFile(path, 0, error))
+        else:
+            if edit.count:
+                done.append(FixedFile(path, edit.count))
+    return done
 
 
-def _fix_file(path: str, context: Context, is_wanted: Callable[[str], bool]) -> FixedFile:
-    """Try the edits of one file one after the other: what one of them fixes may reveal another breach."""
-    count = 0
+@dataclass
+class _FileFix:
+    """The edit of one file, and how many breaches it has fixed once it was made."""
 
-    def make(data: bytes) -> bytes:
-        nonlocal count
-        before, refused = _examine(data, path, context), set[Problem]()
-        for _ in range(MOST_ATTEMPTS):
-            fixable = (each for each in before[1] if each.fix and is_wanted(each.problem.rule))
-            breach = next((each for each in fixable if each.problem not in refused), None)
-            if breach is None:
-                break
-            new = spliced(data, breach.fix)
-            after = _examine(new, path, context)
-            if _is_better(before, after, breach):
-                data, before, count = new, after, count + 1
-            else:
-                refused.add(breach.problem)
-        return data
+    path: str
+    context: Context
+    is_wanted: Callable[[str], bool]
+    count: int = 0
 
-    try:
-        rewrite(context.root, [FileEdit(path, make)])
-    except BadDataError as error:
-        return FixedFile(path, 0, error)
-    return FixedFile(path, count)
+    def make(self, data: bytes) -> bytes:
+        """Return the fixed text, or ``data`` where the edits would not help."""
+        document_id, found = self._examine(data)
+        fixable = self._fixable(found)
+        new = spliced(data, list(dict.fromkeys(splice for breach in fixable for splice in breach.fix)))
+        new_id, left = self._examine(new)
+        if document_id != new_id or _errors(left) > _errors(found):
+            return data
+        self.count = len(fixable) - len(self._fixable(left))
+        return new if self.count > 0 else data
 
+    def _examine(self, data: bytes) -> tuple[str, Sequence[Breach]]:
+        """Return the ID of the document and what is to be said about it."""
+        document, reported = read_document(data, self.path, self.context.vocabulary)
+        if document is None:
+            return "", [Breach(problem) for problem in reported]
+        source = Source(self.path, data, self.context.vocabulary)
+        return document.id.value, examine(source, document, reported, self.context)
 
-Examined = tuple[str | None, Sequence[Breach]]
-"""The ID of a document and what is to be said about it."""
-
-
-def _examine(data: bytes, path: str, context: Context) -> Examined:
-    document, reported = read_document(data, path, context.vocabulary)
-    if document is None:
-        return None, tuple(map(Breach, reported))
-    source = Source(path, data, context.vocabulary)
-    return document.id.value, examine(source, document, reported, context)
+    def _fixable(self, found: Sequence[Breach]) -> list[Breach]:
+        return [breach for breach in found if breach.fix and self.is_wanted(breach.problem.rule)]
 
 
-def _is_better(before: Examined, after: Examined, fixed: Breach) -> bool:
-    """Whether an edit has fixed its breach, and has neither changed the ID nor added an error."""
-    (old_id, old), (new_id, new) = before, after
-    gone = _counts(old) - _counts(new)
-    # Until it is fixed, a ticket without an ID of its own takes that of its file name.
-    same_id = old_id == new_id or any(rule == ID_MISSING for rule, _ in gone)
-    no_new_error = _counts(new, Level.ERROR) <= _counts(old, Level.ERROR)
-    return _counts([fixed]) <= gone and same_id and no_new_error
-
-
-def _counts(found: Sequence[Breach], level: Level | None = None) -> Counter[tuple[str, str]]:
-    """How often each breach is there; of the errors, those of one rule count as the same."""
-    problems = (breach.problem for breach in found if level is None or level == breach.problem.level)
-    return Counter((each.rule, "" if level else each.message) for each in problems)
+def _errors(found: Sequence[Breach]) -> int:
+    return sum(breach.problem.level is Level.ERROR for breach in found)

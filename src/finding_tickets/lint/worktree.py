@@ -17,11 +17,10 @@ from finding_tickets.register.new import numbers
 
 # A larger file is no source code that people quote.
 MOST_BYTES = 2 * 1024**2
-MOST_GUESSES = 3
 # How many files are looked at where git does not know them.
 MOST_FILES = 50_000
-# Among more files of one folder or of one name, comparing takes longer than a guess is worth.
-MOST_COMPARED = 500
+LEAST_LIKENESS, MOST_COMPARED = 0.8, 2_000
+"""How much alike names have to be for a guess, and among how many it is made."""
 
 _FILES_KEPT = 128
 _COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//).*$", re.MULTILINE)
@@ -46,7 +45,7 @@ class WorkTree:
         self._file = lru_cache(_FILES_KEPT)(self._read)
 
     def inside(self, path: str) -> bool:
-        """Whether a path, taken from the root, stays in the repository, links followed."""
+        """Return True if a path, taken from the root, stays in the repository, links followed."""
         try:
             # Unlike Path.resolve, this raises nothing where links lead in a circle.
             return Path(os.path.realpath(self.root / path)).is_relative_to(self.root)
@@ -54,23 +53,23 @@ class WorkTree:
             return False
 
     def exists(self, path: str) -> bool:
-        """Whether a file or folder of the repository has this path."""
+        """Return True if a file or folder of the repository has this path."""
         # Unlike Path.exists, this raises nothing for a path that no file can have.
         return self.inside(path) and os.path.exists(self.root / path)  # noqa: PTH110
 
     def at_home(self, path: str) -> str | None:
-        """The longest end of an absolute path, of somebody's machine, that is a file in a folder here."""
+        """Return the longest end of an absolute path that is a file in a folder here."""
         parts = re.split(r"[\\/]+", path.strip("\\/"))
         ends = ("/".join(parts[first:]) for first in range(1, len(parts) - 1))
         return next((end for end in ends if self.exists(end) and (self.root / end).is_file()), None)
 
     def line_count(self, path: str) -> int | None:
-        """How many lines a file has; None where it is no text."""
+        """Return the number of lines of a file; None where it is no text."""
         file = self._file(path)
         return file.lines if file else None
 
     def holds(self, path: str, line: str) -> bool:
-        """Whether a file has a line of code somewhere, however it is spaced, wrapped and commented."""
+        """Return True if a file has a line of code, however it is spaced, wrapped and commented."""
         file, wanted = self._file(path), squeezed(line)
         # In front of a bracket that closes, a comma was squeezed out of the file.
         ways = [wanted, *(wanted[:-1] + bracket for bracket in ")]}" if wanted.endswith(","))]
@@ -87,42 +86,29 @@ class WorkTree:
         return SourceFile(len(text.splitlines()), squeezed(text))
 
     def files_like(self, path: str) -> str | None:
-        """A hint with the files that a path which does not exist may have been meant to be."""
-        found = self.guesses(path)
-        return f"did you mean {' or '.join(found)}?" if found else None
-
-    def guesses(self, path: str) -> Sequence[str]:
-        """The files with the name of ``path`` elsewhere, or with one like it in its folder; likest first."""
-        wanted = PurePosixPath(path.replace("\\", "/")).as_posix()
-        folder, _, name = wanted.rpartition("/")
-        same, beside = list[str](), list[str]()
-        for known in self._paths:
-            of_folder, _, of_name = known.rpartition("/")
-            if of_name.casefold() == name.casefold():
-                same.append(known)
+        """Return a hint with the files that a path which does not exist may have been meant to be."""
+        name = PurePosixPath(path).name
+        found = [known for known in self._paths if PurePosixPath(known).name == name]
+        if len(found) != 1:
             # What is numbered differently is another one of a series.
-            elif of_folder == folder and numbers(of_name) == numbers(name):
-                beside.append(of_name)
-        close = get_close_matches(name, beside if len(beside) <= MOST_COMPARED else ())
-        alike = [*(same if len(same) <= MOST_COMPARED else ()), *(f"{folder}/{each}" for each in close)]
-        there = [each.lstrip("/") for each in alike if (self.root / each.lstrip("/")).exists()]
-        return there if len(there) == 1 else get_close_matches(wanted, there, n=MOST_GUESSES)
+            alike = found or [known for known in self._paths if numbers(known) == numbers(path)]
+            found = get_close_matches(path, alike[:MOST_COMPARED], cutoff=LEAST_LIKENESS)
+        found = [each for each in found if self.exists(each)]
+        return f"did you mean {' or '.join(found)}?" if found else None
 
     @cached_property
     def _paths(self) -> Sequence[str]:
-        """The files and folders of the repository."""
+        """The files of the repository."""
         files = repository_files(self.root)
-        listed = islice(files_below(self.root), MOST_FILES) if files is None else files
-        paths = {each for file in map(PurePosixPath, listed) for each in (file, *file.parents)}
-        return sorted(map(str, paths - {PurePosixPath()}))
+        return sorted(islice(files_below(self.root), MOST_FILES) if files is None else files)
 
 
 def is_absolute(path: str) -> bool:
-    """Whether a path begins at the root of a disk or in somebody's home."""
+    """Return True if a path begins at the root of a disk or in a home folder."""
     windows = PureWindowsPath(path)
     return PurePosixPath(path).is_absolute() or path.startswith("~/") or bool(windows.drive and windows.root)
 
 
 def squeezed(code: str) -> str:
-    """Code without white space, comments and the commas that wrapping adds, so that it can be compared."""
+    """Return code without white space, comments and the commas that wrapping adds, to compare it."""
     return _LAST_COMMA.sub("", _SPACE.sub("", _COMMENT.sub("", code)))

@@ -13,7 +13,7 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Splice
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.lint.worktree import is_absolute
-from finding_tickets.model.ticket import CodeBlock, Span, Text
+from finding_tickets.model.ticket import CodeBlock, Location, Span, Text
 from finding_tickets.model.vocabulary import Level, Outcome, Status
 from finding_tickets.register.disposition import status_of
 from finding_tickets.register.entries import outcome_of
@@ -34,51 +34,60 @@ _NO_CODE = re.compile(r"\W*|(?:#|//).*|\W*\.\.\.\W*")
     Rule("missing-line", Level.WARNING),
 )
 def citations(document: Document, context: Context) -> Iterator[Remark]:
-    """Paths and lines, in locations and above quoted code, that are not in the repository."""
-    here = _is_about_this_code(document, context)
+    """Find paths and lines, in locations and above quoted code, that are not in the repository."""
+    is_here = _is_about_this_code(document, context)
     quoted = [place for block in document.evidence for place in block.places]
-    for number, place in enumerate((*document.locations, *quoted)):
+    for place in (*document.locations, *quoted):
         if not place.file:
             continue
-        path, is_quoted = place.file, number >= len(document.locations)
-        # Where the path alone stands; the whole place where it is written otherwise.
-        before, found, _ = place.raw.partition(path)
-        start = place.span.start + len(before.encode())
-        span = Span(start, start + len(found.encode()), place.span.line) if found else place.span
+        path, code = place.file, context.code
+        span = _span_of(place, path)
         if is_absolute(path):
-            short = context.code.at_home(path)
+            short = code.at_home(path)
             hint = f"write {short}" if short else "write the path from the repository's root"
             fix = [Splice(span.start, span.end, short.encode())] if short else []
             yield Remark("absolute-path", span, f"{path} is an absolute path", hint, fix)
-        file = _resolved(path, document, context) if here else None
-        if here and file is None and not (is_quoted or is_absolute(path) or _PATTERN.search(path)):
-            guess = context.code.files_like(path)
+        file = _resolved(path, document, context) if is_here else None
+        may_be_elsewhere = place in quoted or is_absolute(path) or _PATTERN.search(path)
+        if is_here and file is None and not may_be_elsewhere:
             hint = "add a row **Code Repository** where the code lives elsewhere"
-            message = f"{path} does not exist in this repository"
-            yield Remark("missing-file", span, message, f"{guess} {hint}" if guess else hint)
+            if guess := code.files_like(path):
+                hint = f"{guess} {hint}"
+            yield Remark("missing-file", span, f"{path} does not exist in this repository", hint)
         last = max((each.last for each in place.lines), default=0)
-        count = context.code.line_count(file) if file and last else None
+        count = code.line_count(file) if file else None
         if count is not None and last > count:
-            message = f"line {last} is cited, and {file} has {count} line{'s' * (count != 1)}"
+            message = f"line {last} is cited, and {file} ends with line {count}"
             yield Remark("missing-line", span, message)
+
+
+def _span_of(place: Location, path: str) -> Span:
+    """Return where the path alone stands; the whole place where it is written otherwise."""
+    before, found, _ = place.raw.partition(path)
+    if not found:
+        return place.span
+    start = place.span.start + len(before.encode())
+    return Span(start, start + len(found.encode()), place.span.line)
 
 
 @check(Rule("quoted-code", Level.WARNING))
 def quoted_code(document: Document, context: Context) -> Iterator[Remark]:
-    """The first quoted line of each piece of code that its file does not have."""
-    quotations = (each for block in document.evidence for each in _quotations(block))
-    for cited, lines in quotations if _is_about_this_code(document, context) else ():
-        file = _resolved(cited, document, context)
-        if file is None or context.code.line_count(file) is None:
-            continue
-        gone = next((line for line in lines if not context.code.holds(file, line.raw)), None)
-        if gone:
-            message = f"{file} does not have this line (any more): {gone.raw.strip()}"
-            yield Remark("quoted-code", gone.span, message)
+    """Find the first quoted line of each piece of code that its file does not have."""
+    if not _is_about_this_code(document, context):
+        return
+    for block in document.evidence:
+        for cited, lines in _quotations(block):
+            file = _resolved(cited, document, context)
+            if file is None or context.code.line_count(file) is None:
+                continue
+            gone = [line for line in lines if not context.code.holds(file, line.raw)]
+            if gone:
+                message = f"{file} does not have this line (any more): {gone[0].raw}"
+                yield Remark("quoted-code", gone[0].span, message)
 
 
 def _is_about_this_code(document: Document, context: Context) -> bool:
-    """Whether the code is in this repository, as far as anybody says, and was not changed by the fix."""
+    """Return True if the code is said to be in this repository, and was not changed by the fix."""
     settled = outcome_of(document) is Outcome.FIXED or status_of(document) is Status.FIXED
     refs = document.remediation.variants if document.remediation else {}
     changed = settled or ("fix" in refs and "found" in refs and refs["found"].revision)
@@ -86,7 +95,7 @@ def _is_about_this_code(document: Document, context: Context) -> bool:
 
 
 def _quotations(block: CodeBlock) -> Iterator[tuple[str, list[Text]]]:
-    """The file that each place of a block names, with the lines of code from there to the next one.
+    """Yield the file that each place of a block names, with the lines of code from there to the next one.
 
     A comment that mentions a place among other words is about the code, and does not begin a quotation; one
     that says that the code is restated ends one.
@@ -110,7 +119,7 @@ def _quotations(block: CodeBlock) -> Iterator[tuple[str, list[Text]]]:
 
 
 def _resolved(path: str, document: Document, context: Context) -> str | None:
-    """The file of this repository that is cited: by its path, an absolute one, or its name alone."""
+    """Return the file of this repository that is cited: by its path, an absolute one, or its name alone."""
     if is_absolute(path):
         return context.code.at_home(path)
     if context.code.exists(path):

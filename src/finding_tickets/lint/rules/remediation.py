@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
+from symtable import symtable
 
 from finding_tickets.claims.language import ExpressionError, parse_condition, suggest
 from finding_tickets.claims.metrics import CLAIMABLE, REMOVED_METRICS
 from finding_tickets.documents.reading import Document
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
-from finding_tickets.measure.tasks import parse_code
 from finding_tickets.model.ticket import Claim, VariantRef
 from finding_tickets.model.vocabulary import SAME_RESULT, Level, squeeze
 
@@ -23,26 +22,24 @@ from finding_tickets.model.vocabulary import SAME_RESULT, Level, squeeze
     Rule("unknown-variant", Level.ERROR),
 )
 def claims(document: Document, context: Context) -> Iterator[Remark]:
-    """Claims that do not parse, or are about a metric or a variant that there is not."""
+    """Find claims that do not parse, or are about a metric or a variant that there is not."""
     block = document.remediation
     if block is None:
         return
-    understood = context.understood(document)
+    # What is missing may stand in what the reader did not understand.
+    is_understood = context.understood(document)
     folder = fixes_folder(document.id.value)
     for claim in block.claims:
         for error in _errors(claim):
             message = f"claim {claim.id}: {error.message}"
             yield Remark("claim-syntax", claim.line, message, error.hint)
         if claim.metric not in CLAIMABLE:
-            message = f"there is no metric {claim.metric}"
             hint = REMOVED_METRICS.get(claim.metric) or suggest(claim.metric, CLAIMABLE)
-            yield Remark("unknown-metric", claim.line, message, hint)
-        names = (claim.variant, claim.value) if claim.metric == SAME_RESULT else (claim.variant,)
-        # What is missing may stand in what the reader did not understand.
-        for name in names if understood else ():
+            yield Remark("unknown-metric", claim.line, f"there is no metric {claim.metric}", hint)
+        for name in (claim.variant, claim.value) if claim.metric == SAME_RESULT else (claim.variant,):
             # Variants may be named in the block or lie in the folder that is called after the ticket.
             usual = f"{folder}/{name}.py"
-            if name not in block.variants and not context.code.exists(usual):
+            if is_understood and name not in block.variants and not context.code.exists(usual):
                 close = get_close_matches(name, block.variants, n=1)
                 hint = f"did you mean {close[0]!r}?" if close else f"write {usual}"
                 message = f"claim {claim.id}: there is no variant {name}"
@@ -65,13 +62,13 @@ def _errors(claim: Claim) -> Iterator[ExpressionError]:
     Rule("unknown-item", Level.WARNING),
 )
 def answers(document: Document, context: Context) -> Iterator[Remark]:
-    """Items of the checklist without an answer, and answers to no item or by no claim."""
+    """Find items of the checklist without an answer, and answers to no item or by no claim."""
     block = document.remediation
     if block is None:
         return
     known = sorted(block.claim_names)
     # What the fix will be claimed to cost may be named before there is a fix.
-    if "fix" not in block.variants and not any(claim.variant == "fix" for claim in block.claims):
+    if not {*block.variants, *(claim.variant for claim in block.claims)} & {"fix"}:
         known += [f"fix.{metric}" for metric in {SAME_RESULT, *(claim.metric for claim in block.claims)}]
     items = {squeeze(item.text) for item in document.checklist}
     for answer in block.checklist:
@@ -81,11 +78,12 @@ def answers(document: Document, context: Context) -> Iterator[Remark]:
                 yield Remark("unknown-claim", answer.line, message, suggest(name, known))
         if squeeze(answer.item) not in items:
             yield Remark("unknown-item", answer.line, f"the checklist has no item: {answer.item}")
-    for item in document.checklist if context.understood(document) else ():
-        if block.answer_to(item.text) is None:
-            message = f"the checklist item has no answer: {item.text}"
-            hint = "add it under checklist: in the Remediation section, with claims: or why:"
-            yield Remark("unanswered-item", item.span, message, hint)
+    if context.understood(document):
+        hint = "add it under checklist: in the Remediation section, with claims: or why:"
+        for item in document.checklist:
+            if block.answer_to(item.text) is None:
+                message = f"the checklist item has no answer: {item.text}"
+                yield Remark("unanswered-item", item.span, message, hint)
 
 
 @check(
@@ -94,58 +92,50 @@ def answers(document: Document, context: Context) -> Iterator[Remark]:
     Rule("missing-variant", Level.ERROR),
 )
 def code(document: Document, context: Context) -> Iterator[Remark]:
-    """A verifier and variants outside of the repository, or not there."""
+    """Find a verifier and variants outside of the repository, or not there."""
     block = document.remediation
     if block is None:
         return
+    verifier, line = block.verifier or "", block.span.line
     # Claims need a verifier, whose name may stand in what the reader did not understand.
-    needs_usual = block.claims and context.understood(document)
-    verifier = block.verifier or (verifier_path(document.id.value) if needs_usual and not block.run else "")
-    if block.verifier and not context.code.inside(block.verifier):
-        message = f"verifier {block.verifier} leaves the repository"
-        yield Remark("outside-repository", block.span.line, message)
-    elif verifier and context.code.inside(verifier) and not context.code.exists(verifier):
+    if block.claims and not verifier and not block.run and context.understood(document):
+        verifier = verifier_path(document.id.value)
+    if not context.code.inside(verifier):
+        yield Remark("outside-repository", line, f"verifier {verifier} leaves the repository")
+    elif not context.code.exists(verifier):
         hint = context.code.files_like(verifier) or "tickets new --with-verifier writes one"
-        yield Remark("missing-verifier", block.span.line, f"there is no verifier {verifier}", hint)
+        yield Remark("missing-verifier", line, f"there is no verifier {verifier}", hint)
     run = block.run.target.partition(":")[0] if block.run else ""
     for name, variant in block.variants.items():
-        if block.run and run.endswith(".py") and not variant.revision and not context.code.exists(run):
-            message, guess = f"variant {name}: there is no file {run}", context.code.files_like(run)
-            yield Remark("missing-variant", block.run.line, message, guess)
-        if variant.module.endswith(".py"):
-            if not context.code.inside(variant.module):
-                message = f"variant {name} leaves the repository: {variant.raw}"
-                yield Remark("outside-repository", variant.line, message)
-            elif variant.revision is None:
-                yield from _variant(name, variant, context)
+        file = variant.module or run
+        if not file.endswith(".py"):
+            continue
+        if not context.code.inside(file):
+            message = f"variant {name} leaves the repository: {variant.raw}"
+            yield Remark("outside-repository", variant.line, message)
+        elif not variant.revision:
+            yield from _variant(name, file, variant, context)
 
 
-def _variant(name: str, variant: VariantRef, context: Context) -> Iterator[Remark]:
-    """What is wrong with a variant that is a file of the work tree."""
-    file = variant.module
+def _variant(name: str, file: str, variant: VariantRef, context: Context) -> Iterator[Remark]:
+    """Find what is wrong with a variant in a file of the work tree."""
     if not context.code.exists(file):
         hint = context.code.files_like(file)
         yield Remark("missing-variant", variant.line, f"variant {name}: there is no file {file}", hint)
         return
-    # The file is parsed and not imported: lint runs nobody's code.
-    names = _functions(context.root / file)
     # A method is found in its class, which may inherit it.
-    if variant.function.partition(".")[0] not in names:
+    names = _names_in(context.root / file)
+    if variant.function and variant.function.partition(".")[0] not in names:
         close = get_close_matches(variant.function, names, n=1)
         hint = f"did you mean {close[0]!r}?" if close else None
         message = f"variant {name}: {file} defines no {variant.function}"
         yield Remark("missing-variant", variant.line, message, hint)
 
 
-def _functions(path: Path) -> set[str]:
-    """Names that a file binds at its top level; empty where it is no Python."""
-    tree, names = parse_code(path), set[str]()
-    for node in tree.body if tree else ():
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                names.add(node.name)
-            case ast.ImportFrom() | ast.Import():
-                names.update(alias.asname or alias.name for alias in node.names)
-            case ast.Assign():
-                names.update(target.id for target in node.targets if isinstance(target, ast.Name))
-    return names
+def _names_in(path: Path) -> list[str]:
+    """Return the names that a file binds at its top level, without importing it."""
+    try:
+        table = symtable(path.read_text(encoding="utf-8"), path.name, "exec")
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return []
+    return [each.get_name() for each in table.get_symbols() if each.is_assigned() or each.is_imported()]

@@ -1,4 +1,4 @@
-"""What a lint rule is, and what it may ask about the register as a whole."""
+"""Lint rules, and what they may ask about the register as a whole."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Source, Splice
 from finding_tickets.ground.git import GitError, ask, shallow_commits
-from finding_tickets.lint.worktree import WorkTree
+from finding_tickets.lint.worktree import LEAST_LIKENESS, WorkTree
 from finding_tickets.model.ticket import Problem, Span, Ticket
 from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
 from finding_tickets.register.load import Register, files_of
@@ -21,11 +21,9 @@ from finding_tickets.register.new import numbers
 from finding_tickets.register.relations import blocked_by, cyclic
 from finding_tickets.register.staleness import Verdicts, code_inputs
 
-LEAST_LIKENESS = 0.8
-
 
 class Remark(NamedTuple):
-    """What a rule says about one place: a span of the document's file, or a line of its remediation's file.
+    """A remark of a rule about one place: a span of the document's file, or a line of its remediation's file.
 
     ``fix`` has the splices of the document's file that fix it, if that takes no judgement.
     """
@@ -43,7 +41,7 @@ Fix = Callable[[Source, Problem], Sequence[Splice]]
 
 @dataclass(frozen=True)
 class Rule:
-    """How a breach is found and fixed; ``examples/`` says why, with examples."""
+    """A check for one kind of problem, and its fix; ``examples/`` says why, with examples."""
 
     id: str  # what people write to name the rule
     level: Level  # how much a breach matters; only errors fail the gate
@@ -78,41 +76,39 @@ class Context:
         self.code = WorkTree(register.root)
         self._register, self._verdicts = register, Verdicts(register.root, register.config.evidence)
         self._by_id: dict[str, list[Document]] = defaultdict(list)
-        self._by_numbers: dict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
         self._by_file: dict[str, list[Problem]] = defaultdict(list)
         for document in register.documents:
-            key = document.id.value.casefold()
-            self._by_id[key].append(document)
-            self._by_numbers[numbers(key)][key] = None
+            self._by_id[document.id.value.casefold()].append(document)
         for problem in register.problems:
             self._by_file[problem.file].append(problem)
 
     def source(self, path: str) -> Source:
-        """A file of the register as it is now; empty where it is gone."""
+        """Return a file of the register as it is now; empty where it is gone."""
         file = self.root / path
         return Source(path, file.read_bytes() if file.is_file() else b"", self.vocabulary)
 
     def named(self, document_id: str) -> Sequence[Document]:
-        """The documents with this ID in any case; more than one is a mistake."""
+        """Return the documents with this ID in any case; more than one is a mistake."""
         return self._by_id.get(document_id.casefold(), ())
 
     def suggestion(self, document_id: str) -> str | None:
-        """A hint with IDs like one that does not exist. Other numbers of the same series are not alike."""
+        """Return a hint with IDs like one that does not exist. Other numbers of its series are not alike."""
         key = document_id.casefold()
-        close = get_close_matches(key, self._by_numbers.get(numbers(key), ()), n=3, cutoff=LEAST_LIKENESS)
-        names = ", ".join(self._by_id[each][0].id.value for each in close)
-        return f"did you mean {names}?" if close else None
+        alike = [known for known in self._by_id if numbers(known) == numbers(key)]
+        close = get_close_matches(key, alike, cutoff=LEAST_LIKENESS)
+        names = [self._by_id[each][0].id.value for each in close]
+        return f"did you mean {', '.join(names)}?" if names else None
 
     def reported(self, document: Document) -> Sequence[Problem]:
-        """What was reported when the document, and its remediation beside it, were read."""
+        """Return what was reported when the document, and its remediation beside it, were read."""
         return [problem for file in sorted(files_of(document)) for problem in self._by_file.get(file, ())]
 
     def understood(self, document: Document) -> bool:
-        """Whether the whole Remediation block was; else what seems to be missing may stand in the rest."""
+        """Return True if all of the Remediation block was; else what seems missing may stand in the rest."""
         return not any(problem.rule.startswith(REMEDIATION_RULES) for problem in self.reported(document))
 
     def verdict(self, document: Document) -> str | None:
-        """The verdict that was recorded for a document, fresh or not; None where there is no evidence.
+        """Return the verdict that was recorded for a document, fresh or not; None without evidence.
 
         Raises:
             BadDataError: A file of evidence cannot be read.
@@ -136,19 +132,18 @@ class Context:
     @cached_property
     def related(self) -> Collection[tuple[str, str]]:
         """Pairs of IDs, in lower case, of which the first one's ticket names the second."""
-        tickets = (each for each in self._register.documents if isinstance(each, Ticket))
-        return {
-            (ticket.id.value.casefold(), relation.id.casefold())
-            for ticket in tickets
-            for relation in ticket.related
-        }
+        pairs = set()
+        for document in self._register.documents:
+            if isinstance(document, Ticket):
+                own = document.id.value.casefold()
+                pairs |= {(own, relation.id.casefold()) for relation in document.related}
+        return pairs
 
     @cached_property
     def cycles(self) -> Mapping[str, int]:
         """Numbers of IDs, in lower case: those with the same one all block one another in the end."""
-        edges = self._register.relations.edges
-        return {
-            name.casefold(): number
-            for number, names in enumerate(cyclic(blocked_by(edges)))
-            for name in names
-        }
+        found = {}
+        for number, names in enumerate(cyclic(blocked_by(self._register.relations.edges))):
+            for name in names:
+                found[name.casefold()] = number
+        return found

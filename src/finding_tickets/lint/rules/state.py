@@ -7,7 +7,8 @@ from difflib import get_close_matches
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.lint.rules.rule import LEAST_LIKENESS, Context, Remark, Rule, check
+from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
+from finding_tickets.lint.worktree import LEAST_LIKENESS
 from finding_tickets.model.ticket import Span, Ticket
 from finding_tickets.model.vocabulary import UNSETTLED, Level, Outcome, Relationship, Status, Verdict
 from finding_tickets.register.disposition import contradicted_folder, is_fixed, status_of

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from finding_tickets.ground import __version__
 from finding_tickets.ground.files import inside_repository
-from finding_tickets.lint.page import entry_text, explanations
+from finding_tickets.lint.page import reasons
 from finding_tickets.lint.rules import RULES
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Verdict
@@ -66,15 +66,14 @@ def lint_log(problems: Iterable[Problem]) -> dict[str, Any]:
     """A log of one run of lint: a result for each problem, and every rule, also those that found nothing."""
     rules = []
     for name, rule in sorted(RULES.items()):
-        reason = explanations()[name].reason.replace("`", "")
+        reason = reasons()[name].replace("`", "")
         tags = [*(["bad-data"] if rule.bad_data else []), *(["fixable"] if rule.fixable else [])]
         rules.append(
             {
                 "id": rule.id,
                 "shortDescription": {"text": reason.partition(". ")[0].removesuffix(".") + "."},
                 "fullDescription": {"text": reason},
-                # The help is what the page of rules says of the rule.
-                "help": {"text": reason, "markdown": entry_text(rule)},
+                "help": {"text": reason, "markdown": reasons()[name]},
                 "defaultConfiguration": {"level": rule.level.value},
                 "properties": {"tags": tags},
             }
