@@ -6,7 +6,6 @@ models as the tool has loaded when it lists. The claim is a ratio of at most 1.5
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.command import main
+from benchmarks.measured import write_measured_register
 from benchmarks.processes import environment, run
 from benchmarks.result import Bound, Number, Result, Size
 
@@ -49,24 +49,10 @@ def python(code: str, *arguments: str) -> list[str]:
     return [sys.executable, "-c", code, *arguments]
 
 
-def fill(folder: Path, documents: int) -> None:
-    """A small register in ``folder``, written and measured by the tool: with claims and with evidence."""
-    drafts = [{"title": f"Finding {number}", "severity": "P2"} for number in range(documents)]
-    source = folder / "drafts.json"
-    source.write_text(json.dumps(drafts), encoding="utf-8")
-    new = [*TICKETS, "new", "--with-verifier", "--root", str(folder), "--from", str(source)]
-    subprocess.run(new, check=True, capture_output=True)
-    # What is still an example is not measured.
-    for file in folder.glob("fixes/*/*.py"):
-        file.write_text(file.read_text(encoding="utf-8").replace("isnan", "isinf"), encoding="utf-8")
-    verify = [*TICKETS, "verify", "--all", "--meter", "simulated", "--root", str(folder)]
-    subprocess.run(verify, check=True, capture_output=True)
-
-
 def measure(size: Size) -> Iterator[Result]:
     """Both commands, interleaved, after one round that compiles."""
     with tempfile.TemporaryDirectory() as folder:
-        fill(Path(folder), DOCUMENTS[size])
+        write_measured_register(Path(folder), DOCUMENTS[size], one_in=1)
         env = environment(Path(folder))
         count = python(COUNT, folder)
         counted = subprocess.run(count, check=True, capture_output=True, text=True, env=env)
