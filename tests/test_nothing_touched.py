@@ -174,7 +174,6 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Place:
     place.write("src/pkg/step.py", STEP)
     place.write("budgeted/code.py", "")
     place.write("budgeted/tickets.toml", "budget = [{run = 'code.py', max = {launches = 9}}]\n")
-    place.write("allow.yaml", "allow_paths:\n- {path: src/**, reason: old}\n")
     place.write("notes.txt", "one\n")
     place.write("moved.txt", "moved\n" * 9)
     place.write("gone.txt", "gone\n")

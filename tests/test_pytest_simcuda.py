@@ -102,16 +102,6 @@ def test_a_failure_names_the_line_and_the_device(pytester: pytest.Pytester) -> N
     assert "assertions.py" not in lines(result)
 
 
-def test_without_a_device_the_block_itself_is_to_blame(pytester: pytest.Pytester) -> None:
-    """A test that forgot the fixture is told what it lacks, without a look into simcuda."""
-    pytester.makepyfile(WAITING.replace("test_waits(gpu)", "test_waits()"))
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
-    message = f"RuntimeError: there is no device to count on: enter simcuda.device() first ({NO_GPU})"
-    result.stdout.fnmatch_lines([">       with simcuda.assert_no_syncs():", f"E *{message}"])
-    assert "simcuda/" not in lines(result)
-
-
 def test_the_marker_says_how_many_devices_and_of_what_kind(pytester: pytest.Pytester) -> None:
     """Number, capacity and profile are the marker's, before those of the command line."""
     pytester.makepyfile("""
@@ -131,52 +121,12 @@ def test_the_marker_says_how_many_devices_and_of_what_kind(pytester: pytest.Pyte
     pytester.runpytest("--strict-markers", "--simcuda-profile=a100-cuda12").assert_outcomes(passed=2)
 
 
-@pytest.mark.parametrize("given", ["2", "device=2", "devices=2, kind='x'"])
-def test_a_marker_that_says_something_else_is_an_error(pytester: pytest.Pytester, given: str) -> None:
-    """A misspelt wish is told, not passed over."""
-    pytester.makepyfile(f"""
-        import pytest
-
-        @pytest.mark.simcuda({given})
-        def test_never_runs(gpu):
-            pass
-    """)
-    result = pytester.runpytest()
-    result.assert_outcomes(errors=1)
-    assert (
-        f"@pytest.mark.simcuda({given}): it takes simcuda(devices=1, capacity=None, profile=None)"
-        in lines(result)
-    )
-
-
-@pytest.mark.parametrize(("devices", "profile"), [(0, "h200-cuda13"), (1, "h300")])
-def test_devices_that_cannot_be_are_an_error(pytester: pytest.Pytester, devices: int, profile: str) -> None:
-    """The simulation's own message says what is wrong with a marker's values."""
-    pytester.makepyfile(f"""
-        import pytest
-
-        @pytest.mark.simcuda(devices={devices}, profile={profile!r})
-        def test_never_runs(gpu):
-            pass
-    """)
-    result = pytester.runpytest()
-    result.assert_outcomes(errors=1)
-    assert ("at least one device" if devices == 0 else "there is no profile 'h300'") in lines(result)
-
-
 def test_an_unknown_profile_ends_the_run_as_wrong_usage(pytester: pytest.Pytester) -> None:
     """One line says which profiles there are, instead of one error for every test."""
     pytester.makepyfile(WAITING)
     result = pytester.runpytest("--simcuda-profile=h300")
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     assert "--simcuda-profile: there is no profile 'h300'; there are h200-cuda13, " in result.stderr.str()
-
-
-def test_an_unknown_way_to_choose_is_refused(pytester: pytest.Pytester) -> None:
-    """The option parser names the values that the option takes."""
-    result = pytester.runpytest("--simcuda-real=perhaps")
-    assert pytest.ExitCode.USAGE_ERROR == result.ret
-    assert "--simcuda-real: invalid choice: 'perhaps'" in "\n".join(result.errlines)
 
 
 REAL = """
@@ -220,14 +170,6 @@ def test_what_real_devices_do_not_have_is_simulated(pytester: pytest.Pytester, w
     result = pytester.runpytest("--simcuda-real=always", "-rs")
     result.assert_outcomes(skipped=1)
     assert why in lines(result)
-
-
-def test_always_real_fails_where_there_is_no_device(pytester: pytest.Pytester) -> None:
-    """A machine that is meant to have a GPU, and has none, does not pass by simulating."""
-    pytester.makepyfile(WAITING)
-    result = pytester.runpytest("--simcuda-real=always")
-    result.assert_outcomes(errors=1)
-    assert f"--simcuda-real=always: {NO_GPU}" in lines(result)
 
 
 def test_a_suite_with_its_own_gpu_keeps_it(pytester: pytest.Pytester) -> None:

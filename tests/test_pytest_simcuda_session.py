@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import torch
 
-import simcuda
 from simcuda import simulation
 
 pytest_plugins = ["pytester"]
@@ -298,18 +297,6 @@ def test_only_tests_that_use_a_device_are_watched(pytester: pytest.Pytester) -> 
     assert "3 tests used a device: 2 passed, 1 xfailed" in table(result)
 
 
-@pytest.mark.usefixtures("suite")
-def test_a_simulation_around_the_session_is_used(pytester: pytest.Pytester) -> None:
-    """As where a session is probed: its devices are those there are, and it goes on afterwards."""
-    with simcuda.device(3) as gpu, gpu.measure() as cost:
-        result = pytester.runpytest("--simcuda=2", "checks")
-        assert gpu is simulation.active()
-    # The reading test, the ordinary one, and one for each device.
-    result.assert_outcomes(passed=2 + 3)
-    # Four reads, and a copy from pageable memory to each device.
-    assert 4 + 3 == cost.syncs
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -346,11 +333,3 @@ def test_without_torch_only_the_option_fails(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess("--simcuda")
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     result.stderr.fnmatch_lines(["ERROR: --simcuda needs PyTorch: No module named 'torch'"])
-
-
-def test_an_older_torch_is_wrong_usage(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No device can be simulated with it, and no test runs as if there were one."""
-    monkeypatch.setattr(simulation, "OLDEST_TORCH", "99.1")
-    result = pytester.runpytest("--simcuda")
-    assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines(["ERROR: --simcuda: devices are simulated with PyTorch 99.1 or later*"])

@@ -99,7 +99,6 @@ def booby_trapped(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Pa
     repository.ticket("A-2", status="open")
     repository.ticket("A-3", status="wont-fix")
     repository.write("other.sarif", SARIF)
-    repository.write("allow.yaml", "allow_paths:\n- {path: package/**, reason: old}\n")
     commit(repository.root)
     monkeypatch.chdir(repository.root)
     return mark

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.verify.conftest import add
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -57,33 +55,3 @@ def test_one_error_everywhere(tickets: Tickets, command: str) -> None:
     ran = tickets(command, "B1-PT-03", "status:open")
     assert (2, "") == (ran.code, ran.out)
     assert "no document has the ID 'B1-PT-03'" in ran.err
-
-
-@pytest.mark.usefixtures("two")
-@pytest.mark.parametrize("command", ["list", "lint", "report", "graph"])
-def test_without_words_it_is_about_all(tickets: Tickets, command: str) -> None:
-    """Both tickets are there."""
-    ran = tickets(command)
-    assert "B1-PT-01" in ran.out
-    assert "B1-PT-02" in ran.out
-
-
-@pytest.mark.usefixtures("two")
-def test_what_cannot_be_read_is_linted_without_a_query_alone(
-    tickets: Tickets, repository: Repository
-) -> None:
-    """A file that is no document is none that a query could mean."""
-    repository.write("tickets/B1-PT-03.md", b"\xff")
-    assert 4 == tickets("lint").code
-    assert 0 == tickets("lint", "status:open").code
-
-
-@pytest.mark.slow
-def test_a_query_verifies_what_can_be_verified(repository: Repository, tickets: Tickets) -> None:
-    """Of the tickets meant, those that have a verifier are measured, and the others counted."""
-    add(repository, "A-1")
-    add(repository, "B-1")
-    repository.ticket("A-2")
-    ran = tickets("verify", "id:A-*", "--format", "json")
-    assert ["A-1"] == [one["ticket"] for one in json.loads(ran.out)["data"]]
-    assert (0, "1 of 2 documents with a verifier") == (ran.code, ran.err.splitlines()[0])

@@ -171,13 +171,6 @@ def test_what_was_not_measured_ticks_nothing(
     assert [" ", "x", " ", " "] == boxes(file)
 
 
-def test_close_by_force(tickets: Tickets, first: Path) -> None:
-    """Without a measurement, force and a reason do, and the ticket keeps both."""
-    assert 0 == tickets("close", "B1-PT-01", "--as", "fixed", "--force", "--reason", "seen  in\nuse").code
-    record = "**Forced:** closed as fixed while its verdict is unverified\n**Reason:** seen in use\n"
-    assert first.read_text().endswith(record)
-
-
 def test_close_as_a_duplicate(tickets: Tickets, repository: Repository, first: Path) -> None:
     """Both tickets name each other; one that is a duplicate itself is no original."""
     ran = tickets("close", "B1-PT-01", "--as", "duplicate", "--of", "b1-pt-02")
@@ -265,14 +258,6 @@ def test_json(tickets: Tickets, first: Path) -> None:
     )
     assert [] == tickets(*arguments).data
     assert first.exists()
-
-
-def test_a_file_that_is_no_document_any_more(tickets: Tickets, first: Path) -> None:
-    """What cannot be read cannot be edited: bad data, with its place."""
-    first.write_bytes(first.read_bytes() + b"\0")
-    ran = tickets("set", "B1-PT-01", "severity=P0")
-    assert 2 == ran.code
-    assert "no document has the ID" in ran.err
 
 
 def test_the_page_names_every_key() -> None:

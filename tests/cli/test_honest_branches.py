@@ -16,7 +16,6 @@ from finding_tickets.errors import ExitCode
 
 Tickets = Callable[..., Ran]
 NOTHING: set[str] = set()
-BOTH = {"A-1", "B-1"}
 READS = FIX.replace("import torch", "import torch\nfrom helper import scale").replace(
     ".item()", ".item() * scale()"
 )
@@ -113,22 +112,6 @@ def rebase(at: Branch) -> None:
     at.git("rebase", "--quiet", "main")
 
 
-def revert(at: Branch) -> None:
-    """A bad change, and its revert."""
-    at.edit("fixes/a_1/fix.py", "double()", "float()")
-    commit(at.git, "bad")
-    at.git("revert", "--no-edit", "HEAD")
-
-
-def squash(at: Branch) -> None:
-    """Two commits become one."""
-    at.write("mine.txt", "a\n")
-    commit(at.git, "one")
-    at.write("mine.txt", "b\n")
-    commit(at.git, "two")
-    at.git("reset", "--quiet", "--soft", "HEAD~2")
-
-
 def submodule(at: Branch) -> None:
     """Code of others comes with the repository."""
     at.git("update-index", "--add", "--cacheinfo", f"160000,{at.git('rev-parse', 'HEAD').strip()},other")
@@ -190,29 +173,15 @@ def closed(at: Branch) -> None:
 
 
 BRANCHES: dict[str, tuple[Callable[[Branch], object], set[str]]] = {
-    "prose": (texts("README.md"), NOTHING),
-    "CI": (texts(".github/workflows/ci.yml", "on: push\n"), NOTHING),
-    "a folder": (texts("new/folder/a.txt"), NOTHING),
-    "a model": (texts("model.pth", b"\0\1\2"), NOTHING),
-    "a data file": (texts("data/a.csv", "1,2\n"), NOTHING),
     "a module": (texts("package/new.py", "x = 1\n"), NOTHING),
     "a test": (texts("tests/test_new.py", "def test_it(): ...\n"), NOTHING),
-    "a name like another": (texts("CODE.PY", "x = 1\n"), NOTHING),
-    "a changed file that nothing reads": (texts("code.py", "def slow(): return 1\n"), NOTHING),
-    "attributes": (texts(".gitattributes", "*.md text\n"), NOTHING),
-    "ignored files": (texts(".gitignore", "__pycache__/\n*.log\n"), NOTHING),
-    "requirements": (texts("requirements.txt", "torch>=2\n"), NOTHING),
-    "a tool's table": (texts("pyproject.toml", "[tool.ruff]\nline-length = 100\n"), NOTHING),
-    "a template": (texts("templates/report.md.j2", "short\n"), NOTHING),
     "a link": (lambda at: (at.root / "link").symlink_to("code.py"), NOTHING),
     "a mode": (lambda at: (at.root / "fixes/a_1/fix.py").chmod(0o755), NOTHING),
     "a file that is gone": (lambda at: (at.root / "code.py").unlink(), NOTHING),
     "an open ticket": (lambda at: at.repository.ticket("C-1", status="open") and None, NOTHING),
     "a ticket": (new_ticket, NOTHING),
     "another title": (ticket("It waits", "It waits for the GPU"), NOTHING),
-    "a reviewer's remark": (ticket("## Verification", "Seen by Ada.\n\n## Verification"), NOTHING),
     "a comment": (rework("def check", "# It waits once.\ndef check"), {"A-1"}),
-    "a docstring": (rework("tensors):\n", 'tensors):\n    """Wait once."""\n'), {"A-1"}),
     "formatting": (rework("import torch\n", "import torch\n\n\n\n"), {"A-1"}),
     "another local name": (rework("tensor.sum() for tensor in", "each.sum() for each in"), {"A-1"}),
     "line ends": (rework("\n", "\r\n"), {"A-1"}),
@@ -225,19 +194,9 @@ BRANCHES: dict[str, tuple[Callable[[Branch], object], set[str]]] = {
     "a merge": (merge_main, NOTHING),
     "merges of both": (merge_twice, NOTHING),
     "a rebase": (rebase, NOTHING),
-    "a revert": (revert, NOTHING),
-    "a squash": (squash, NOTHING),
     "a submodule": (submodule, NOTHING),
-    "an empty file": (texts("empty.txt", ""), NOTHING),
-    "a hidden file": (texts(".editorconfig"), NOTHING),
-    "a picture": (texts("docs/a.png", b"\x89PNG\r\n\0"), NOTHING),
-    "code of others": (texts("third_party/other/__init__.py", "x = 1\n"), NOTHING),
     "a verifier of nobody": (texts("verifiers/z_9.py", "x = 1\n"), NOTHING),
-    "a file beside the tickets": (texts("tickets/notes.txt"), NOTHING),
     "a name that is no ASCII": (texts("\u00fc \u65e5.txt"), NOTHING),
-    "a blank line in a ticket": (ticket("## Verification", "\n## Verification"), NOTHING),
-    "nothing": (lambda _: None, NOTHING),
-    "main went on": (lambda at: at.on_main("main.txt"), NOTHING),
     "both measured again": (lambda at: at.verify("A-1", "B-1"), NOTHING),
 }
 

@@ -161,26 +161,3 @@ def test_a_warm_list_of_measured_tickets_loads_little(repository: Repository, ti
     assert (0, []) == (code, opened)
     assert set() == {"pydantic", "pyromark", "yaml", "tomllib", "importlib.metadata"} & set(modules)
     assert 50 >= len([name for name in modules if name.startswith("finding_tickets")])
-
-
-def test_a_report_on_what_was_read_before_opens_no_ticket(repository: Repository) -> None:
-    """Without evidence and contradictions, a second report has all from the index, and loads no parser."""
-    repository.ticket("A-1", path="tickets/open/A-1.md", status="open")
-    repository.ticket("A-2", more="## Related Findings\n\n- A-1 (duplicate): the same\n")
-    time.sleep(SETTLED)
-    arguments = ("report", "--root", str(repository.root))
-    assert {"A-2.md", "A-1.md"} == {path.rpartition("/")[2] for path in ran(*arguments)[2]}
-    code, modules, opened = ran(*arguments)
-    assert (0, []) == (code, opened)
-    assert set() == {"pydantic", "pyromark", "yaml"} & set(modules)
-
-
-@pytest.mark.slow
-def test_showing_a_ticket_reads_no_other(repository: Repository) -> None:
-    """Once the register was read, `tickets show` opens the one file."""
-    for name in ("A-1", "A-2", "A-3"):
-        repository.ticket(name, more="## Related Findings\n\n- A-1: the same\n")
-    time.sleep(SETTLED)
-    ran("list", "--root", str(repository.root))
-    code, _, opened = ran("show", "a-2", "--root", str(repository.root))
-    assert (0, {"A-2.md"}) == (code, {path.rpartition("/")[2] for path in opened})

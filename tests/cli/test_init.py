@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.verify.conftest import add_with_few_points
 
 from finding_tickets.cli.main import run
 from finding_tickets.register.adopt import survey
@@ -85,28 +84,6 @@ def test_adopting_a_corpus_changes_no_byte_of_it(tmp_path: Path, capsys: pytest.
     assert documents == len(capsys.readouterr().out.split())
 
 
-@pytest.mark.slow
-def test_an_adopted_ticket_is_measured_by_what_stands_beside_it(empty: Repository, tickets: Tickets) -> None:
-    """From init to evidence that goes stale by its sidecar alone, without a change to the ticket."""
-    add_with_few_points(empty, "OLD-7")
-    ticket = empty.root / "tickets/OLD-7.md"
-    text, _, block = ticket.read_text().partition("## Remediation\n\n```yaml\n")
-    ticket.unlink()
-    empty.write("docs/findings/OLD-7.md", text)
-    sidecar = block.partition("```")[0] + "checklist:\n  - {item: Count the waits, claims: [fix.syncs]}\n"
-    empty.write("docs/findings/OLD-7.remediation.yaml", sidecar)
-    tickets("init", "--yes")
-    before = digests(empty.root / "docs")
-    (verification,) = tickets("verify", "--all", "--format", "json").data
-    assert ("OLD-7", "verified") == (verification["ticket"], verification["verdict"])
-    assert [] == tickets("lint", "--format", "json").data
-    assert before == digests(empty.root / "docs")
-    assert "syncs: 1" in sidecar
-    empty.write("docs/findings/OLD-7.remediation.yaml", sidecar.replace("syncs: 1", "syncs: 2"))
-    (item,) = tickets("list", "--format", "json").data
-    assert "stale" == item["verdict"]
-
-
 def test_folders_are_found(empty: Repository) -> None:
     """The topmost ones of mostly tickets, those called after an outcome last; notes elsewhere are none."""
     for path in ("docs/findings/a.md", "docs/findings/old/b.md", "fixed/c.md", "fixed/d.md", "fixed/e.md"):
@@ -129,21 +106,6 @@ def test_what_git_ignores_is_no_part_of_the_repository(empty: Repository, git: G
     assert {"docs": 1} == survey(empty.root).folders
 
 
-def test_packages_are_no_part_of_a_folder_without_git(empty: Repository) -> None:
-    """Nor do those in packages, where git cannot be asked."""
-    empty.ticket("A-1", path="docs/a.md")
-    empty.ticket("A-2", path="venv/lib/site-packages/b.md")
-    assert {"docs": 1} == survey(empty.root).folders
-
-
-def test_series_of_ids(repository: Repository, tickets: Tickets) -> None:
-    """IDs are counted by their series, the most frequent one first."""
-    for name in ("B10-PT-01", "B2-PT-01", "B2-CR-01", "B2-CR-02"):
-        repository.ticket(name)
-    assert [("B2-CR", 2), ("B2-PT", 1), ("B10-PT", 1)] == list(survey(repository.root).series.items())
-    assert "IDs: B2-CR-N (2), B2-PT-N (1), B10-PT-N (1)\n" in tickets("init", "--dry-run").err
-
-
 def test_ids_of_another_form(repository: Repository, tickets: Tickets) -> None:
     """A pattern is made of those that are there; with it they are IDs, and those of the usual form still."""
     repository.ticket("SEC#12", path="tickets/a.md")
@@ -163,18 +125,6 @@ def test_ids_without_a_common_form(repository: Repository, tickets: Tickets) -> 
     assert "no pattern could be found for these IDs: " in tickets("init", "--dry-run").err
 
 
-def test_long_lists_are_cut(repository: Repository, tickets: Tickets) -> None:
-    """Of ten series and of ten IDs without a common form, the first eight are named: 10 - 8 = 2 more."""
-    for number in range(10):
-        repository.ticket(f"{'ABCDEFGHIJ'[number]}-1")
-        repository.ticket(f"{'x#' * number}!{'y.' * number}?", path=f"tickets/odd{number}.md")
-    told = tickets("init", "--dry-run").err
-    assert (" and 2 more\n", " and 2 more; set id_pattern\n") == tuple(
-        told[told.index(" and 2 more", told.index(begin)) :].splitlines(keepends=True)[0]
-        for begin in ("IDs: A-N (1)", "no pattern could be found for these IDs: ")
-    )
-
-
 def test_in_pyproject(empty: Repository, tickets: Tickets) -> None:
     """The table is added at its end, and every other byte stays."""
     old = '[project]\nname = "x"  # kept'
@@ -185,23 +135,6 @@ def test_in_pyproject(empty: Repository, tickets: Tickets) -> None:
     assert {"tickets": ["tickets"]} == tomllib.loads(file.read_text())["tool"]["tickets"]
     assert not (empty.root / "tickets.toml").exists()
     assert tickets("init", "--pyproject", "--yes").err.endswith("nothing to do\n")
-
-
-def test_in_an_empty_pyproject(empty: Repository, tickets: Tickets) -> None:
-    """The table is all that is in it then, without an empty line above."""
-    file = empty.write("pyproject.toml", "")
-    assert 0 == tickets("init", "--pyproject", "--yes").code
-    assert file.read_text().startswith("[tool.tickets]\n")
-
-
-def test_pyproject_is_too_late_for_a_configured_register(empty: Repository, tickets: Tickets) -> None:
-    """The register keeps its file, and the user is told that the option did nothing."""
-    empty.write("pyproject.toml", "")
-    tickets("init", "--yes")
-    before = digests(empty.root)
-    ran = tickets("init", "--pyproject", "--yes")
-    assert (0, "", before) == (ran.code, ran.out, digests(empty.root))
-    assert ran.err.endswith("nothing to do; --pyproject is ignored: tickets.toml counts\n")
 
 
 @pytest.mark.parametrize(

@@ -82,12 +82,6 @@ def test_a_condition_that_is_not_to_hold_is_no_option(tickets: Tickets) -> None:
     assert 2 == tickets("list", "--status", "open").code
 
 
-def test_a_text_of_another_command_stays_as_it_is(tickets: Tickets, repository: Repository) -> None:
-    """What looks like an excluded condition is none where there is no query."""
-    assert 0 == tickets("new", "--title", "-status:open is read as an option", "--severity", "P2").code
-    assert "-status:open is read as an option" == repository.load().documents[0].title.value
-
-
 @pytest.mark.usefixtures("three")
 def test_a_query_that_means_nothing_is_wrong_usage(tickets: Tickets) -> None:
     """A misspelt word does not silently list nothing: its place and close words are named."""
@@ -114,29 +108,6 @@ def test_csv(tickets: Tickets, repository: Repository) -> None:
     assert ["id,agent,title", "B1-PT-09,drl,It waits", 'B1-PT-11,,"A ""slow"", long wait"'] == (
         ran.out.splitlines()
     )
-
-
-@pytest.mark.usefixtures("three")
-def test_no_ids_are_no_line(tickets: Tickets) -> None:
-    """What reads the IDs line by line gets none where nothing is meant."""
-    assert (0, "") == (tickets("list", "--format", "ids", "verdict:failed").code, "")
-    assert "" == tickets("list", "--format", "ids", "verdict:failed").out
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        (["--columns", "severty"], "no such column as 'severty' (did you mean severity?)"),
-        (["--columns", ""], "no such column as ''"),
-        (["--columns", "id", "--format", "ids"], "--format ids has no --columns"),
-        (["--columns", "id", "--format", "json"], "--format json has no --columns"),
-    ],
-)
-def test_wrong_columns(tickets: Tickets, options: list[str], reason: str) -> None:
-    """Columns that are not there, or have no place to be, are wrong usage."""
-    ran = tickets("list", *options)
-    assert (2, "") == (ran.code, ran.out)
-    assert reason in ran.err
 
 
 def test_evidence_is_read_where_a_verdict_is_shown_or_asked_for(
@@ -200,12 +171,6 @@ def test_near_misses_are_named_with_the_right_form(tickets: Tickets, typed: str,
     ran = tickets("list", typed)
     assert (2, "") == (ran.code, ran.out)
     assert right in ran.err.rpartition("(")[2]
-
-
-def test_text_with_an_equals_sign_is_text(tickets: Tickets, repository: Repository) -> None:
-    """Only keys make a near miss."""
-    repository.ticket(title="Sum of n=5 waits")
-    assert "B1-PT-01" in tickets("list", "n=5").out
 
 
 def blocking(*names: str) -> str:

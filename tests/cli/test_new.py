@@ -5,15 +5,12 @@ from __future__ import annotations
 import io
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.cli import new
 from finding_tickets.cli.main import run
 
 if TYPE_CHECKING:
@@ -21,7 +18,6 @@ if TYPE_CHECKING:
     from tests.conftest import Git, Repository
 
 Tickets = Callable[..., "Ran"]
-TEMPLATES = Path(__file__).parents[2] / "templates"
 DRAFT = {
     "title": "Norms | copied one by one",
     "severity": "P1",
@@ -91,14 +87,6 @@ def test_drafts_before_one_that_fails_are_named(tickets: Tickets, repository: Re
     assert (4, "tickets/B7-PT-01.md\n") == (ran.code, ran.out)
 
 
-def test_a_list_of_drafts_makes_as_many_tickets(tickets: Tickets, repository: Repository) -> None:
-    """JSON may come from a file, and holds one draft or several."""
-    file = repository.write("drafts.json", json.dumps([DRAFT, {"title": "x", "severity": "P4"}]))
-    ran = tickets("new", "--from", str(file))
-    # The second has no batch and agent, and the register no other series when they are read.
-    assert ["tickets/B7-PT-01.md", "tickets/T-01.md"] == ran.out.split()
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -126,39 +114,6 @@ def test_bad_json_is_refused_by_key(
     assert ran.code in {2, 4}
     assert message in ran.err
     assert [] == list((repository.root / "tickets").iterdir())
-
-
-@pytest.mark.parametrize(("given", "lacks"), [("--severity", "title"), ("--title", "severity")])
-def test_title_and_severity_are_needed(tickets: Tickets, given: str, lacks: str) -> None:
-    """What is missing is named."""
-    ran = tickets("new", given, "P2")
-    assert (2, f"error: a ticket needs --{lacks}\n") == (ran.code, ran.err)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--title", "", "--severity", "P2"], "title: must not be empty"),
-        (["--title", "x", "--severity", "urgent"], "--severity urgent: no such severity"),
-        (["--title", "x", "--severity", "P2", "--category", "odd"], "--category odd: no such category"),
-        (["--title", "x", "--severity", "P2", "--domain", " "], "domains[0]: must not be empty"),
-    ],
-)
-def test_wrong_options_are_wrong_usage(
-    tickets: Tickets, repository: Repository, options: list[str], message: str
-) -> None:
-    """What was typed on the command line is a mistake of usage, not of a file, and nothing is written."""
-    ran = tickets("new", *options)
-    assert 2 == ran.code
-    assert message in ran.err
-    assert [] == list((repository.root / "tickets").iterdir())
-
-
-def test_from_and_options_do_not_mix(tickets: Tickets) -> None:
-    """Options that would be ignored are refused."""
-    ran = tickets("new", "--from", "-", "--title", "x")
-    assert 2 == ran.code
-    assert "--from" in ran.err
 
 
 def test_locations_from_options(tickets: Tickets) -> None:
@@ -213,59 +168,6 @@ def test_a_number_taken_on_another_branch_is_passed_over(
     git("checkout", "--quiet", "main")
     drafts = repository.write("drafts.json", json.dumps([{"title": "x", "severity": "P2"}] * 2))
     assert ["tickets/T-03.md", "tickets/T-04.md"] == tickets("new", "--from", str(drafts)).out.split()
-
-
-def test_more_drafts_than_attempts(
-    tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Attempts are for IDs that others take: each draft begins after those that were written before it."""
-    monkeypatch.setattr(new, "ATTEMPTS", 2)
-    drafts = repository.write("drafts.json", json.dumps([{"title": "x", "severity": "P2"}] * 4))
-    ran = tickets("new", "--from", str(drafts))
-    assert [f"tickets/T-0{number}.md" for number in (1, 2, 3, 4)] == ran.out.split()
-
-
-def test_drafts_that_are_not_there(tickets: Tickets) -> None:
-    """The message has the name of the file once, and the reason in the words of every other file."""
-    ran = tickets("new", "--from", "gone.json")
-    assert (4, "error: gone.json: cannot be read: No such file or directory\n") == (ran.code, ran.err)
-
-
-@pytest.mark.slow
-def test_eight_at_once(repository: Repository) -> None:
-    """Eight processes that start from the same register get eight numbers, the first eight there are."""
-    repository.ticket("T-01")
-    line = [
-        sys.executable,
-        "-m",
-        "finding_tickets",
-        "new",
-        "--root",
-        str(repository.root),
-        "--severity",
-        "P2",
-        "--title",
-    ]
-    running = [
-        subprocess.Popen(
-            [*line, f"Number {number}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        for number in range(8)
-    ]
-    printed = [process.communicate()[0] for process in running]
-    assert {0} == {process.returncode for process in running}
-    assert {f"tickets/T-{number:02}.md\n" for number in range(2, 10)} == set(printed)
-    titles = {document.title.value for document in repository.load().documents}
-    assert {"It waits", *(f"Number {number}" for number in range(8))} == titles
-
-
-def test_a_file_where_a_folder_is_needed(tickets: Tickets, repository: Repository) -> None:
-    """What no other ID can mend is said at once, and nothing is left behind."""
-    repository.write("verifiers", "a file")
-    ran = tickets("new", "--title", "x", "--severity", "P2", "--with-verifier")
-    assert 2 == ran.code
-    assert f"error: {repository.root}/verifiers: cannot write: Not a directory" in ran.err
-    assert [] == list((repository.root / "tickets").iterdir())
 
 
 def test_a_template_of_the_repository_comes_first(tickets: Tickets, repository: Repository) -> None:

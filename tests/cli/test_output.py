@@ -11,7 +11,7 @@ import pytest
 
 from finding_tickets.cli import output
 from finding_tickets.report.rows import csv_lines
-from finding_tickets.report.text import Styled, aligned, counted
+from finding_tickets.report.text import aligned
 
 
 class Terminal(io.StringIO):
@@ -27,19 +27,6 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment that says nothing of colours."""
     for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
-
-
-def test_things_are_counted_as_people_do() -> None:
-    """One of a thing has no plural, none of it has."""
-    counts = [counted(number, "note") for number in range(3)]
-    assert ["0 notes", "1 note", "2 notes"] == counts
-
-
-def test_a_style_may_be_several(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A claim that comes out otherwise than expected is bold and red, in a pipe with colours too."""
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    cells = [[Styled("false", "bold red"), Styled("x")]]
-    assert ["\x1b[1;31mfalse\x1b[0m  x"] == aligned(cells, output.style)
 
 
 @pytest.mark.parametrize(
@@ -73,14 +60,6 @@ def test_the_envelope(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert {"schema_version": 1, "kind": "numbers", "data": [1, "é"]} == json.loads(printed)
     assert "é" in printed
-
-
-@pytest.mark.parametrize("data", [[], [{}], [{"text": "two\nlines", "list": [1, []]}, None, "é"]])
-def test_the_bytes_are_those_of_the_envelope(data: list[object], capsys: pytest.CaptureFixture[str]) -> None:
-    """Indented, with what a command adds before the data."""
-    envelope = {"schema_version": 1, "kind": "items", "more": {"a": []}, "data": data}
-    output.write_json("items", iter(data), more={"a": []})
-    assert json.dumps(envelope, indent=2, ensure_ascii=False) + "\n" == capsys.readouterr().out
 
 
 def test_json_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,32 +101,10 @@ def test_widths_are_those_of_a_terminal() -> None:
     )
 
 
-def test_columns_states_the_width(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """COLUMNS counts also where there is no terminal."""
-    monkeypatch.setenv("COLUMNS", "20")
-    output.write_table(("A", "TITLE"), [("long", "x" * 300)])
-    assert f"A     TITLE\nlong  {'x' * 13}…\n" == capsys.readouterr().out
-
-
-def test_an_empty_table_is_its_header(capsys: pytest.CaptureFixture[str]) -> None:
-    """No rows are no error."""
-    output.write_table(("A", "B"), [])
-    assert "A  B\n" == capsys.readouterr().out
-
-
 def test_text_of_a_file_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """Escape sequences in a title are shown as question marks, line breaks as blanks."""
     output.write_table(("A",), [("\x1b[31mred\x07\n next",)])
     assert "A\n?[31mred? next\n" == capsys.readouterr().out
-
-
-def test_talk_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    """Messages and errors leave stdout to the data."""
-    output.say("working")
-    output.say_error(ValueError("odd"))
-    assert ("", "working\nerror: odd\n") == capsys.readouterr()
 
 
 def test_no_cell_of_comma_separated_values_is_a_formula() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import pytest
-
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
     from tests.conftest import Repository
@@ -58,13 +56,6 @@ def test_a_report_in_a_file(tickets: Tickets, repository: Repository) -> None:
     assert file.read_text().endswith("| sum | 0 |\n")
 
 
-def test_a_file_that_cannot_be_written(tickets: Tickets, repository: Repository) -> None:
-    """A folder as --output is wrong usage, not a traceback."""
-    ran = tickets("report", "--output", str(repository.root))
-    assert 2 == ran.code
-    assert f"error: {repository.root}: cannot write the report" in ran.err
-
-
 def test_a_template_of_ones_own(tickets: Tickets, repository: Repository) -> None:
     """A template in the register's folder is found by its name, and before the tool's own."""
     repository.ticket()
@@ -79,14 +70,6 @@ def test_a_template_that_is_not_there(tickets: Tickets) -> None:
     assert 2 == ran.code
     assert "there is no template long.j2" in ran.err
     assert "report.md.j2" in ran.err
-
-
-def test_a_template_without_a_name(tickets: Tickets) -> None:
-    """An empty name, as of a variable that is not set, is not the usual template."""
-    ran = tickets("report", "--template", "")
-    assert (2, "") == (ran.code, ran.out)
-    ran = tickets("report", "--format", "csv", "--template", "")
-    assert (2, "") == (ran.code, ran.out)
 
 
 def test_a_template_with_an_unknown_name(tickets: Tickets, repository: Repository) -> None:
@@ -107,19 +90,3 @@ def test_unreadable_documents_are_said_and_the_rest_reported(
     assert 4 == ran.code
     assert "\n1 document.\n" in ran.out
     assert "1 problem (1 error); " in ran.err
-
-
-def test_options_that_a_format_does_not_have(tickets: Tickets, repository: Repository) -> None:
-    """Wrong usage, before anything is read."""
-    repository.write("tickets/B1-PT-02.md", b"")
-    ran = tickets("report", "--profile", "github")
-    assert (2, "", "error: --format markdown has no --profile\n") == (ran.code, ran.out, ran.err)
-
-
-@pytest.mark.parametrize("option", ["--format", "--profile"])
-def test_words_that_an_option_does_not_have(tickets: Tickets, option: str) -> None:
-    """Wrong usage that names those it has."""
-    ran = tickets("report", option, "parchment")
-    assert (2, "") == (ran.code, ran.out)
-    assert "parchment" in ran.err
-    assert {"--format": "markdown", "--profile": "github"}[option] in ran.err

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from finding_tickets.cli.main import run
-from finding_tickets.report.status import ReportFormat
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -45,13 +44,6 @@ def test_a_report_on_what_a_query_means(tickets: Tickets, repository: Repository
 
 
 @pytest.mark.parametrize("output_format", MACHINES)
-def test_a_report_on_nothing(tickets: Tickets, output_format: str) -> None:
-    """An empty register has an empty report, which can be read."""
-    ran = tickets("report", "--format", output_format)
-    assert (0, []) == (ran.code, ids(output_format, ran.out.strip("\n")))
-
-
-@pytest.mark.parametrize("output_format", MACHINES)
 def test_the_same_register_gives_the_same_bytes(
     repository: Repository, tmp_path_factory: pytest.TempPathFactory, output_format: str
 ) -> None:
@@ -67,26 +59,6 @@ def test_the_same_register_gives_the_same_bytes(
         made.append(file.read_bytes())
     assert 1 == len(set(made))
     assert str(repository.root).encode() not in made[0]
-
-
-def test_profiles_are_those_of_sarif(tickets: Tickets, repository: Repository) -> None:
-    """The profile for GitHub leaves out what is settled; other formats have no profiles."""
-    repository.ticket("A-1", status="open")
-    repository.ticket("A-2", status="wont-fix")
-    ran = tickets("report", "--format", "sarif", "--profile", "github")
-    assert (0, ["A-1"]) == (ran.code, ids("sarif", ran.out))
-    assert ["A-1", "A-2"] == ids("sarif", tickets("report", "--format", "sarif").out)
-    for other in ReportFormat:
-        if other != "sarif":
-            assert 2 == tickets("report", "--format", other, "--profile", "github").code
-
-
-def test_templates_are_those_of_pages(tickets: Tickets) -> None:
-    """A format for machines is made by no template."""
-    for output_format in MACHINES:
-        ran = tickets("report", "--format", output_format, "--template", "mine.j2")
-        assert (2, "") == (ran.code, ran.out)
-        assert f"--format {output_format} has no --template" in ran.err
 
 
 def test_a_summary_is_added_to_its_file(tickets: Tickets, repository: Repository, tmp_path: Path) -> None:

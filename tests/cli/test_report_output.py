@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.terminal import show
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -52,16 +49,6 @@ def test_a_file_that_exists_is_replaced(tickets: Tickets, out: Path) -> None:
         assert "old" == before.read()
     assert file.read_text().startswith("# Status of ")
     assert (0o640, ["status.md"]) == (file.stat().st_mode & 0o777, left(out))
-
-
-def test_a_new_file_is_for_whom_new_files_are(tickets: Tickets, out: Path) -> None:
-    """Its mode is that of any file that the user makes."""
-    before = os.umask(0o027)
-    try:
-        assert 0 == tickets("report", "-o", str(out / "status.md")).code
-    finally:
-        os.umask(before)
-    assert 0o640 == (out / "status.md").stat().st_mode & 0o777
 
 
 def test_a_link_stays_a_link(tickets: Tickets, out: Path) -> None:
@@ -124,19 +111,6 @@ def test_stdout_on_a_full_disk(repository: Repository) -> None:
     )
 
 
-def test_a_failure_in_the_last_step(tickets: Tickets, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system that refuses to put the new file in place keeps the old one, and nothing else."""
-
-    def refuse(*_: object) -> None:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-    (out / "status.md").write_text("old")
-    monkeypatch.setattr(Path, "replace", refuse)
-    ran = tickets("report", "-o", str(out / "status.md"))
-    assert (2, "old", ["status.md"]) == (ran.code, (out / "status.md").read_text(), left(out))
-    assert "cannot write the report: Read-only file system" in ran.err
-
-
 def test_a_pipe_is_written_to(repository: Repository, out: Path) -> None:
     """What is no regular file is not replaced by one."""
     pipe = out / "pipe"
@@ -160,30 +134,6 @@ def test_a_pipe_is_written_to(repository: Repository, out: Path) -> None:
     assert pipe.is_fifo()
 
 
-@pytest.mark.parametrize("form", ["markdown", "html"])
-def test_a_report_cannot_steer_the_terminal(repository: Repository, form: str) -> None:
-    """What a title or a path says to a terminal is shown there, and in a file as it is."""
-    repository.ticket("A-1", title="red \x1b]0;owned\x07 \x9b2J \u202eabc", status="fixed", file="\x1b[2J.py")
-    line = [
-        sys.executable,
-        "-m",
-        "finding_tickets",
-        "report",
-        "--root",
-        str(repository.root),
-        "--format",
-        form,
-    ]
-    shown = show(line)
-    assert shown.code == 0
-    for steering in ("\x1b]", "\x1b[2J", "\x07", "\x9b", "\u202e"):
-        assert steering.encode() not in shown.sent
-    assert "red ?]0;owned? ?2J ?abc" in shown.sent.decode().replace("\\]", "]")
-    made = subprocess.run(line, capture_output=True, check=True).stdout
-    # What is piped into a file may be printed from there.
-    assert not re.search("[\x1b\x07\x9b\u202e]", made.decode())
-
-
 def test_no_report_replaces_a_ticket(tickets: Tickets, repository: Repository) -> None:
     """Neither by its path nor by a link to it."""
     file = repository.ticket("A-1")
@@ -197,19 +147,6 @@ def test_no_report_replaces_a_ticket(tickets: Tickets, repository: Repository) -
             ran.err,
         )
     assert before == file.read_bytes()
-
-
-@pytest.mark.parametrize("name", ["tickets.toml", "pyproject.toml"])
-@pytest.mark.parametrize("option", ["-o", "--summary"])
-def test_no_report_is_written_into_the_configuration(
-    tickets: Tickets, repository: Repository, name: str, option: str
-) -> None:
-    """Without it the register could not be read again."""
-    repository.ticket("A-1")
-    file = repository.write(name, "")
-    ran = tickets("report", option, str(file))
-    assert (2, "", "") == (ran.code, ran.out, file.read_text())
-    assert "is a file of the register" in ran.err
 
 
 @pytest.mark.parametrize("name", ["evidence/A-1/new.json", "templates/note.j2", "tickets/broken.md"])
@@ -252,24 +189,6 @@ def test_a_report_that_cannot_be_made_leaves_the_old_one(
     assert (4, "old", ["status.md"]) == (ran.code, file.read_text(), left(out))
 
 
-@pytest.mark.slow
-def test_the_same_register_gives_the_same_bytes(repository: Repository) -> None:
-    """Whatever the process, the order of its sets, the time, the folder and the index."""
-    reviews = "## Cross-Review: {}\n\n| Field | Value |\n|---|---|\n| **Verdict** | ENDORSE |\n"
-    for number in range(1, 9):
-        more = "\n".join(reviews.format(name) for name in ("DRL", "PyTorch", "Kim", "Ann"))
-        repository.ticket(f"A-{number}", file=f"{number % 3}.py`, `x.py", more=more, status="fixed")
-    made = []
-    for seed in ("1", "2", "3"):
-        line = [sys.executable, "-m", "finding_tickets", "report", "--root", str(repository.root)]
-        ran = subprocess.run(
-            line, capture_output=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed}
-        )
-        made.append(ran.stdout)
-    assert made[0] == made[1] == made[2]
-    assert str(repository.root).encode() not in made[0]
-
-
 @pytest.mark.parametrize("count", [0, 1])
 def test_hardly_any_ticket(tickets: Tickets, repository: Repository, count: int) -> None:
     """No ticket and one ticket are registers, too: all sections are there."""
@@ -293,22 +212,3 @@ def test_hardly_any_ticket(tickets: Tickets, repository: Repository, count: int)
         "## Reviews",
         "## Files",
     ] == headings
-
-
-def test_names_of_any_script(tickets: Tickets, repository: Repository, out: Path) -> None:
-    """Titles, files and paths are there as they are written, but for what reorders a line or is no text."""
-    title = "Été 🙂 تجربة \u202eabc\u2066 \u0301 | `x` <b> {{ 1 }} {% if %}"
-    text = repository.ticket(
-        "A-1", title=title, file="ü/日本.py", status="fixed", more="- [x] `|` ``"
-    ).read_bytes()
-    name = b"tickets/open/\xff.md".decode(errors="surrogateescape")
-    (repository.root / "tickets/open").mkdir()
-    (repository.root / name).write_bytes(text.replace(b"A-1", b"A-2"))
-    file = out / "ü\u202e.md"
-    assert 0 == tickets("report", "-o", str(file)).code
-    made = file.read_text(encoding="utf-8")
-    # The title is plain text, in which the backticks of a ticket are markup and a report's bar is none.
-    shown = re.sub("[\u202e\u2066]", "?", title.replace("`", "").replace("|", "\\|").replace("<b>", "\\<b>"))
-    assert shown in made
-    assert "`ü/日本.py`" in made
-    assert "`tickets/open/?.md:9`: the status is fixed, the folder open" in made

@@ -91,18 +91,6 @@ def test_recorded_verdicts_follow(tickets: Tickets, repository: Repository, git:
     assert f"    2026-01-01  {commits[-1][:10]}  Ada  Run 1      verified" == lines[-1]
 
 
-def test_many_names_are_cut_on_the_page_alone(tickets: Tickets, repository: Repository, git: Git) -> None:
-    """Twenty commits that name a ticket are shown, of 22 two are counted; the JSON has them all."""
-    repository.ticket()
-    for number in range(22):
-        git("commit", "--quiet", "--allow-empty", "-m", f"B1-PT-01: step {number}")
-    out = tickets("show", "B1-PT-01", "--history").out
-    assert (20, True, False) == (out.count(": step "), "step 2\n" in out, "step 1\n" in out)
-    assert "    and 2 older ones\n" in out
-    (item,) = tickets("show", "B1-PT-01", "--history", "--format", "json").data
-    assert 22 == len(item["history"]["commits"])
-
-
 def test_what_git_does_not_know_is_said(
     tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,30 +122,6 @@ def test_a_pager_takes_over_where_a_page_is_longer_than_the_terminal(repository:
 
 
 @pytest.mark.slow
-def test_progress_is_a_line_for_each_ticket(repository: Repository) -> None:
-    """What is about to be measured, and each ticket as it ends, above the results."""
-    for ticket in ("A-1", "B-1"):
-        add(repository, ticket, verifier=MORE_POINTS.format(ticket=ticket))
-    lines = tickets(repository, "verify", "--all").lines
-    assert ["2 of 2 documents with a verifier", "measuring A-1, B-1"] == lines[:2]
-    assert {"A-1: verified", "B-1: verified"} == {line[6:] for line in lines[2:4]}
-    assert ["[1/2] ", "[2/2] "] == [line[:6] for line in lines[2:4]]
-    assert "ticket  verdict   as expected  before -> after" == lines[4]
-    assert "A-1     verified  3 of 3       syncs: tensors -> 1" == lines[5]
-
-
-@pytest.mark.slow
-def test_a_surprise_is_said_in_words(repository: Repository) -> None:
-    """A claim that comes out otherwise than expected stands out without colours."""
-    add(repository, "A-1", claims=CLAIMS.replace("syncs: 1", "syncs: 0"))
-    shown = tickets(repository, "verify", "A-1", columns=150, environment={"NO_COLOR": "1"})
-    assert (ExitCode.GATE_FAILED, []) == (shown.code, styles(shown))
-    said = " ".join(" ".join(shown.lines).split())
-    assert "false fix.syncs: claimed 0; measured 1 at tensors=1, size=7 and at 3 more points" in said
-    assert "(NOT AS EXPECTED)" in said
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("command", ["show", "verify"])
 def test_a_narrow_terminal_loses_nothing(repository: Repository, command: str) -> None:
     """In 40 columns claims, reasons, places and laws are there in full; code gives way."""
@@ -230,27 +206,6 @@ def test_a_ticket_cannot_steer_the_terminal(repository: Repository, columns: int
     rest = ESCAPE.sub(b"", shown.sent).decode().replace("\r\n", "\n")
     assert "?]0;owned??[2J?[31mred?8m?back" in rest
     assert set() == {char for char in rest if not char.isprintable()} - {"\n"}
-
-
-def test_a_pipe_gets_no_escape_sequence_either(repository: Repository) -> None:
-    """The plain form of a hostile ticket, and what is said of it, are as safe."""
-    repository.ticket("A-1", title=HOSTILE, severity=HOSTILE, file=HOSTILE, more=DOCUMENT)
-    shown = tickets(repository, "show", "A-1", environment={"TERM": "dumb"})
-    rest = shown.sent.decode().replace("\r\n", "\n")
-    assert "?[31mred" in rest
-    assert set() == {char for char in rest if not char.isprintable()} - {"\n", "\t"}
-
-
-def test_relations_are_shown_from_both_ends(repository: Repository) -> None:
-    """What another ticket says of this one is there too, with what is known of the other."""
-    repository.ticket("A-1", more="## Related Findings\n\n- C-9: it is gone\n")
-    repository.ticket("B-1", more="## Related Findings\n\n- A-1: blocks\n", title="The other")
-    lines = tickets(repository, "show", "A-1").lines
-    related = [" ".join(line.split()) for line in lines[lines.index("Related") + 1 :][:3]]
-    assert "ticket relation status verdict title" == related[0]
-    assert {"B-1", "C-9"} == {line.split()[0] for line in related[1:]}
-    assert [line for line in related if "The other" in line and "unverified" in line]
-    assert [line for line in related if "not in the register (it is gone)" in line]
 
 
 def test_code_that_has_changed_is_not_shown_beside_old_counts(repository: Repository) -> None:

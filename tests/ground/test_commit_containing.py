@@ -50,14 +50,3 @@ def test_new_code(repository: Repository, head: str) -> None:
     assert [None, None] == [
         commit_containing(repository.root, [*FILES, name]) for name in ("new.py", "made.py")
     ]
-
-
-def test_without_a_commit(repository: Repository) -> None:
-    """Outside of git, nothing is committed."""
-    assert commit_containing(repository.root, FILES) is None
-
-
-def test_before_the_first_commit(repository: Repository, git: Git) -> None:
-    """An empty repository has no HEAD."""
-    git("add", "-A")
-    assert commit_containing(repository.root, FILES) is None

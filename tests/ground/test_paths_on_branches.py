@@ -54,17 +54,3 @@ def test_what_was_deleted_on_every_branch_is_free(repository: Repository, git: G
     git("rm", "--quiet", "tickets/deep/A-2.md")
     git("commit", "--quiet", "-m", "Withdraw A-2")
     assert not [path for path in paths_on_branches(repository.root, ["tickets"]) if "A-2" in path]
-
-
-def test_without_commits(repository: Repository, git: Git) -> None:
-    """A repository without a branch has no file on one."""
-    assert "" == git("branch")
-    assert frozenset() == paths_on_branches(repository.root, ["tickets"])
-
-
-def test_without_git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is no git or no repository, nothing is known of branches, and that is all."""
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(repository.root.parent))
-    assert frozenset() == paths_on_branches(repository.root, ["tickets"])
-    monkeypatch.setenv("PATH", str(repository.root))
-    assert frozenset() == paths_on_branches(repository.root, ["tickets"])

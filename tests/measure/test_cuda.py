@@ -72,12 +72,6 @@ def test_a_run_is_counted_after_a_warm_up(gpu: pytest.MonkeyPatch) -> None:
     assert [3.0] * 100 == trial.result.tolist()
 
 
-def test_what_the_device_does_not_tell_is_left_out(gpu: pytest.MonkeyPatch) -> None:
-    """A metric that is missing decides no claim, where 0 would."""
-    del gpu
-    assert "hazards" not in measure(torch.sum).metrics
-
-
 def test_errors_are_data(gpu: pytest.MonkeyPatch) -> None:
     """With what had been counted until then, under the memory that the workload asks for."""
     del gpu
@@ -98,14 +92,6 @@ def test_points_that_need_more_than_there_is(gpu: pytest.MonkeyPatch) -> None:
     assert [None, "needs a device with 2147483648 bytes of memory, and this one has 1073741824"] == [
         meter.cannot_run(memory, point) for point in memory.sweep
     ]
-
-
-def test_a_count_that_is_not_complete_is_no_result(gpu: pytest.MonkeyPatch) -> None:
-    """The reason reaches the verdict."""
-    meter = CudaMeter()
-    gpu.setattr(real, "real_device", refuse)
-    with pytest.raises(CannotMeasureError, match=r"^there is no GPU$"):
-        meter.measure(workload(1), Point(n=1), torch.sum, ROOT)
 
 
 def test_auto_takes_a_gpu_where_one_is_usable(gpu: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from tests.conftest import Repository
 
 import finding_tickets
 from finding_tickets.measure.loading import imported_files, load_function, load_workload
-from finding_tickets.measure.meter import choose
 from finding_tickets.measure.tasks import CannotMeasureError, FunctionPath, describe, portable
 from simcuda.ledger import Ledger
 
@@ -87,23 +86,6 @@ def test_what_is_not_there_is_named(repository: Repository, source: FunctionPath
         load_function(source, repository.root)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "guess"),
-    [
-        ("chekc", " (did you mean check?)"),
-        ("Part.chek", " (did you mean check?)"),
-        ("Prat.check", " (did you mean Part?)"),
-        ("sum", ""),
-    ],
-)
-def test_a_missing_function_gets_a_guess(repository: Repository, wanted: str, guess: str) -> None:
-    """The first name that is not there is compared with what the module or the class has."""
-    repository.write("fixes/x/found.py", "def check(): ...\n\n\nclass Part:\n    def check(self): ...\n")
-    with pytest.raises(CannotMeasureError) as caught:
-        load_function(FunctionPath("fixes/x/found.py", wanted), repository.root)
-    assert f"fixes/x/found.py: has no function {wanted}{guess}" == str(caught.value)
-
-
 def test_a_missing_module_is_told_from_one_that_it_imports(repository: Repository) -> None:
     """The first is a wrong name in the ticket, the second an error of the code."""
     repository.write("src/tiny/__init__.py", "")
@@ -125,14 +107,6 @@ def test_an_error_is_described_where_the_repository_caused_it(repository: Reposi
     )
 
 
-def test_a_syntax_error_is_placed(repository: Repository) -> None:
-    """The line is that of the mistake, which never ran."""
-    repository.write("verifiers/x.py", "\n\ndef build(:\n")
-    with pytest.raises(SyntaxError) as caught:
-        load_workload("verifiers/x.py", repository.root)
-    assert describe(caught.value, repository.root).startswith("verifiers/x.py:3: SyntaxError: ")
-
-
 def test_paths_are_the_same_on_every_machine(tmp_path: Path) -> None:
     """Files are named from the root, installed ones from where they are installed, also below the root."""
     site = tmp_path / ".venv/lib/site-packages"
@@ -141,12 +115,6 @@ def test_paths_are_the_same_on_every_machine(tmp_path: Path) -> None:
     assert "numpy/core.py" == portable(str(site / "numpy/core.py"), tmp_path)
     assert "finding_tickets/__init__.py" == portable(str(finding_tickets.__file__), tmp_path)
     assert "lost.py" == portable("/nowhere/lost.py", tmp_path)
-
-
-def test_a_meter_that_does_not_exist_says_so() -> None:
-    """Nothing is guessed from a name that is no meter's."""
-    with pytest.raises(CannotMeasureError, match="no meter is called 'gpu'"):
-        choose("gpu")
 
 
 def test_what_stands_beside_a_verifier_comes_with_it(repository: Repository) -> None:

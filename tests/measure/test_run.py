@@ -10,10 +10,8 @@ import pytest
 import torch
 from tests.measure.conftest import TallyMeter, workload
 
-from finding_tickets.measure.results import load_result
 from finding_tickets.measure.run import run
 from finding_tickets.measure.tasks import CannotMeasureError
-from finding_tickets.workload import Point
 
 ROOT = Path("/repository")
 
@@ -63,24 +61,6 @@ def test_the_warm_up_gets_other_data(meter: TallyMeter) -> None:
     assert warm != measured
 
 
-def test_unseeded_randomness_of_build_is_the_same_for_all(meter: TallyMeter) -> None:
-    """Modules draw their weights from the global generator; they too are equal for every variant."""
-
-    def from_a_module(point: Point, _device: str, _generator: torch.Generator) -> tuple[torch.Tensor]:
-        return (torch.nn.Linear(point.n, 1).weight.detach(),)
-
-    jobs = workload(4)
-    object.__setattr__(jobs, "build", from_a_module)
-    run(jobs, {"found": total, "fix": total}, meter, ROOT)
-    assert meter.built[0] == meter.built[1]
-
-
-def test_what_the_caller_reads_is_kept(meter: TallyMeter, tmp_path: Path) -> None:
-    """``read`` is part of the run, and its value is the result."""
-    run(workload(2, read=lambda _: 7), {"fix": torch.neg}, meter, ROOT, kept=tmp_path)
-    assert 7 == load_result(tmp_path / "0")
-
-
 def test_an_exception_is_data(meter: TallyMeter, tmp_path: Path) -> None:
     """The error is kept with its point, which has no result, and the other points go on."""
     report = run(workload(1, 2, 3), {"fix": fail}, meter, ROOT, kept=tmp_path)
@@ -126,10 +106,3 @@ def test_a_promise_is_no_result(meter: TallyMeter, function: Any, kind: str) -> 
     # The traceback holds the coroutine, whose warning belongs to this test and to no later one.
     del caught
     gc.collect()
-
-
-def test_a_promise_that_is_read_is_a_result(meter: TallyMeter) -> None:
-    """The workload's ``read`` runs the generator inside the measured region."""
-    jobs = workload(2, read=list)
-    report = run(jobs, {"found": lambda values: (2 * value for value in values)}, meter, ROOT)
-    assert [None] == [one.error for one in report.runs["found"]]

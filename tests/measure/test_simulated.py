@@ -12,12 +12,9 @@ from tests.measure.conftest import workload
 
 from finding_tickets.claims.metrics import METRICS
 from finding_tickets.measure.meter import SimulatedMeter, VariantRun, arguments
-from finding_tickets.measure.tasks import CannotMeasureError
 from finding_tickets.workload import Point
-from simcuda import simulation
 
 ROOT = Path(__file__).parents[2]
-KEPT: list[torch.Tensor] = []
 KEPT_OBJECTS: list[list[None]] = []
 
 
@@ -59,25 +56,10 @@ def test_what_build_draws_without_its_generator_is_the_same_each_time(device: st
         assert one.tolist() == again.tolist()
 
 
-def test_reading_the_result_is_part_of_the_run() -> None:
-    """What the caller does with the result waits as well."""
-    assert 1 == measure(torch.sum, read=lambda result: result.item()).metrics["syncs"]
-
-
 def test_a_result_comes_to_the_host_uncounted() -> None:
     """Results are compared on the host, which costs nothing."""
     trial = measure(lambda values: values * 0 + 3)
     assert ([3.0] * 100, 0) == (trial.result.tolist(), trial.metrics["d2h"])
-
-
-def test_what_is_kept_after_the_result_was_dropped_counts() -> None:
-    """A result goes; what the function hides in a global stays, here 4 bytes for each of 100 floats."""
-    try:
-        kept = measure(lambda values: KEPT.append(values * 2)).metrics["retained_bytes"]
-        dropped = measure(lambda values: values * 2).metrics["retained_bytes"]
-    finally:
-        KEPT.clear()
-    assert (400, 0) == (kept, dropped)
 
 
 def test_an_exception_ends_the_count() -> None:
@@ -139,10 +121,3 @@ def test_a_point_gets_its_devices() -> None:
     """Variants meet as many devices as the workload says, and no more."""
     count = measure(lambda _: torch.cuda.device_count(), devices=lambda _: 3).result
     assert 3 == count
-
-
-def test_an_older_torch_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reason is that of an inconclusive measurement, not a bug."""
-    monkeypatch.setattr(simulation, "OLDEST_TORCH", "99.1")
-    with pytest.raises(CannotMeasureError, match=r"devices are simulated with PyTorch 99\.1 or later"):
-        SimulatedMeter()

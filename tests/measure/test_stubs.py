@@ -43,18 +43,6 @@ def test_a_missing_package_can_be_used_in_any_way(code: str) -> None:
     assert (0, "") == (done.returncode, done.stderr)
 
 
-def test_other_packages_are_missed_as_ever() -> None:
-    """Only what was named is stubbed."""
-    assert "No module named 'nothing_of_the_kind'" in run("import nothing_of_the_kind").stderr
-
-
-def test_installed_packages_are_used_unless_they_are_to_be_replaced() -> None:
-    """By default a stand-in is for what is missing."""
-    ask = "import colorsys; print(hasattr(colorsys, '__file__'))"
-    assert "True" == run(f"stub_imports('colorsys'); {ask}").stdout.strip()
-    assert "False" == run(f"stub_imports('colorsys', missing_only=False); {ask}").stdout.strip()
-
-
 def test_replacing_what_was_imported_before_is_refused() -> None:
     """The code that has it would go on with the real one."""
     code = "import colorsys; stub_imports('colorsys', missing_only=False)"

@@ -111,23 +111,6 @@ def test_the_own_file_wins(tmp_path: Path) -> None:
     assert 8.0 == read_config(tmp_path).timeout
 
 
-@pytest.mark.parametrize(
-    ("memory", "size"),
-    [
-        ("1024", 1024),
-        ('"1024"', 1024),
-        ('"2 KiB"', 2048),
-        ('"3kb"', 3000),
-        ('"1GB"', 10**9),
-        ('"2TiB"', 2 * 1024**4),
-    ],
-)
-def test_memory(tmp_path: Path, memory: str, size: int) -> None:
-    """Sizes are bytes, with units of 1000 or 1024."""
-    configure(tmp_path, f"memory = {memory}\n")
-    assert size == read_config(tmp_path).memory
-
-
 def test_a_removed_key_names_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who still has a key of an older version reads what to do instead, and in which file it stands."""
     monkeypatch.setattr(config_table, "REMOVED_KEYS", {"old": "use new"})

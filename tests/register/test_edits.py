@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from finding_tickets.documents.reading import read_document
 from finding_tickets.documents.source import Splice, spliced
 from finding_tickets.errors import BadDataError, GateError, UsageError
 from finding_tickets.model.vocabulary import Outcome, Verdict, Vocabulary
-from finding_tickets.register.actions import DocumentEdit, Step, add_duplicate, edit_of, set_key, tick_items
+from finding_tickets.register.actions import DocumentEdit, Step, add_duplicate, edit_of, set_key
 from finding_tickets.register.closing import Closing, close_ticket
 from finding_tickets.register.entries import entry_of
 
@@ -29,8 +28,6 @@ TABLE = f"""\
 | **Status** | `open` |
 | **Assignee** | |
 """
-
-Edited = Callable[..., str]
 
 
 def edited(text: str, *steps: Step, words: Vocabulary = WORDS) -> str:
@@ -144,37 +141,6 @@ def test_text_below_a_labelled_value_is_no_part_of_it() -> None:
     assert expected == edited(text, set_key("status", ["investigating"]))
 
 
-def test_updated_is_kept_current() -> None:
-    """Where the document has such a row, unless the edit sets it or changes nothing."""
-    text = TABLE + "| **Updated** | 2030-01-01 |\n"
-    assert ["| **Severity** | `P3` |", "| **Updated** | 2031-05-07 |"] == added(
-        text, set_key("severity", ["P3"])
-    )
-    assert ["| **Updated** | 2030-02-02 |"] == added(text, set_key("updated", ["2030-02-02"]))
-    assert text == edited(text, set_key("severity", ["p2"]))
-    assert "Updated" not in edited(TABLE, set_key("severity", ["P3"]))
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("severity", "P7", r"severity cannot be 'P7' \(it is one of P0, P1, P2, P3, P4\)"),
-        ("severity", "", "severity must not be empty"),
-        ("batch", "seven", r"batch cannot be 'seven' \(it is a number\)"),
-        ("created", "yesterday", r"created cannot be 'yesterday' \(it is a date such as"),
-        ("sevrity", "P1", r"'sevrity' is no key of B1-PT-01 \(did you mean 'severity'\?\)"),
-        ("ticket id", "B1-PT-02", "an ID stays"),
-        ("resolution", "fixed", "the resolution is written by closing"),
-        ("status", "fixed", "set does not lead from open to fixed"),
-        ("assignee", "a\0b", "has characters that cannot be printed"),
-    ],
-)
-def test_what_cannot_be_set(key: str, value: str, message: str) -> None:
-    """The refusal says what would be right."""
-    with pytest.raises(UsageError, match=message):
-        edited(TABLE, set_key(key, [value]))
-
-
 def test_the_words_of_a_register_are_kept() -> None:
     """A spelling of its own is written as it is given, and read as the word that it means."""
     words = Vocabulary(
@@ -239,15 +205,6 @@ def test_a_section_of_related_findings_is_added_before_those_that_follow_it() ->
     )
     expected = text.replace("## Appendix", f"{section}## Appendix")
     assert expected == edited(text, add_duplicate("B1-PT-02"))
-
-
-def test_boxes_are_ticked_and_cleared() -> None:
-    """The letter between the brackets changes, nothing else."""
-    text = f"{TABLE}\n## Verification\n\n- [ ] one\n-   [X] two\n"
-    assert text.replace("[ ]", "[x]") == edited(text, tick_items([1, 2], done=True))
-    assert text.replace("[X]", "[ ]") == edited(text, tick_items([2], done=False))
-    with pytest.raises(UsageError, match=r"B1-PT-01 has no item 3 \(it has 2\)"):
-        edited(text, tick_items([3], done=True))
 
 
 def close(
@@ -355,9 +312,3 @@ def test_a_change_that_would_be_an_error_is_refused() -> None:
     conflict = b"\n<<<<<<< ours\n=======\n>>>>>>> theirs\n"
     with pytest.raises(BadDataError, match=r"it cannot be written: it would be an error \(merge-conflict\)"):
         edit.change("it", [[Splice(len(data), len(data), conflict)]], lambda _: True, ["section titles"])
-
-
-def test_a_row_is_set_once() -> None:
-    """Two names of one row are not two rows."""
-    with pytest.raises(UsageError, match="Created is set twice"):
-        edited(TABLE, set_key("created", ["2030-01-01"]), set_key("date", ["2030-01-02"]))

@@ -19,41 +19,6 @@ def blocks(*pairs: str) -> list[Edge]:
     return [Edge(pair[0], Relationship.BLOCKS, pair[1], (pair[0],)) for pair in pairs]
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        # The blocker is the source, whoever says so.
-        ([row("A", ("B", "blocks"))], [("A", "blocks", "B", ("A",))]),
-        ([row("A"), row("B", ("A", "blocked-by"))], [("A", "blocks", "B", ("B",))]),
-        ([row("A", ("B", "blocks")), row("B", ("A", "blocked-by"))], [("A", "blocks", "B", ("A", "B"))]),
-        # Two that each say that they block the other contradict one another.
-        (
-            [row("A", ("B", "blocks")), row("B", ("A", "blocks"))],
-            [("A", "blocks", "B", ("A",)), ("B", "blocks", "A", ("B",))],
-        ),
-        # The others have no direction of their own.
-        ([row("A", ("B", "related")), row("B", ("A", "related"))], [("A", "related", "B", ("A", "B"))]),
-        ([row("A", ("B", "duplicate")), row("B", ("A", "duplicate"))], [("A", "duplicate", "B", ("A", "B"))]),
-        (
-            [row("A", ("B", "related")), row("B", ("A", "duplicate"))],
-            [("A", "related", "B", ("A",)), ("B", "duplicate", "A", ("B",))],
-        ),
-        # Said twice is said once; a relation to itself has one end.
-        ([row("A", ("B", "blocks"), ("b", "blocks"))], [("A", "blocks", "B", ("A",))]),
-        ([row("A", ("A", "blocks"))], [("A", "blocks", "A", ("A",))]),
-        # IDs are spelt as their documents spell them.
-        (
-            [row("Task-1", ("A", "related")), row("A", ("TASK-1", "related"))],
-            [("Task-1", "related", "A", ("Task-1", "A"))],
-        ),
-    ],
-)
-def test_edges(rows: list[Entry], expected: list[tuple[str, str, str, tuple[str, ...]]]) -> None:
-    """Each relation once, with those who state it."""
-    edges = relations(rows).edges
-    assert expected == [(edge.source, edge.relationship, edge.target, edge.stated_by) for edge in edges]
-
-
 def test_what_each_end_would_say() -> None:
     """A document that states nothing itself is related as others say; also one that is missing."""
     seen = relations([row("A", ("B", "blocks"), ("C", "duplicate")), row("B")]).by_id

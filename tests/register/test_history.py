@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,39 +106,12 @@ def test_a_file_that_is_not_committed(repository: Repository, git: Git) -> None:
     assert ("tickets/A-1.md is in no commit of the current branch",) == found.gaps
 
 
-def test_a_repository_without_a_commit(repository: Repository, git: Git) -> None:
-    """Git's own reason is passed on."""
-    repository.ticket("A-1")
-    (gap,) = history(repository.root).gaps
-    assert "does not have any commits yet" in gap
-    assert "main" == git("symbolic-ref", "--short", "HEAD").strip()
-
-
-def test_outside_of_a_repository(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where git keeps nothing, that is the reason."""
-    # The folder of the tests may itself be below a repository.
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(repository.root.parent))
-    (gap,) = history(repository.root).gaps
-    assert gap.startswith("the history is not known: not a git repository")
-
-
 def test_without_git(repository: Repository, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is no git, that is the reason."""
     repository.ticket("A-1")
     commit(git, "File it")
     monkeypatch.setenv("PATH", str(repository.root))
     assert History(gaps=("the history is not known: git is not installed",)) == history(repository.root)
-
-
-def test_messages_are_in_english(
-    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Git's reason is passed on in the language that everything else is in, without its first word."""
-    fake = repository.write("bin/git", '#!/bin/sh\necho "fatal: in $LC_ALL" >&2\nexit 1\n')
-    fake.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
-    assert ("the history is not known: in C",) == history(repository.root).gaps
 
 
 @pytest.mark.parametrize("worktree", [False, True])
@@ -161,23 +132,6 @@ def test_a_shallow_clone(repository: Repository, git: Git, tmp_path: Path, workt
     assert ("this clone is shallow: older commits are not known",) == found.gaps
     other = history(clone, "tickets/A-2.md", "A-2")
     assert "File another" == (other.created and other.created.subject)
-
-
-def test_four_calls_of_git(
-    repository: Repository, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However many commits and names a file has, git is started four times."""
-    for number in range(5):
-        repository.ticket("A-1", severity=f"P{number % 5}")
-        commit(git, f"A-1, {number}")
-    real = subprocess.run(["sh", "-c", "command -v git"], check=True, capture_output=True, text=True).stdout
-    fake, calls = tmp_path / "bin" / "git", tmp_path / "calls"
-    fake.parent.mkdir()
-    fake.write_text(f'#!/bin/sh\necho call >>{calls}\nexec {real.strip()} "$@"\n')
-    fake.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{fake.parent}{os.pathsep}{os.environ['PATH']}")
-    assert 5 == len(history(repository.root).naming)
-    assert 4 == len(calls.read_text().split())
 
 
 def test_settings_of_the_user_do_not_matter(repository: Repository, git: Git) -> None:

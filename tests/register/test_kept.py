@@ -23,7 +23,7 @@ from finding_tickets.ground.cache import cache_folder
 from finding_tickets.ground.store import Store
 from finding_tickets.lint.contradictions import CONTRADICTIONS, contradictions_of
 from finding_tickets.register import load as loading
-from finding_tickets.register.entries import Entry, StatedClaim
+from finding_tickets.register.entries import Entry
 from finding_tickets.register.files import State, is_settled
 from finding_tickets.register.load import Register, load
 
@@ -34,20 +34,6 @@ SECOND = 10**9
 LATER = 3 * SECOND
 TABLES = ("\n## Related Findings\n\n- A-2: see there\n", "\n## Cross-Review: DRL\n\n**Verdict:** MAYBE\n")
 FIXED = "## Resolution\n\n### Status: FIXED\n\nIt asks once.\n"
-BLOCK = """
-## Remediation
-
-```yaml
-claims:
-  found: {syncs: [4*params, {is: "<= 9", at: {params: 2}}]}
-  fix: {syncs: 1}
-```
-"""
-CLAIMS = (
-    StatedClaim("found", "syncs", "4*params"),
-    StatedClaim("found", "syncs", "<= 9 where params 2", is_everywhere=False),
-    StatedClaim("fix", "syncs", "1"),
-)
 LIST = """
 import json, sys
 from pathlib import Path
@@ -159,18 +145,6 @@ def test_remediations_beside_their_tickets(register: Repository) -> None:
     assert "verifiers/b.py" == load(register.root).entries[0].verifier
 
 
-@pytest.mark.usefixtures("read")
-def test_a_file_in_the_place_of_another(register: Repository) -> None:
-    """A file that was moved there with the times of the one before is read."""
-    load(register.root)
-    file, new = register.root / "tickets" / "A-1.md", register.root / "new"
-    new.write_bytes(file.read_bytes().replace(b"It waits", b"It leaks"))
-    before = file.stat()
-    os.utime(new, ns=(before.st_atime_ns, before.st_mtime_ns))
-    new.replace(file)
-    assert "It leaks" == load(register.root).entries[0].title
-
-
 def test_files_come_and_go(register: Repository, read: list[str]) -> None:
     """A new file is read, and the entries of one that is gone and of a renamed one are forgotten."""
     load(register.root)
@@ -227,37 +201,6 @@ def test_other_words_read_anew(register: Repository, read: list[str]) -> None:
     assert 5 == len(read)
     load(register.root)
     assert 5 == len(read)
-
-
-def test_another_version_reads_anew(
-    register: Repository, read: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing counts that another version of the tool has read."""
-    load(register.root)
-    read.clear()
-    monkeypatch.setattr(loading, "__version__", "another")
-    load(register.root)
-    assert 5 == len(read)
-
-
-def test_without_an_index(register: Repository, read: list[str]) -> None:
-    """Who doubts the index can have everything read, and nothing is written."""
-    load(register.root, cached=False)
-    load(register.root, cached=False)
-    assert 10 == len(read)
-    folder = cache_folder()
-    assert folder is not None
-    assert not folder.exists()
-
-
-def test_duplicates_are_known(register: Repository, read: list[str]) -> None:
-    """An ID that two files have is reported without reading either of them."""
-    register.ticket("a-1", path="tickets/old/again.md")
-    load(register.root)
-    read.clear()
-    found = [problem for problem in load(register.root).problems if problem.rule == "duplicate-id"]
-    assert ["tickets/A-1.md", "tickets/old/again.md"] == [problem.file for problem in found]
-    assert [] == read
 
 
 def damages() -> Iterator[Callable[[bytes], bytes]]:
@@ -417,16 +360,6 @@ def test_contradictions_are_those_of_lint_and_kept(
 
 
 @pytest.mark.usefixtures("read")
-def test_claims_of_a_block_and_of_a_file_beside(repository: Repository) -> None:
-    """An entry has claims as they are written, wherever the remediation stands."""
-    repository.ticket("A-1", more=BLOCK)
-    repository.ticket("A-2")
-    repository.write("tickets/A-2.remediation.yaml", "claims: {fix: {syncs: 1}}\n")
-    for _ in range(2):
-        assert [CLAIMS, CLAIMS[2:]] == [entry.claims for entry in load(repository.root).entries]
-
-
-@pytest.mark.usefixtures("read")
 def test_documents_are_those_of_their_files(register: Repository) -> None:
     """From the store, one by one or all at once, and with the remediation beside them."""
     register.write("tickets/A-1.remediation.yaml", "claims: {fix: {syncs: 1}}\n")
@@ -446,18 +379,6 @@ def test_a_store_that_is_lost_meanwhile(register: Repository) -> None:
     warm = load(register.root)
     stored().unlink()
     assert load(register.root, cached=False).documents == warm.documents
-
-
-def test_an_old_index_is_no_store(register: Repository, read: list[str]) -> None:
-    """A file of another form in its place is replaced, without a word."""
-    load(register.root)
-    file = stored()
-    file.write_bytes(b"\x93\xa3key" * 999)
-    expected = truth(register)
-    assert expected == seen(load(register.root))
-    read.clear()
-    assert expected == seen(load(register.root))
-    assert [] == read
 
 
 def test_a_store_of_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,6 @@ if TYPE_CHECKING:
     from tests.conftest import Repository
 
 
-@pytest.mark.parametrize("written", ["B1-PT-02", "b1-pt-02", " B1-Pt-02 ", "tickets/B1-PT-02.md"])
-def test_any_case(repository: Repository, written: str) -> None:
-    """Case and surrounding spaces do not matter, and the path of the file is as good."""
-    repository.ticket("B1-PT-02")
-    assert "B1-PT-02" == repository.load().find(written).id.value
-
-
 @pytest.mark.parametrize(
     ("written", "hint"),
     [
@@ -37,12 +30,6 @@ def test_unknown(repository: Repository, written: str, hint: str) -> None:
         repository.load().find(written)
     assert (caught.value.hint or "").startswith(hint)
     assert ExitCode.USAGE == caught.value.exit_code
-
-
-def test_an_empty_register(repository: Repository) -> None:
-    """Where there is no document, that is the hint."""
-    with pytest.raises(UsageError, match="the register is empty"):
-        repository.load().find("B1-PT-02")
 
 
 def test_two_of_the_same(repository: Repository) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -12,12 +11,7 @@ from tests.lint.conftest import lint
 from finding_tickets.cli.main import run
 from finding_tickets.documents.reading import Document
 from finding_tickets.model.ticket import Problem
-from finding_tickets.model.verification import Evidence, Verification
-from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.load import Register, load
-from finding_tickets.register.staleness import own_torch
-from finding_tickets.verify.evidence import collect_inputs, file_inputs, write
-from finding_tickets.verify.plan import plan
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -81,16 +75,6 @@ def test_a_sidecar_is_the_remediation(repository: Repository, measured: Measured
     assert () == lint(register)
 
 
-def test_its_bytes_are_an_input_of_the_evidence(repository: Repository, measured: Measured) -> None:
-    """The digest of the remediation is that of the whole file."""
-    document = one(measured(TEXT))
-    planned = plan(document, repository.root)
-    assert planned is not None
-    given = collect_inputs(planned, document, _nothing(), file_inputs((), planned))
-    (digest,) = (each.value for each in given if each.name == "Remediation")
-    assert hashlib.sha256(TEXT.encode()).hexdigest() == digest
-
-
 @pytest.mark.parametrize(
     ("text", "rule", "line"),
     [
@@ -109,13 +93,6 @@ def test_problems_name_its_lines(measured: Measured, text: str, rule: str, line:
     found = [place for place in places(lint(measured(text))) if place[1] == SIDECAR]
     assert (rule, SIDECAR, line) in found
     assert len(found) == len(set(found))
-
-
-def test_bytes_that_are_no_text(repository: Repository, measured: Measured) -> None:
-    """A byte that is not UTF-8 is named with its line."""
-    measured(TEXT)
-    repository.write(SIDECAR, b"decision: keep\n# caf\xe9\n")
-    assert [("remediation-yaml", SIDECAR, 2)] == places(repository.load().problems)
 
 
 def test_what_is_missing_in_the_ticket_is_said_there(measured: Measured) -> None:
@@ -141,51 +118,6 @@ def test_a_sidecar_without_a_ticket(repository: Repository) -> None:
     expected = [("remediation-sidecar", "tickets/more/B1-PT-01.remediation.yaml", 1)]
     assert expected == places(repository.load().problems)
     assert expected == places(load(repository.root).problems)
-
-
-def test_rows_know_its_verifier(repository: Repository, measured: Measured) -> None:
-    """Lists find the verifier that it names, also when it changes and the ticket does not."""
-    measured(TEXT)
-    assert ["verifiers/v.py"] == [row.verifier for row in load(repository.root).entries]
-    repository.write(SIDECAR, TEXT.replace("v.py", "w.py"))
-    assert ["verifiers/w.py"] == [row.verifier for row in load(repository.root).entries]
-
-
-def test_closing_as_fixed_counts_its_evidence(
-    repository: Repository, measured: Measured, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A verdict of claims that stand beside the ticket is as good as one of claims in it."""
-    document = one(measured(TEXT))
-    repository.ticket(status="open")
-    planned = plan(document, repository.root)
-    assert planned is not None
-    done = _nothing().model_copy(update={"verdict": Verdict.VERIFIED, "torch": own_torch()})
-    write(
-        Evidence(inputs=collect_inputs(planned, document, done, file_inputs((), planned)), verification=done),
-        repository.root,
-        "evidence",
-    )
-    assert 0 == run(["close", "--root", str(repository.root), "B1-PT-01", "--as", "fixed"])
-    assert "B1-PT-01: closed as fixed" in capsys.readouterr().err
-    repository.write(SIDECAR, TEXT.replace("4*n", "3*n"))
-    repository.ticket(status="open")
-    assert 1 == run(["close", "--root", str(repository.root), "B1-PT-01", "--as", "fixed"])
-    # The evidence does not count: the ticket is measured again, and there is nothing to measure it by.
-    assert "B1-PT-01 is inconclusive, not verified" in capsys.readouterr().err
-
-
-def _nothing() -> Verification:
-    return Verification(
-        ticket="B1-PT-01",
-        verdict=Verdict.INCONCLUSIVE,
-        reason="",
-        meter="simulated",
-        torch="2.13.0",
-        device="h200-cuda13",
-        sweep=(),
-        variants={},
-        claims=(),
-    )
 
 
 def test_verify_refuses_what_was_not_understood(
