@@ -78,10 +78,10 @@ REMOVED = {
     "trace --beside": "run tickets probe, and compare its lines with those of the trace",
     "trace --draft": "draft it from a run: tickets probe TARGET --draft SITE",
     "list --no-index": "delete the index: ~/.cache/finding-tickets/records",
-    "relate": "write the relation under Related in both tickets, then run tickets lint",
+    "relate": "write - ID (blocks): why below ## Related Findings, then run tickets lint",
     "reopen": "use tickets set ID status=open",
     "verify --matrix": "run tickets verify in each environment of your CI's own matrix, see docs/ci.md",
-    "report --since": "compare tickets report --format json of two checkouts",
+    "report --since": "compare tickets report --format csv of two checkouts",
 }
 SANDBOXED = ("audit", "budget", "check", "close", "fix", "probe", "verify")
 """The commands that had an option for a sandbox."""
