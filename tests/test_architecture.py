@@ -70,7 +70,7 @@ MOST_NODES = {
     "simcuda.traces": 12430,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6557, "simcuda": 2686}
+MOST_BRANCHES = {"finding_tickets": 6557, "simcuda": 2635}
 MOST_NODES_A_LINE = {"finding_tickets": 7.81, "simcuda": 7.03}
 MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 21.4, "simcuda": 18.9}
 """In percent of all docstrings."""
