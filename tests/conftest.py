@@ -51,7 +51,6 @@ LONGEST = (
     "tests/simcuda/test_op_db.py",
     "tests/test_faults.py",
     "tests/test_nothing_touched.py",
-    "tests/cli/test_honest_branches.py",
     "tests/contract/test_evidence.py",
     "tests/gate/test_audit.py",
     "tests/cli/test_terminal.py",

@@ -164,6 +164,30 @@ def test_an_honest_branch_passes(base: Repository, check: Check, name: str) -> N
         ] == notes
 
 
+def test_main_may_go_on(base: Repository, git: Git, check: Check) -> None:
+    """What main has changed since is no change of the branch, merged into it or not; nothing is measured."""
+    git("switch", "--quiet", "main")
+    edit(base, "verifiers/helper.py", "10**9", "10**8")
+    git("commit", "--quiet", "--all", "-m", "main")
+    git("switch", "--quiet", "branch")
+    (base.root / "link").symlink_to("readme.txt")
+    (base.root / "fixes/a_1/fix.py").chmod(0o755)
+    assert (0, []) == check()
+    git("merge", "--quiet", "--no-edit", "main")
+    assert (0, []) == check()
+
+
+@pytest.mark.slow
+def test_a_fix_may_have_another_name(base: Repository, check: Check) -> None:
+    """Another file and another function: it is measured, and its variant is no changed rule."""
+    (base.root / "fixes/a_1/fix.py").rename(base.root / "quick.py")
+    edit(base, "quick.py", "def norms", "def all_norms")
+    variants = "variants: {found: fixes/a_1/found.py:norms, fix: quick.py:all_norms}\nclaims:"
+    edit(base, "tickets/A-1.md", "claims:", variants)
+    code, problems = check()
+    assert (0, []) == (code, places(problems)), problems
+
+
 def fix(body: str, before: str = "") -> str:
     """Return a fix with other code in the place of its read, and more code before it."""
     return f"import sys\n{FIX}".replace("\n\ndef", f"{before}\n\ndef").replace(READ, indent(body, "    "))

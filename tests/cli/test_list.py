@@ -76,13 +76,6 @@ def test_words_are_a_query(tickets: Tickets, words: str, expected: list[str]) ->
 
 
 @pytest.mark.usefixtures("three")
-def test_a_condition_that_is_not_to_hold_is_no_option(tickets: Tickets) -> None:
-    """A word such as -status:open may come first."""
-    assert ["B1-PT-09", "B1-PT-10"] == tickets("list", "-status:open", "--format", "ids").out.split()
-    assert 2 == tickets("list", "--status", "open").code
-
-
-@pytest.mark.usefixtures("three")
 def test_a_query_that_means_nothing_is_wrong_usage(tickets: Tickets) -> None:
     """A misspelt word does not silently list nothing: its place and close words are named."""
     ran = tickets("list", "agent:drl", "status:opne")
@@ -137,17 +130,6 @@ def test_json_items_have_the_documented_keys(tickets: Tickets, repository: Repos
     assert ["Performance bottleneck"] == finding["categories"]
     assert [{"text": "Count the waits", "done": False}] == finding["checklist"]
     assert ("TASK-1", "review", None) == (review["id"], review["kind"], review["severity"])
-
-
-def test_evidence_that_cannot_be_read_is_reported(tickets: Tickets, repository: Repository) -> None:
-    """A damaged file of evidence leaves its ticket unverified, and the exit code says bad data."""
-    repository.ticket()
-    repository.write("evidence/B1-PT-01/simulated.json", "{")
-    ran = tickets("list")
-    assert 4 == ran.code
-    assert "unverified" in ran.out
-    assert "1 problem (1 error); tickets lint" in ran.err
-    assert "evidence/B1-PT-01/simulated.json" in tickets("lint").out
 
 
 @pytest.mark.parametrize(

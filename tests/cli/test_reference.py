@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from docs.pages.commands import page
+
 from finding_tickets.cli.main import COMMANDS
-from finding_tickets.cli.reference import page
 
 PAGE = Path(__file__).parents[2] / "docs/commands.md"
 
 
 def test_the_page_is_current() -> None:
-    """docs/commands.md is what ``python -m finding_tickets.cli.reference`` prints."""
-    made = "python -m finding_tickets.cli.reference > docs/commands.md"
+    """docs/commands.md is what ``python -m docs.pages.commands`` prints."""
+    made = "python -m docs.pages.commands > docs/commands.md"
     assert page() == PAGE.read_text(encoding="utf-8"), f"make it with {made}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -98,40 +97,6 @@ def test_a_file_that_there_is_no_room_for(repository: Repository, out: Path) -> 
     ran = subprocess.run(line, capture_output=True, text=True, check=False)
     assert (2, f"error: {file}: cannot write the report: File too large\n") == (ran.returncode, ran.stderr)
     assert ("old", ["status.md"]) == (file.read_text(), left(out))
-
-
-def test_stdout_on_a_full_disk(repository: Repository) -> None:
-    """One message, bad data, no traceback."""
-    line = [sys.executable, "-m", "finding_tickets", "report", "--root", str(repository.root)]
-    with Path("/dev/full").open("w") as full:
-        ran = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (4, "error: standard output: cannot be written: No space left on device\n") == (
-        ran.returncode,
-        ran.stderr,
-    )
-
-
-def test_a_pipe_is_written_to(repository: Repository, out: Path) -> None:
-    """What is no regular file is not replaced by one."""
-    pipe = out / "pipe"
-    os.mkfifo(pipe)
-    line = [
-        sys.executable,
-        "-m",
-        "finding_tickets",
-        "report",
-        "--root",
-        str(repository.root),
-        "-o",
-        str(pipe),
-    ]
-    with subprocess.Popen(line, stderr=subprocess.PIPE) as process:
-        # Opened for both, it is there for the writer whenever that comes, and nobody waits for the other.
-        reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
-        assert process.wait() == 0
-        assert os.read(reader, 1024).startswith(b"# Status of ")
-        os.close(reader)
-    assert pipe.is_fifo()
 
 
 def test_no_report_replaces_a_ticket(tickets: Tickets, repository: Repository) -> None:

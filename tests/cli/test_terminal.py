@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tests.terminal import Key
 
 ESCAPE = re.compile(rb"\x1b\[([0-9;?]*)([A-Za-z])")
-STYLES = {*range(10), *range(30, 38), *range(90, 98)}
 EXPECTED = CLAIMS.replace("syncs: 1", "syncs: [1, {is: 0, expect: refuted, why: 'one read is needed'}]")
 HANGS = "import time\nprint('begun')\ntime.sleep(600)\n"
 
@@ -122,25 +121,6 @@ def test_a_pager_takes_over_where_a_page_is_longer_than_the_terminal(repository:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["show", "verify"])
-def test_a_narrow_terminal_loses_nothing(repository: Repository, command: str) -> None:
-    """In 40 columns claims, reasons, places and laws are there in full; code gives way."""
-    add(repository, "A-1", claims=EXPECTED)
-    if command == "show":
-        run(["verify", "A-1", "--root", str(repository.root)])
-    narrow = tickets(repository, command, "A-1", *(["-v"] if command == "verify" else []), columns=40)
-    letters = "".join("".join(narrow.lines).split())
-    for word in (
-        "tensors",
-        "fix.syncs[1]",
-        "oneread",
-        "fixes/a_1/found.py:5",
-        "d2h,drains,stream_syncs:tensors",
-    ):
-        assert word in letters
-
-
-@pytest.mark.slow
 def test_without_colours_nothing_but_text_is_printed(repository: Repository) -> None:
     """With NO_COLOR what stays on a terminal has no style at all; a dumb terminal gets the plain form."""
     add(repository, "A-1")
@@ -168,44 +148,6 @@ def test_an_interrupt_leaves_a_clean_terminal(repository: Repository) -> None:
     assert "measuring A-1" == shown.lines[0]
     assert "Traceback" not in "".join(shown.lines)
     assert [False, False] == [*hidden, shown.screen.cursor.hidden]
-
-
-HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b8m\u202eback"
-DOCUMENT = f"""\
-{HOSTILE}
-
-| {HOSTILE} | b |
-|---|---|
-| [text](http://a/{HOSTILE}) | `{HOSTILE}` |
-
-- {HOSTILE} &#27;[31m &#x9b;8m &#8238;
-
-```{HOSTILE}
-{HOSTILE}
-```
-
-## Related Findings
-
-- B-1: {HOSTILE}
-
-## Resolution
-
-{HOSTILE}
-"""
-
-
-@pytest.mark.parametrize("columns", [40, 100])
-def test_a_ticket_cannot_steer_the_terminal(repository: Repository, columns: int) -> None:
-    """Escape sequences, control characters and overrides of direction in any field are shown as marks."""
-    repository.ticket("A-1", title=HOSTILE, rows=f"| **Agent** | {HOSTILE} |\n", file=HOSTILE, more=DOCUMENT)
-    shown = tickets(repository, "show", "A-1", columns=columns)
-    assert ExitCode.OK == shown.code
-    sequences = ESCAPE.findall(shown.sent)
-    assert {b"m"} == {kind for _, kind in sequences}
-    assert STYLES >= {int(number) for codes, _ in sequences for number in codes.split(b";") if number}
-    rest = ESCAPE.sub(b"", shown.sent).decode().replace("\r\n", "\n")
-    assert "?]0;owned??[2J?[31mred?8m?back" in rest
-    assert set() == {char for char in rest if not char.isprintable()} - {"\n"}
 
 
 def test_code_that_has_changed_is_not_shown_beside_old_counts(repository: Repository) -> None:

@@ -192,24 +192,6 @@ def test_of_several_tickets_those_that_need_somebody_are_shown(
     ] == [" ".join(line.split()) for line in table.splitlines()]
 
 
-@pytest.mark.parametrize("arguments", [[], ["--all", "A-1"], ["--all", "--stale"]])
-def test_it_wants_either_tickets_or_all(repository: Repository, arguments: list[str]) -> None:
-    """Nothing is guessed where nothing, or two different things, are asked for."""
-    add(repository, "A-1")
-    assert ExitCode.USAGE == tickets(repository, *arguments)
-
-
-def test_an_unchecked_claim_is_inconclusive_and_fails_no_gate(repository: Repository) -> None:
-    """A variant that cannot run has no outcome to compare with the expected one."""
-    add(
-        repository,
-        "A-1",
-        claims=CLAIMS.replace("claims: {", "claims: {other: {syncs: 1}, "),
-        other="def check(): ...",
-    )
-    assert ExitCode.INCONCLUSIVE == tickets(repository, "A-1")
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent the POSIX way")
 def test_an_interrupt_ends_it_at_once(repository: Repository, tmp_path: Path) -> None:
@@ -264,8 +246,3 @@ def test_other_revisions_than_the_ticket_says(
     assert laws == [variant["laws"]["syncs"] for variant in done["variants"].values()]
     assert bool(options) == ("nothing is recorded" in printed.err)
     assert bool(options) == (not (before.root / "evidence").exists())
-
-
-def test_revisions_for_all_and_for_one_exclude_each_other(repository: Repository) -> None:
-    """What would ``found`` be then?"""
-    assert ExitCode.USAGE == tickets(repository, "A-1", "--at", "main", "--base", "main")

@@ -8,7 +8,6 @@ import random
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -275,37 +274,6 @@ def test_many_at_once(register: Repository) -> None:
     started = [subprocess.Popen(line, stdout=subprocess.PIPE, text=True) for _ in range(6)]
     printed = [process.communicate(timeout=60)[0] for process in started]
     assert [[entry.id for entry in entries]] * 6 == [json.loads(text)[0] for text in printed]
-    assert truth(register) == seen(load(register.root))
-
-
-def test_a_listing_during_edits(register: Repository) -> None:
-    """While tickets are replaced, a listing shows of each what it was some time between start and end."""
-    names = [f"B-{number}" for number in range(10)]
-    written = dict.fromkeys(names, 0)
-    stop = threading.Event()
-
-    def edit() -> None:
-        for version in range(1, 10**6):
-            for name in names:
-                new = register.ticket(name, path=f"new/{name}", title=f"{version:07}")
-                new.replace(register.root / "tickets" / f"{name}.md")
-                written[name] = version
-                if stop.is_set():
-                    return
-
-    for name in names:
-        register.ticket(name, title="0")
-    editor = threading.Thread(target=edit)
-    editor.start()
-    try:
-        for _ in range(40):
-            before = dict(written)
-            shown = {row.id: int(row.title) for row in load(register.root).entries if row.id in written}
-            # The file is replaced before its version is noted here, so it may be one ahead.
-            assert names == [name for name in names if before[name] <= shown[name] <= written[name] + 1]
-    finally:
-        stop.set()
-        editor.join()
     assert truth(register) == seen(load(register.root))
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO
 
@@ -163,21 +162,3 @@ def is_terminal(stream: TextIO) -> bool:
 def used_width(stream: TextIO) -> int:
     """The columns that are used of the terminal of a stream: longer lines are hard to read."""
     return min(max(terminal_size(stream).columns or USUAL_WIDTH, NARROWEST), WIDEST)
-
-
-@dataclass
-class Progress:
-    """The progress of measuring tickets, a line for each on stderr."""
-
-    total: int
-    done: int = 0
-
-    def begin(self, tickets: Sequence[str]) -> None:
-        """Say which tickets are about to be measured."""
-        if tickets:
-            say(f"measuring {', '.join(tickets)}")
-
-    def end(self, ticket: str, verdict: str) -> None:
-        """Say that a ticket is measured."""
-        self.done += 1
-        say(f"[{self.done}/{self.total}] {ticket}: {verdict}")

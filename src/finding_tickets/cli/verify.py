@@ -26,7 +26,6 @@ from finding_tickets.cli.options import (
 )
 from finding_tickets.cli.output import (
     Format,
-    Progress,
     say,
     say_error,
     say_errors,
@@ -187,18 +186,18 @@ def _measure(
     documents: Sequence[Document], settings: Settings, measure: Measure
 ) -> tuple[list[Verification], ExitCode]:
     """Verify all documents and show the progress. Return their verifications in the same order."""
-    progress = Progress(len(documents))
-    progress.begin([document.id.value for document in documents])
+    if documents:
+        say(f"measuring {', '.join(document.id.value for document in documents)}")
     found: dict[str, Verification] = {}
     codes = []
-    for verified in measure(documents, settings=settings):
+    for number, verified in enumerate(measure(documents, settings=settings), 1):
         if verified.error:
             say_error(verified.error)
         verdict = "not measured"
         if verified.verification:
             verdict = verified.verification.verdict
             found[verified.document.path] = verified.verification
-        progress.end(verified.document.id.value, verdict)
+        say(f"[{number}/{len(documents)}] {verified.document.id.value}: {verdict}")
         codes.append(code_of(verified))
     ordered = [found[document.path] for document in documents if document.path in found]
     return ordered, ExitCode.worst(*codes)
