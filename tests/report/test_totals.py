@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import (
-    UNSETTLED,
     Opinion,
     Outcome,
     Relationship,
@@ -128,7 +127,6 @@ def test_every_table_adds_up(documents: list[tuple[Entry, CurrentVerdict]]) -> N
         made.by_verdict,
         made.by_consensus,
         made.hot_spots.table,
-        *filter(None, [made.by_age]),
     ):
         assert {total} == set(sums(table))
     for _, counts in made.by_reviewer.rows:
@@ -142,9 +140,8 @@ def test_the_tables_that_people_read_add_up(documents: list[tuple[Entry, Current
     text = "".join(write_report(report(documents), "markdown"))
     tables = [COUNTS.findall(table) for table in GRID.findall(text)]
     counted = [table for table in tables if table]
-    # Disposition, verdict, consensus and files always; reviewers and age where there are some.
+    # Disposition, verdict, consensus and files always; reviewers where there are some.
     some: int = any(stated.reviews and stated.kind == "finding" for stated, _ in documents)
-    some += any(stated.status in UNSETTLED for stated, _ in documents)
     assert 4 + some == len(counted)
     last = [int(rows[-1][1].split("|")[-2]) for rows in counted]
     assert [len(documents)] * (4 + some) == last

@@ -65,12 +65,12 @@ STEPS: Mapping[str, str] = {
     PROVE: "show that it is fixed: nothing is ticked or measured",
 }
 """What to do, by the verdict or, without a verifier, by the status: what is wrong comes before what waits."""
-NOT_OPEN, NO_DATE = "not open", "no date"
-MOST_MONTHS = 12
-MOST_GAINS = 2
-"""Metrics of a fix that are told in a sentence."""
+UNSURE = {Verdict.STALE, Verdict.INCONCLUSIVE, Verdict.UNVERIFIED, Verdict.FAILED}
+"""Verdicts without a gain."""
 NOUNS = {"raised": "exceptions", "ooms": "out-of-memory errors"}
 """What the metrics count that are known of a run that raised."""
+NO_DATE = "no date"
+"""Stands for a date that is not known, behind all that are."""
 # Folders of people's machines, and below them that of a repository.
 _HOME = re.compile(r"(?:~|/(?:home|Users)/[^/]+|/root|/workspaces?)/[^/]+/")
 
@@ -195,7 +195,6 @@ class RegisterStatus:
     disproved: tuple[Headline, ...]
     blocked: tuple[Headline, ...]
     paths: Mapping[str, str]
-    by_age: CrossTable | None = None
     query: str = ""
 
     @property
@@ -226,9 +225,6 @@ class StatusReport:
             return str(
                 tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["name"]
             )
-        with suppress(GitError):
-            origin = ask(root, "remote", "get-url", "origin").strip().rstrip("/")
-            return re.split("[/:]", origin)[-1].removesuffix(".git") or root.name
         return root.name
 
     @cached_property
@@ -251,7 +247,7 @@ def status_of_rows(
     facts: Register,
     query: str = "",
 ) -> RegisterStatus:
-    """The status of the documents that are ``rows``, in their order; ``facts`` knows what they relate to."""
+    """Return the status of the documents that are ``rows``, in their order."""
     rows = tuple(rows)
     verdicts = list(Verdict)
     by_reviewer, reviewers = _reviewers(rows)
@@ -285,7 +281,6 @@ def status_of_rows(
         disproved=tuple(sorted(refuted, key=lambda each: each.row.verdict not in AGAINST)),
         blocked=tuple(blocked),
         paths=paths,
-        by_age=_by_age(rows),
         query=query,
     )
 
@@ -315,7 +310,7 @@ def _reviewers(rows: Sequence[ReportRow]) -> tuple[CrossTable, tuple[Reviewer, .
 def cross_table(
     counts: Iterable[tuple[str, str]], names: Iterable[str], columns: Iterable[str], *, with_sum: bool = True
 ) -> CrossTable:
-    """A table of how often there is each pair of words; rows and columns that count nothing are left out."""
+    """Count each pair of words; rows and columns that count nothing are left out."""
     cells = Counter(counts)
     # What people write may be called like one of the other rows, and is then counted with that.
     names = list(dict.fromkeys(names))
@@ -330,7 +325,7 @@ def cross_table(
 
 
 def hot_spots(rows: Sequence[ReportRow], paths: Mapping[str, str]) -> HotSpots:
-    """The files that most documents name; ``paths`` has what each is called here."""
+    """Return the files that most documents name, as ``paths`` calls them."""
     files = [tuple(dict.fromkeys(paths[file] for file in row.stated.files)) for row in rows]
     counts = Counter(file for each in files for file in each)
     # Of files that as many documents name, the first by name, whatever the order of the documents.
@@ -345,24 +340,20 @@ def hot_spots(rows: Sequence[ReportRow], paths: Mapping[str, str]) -> HotSpots:
 def short_paths(files: Collection[str], root: Path) -> dict[str, str]:
     """Return the path of each file from the repository's root, as far as it can be found.
 
-    Reviewers write absolute paths of their machines. ``/home/ada/repo/src/a.py`` shows that
-    ``/home/ada/repo/`` is a root where ``src/a.py`` is a file below ``root``, or is what somebody else has
-    written: a path of a folder and a name at least. Otherwise the folder below a home is a root.
+    Reviewers write absolute paths of their machines. ``/home/ada/repo/src/a.py`` is ``src/a.py`` where that
+    is a file below ``root``, or is what somebody else has written. Else the folder below a home is a root.
     """
-    roots = set()
+    paths = {}
     for file in files:
         parts = file.split("/") if file.startswith(("/", "~/")) else []
-        ends = ("/".join(parts[first:]) for first in range(1, len(parts) - 1))
-        # The longest end that is known leaves the shortest root.
-        longest = next((end for end in ends if end in files or isfile(root / end)), None)  # noqa: PTH113
-        if longest:
-            roots.add(file.removesuffix(longest))
-    by_length = sorted(roots, key=lambda each: (len(each), each))
-    return {
-        file: next((file.removeprefix(each) for each in by_length if file.startswith(each)), None)
-        or _HOME.sub("", file, count=1)
-        for file in files
-    }
+        paths[file] = _HOME.sub("", file, count=1)
+        # The longest end that is known; a bare name says too little.
+        for first in range(1, len(parts) - 1):
+            end = "/".join(parts[first:])
+            if end in files or isfile(root / end):  # noqa: PTH113
+                paths[file] = end
+                break
+    return paths
 
 
 def _step(row: ReportRow, facts: Register) -> str:
@@ -372,7 +363,7 @@ def _step(row: ReportRow, facts: Register) -> str:
 
 
 def _blockers(row: ReportRow, facts: Register) -> str:
-    """The open documents that block an open one."""
+    """Return the open documents that block an open one."""
     relations = facts.relations.by_id.get(row.id.casefold(), ()) if row.stated.status in UNSETTLED else ()
     others = (facts.relations.rows.get(other) for other, how in relations if how is Relationship.BLOCKED_BY)
     return ", ".join(other.id for other in others if other and other.status in UNSETTLED)
@@ -382,75 +373,70 @@ def _next_steps(
     work: Iterable[OpenWork], rows: Sequence[ReportRow], blocked: Collection[str], query: str
 ) -> Iterator[NextStep]:
     """Yield the steps to take, each with its documents and a command that lists them."""
-    by_step = {
+    found = {
         STEPS[CONTRADICT]: [row for row in rows if row.contradictions],
         STEPS[STATE]: [row for row in rows if row.disposition == UNDECIDED],
         STEPS[PROVE]: [row for row in rows if row.is_unproven],
     }
     for each in work:
-        by_step.setdefault(each.step, []).append(each.row)
-    # An order must stand outside of all parentheses, and counts for nothing here.
+        found.setdefault(each.step, []).append(each.row)
+    # An order counts for nothing here.
     chosen = re.sub(r"-?sort:\S+", "", query).strip()
-    chosen = f"({chosen})" if " OR " in chosen else chosen
-    unsettled = f"status:{','.join(sorted(UNSETTLED))}"
-    rules = {CONTRADICT: {each.rule for row in rows for each in row.contradictions}, PROVE: {UNPROVEN_RULE}}
-    conditions = {
-        STATE: "kind:finding no:status",
-        Verdict.UNVERIFIED: f"verdict:unverified has:verifier {unsettled}",
-        **{status: f"verdict:unverified no:verifier status:{status}" for status in UNSETTLED},
-        **{verdict: f"verdict:{verdict}" for verdict in AGAINST},
-        **dict.fromkeys(rules, ""),
-    }
+    contradicted = sorted({each.rule for row in rows for each in row.contradictions})
     for key, step in STEPS.items():
+        if not found.get(step):
+            continue
         # What is blocked cannot be done next; of the worst, what has waited longest comes first.
-        found = by_step.get(step, [])
-        found.sort(key=lambda row: (row.id in blocked, row.severity, row.stated.created or NO_DATE))
-        command = f"tickets lint --select {','.join(sorted(rules[key]))}" if key in rules else "tickets list"
-        asked = f"{chosen} {conditions.get(key, f'verdict:{key} {unsettled}')}".strip()
-        if found:
-            yield NextStep(step, tuple(found), f"{command} {shlex.quote(asked)}" if asked else command)
+        named = sorted(
+            found[step], key=lambda row: (row.id in blocked, row.severity, row.stated.created or NO_DATE)
+        )
+        command, condition = "tickets list", _condition(key)
+        if key in {CONTRADICT, PROVE}:
+            command = (
+                f"tickets lint --select {','.join(contradicted) if key == CONTRADICT else UNPROVEN_RULE}"
+            )
+        asked = f"{chosen} {condition}".strip()
+        yield NextStep(step, tuple(named), f"{command} {shlex.quote(asked)}" if asked else command)
 
 
-def _by_age(rows: Sequence[ReportRow]) -> CrossTable | None:
-    """The months in which open documents were created, or the years; None where no document is open."""
-    created = {
-        id(row): found[0] if (found := re.match(r"\d{4}-\d\d", row.stated.created or "")) else NO_DATE
-        for row in rows
-        if row.stated.status in UNSETTLED
-    }
-    if len({*created.values()}) > MOST_MONTHS:
-        created = {row: month if month == NO_DATE else month[:4] for row, month in created.items()}
-    ages = [*sorted({*created.values()} - {NO_DATE}), NO_DATE, NOT_OPEN]
-    counts = ((row.severity, created.get(id(row), NOT_OPEN)) for row in rows)
-    return cross_table(counts, SEVERITIES, ages) if created else None
+def _condition(key: str) -> str:
+    """Return the query for the documents of a step; empty where lint finds them."""
+    unsettled = f"status:{','.join(sorted(UNSETTLED))}"
+    if key in {CONTRADICT, PROVE}:
+        return ""
+    if key == STATE:
+        return "kind:finding no:status"
+    if key in UNSETTLED:
+        return f"verdict:unverified no:verifier status:{key}"
+    if key == Verdict.UNVERIFIED:
+        return f"verdict:unverified has:verifier {unsettled}"
+    return f"verdict:{key}" if key in AGAINST else f"verdict:{key} {unsettled}"
 
 
 def gains_text(row: ReportRow) -> str:
     """Describe the costs that the fix reduces; empty if it reduces none, or if a claim about it is false."""
     done = row.verification
-    before, after = (done.variants.get(name) if done else None for name in (BEFORE, AFTER))
-    unsure = {Verdict.STALE, Verdict.INCONCLUSIVE, Verdict.UNVERIFIED, Verdict.FAILED}
-    if done is None or before is None or after is None or row.verdict in unsure:
+    if done is None or row.verdict in UNSURE or not {BEFORE, AFTER} <= done.variants.keys():
         return ""
+    before, after = done.variants[BEFORE], done.variants[AFTER]
     less, more = list[str](), list[str]()
     for metric in dict.fromkeys(each.metric for each in done.claims if each.variant in {BEFORE, AFTER}):
         noun = NOUNS.get(metric, metric.replace("_", " "))
         old, new = (_highest(variant, metric, done.sweep) for variant in (before, after))
-        if old is None or new is None or old == new:
-            continue
-        if old < new:
-            more.append(noun)
+        if old is None or new is None:
             continue
         law, fixed = before.laws.get(metric), after.laws.get(metric)
-        if law and fixed:
+        most = "" if len(done.sweep) == 1 else "at most "
+        if old < new:
+            more.append(noun)
+        elif old > new and law and fixed:
             was, now = _law_in_words(law), _law_in_words(fixed)
             less.append(f"{was} {noun} became {now}" if was == law else f"{noun}: {was} became {now}")
-        else:
-            most = "" if len(done.sweep) == 1 else "at most "
+        elif old > new:
             less.append(f"{noun}: {most}{old:,} became {most}{new:,}")
-    others = [f"{counted(len(less) - MOST_GAINS, 'other metric')} fell"] if len(less) > MOST_GAINS else []
-    price = [f"in return more {' and '.join(more)}"] if less and more else []
-    return "; ".join([*less[:MOST_GAINS], *others, *price])
+    if less and more:
+        less.append(f"in return more {' and '.join(more)}")
+    return "; ".join(less)
 
 
 def _highest(variant: VariantResult, metric: str, sweep: Sequence[Mapping[str, int]]) -> int | None:
@@ -471,45 +457,45 @@ def _law_in_words(law: str) -> str:
 
 
 def false_claims(row: ReportRow) -> list[ClaimResult]:
-    """The claims of a document that were measured to be false, expected or not."""
+    """Return the claims of a document that were measured to be false, expected or not."""
     return [each for each in (row.verification.claims if row.verification else ()) if each.holds is False]
 
 
 def refutation_text(row: ReportRow) -> str:
-    """The false claim of a document that matters most, and how many more there are; empty without one."""
+    """Return the false claim of a document that matters most, and how many more there are; else nothing."""
     claims = false_claims(row)
     if not claims:
         return ""
     first, *others = sorted(claims, key=lambda each: (not each.is_surprise, each.variant != BEFORE))
+    said = f"measured {first.measured}, which is not expected"
+    if not first.is_surprise:
+        said = first.why or f"measured {first.measured}"
     more = f"; {counted(len(others), 'more claim')} false" if others else ""
-    if first.is_surprise:
-        return (
-            f"{first.id} claims {first.claimed}, but measured {first.measured}, which is not expected{more}"
-        )
-    return f"{first.id} claims {first.claimed}, but {first.why or f'measured {first.measured}'}{more}"
+    return f"{first.id} claims {first.claimed}, but {said}{more}"
 
 
 def _disagreements(rows: Sequence[ReportRow], facts: Register) -> Iterator[Disagreement]:
     """Yield pairs of duplicates that disagree, at least one of them in the report."""
     # Of documents that share an ID the first one counts.
     by_id = {row.id.casefold(): row for row in reversed(rows)}
-
-    def find(key: str) -> ReportRow | None:
-        stated = facts.relations.rows.get(key)
-        return by_id.get(key) or (row_of(stated, facts.measured(stated)) if stated else None)
-
     for edge in facts.relations.edges:
         keys = edge.source.casefold(), edge.target.casefold()
         if edge.relationship is not Relationship.DUPLICATE or by_id.keys().isdisjoint(keys):
             continue
-        one, other = map(find, keys)
-        if one is None or other is None or one is other or not (one.is_finding and other.is_finding):
+        pair = []
+        for key in dict.fromkeys(keys):
+            stated = facts.relations.rows.get(key)
+            row = by_id.get(key) or (row_of(stated, facts.measured(stated)) if stated else None)
+            if row and row.is_finding:
+                pair.append(row)
+        if len(pair) < len(keys):
             continue
+        one, other = pair
         # Lint and the report agree on what a comment silences.
-        stating = [each for each in (one, other) if each.id in edge.stated_by]
-        silent = all("duplicates-differ" in each.ignored for each in stating)
-        ended = ((each.stated.status, each.stated.outcome) for each in (one, other))
-        if differ(*ended) and not silent:
+        stating = [each for each in pair if each.id in edge.stated_by]
+        is_silent = all("duplicates-differ" in each.ignored for each in stating)
+        ends = [(each.stated.status, each.stated.outcome) for each in pair]
+        if differ(*ends) and not is_silent:
             yield Disagreement(one, other, DECISIONS)
-        if None not in (one.holds, other.holds) and one.holds is not other.holds:
+        if {one.holds, other.holds} == {True, False}:
             yield Disagreement(one, other, MEASUREMENTS)
