@@ -36,7 +36,7 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/cost/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 212185,
+    "finding_tickets": 211804,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 4564,
     "finding_tickets.claims": 8769,
@@ -51,7 +51,7 @@ MOST_NODES = {
     "finding_tickets.measure": 30493,
     "finding_tickets.model": 4315,
     "finding_tickets.register": 30136,
-    "finding_tickets.report": 26496,
+    "finding_tickets.report": 26115,
     "finding_tickets.verify": 12392,
     "finding_tickets.workload": 34,
     "simcuda": 104680,
@@ -70,8 +70,8 @@ MOST_NODES = {
     "simcuda.traces": 12430,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6551, "simcuda": 2635}
-MOST_NODES_A_LINE = {"finding_tickets": 7.81, "simcuda": 7.03}
+MOST_BRANCHES = {"finding_tickets": 6538, "simcuda": 2635}
+MOST_NODES_A_LINE = {"finding_tickets": 7.8, "simcuda": 7.03}
 MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 21.4, "simcuda": 18.9}
 """In percent of all docstrings."""
 BRANCHES = (
