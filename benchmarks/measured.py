@@ -10,7 +10,7 @@ from benchmarks.generated import tickets, write_register
 from finding_tickets.documents.reading import read_document
 from finding_tickets.model.verification import Evidence, Verification
 from finding_tickets.model.vocabulary import Vocabulary
-from finding_tickets.verify.evidence import collect_inputs, file_inputs, read, write
+from finding_tickets.verify.evidence import collect_inputs, file_inputs, load, write
 from finding_tickets.verify.plan import plan
 
 MEASURED = 100
@@ -41,7 +41,8 @@ def record(root: Path, path: str) -> None:
     planned = plan(document, root) if document else None
     if document is None or planned is None:
         raise ValueError(f"{path} has nothing to measure")
-    (recorded,) = read(PATTERN, OURS, EVIDENCE)
+    (file,) = (OURS / EVIDENCE / PATTERN).glob("*.json")
+    recorded = load(file.read_bytes())
     done = Verification(**{**vars(recorded.verification), "ticket": document.id.value})
     inputs = collect_inputs(planned, document, done, file_inputs((), planned))
     write(Evidence(inputs=inputs, verification=done), root, EVIDENCE)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from finding_tickets.register import staleness
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
     from tests.conftest import Repository
@@ -104,15 +106,18 @@ def test_csv(tickets: Tickets, repository: Repository) -> None:
 
 
 def test_evidence_is_read_where_a_verdict_is_shown_or_asked_for(
-    tickets: Tickets, repository: Repository
+    tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A list of IDs does not look at evidence, so it does not meet the damaged one."""
+    """A list of IDs does not look at evidence."""
     repository.ticket()
-    repository.write("evidence/B1-PT-01/simulated.json", "{")
-    assert 0 == tickets("list", "--format", "ids").code
-    assert 0 == tickets("list", "--columns", "id,title").code
-    assert 4 == tickets("list", "--format", "ids", "verdict:unverified").code
-    assert 4 == tickets("list").code
+    file = repository.write("evidence/B1-PT-01/simulated.json", "{")
+    read = []
+    monkeypatch.setattr(staleness, "read_facts", lambda _: read.append(file))
+    for words in (("--format", "ids"), ("--columns", "id,title")):
+        assert 0 == tickets("list", *words).code
+    assert [] == read
+    tickets("list")
+    assert [file] == read
 
 
 def test_json_items_have_the_documented_keys(tickets: Tickets, repository: Repository) -> None:
@@ -130,6 +135,16 @@ def test_json_items_have_the_documented_keys(tickets: Tickets, repository: Repos
     assert ["Performance bottleneck"] == finding["categories"]
     assert [{"text": "Count the waits", "done": False}] == finding["checklist"]
     assert ("TASK-1", "review", None) == (review["id"], review["kind"], review["severity"])
+
+
+def test_evidence_that_cannot_be_read_is_stale(tickets: Tickets, repository: Repository) -> None:
+    """A damaged file of evidence hides no other ticket, and measuring again replaces it."""
+    repository.ticket()
+    repository.write("evidence/B1-PT-01/simulated.json", "{")
+    ran = tickets("list")
+    assert (0, True) == (ran.code, "stale" in ran.out)
+    page = tickets("show", "B1-PT-01").out
+    assert "stale (changed since it was measured: its evidence was merged or edited)" in page
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.register.intoto import write_statement
+from finding_tickets.register.recorded import write_facts
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -68,11 +68,11 @@ def test_recorded_verdicts_follow(tickets: Tickets, repository: Repository, git:
     """One for each commit that changed a file of evidence, the newest first; one that was edited has none."""
     repository.ticket()
     for number, verdict in enumerate(["verified", "failed"], 1):
-        statement = write_statement([], {"verification": {"verdict": verdict}})
-        repository.write("evidence/B1-PT-01/simulated.json", statement)
+        content = write_facts([["verdict", {"verdict": verdict}]])
+        repository.write("evidence/B1-PT-01/simulated.json", content)
         git("add", "--all")
         git("commit", "--quiet", "-m", f"Run {number}", when=f"2026-01-0{number}")
-    file = repository.write("evidence/B1-PT-01/simulated.json", statement.replace(b"failed", b"refuted"))
+    file = repository.write("evidence/B1-PT-01/simulated.json", content.replace(b"failed", b"refuted"))
     git("commit", "--quiet", "--all", "-m", "Edit it", when="2026-01-03")
     file.unlink()
     git("commit", "--quiet", "--all", "-m", "Remove it", when="2026-01-04")

@@ -73,7 +73,6 @@ INPUTS = {
     "verifiers/a_1.py": VERIFIER.format(ticket="A-1") + "\n",
     "fixes/a_1/found.py": FOUND + "\n",
     "fixes/a_1/fix.py": HELPED.format(name="one") + "\n",
-    "fixes/a_1/another.py": FIX,
     "helpers/one.py": "from helpers.shared import nothing as nothing\n",
 }
 
@@ -90,6 +89,12 @@ def test_an_input_of_one_ticket_makes_that_one_stale(
     assert [("A-1", path)] == STALE.findall(ran.err)
     assert "measuring A-1\n" in ran.err
     assert [] == STALE.findall(tickets("verify", "--stale").err)
+
+
+def test_a_new_variant_makes_its_ticket_stale(verified: Repository, tickets: Tickets) -> None:
+    """The names of the files in its folder are an input."""
+    verified.write("fixes/a_1/another.py", FIX)
+    assert [("A-1", "fixes/a_1")] == STALE.findall(tickets("verify", "--stale").err)
 
 
 def test_a_changed_claim_makes_its_ticket_stale(verified: Repository, tickets: Tickets) -> None:

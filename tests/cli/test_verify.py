@@ -60,7 +60,7 @@ def test_json_for_machines(repository: Repository, capsys: pytest.CaptureFixture
     assert {"tensors": 1, "size": 7} == second["sweep"][0]
     found = second["variants"]["found"]
     assert ("tensors", {"tensors": 1, "size": 7}) == (found["laws"]["syncs"], found["samples"][0]["at"])
-    assert {"file", "line", "function", "what", "law", "growth"} == set(found["sites"][0])
+    assert {"file", "line", "function", "what", "law", "growth", "code"} == set(found["sites"][0])
     expected = {
         "variant": "found",
         "metric": "syncs",

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import Level, Verdict
@@ -91,7 +90,6 @@ def row(
     severity: str = "P2",
     kind: str = "finding",
     path: str | None = None,
-    problem: str | None = None,
     changed: tuple[str, ...] = (),
 ) -> ReportRow:
     """A document that says ``text`` wherever it says anything; with claims it was measured."""
@@ -115,9 +113,7 @@ def row(
     told = Problem(level=Level.WARNING, rule="folder", file=stated.path, line=3, message=text)
     return ReportRow(
         stated=stated,
-        measured=CurrentVerdict(
-            verdict, done, problem=BadDataError(problem) if problem else None, changed=changed
-        ),
+        measured=CurrentVerdict(verdict, done, changed=changed),
         severity=severity if kind == "finding" else "review",
         disposition=(status or "not stated") if kind == "finding" else "review",
         changes=(LawChange(text, text, None),),

@@ -129,7 +129,7 @@ def test_what_is_merely_closed_goes_by_its_outcome(
 
 
 def test_laws_before_and_after(repository: Repository) -> None:
-    """A claimed metric shows its law, else its growth, else that it has none; others are left out."""
+    """A claimed metric shows its law, else its growth; others, and what was not measured, are left out."""
     measured = verification(
         claim("found", "syncs", holds=True),
         claim("fix", "bytes", holds=True),
@@ -139,7 +139,7 @@ def test_laws_before_and_after(repository: Repository) -> None:
         fix=variant({"syncs": "1"}, syncs=1, bytes=3, h2d=2),
     )
     made = status([row(repository, Verdict.VERIFIED, measured)])
-    assert ["4*n -> 1", "O(n) -> O(n)", "no law"] == [change.text for change in made.rows[0].changes]
+    assert ["4*n -> 1", "O(n) -> O(n)"] == [change.text for change in made.rows[0].changes]
 
 
 def test_refuted_claims_are_all_shown(repository: Repository) -> None:

@@ -13,7 +13,7 @@ from finding_tickets.register.load import load
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.document import MeasuredDocument, document_text, measured_documents
 from finding_tickets.report.text import cells, plainly
-from finding_tickets.report.verification import Sources, VariantSources, verification_lines
+from finding_tickets.report.verification import verification_lines
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
@@ -91,17 +91,18 @@ def shown(repository: Repository, verdict: Verdict, **known: Any) -> list[str]:
 
 @pytest.mark.parametrize("name", FOUNDING)
 @pytest.mark.parametrize("width", [0, 80])
-def test_the_founding_tickets_are_answered_on_half_a_screen(
-    name: str, width: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_founding_tickets_are_answered_on_half_a_screen(name: str, width: int) -> None:
     """An answer has 20 lines, and the first 24 of a page say what it is, with its verdict and its laws."""
     facts = load(ROOT)
     (entry,) = measured_documents(facts, [row for row in facts.entries if row.id == name])
     done = entry.measured.verification
     assert done is not None
-    monkeypatch.setattr(VariantSources, "line", lambda *_: "code " * 30)
-    sources = Sources(ROOT).of(None)
-    answer = list(verification_lines(done, plainly, width, sources, is_brief=True))
+    variants = {}
+    for variant, result in done.variants.items():
+        sites = tuple(site.model_copy(update={"code": "code " * 30}) for site in result.sites)
+        variants[variant] = result.model_copy(update={"sites": sites})
+    done = done.model_copy(update={"variants": variants})
+    answer = list(verification_lines(done, plainly, width, is_brief=True))
     assert len(answer) <= 20
     assert answer[0].startswith(f"{name}  ")
     page = document_text(facts, entry, plainly, width, ()).split("\n")

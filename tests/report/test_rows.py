@@ -19,7 +19,6 @@ from finding_tickets.register.load import Register, load
 from finding_tickets.register.staleness import (
     OWN_PYTHON,
     PYTHON,
-    REMEDIATION,
     TOOL,
     CodeInputs,
     CurrentVerdict,
@@ -177,7 +176,7 @@ def test_contradictions_follow_the_settings_of_lint(repository: Repository) -> N
 def current_inputs() -> tuple[Input, ...]:
     """The versions of now and the digest of a ticket without a Remediation: what keeps evidence fresh."""
     return (
-        Input(name=REMEDIATION, kind="file", value=CodeInputs().digest),
+        Input(name="Remediation", kind="remediation", value=CodeInputs().digest),
         Input(name=PYTHON, kind="version", value=OWN_PYTHON),
         Input(name=TOOL, kind="version", value=__version__),
     )

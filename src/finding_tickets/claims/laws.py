@@ -192,6 +192,7 @@ def fitted(runs: Sequence[CountedRun], *, with_laws: bool = True) -> dict[str, A
             dict(zip(SITE, place, strict=True)) | {"law": fit.law, "growth": fit.growth}
             for place, fit in (fit_sites(by_lines).items() if with_laws else ())
         ],
+        "modelled": sorted({name for run in runs for name in run.ranges}),
         "unknown": sorted({name for run in runs for name in run.unknown}),
         "approximate": sorted({name for run in runs for name in run.approximate}),
     }

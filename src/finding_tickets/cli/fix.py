@@ -20,7 +20,7 @@ from finding_tickets.model.vocabulary import SAME_RESULT, WORKTREE, Verdict
 from finding_tickets.register.actions import add_to_remediation, add_to_sidecar, edit_of
 from finding_tickets.register.entries import entry_of
 from finding_tickets.register.load import Register, load
-from finding_tickets.report.verification import Sources, deciding_changes, verification_lines
+from finding_tickets.report.verification import deciding_changes, verification_lines
 from finding_tickets.verify.judge import FIX, FOUND, check, propose, trouble
 from finding_tickets.verify.plan import Plan, plan, verifier_of
 from finding_tickets.verify.verify import verify
@@ -61,9 +61,8 @@ def fix(
         for each in deciding_changes(shown) if shown else ():
             say(f"{each.metric}: {each.text}")
     elif shown:
-        sources = Sources(settings.root).of(done.document.remediation)
         width = terminal_size(sys.stdout).columns
-        write("\n".join(verification_lines(shown, style, width, sources, is_brief=True)))
+        write("\n".join(verification_lines(shown, style, width, is_brief=True)))
     if not change:
         is_reproduced = shown and shown.verdict is Verdict.REPRODUCED
         then = "; change the code, then try again" if is_reproduced else ""

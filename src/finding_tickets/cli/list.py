@@ -81,7 +81,7 @@ def list_tickets(
     else:
         write_table([name.upper() for name in names], [_shown_cells(row, register, names) for row in rows])
     say(f"{len(rows)} of {counted(len(register.entries), 'document')}")
-    return say_problem_count(register, root, (entry.problem for entry in register.looked_up))
+    return say_problem_count(register, root)
 
 
 def _shown_cells(row: Entry, register: Register, names: Sequence[str]) -> list[str]:

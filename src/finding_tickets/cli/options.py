@@ -208,28 +208,25 @@ def find_each(find: Callable[[str], T], names: Iterable[str]) -> tuple[list[T], 
 def say_problem_count(
     register: Register,
     root: Path,
-    errors: Iterable[TicketsError | None] = (),
     *,
     files: Collection[str] | None = None,
     query: Iterable[str] = (),
 ) -> ExitCode:
-    """Count the problems and ``errors`` of evidence on stderr, with the command that prints them.
+    """Count the problems on stderr, with the command that prints them.
 
     Only those of ``files`` count if there are any; ``query`` has lint print no others. BAD_DATA where the
-    answer lacks a document, evidence or a unique ID: what is only ill-formed keeps no command from it.
+    answer lacks a document or a unique ID: what is only ill-formed keeps no command from it.
     """
     register.save()
     met = [each for each in register.problem_levels() if files is None or each[0] in files]
-    unread = {str(error) for error in errors if error}
     linted = [level for _, rule, level in met if register.config.is_linted(rule)]
-    linted += [Level.ERROR] * len(unread)
     if linted:
         worst = counted(linted.count(Level.ERROR), "error") if Level.ERROR in linted else ""
         line = ["tickets", "lint", *([] if root == HERE else ["--root", str(root)]), *query]
         prints = f"{shlex.join(line)} prints {'it' if len(linted) == 1 else 'them'}"
         say(f"{counted(len(linted), 'problem')}{f' ({worst})' if worst else ''}; {prints}")
     lacking = (level is Level.ERROR and not rule.startswith(REMEDIATION_RULES) for _, rule, level in met)
-    return ExitCode.BAD_DATA if unread or any(lacking) else ExitCode.OK
+    return ExitCode.BAD_DATA if any(lacking) else ExitCode.OK
 
 
 def read_input(file: str) -> tuple[bytes, str]:

@@ -80,5 +80,4 @@ def report(
         from finding_tickets.report.formats.github import summary as page
 
         add_to_summary(summary, page(made, summary_room(summary)))
-    unread = [each.problem for each in register.looked_up]
-    return say_problem_count(register, root, unread)
+    return say_problem_count(register, root)

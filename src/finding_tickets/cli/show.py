@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, find_each, flag, say_problem_count
 from finding_tickets.cli.output import (
     Format,
-    say_errors,
     style,
     terminal_size,
     write,
@@ -61,5 +60,4 @@ def show(
     # What is wrong with other documents is not what was asked for.
     files = frozenset[str]().union(*(files_of(entry.document) for entry in found))
     reading = say_problem_count(register, root, files=files, query=[row.id for row in rows])
-    wrong = say_errors(entry.measured.problem for entry in found)
-    return ExitCode.worst(code, reading, wrong)
+    return ExitCode.worst(code, reading)

@@ -28,7 +28,6 @@ from finding_tickets.cli.output import (
     Format,
     say,
     say_error,
-    say_errors,
     style,
     terminal_size,
     write,
@@ -42,7 +41,7 @@ from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
 from finding_tickets.register.load import Register, files_of, load
 from finding_tickets.report.text import counted
-from finding_tickets.report.verification import Sources, summary_lines, verification_lines
+from finding_tickets.report.verification import summary_lines, verification_lines
 from finding_tickets.verify.verify import Settings, Verified
 from finding_tickets.verify.verify import verify as run
 
@@ -99,7 +98,7 @@ def verify(
         if overrides:
             say("measured at other revisions than the tickets say: nothing is recorded")
         verifications, measured = _measure(documents, settings, measure)
-    _show(verifications, output_format, settings, documents, verbose=verbose)
+    _show(verifications, output_format, verbose=verbose)
     for each in verifications:
         _say_surprises(each)
     return ExitCode.worst(chosen, measured)
@@ -154,8 +153,7 @@ def _select(register: Register, words: list[str], *, stale: bool) -> tuple[list[
         say(f"{row.id} is stale; changed since it was measured: {', '.join(register.measured(row).changed)}")
         # Without a verifier it stays stale.
         codes += [] if register.has_verifier(row) else [ExitCode.INCONCLUSIVE]
-    unread = say_errors(entry.problem for entry in register.looked_up)
-    return list(dict.fromkeys(ids)), ExitCode.worst(*codes, unread)
+    return list(dict.fromkeys(ids)), ExitCode.worst(*codes)
 
 
 def measurable(
@@ -213,14 +211,7 @@ def code_of(verified: Verified) -> ExitCode:
     return ExitCode.OK if verified.verification.is_settled else ExitCode.INCONCLUSIVE
 
 
-def _show(
-    verifications: Sequence[Verification],
-    output_format: Format,
-    settings: Settings,
-    documents: Iterable[Document],
-    *,
-    verbose: bool,
-) -> None:
+def _show(verifications: Sequence[Verification], output_format: Format, *, verbose: bool) -> None:
     """Print the verifications as JSON or as text.
 
     Of several, those that need somebody are shown, and of each one a line.
@@ -229,14 +220,10 @@ def _show(
         write_json("verification", (each.model_dump(mode="json") for each in verifications))
         return
     width = terminal_size(sys.stdout).columns
-    sources = Sources(settings.root)
-    stated = {each.id.value: each.remediation for each in documents}
     pages = []
     for each in verifications:
         if verbose or len(verifications) == 1 or not each.is_settled:
-            # The work tree is not what was measured at another revision.
-            code = None if settings.overrides else sources.of(stated.get(each.ticket))
-            pages.append("\n".join(verification_lines(each, style, width, code, is_brief=not verbose)))
+            pages.append("\n".join(verification_lines(each, style, width, is_brief=not verbose)))
     if len(verifications) > 1:
         pages.append("\n".join(summary_lines(verifications, style, width)))
     if pages:

@@ -11,7 +11,7 @@ from pathlib import Path
 from finding_tickets.claims.check import ONCE, at_text
 from finding_tickets.claims.language import evaluate, parse_condition
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError, ExitCode, UsageError
+from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.gate.branch import Base, changed_rules, find_fix
 from finding_tickets.ground.git import GitError, ask, changed_files
 from finding_tickets.ground.statements import find_statement, parse_file
@@ -30,8 +30,7 @@ from finding_tickets.register.disposition import status_of
 from finding_tickets.register.entries import outcome_of
 from finding_tickets.register.files import DiskFiles
 from finding_tickets.register.load import Register
-from finding_tickets.register.staleness import REMEDIATION
-from finding_tickets.verify.evidence import current_verdict, read
+from finding_tickets.register.staleness import Verdicts
 from finding_tickets.verify.judge import FIX, FOUND
 from finding_tickets.verify.plan import EVERY, verifier_of
 from finding_tickets.verify.verify import Planned, Settings, Verified, measure, plan_each
@@ -143,7 +142,7 @@ def check_tickets(
             tickets.append(ticket)
     _measure(tickets, base, isolation, settings)
     for ticket in tickets:
-        _judge(ticket, base, head, settings)
+        _judge(ticket, base, head)
     return tickets
 
 
@@ -213,16 +212,12 @@ def _is_affected(document: Document, base: Base, head: Register, changed: Collec
     if all(file.endswith(PROSE) for file in changed):
         return False
     folder = base.register.config.evidence if base.register else ""
-    try:
-        evidence = read(document.id.value, base.root, folder)
-    except BadDataError:
-        return True
     here, there = DiskFiles(head.root), DiskFiles(base.root)
-    for each in evidence:
-        files = [given for given in each.inputs if given.kind == "file" and given.name != REMEDIATION]
+    for recorded in Verdicts(base.root, folder).recorded(document.id.value, None):
+        files = [(name, value) for kind, name, value in recorded.evidence.inputs if kind == "file"]
         # A file that git ignores is not at the base, and may be here as it was measured.
-        same = [here.digest(given.name) in {given.value, there.digest(given.name)} for given in files]
-        if all(same):
+        same = [here.digest(name) in {value, there.digest(name)} for name, value in files]
+        if all(same) and not recorded.evidence.problem:
             return False
     return True
 
@@ -276,7 +271,7 @@ def _verify(jobs: Sequence[tuple[Document, Settings]], isolation: Isolation) -> 
     return {done.document.id.value: done for done in found}
 
 
-def _judge(ticket: CheckedTicket, base: Base, head: Register, settings: Settings) -> None:
+def _judge(ticket: CheckedTicket, base: Base, head: Register) -> None:
     """Add the problems of a ticket that was measured."""
     done, hint = ticket.now, _accept(ticket.id)
     if ticket.changes and not ticket.is_accepted:
@@ -304,12 +299,8 @@ def _judge(ticket: CheckedTicket, base: Base, head: Register, settings: Settings
         ticket.add(CLOSED, f"closed as fixed, and {verification.verdict}: {verification.reason}", hint)
     for note in compared.better:
         ticket.add(WORSE, note, note=True)
-    try:
-        current = current_verdict(ticket.document, head.root, settings.evidence)
-        if current.verdict is Verdict.STALE:
-            ticket.add(STALE, "its evidence is out of date", "tickets verify --stale", note=True)
-    except BadDataError as error:
-        ticket.add(STALE, f"{error.file} {error.message}", "tickets verify --stale", note=True)
+    if head.measured(ticket.document).verdict is Verdict.STALE:
+        ticket.add(STALE, "its evidence is out of date", "tickets verify --stale", note=True)
 
 
 def _problem(rule: str, file: str, line: int, message: str, hint: str | None) -> Problem:

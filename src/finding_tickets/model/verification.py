@@ -27,7 +27,7 @@ class SiteLaw(Record):
     """A line of user code that waits, copies or allocates, and the law by which it does.
 
     ``what`` is the metric that grows here. Where no law could be identified, ``law`` is None and ``growth``
-    is what is known instead, as in ``VariantResult``.
+    is what is known instead, as in ``VariantResult``. ``code`` is the line as it was measured.
     """
 
     file: str
@@ -36,6 +36,7 @@ class SiteLaw(Record):
     what: str
     law: str | None
     growth: str | None = None
+    code: str = ""
 
 
 class OperationCost(Record):
@@ -50,14 +51,16 @@ class VariantResult(Record):
     """Everything measured for one variant.
 
     ``laws`` has no entry for a metric without an exact law; ``growth`` then has the laws that fit equally
-    well, or else the range: ``no law, 6..23``. ``operations`` are those of the last point, the heaviest
-    first; there are none unless they were asked for, and none in evidence.
+    well, or else the range: ``no law, 6..23``. ``modelled`` are the metrics with a range in some sample.
+    ``operations`` are those of the last point, the heaviest first, if they were asked for. Evidence has
+    neither these nor samples.
     """
 
     laws: dict[str, str]
     growth: dict[str, str] = Default(default_factory=dict)
-    samples: tuple[Sample, ...]
-    sites: tuple[SiteLaw, ...]
+    samples: tuple[Sample, ...] = ()
+    sites: tuple[SiteLaw, ...] = ()
+    modelled: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     approximate: tuple[str, ...] = ()
     operations: tuple[OperationCost, ...] = ()
@@ -76,7 +79,7 @@ class ClaimResult(Record):
     claimed: str
     measured: str
     holds: bool | None
-    expect: Literal["holds", "refuted"]
+    expect: Literal["holds", "refuted"] = "holds"
     why: str | None = None
     counterexamples: tuple[str, ...] = ()
     modelled: bool = False
@@ -197,14 +200,13 @@ class Verification(Record):
 class Input(Record):
     """Something that a verification depends on.
 
-    ``value`` is the SHA-256 of a file, the commit of a revision, or a version. A subject is a variant of the
-    work tree: what was measured.
+    ``value`` is the SHA-256 of a file, the names in a folder, the commit of a revision, a version, or the
+    digest of the Remediation.
     """
 
+    kind: Literal["file", "folder", "commit", "version", "remediation"]
     name: str
-    kind: Literal["file", "commit", "version"]
     value: str
-    is_subject: bool = False
 
 
 class Evidence(Record):

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from finding_tickets.ground.files import safe_name
 from finding_tickets.ground.git import Commit, GitError, LogEntry, ask_bytes, log, shallow_commits
-from finding_tickets.register.intoto import NoStatementError, read_statement
+from finding_tickets.register.recorded import read_facts
 
 REMOVED = "removed"
 UNREADABLE = "unreadable"
@@ -97,6 +97,7 @@ def _recorded_verdicts(root: Path, folder: str) -> Iterator[RecordedVerdict]:
 def _verdict_in(content: bytes) -> str:
     """Return the verdict in the bytes of a file of evidence."""
     try:
-        return str(read_statement(content)["predicate"]["verification"]["verdict"])
-    except (NoStatementError, LookupError, TypeError):
+        ((stated,),) = read_facts(content)["verdict"]
+        return str(stated["verdict"])
+    except ValueError:
         return UNREADABLE

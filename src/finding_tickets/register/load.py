@@ -14,7 +14,7 @@ import os
 import sys
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -244,24 +244,11 @@ class Register:
         return ""
 
     def measured(self, document: Document | Entry) -> CurrentVerdict:
-        """Return what was measured for a document, where that comes from, and why it cannot be read."""
+        """Return what was measured for a document, and where that comes from."""
         entry = document if isinstance(document, Entry) else entry_of(document)
-        if not self._measured:
-            # Git is asked once for the revisions of all documents with evidence.
-            coded = [each.code for each in self.entries if each.code and self._verdicts.has_evidence(each.id)]
-            self._verdicts.resolve(dict.fromkeys(name for code in coded for name in code.revisions))
         if entry.path not in self._measured:
-            try:
-                current = self._verdicts.current(entry.id, entry.code)
-            except BadDataError as error:
-                current = CurrentVerdict(problem=error)
-            self._measured[entry.path] = current
+            self._measured[entry.path] = self._verdicts.current(entry.id, entry.code)
         return self._measured[entry.path]
-
-    @property
-    def looked_up(self) -> Collection[CurrentVerdict]:
-        """The verdicts that were looked up so far."""
-        return self._measured.values()
 
     def kept(self, kind: str, type_: Any) -> KeptFiles[Any]:
         """Return what is kept of a kind: values of a type."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.text import COLOURS, Styler, TextSection, printable, section_lines
-from finding_tickets.report.verification import Sources, brief_reason, change_section, verification_lines
+from finding_tickets.report.verification import brief_reason, change_section, verification_lines
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
@@ -78,9 +78,7 @@ def document_text(
         if section.rows:
             blocks.append("\n".join(section_lines(section, style, width)))
     if done:
-        # The lines that were measured are no longer there.
-        sources = None if is_stale else Sources(facts.root).of(remediation)
-        blocks.append("\n".join(verification_lines(done, style, width, sources)))
+        blocks.append("\n".join(verification_lines(done, style, width)))
     if history:
         lines = [(line,) for line in history]
         blocks.append("\n".join(section_lines(TextSection("History", lines), style, width)))

@@ -163,7 +163,7 @@ def row_of(
     """The row of one document, by what is in it."""
     is_finding = stated.kind == "finding"
     # A ticked item, a measurement, or a reason not to look for one, is evidence.
-    shown = stated.done or measured.verification or measured.problem or UNPROVEN_RULE in ignored
+    shown = stated.done or measured.verdict is not Verdict.UNVERIFIED or UNPROVEN_RULE in ignored
     is_closed = is_finding and is_fixed(stated.status, stated.outcome)
     # A reviewer who takes no side does not split those who do.
     sides = {SIDES[said] for _, said in stated.reviews if said in SIDES}

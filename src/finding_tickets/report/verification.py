@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from finding_tickets.claims.metrics import MEMORY, WAITING
 from finding_tickets.claims.metrics import SYNCS as KINDS
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.text import (
@@ -27,7 +25,6 @@ from finding_tickets.report.text import (
 )
 
 if TYPE_CHECKING:
-    from finding_tickets.model.ticket import Remediation
     from finding_tickets.model.verification import (
         ClaimResult,
         OperationCost,
@@ -41,24 +38,12 @@ BEFORE = "found"
 AFTER = "fix"
 NO_LAW = "no law"
 MODELLED = "~"
-WAITING = frozenset(
-    (
-        *("drains", "stream_syncs", "event_syncs", "device_syncs", "implicit_syncs"),
-        *("h2d", "d2h", "d2d", "p2p", "hazards"),
-    )
-)
-"""The metrics whose source lines are shown whole; those that allocate only where the memory decides."""
-MEMORY = frozenset(
-    ("peak_bytes", "peak_allocated_bytes", "largest_allocation", "allocations", "retained_bytes", "ooms")
-)
 SYNCS = frozenset(KINDS)
 SHOWN_POINTS = 3
 """Points of the sweep that are listed for a claim that fails there; the JSON has all."""
 MOST_OPERATIONS = 12
 MOST_METRICS, MOST_LINES, MOST_CLAIMS, LONGEST_REASON = 5, {BEFORE: 4, AFTER: 3}, 3, 400
 """What half a screen has at most: metrics, lines of a variant, claims, and letters of the reason."""
-LARGEST_SOURCE = 4 << 20
-"""Bytes of the largest file whose lines are looked up: source is smaller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +62,11 @@ class LawChange:
 
 def law_of(variant: VariantResult | None, metric: str) -> str | None:
     """Return the law of a metric, else what is known instead; None where nothing was measured by it."""
-    if variant is None or not any(metric in sample.metrics for sample in variant.samples):
+    if variant is None:
         return None
-    law = variant.laws.get(metric) or variant.growth.get(metric) or NO_LAW
+    law = variant.laws.get(metric) or variant.growth.get(metric)
     # What libraries choose is in these numbers, or estimates of other kinds.
-    return f"{MODELLED}{law}" if any(metric in sample.ranges for sample in variant.samples) else law
+    return f"{MODELLED}{law}" if law and metric in variant.modelled else law
 
 
 def law_changes(verification: Verification) -> list[LawChange]:
@@ -157,10 +142,10 @@ def _at_most(most: int, rows: Sequence[Sequence[TableCell]]) -> list[Sequence[Ta
     return [*rows[: most - 1], ("", f"and {len(rows) - most + 1} more", *[""] * (len(rows[0]) - 2))]
 
 
-def brief_sections(verification: Verification, sources: VariantSources | None) -> list[TextSection]:
+def brief_sections(verification: Verification) -> list[TextSection]:
     """Return half a screen: what changed, the lines that cost it, and the claims to look at."""
     sections = [change_section(verification)]
-    sections.append(TextSection("", _lines_that_matter(verification, sources), is_cut=True))
+    sections.append(TextSection("", _lines_that_matter(verification), is_cut=True))
     rows = []
     for claim in _noted_claims(verification):
         mark, name, claimed, measured = _claim_cells(claim, at_point=True)
@@ -207,9 +192,7 @@ def _outcomes(claims: Iterable[ClaimResult]) -> str:
     return ", ".join(said)
 
 
-def _lines_that_matter(
-    verification: Verification, sources: VariantSources | None
-) -> list[Sequence[TableCell]]:
+def _lines_that_matter(verification: Verification) -> list[Sequence[TableCell]]:
     """Return the lines of ``found`` and ``fix`` at which what decides grows, or else that wait or copy."""
     metrics = [each.metric for each in deciding_changes(verification)]
     wanted = {*WAITING.intersection(metric.removesuffix("_bytes") for metric in metrics)}
@@ -224,13 +207,13 @@ def _lines_that_matter(
     for name, most in MOST_LINES.items():
         if name in variants:
             lines: list[Sequence[TableCell]] = []
-            for place, _, *rest in _site_rows(name, variants[name].sites, wanted, sources):
+            for place, _, *rest in _site_rows(variants[name].sites, wanted):
                 lines.append(("" if lines else name, place, *rest))
             rows += _at_most(most, lines)
     return rows
 
 
-def verification_sections(verification: Verification, sources: VariantSources | None) -> list[TextSection]:
+def verification_sections(verification: Verification) -> list[TextSection]:
     """Return laws, claims, the points at which claims fail, lines that wait, and points left out."""
     # Lists print no verification, and start faster without this.
     from finding_tickets.claims.check import at_text
@@ -243,10 +226,10 @@ def verification_sections(verification: Verification, sources: VariantSources | 
         # A sweep of many points would push everything else off the screen.
         failures += _at_most(SHOWN_POINTS + 1, points)
     laws = [(each.metric, each.before or "", each.after or "") for each in law_changes(verification)]
-    header = ("line", "function", "costs", *(["code"] if sources else []))
+    header = ("line", "function", "costs", "code")
     lines: dict[str, TextSection] = {}
     for name, variant in verification.variants.items():
-        rows = _site_rows(name, variant.sites, WAITING, sources)
+        rows = _site_rows(variant.sites, WAITING)
         lines[name] = TextSection(f"lines of {name} that wait or copy", rows, header, is_cut=True)
     claims = [_claim_cells(claim) for claim in verification.claims]
     left_out = [(f"{at_text(point.at)}: {point.why}",) for point in verification.not_measured]
@@ -300,28 +283,26 @@ def _claim_cells(claim: ClaimResult, *, at_point: bool = False) -> tuple[Styled,
     return Styled(MARKS[claim.holds], look), claim.id, claim.claimed, Styled(measured, loud)
 
 
-def laws_by_line(sites: Iterable[SiteLaw]) -> dict[tuple[str, int, str], list[tuple[str, str]]]:
-    """Return each source line once, by file, number and function, with what it costs by which law."""
-    lines: dict[tuple[str, int, str], list[tuple[str, str]]] = {}
+def laws_by_line(sites: Iterable[SiteLaw]) -> dict[tuple[str, int, str, str], list[tuple[str, str]]]:
+    """Return each source line once, by file, number, function and code, with what it costs by which law."""
+    lines: dict[tuple[str, int, str, str], list[tuple[str, str]]] = {}
     for site in sites:
-        place = (site.file, site.line, site.function)
+        place = (site.file, site.line, site.function, site.code)
         lines.setdefault(place, []).append((site.what, site.law or site.growth or NO_LAW))
     return lines
 
 
-def _site_rows(
-    variant: str, sites: Iterable[SiteLaw], wanted: Collection[str], sources: VariantSources | None
-) -> list[tuple[TableCell, ...]]:
+def _site_rows(sites: Iterable[SiteLaw], wanted: Collection[str]) -> list[tuple[TableCell, ...]]:
     """Return each source line with one of the wanted costs: place, function, laws, and its code."""
     rows: list[tuple[TableCell, ...]] = []
-    for (file, line, function), laws in laws_by_line(site for site in sites if site.what in wanted).items():
+    shown = laws_by_line(site for site in sites if site.what in wanted)
+    for (file, line, function, code), laws in shown.items():
         # One read waits and copies: what follows the same law is told once.
         by_law: dict[str, list[str]] = {}
         for metric, law in laws:
             by_law.setdefault(law, []).append(metric)
         costs = "; ".join(f"{', '.join(metrics)}: {law}" for law, metrics in by_law.items())
-        code = (sources.line(variant, file, line),) if sources else ()
-        rows.append((Styled(f"{file}:{line}", "cyan"), function, costs, *code))
+        rows.append((Styled(f"{file}:{line}", "cyan"), function, costs, code))
     return rows
 
 
@@ -329,11 +310,10 @@ def verification_lines(
     verification: Verification,
     style: Styler,
     width: int = 0,
-    sources: VariantSources | None = None,
     *,
     is_brief: bool = False,
 ) -> Iterator[str]:
-    """Yield a verification for a reader, with the code of the lines that cost from ``sources``."""
+    """Yield a verification for a reader, with the code of the lines that cost."""
     verdict = verification.verdict
     name = style(printable(verification.ticket), "bold")
     reason = brief_reason(verification) if is_brief else single_line(verification.reason)
@@ -341,7 +321,7 @@ def verification_lines(
     if verdict is not Verdict.UNVERIFIED:
         yield INDENT + printable(circumstances(verification))
     sections = brief_sections if is_brief else verification_sections
-    for section in sections(verification, sources):
+    for section in sections(verification):
         for line in section_lines(section, style, max(width - len(INDENT), 0)):
             yield INDENT + line
 
@@ -361,53 +341,3 @@ def summary_lines(verifications: Iterable[Verification], style: Styler, width: i
         verdict = Styled(each.verdict, COLOURS.get(each.verdict, "red"))
         rows.append((ticket, verdict, Styled(f"{expected} of {len(each.claims)}", look), change))
     return aligned(rows, style, width)
-
-
-class Sources:
-    """Lines of files below ``root``, each file read once; ``lines`` takes a file and its revision, if any."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root.resolve()
-        # Sites come file by file, so few files have to be kept.
-        self.lines = lru_cache(maxsize=64)(self._read)
-
-    def line(self, file: str, number: int, revision: str = "") -> str:
-        """Return the line ``number`` (from 1) of a file without blanks around it; empty without one."""
-        lines = self.lines(file, revision)
-        return lines[number - 1].strip() if 0 < number <= len(lines) else ""
-
-    def of(self, remediation: Remediation | None) -> VariantSources:
-        """Return the lines of variants, each at the revision that it is pinned to."""
-        variants = remediation.variants if remediation else {}
-        return VariantSources(self, {name: ref.revision or "" for name, ref in variants.items()})
-
-    def _read(self, file: str, revision: str) -> tuple[str, ...]:
-        """Return the lines of a file, at a revision or as it is; none where it cannot be read."""
-        data = b""
-        if revision:
-            from finding_tickets.ground.git import GitError, ask_bytes
-
-            # What begins like an option is no revision.
-            name = f"{revision.lstrip('-')}:./{file}"
-            with suppress(GitError, ValueError):
-                data = ask_bytes(self._root, "cat-file", "blob", name)
-        else:
-            with suppress(OSError, ValueError):
-                path = (self._root / file).resolve()
-                # A site may name anything: a file of a library, or `<string>`.
-                if path.is_relative_to(self._root) and path.stat().st_size <= LARGEST_SOURCE:
-                    data = path.read_bytes()
-        text = data.decode(errors="replace").replace("\r\n", "\n")
-        return tuple(text.removesuffix("\n").split("\n")) if text else ()
-
-
-@dataclass(frozen=True)
-class VariantSources:
-    """Lines of the code of variants, each at its revision; that is empty for the work tree."""
-
-    sources: Sources
-    revisions: dict[str, str]
-
-    def line(self, variant: str, file: str, number: int) -> str:
-        """Return a line of a file as the variant has it."""
-        return self.sources.line(file, number, self.revisions.get(variant, ""))

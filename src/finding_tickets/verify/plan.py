@@ -30,7 +30,6 @@ from finding_tickets.measure.tasks import (
 )
 from finding_tickets.model.ticket import Claim, RunCommand
 from finding_tickets.model.vocabulary import SAME_RESULT
-from finding_tickets.register.staleness import code_inputs
 
 if TYPE_CHECKING:
     from finding_tickets.ground.commits import Revision
@@ -246,13 +245,15 @@ def _variants(document: Document, root: Path) -> dict[str, FunctionPath]:
         return dict.fromkeys(remediation.variants, FunctionPath(module, function.removeprefix(":")))
     if remediation is None or not remediation.variants:
         return find_variants(folder, root)
-    refs, code = remediation.variants, code_inputs(remediation)
+    refs = remediation.variants
     found = {name: FunctionPath(ref.module, ref.function) for name, ref in refs.items()}
     function = next(iter(refs.values())).function
-    for name in (code and code.claimed) or ():
-        usual = f"{folder}/{name}.py"
-        if (root / usual).is_file():
-            found[name] = FunctionPath(usual, function)
+    for claim in remediation.claims:
+        compared = re.findall(r"\w+", claim.value) if claim.metric == SAME_RESULT else ()
+        for name in (claim.variant, *compared):
+            usual = f"{folder}/{name}.py"
+            if name not in found and (root / usual).is_file():
+                found[name] = FunctionPath(usual, function)
     return found
 
 

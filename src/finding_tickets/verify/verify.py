@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import errno
 import hashlib
+import linecache
 import secrets
 import shutil
 import tempfile
@@ -50,6 +51,8 @@ _RUN = TypeAdapter(MeasuredRun)
 AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
 # Names the comparison among the parts of a ticket that are measured: no variant is called that.
 COMPARED = ""
+LONGEST_LINE = 200
+"""Letters of a line of code that are kept."""
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -388,6 +391,7 @@ class VerificationRun:
             if todo.seed is not None:
                 return Verified(document, done)
         else:
+            measured = _with_code(todo, measured)
             unchanged = _is_unchanged(todo, measured, outcomes)
             amended = settings.amend(todo, measured) if settings.amend and not unchanged else None
             document, todo = amended or (document, todo)
@@ -505,6 +509,24 @@ def join(todo: Plan, parts: Sequence[MeasuredTicket]) -> MeasuredTicket | str:
             "fixed_inputs": all(part.fixed_inputs for part in parts),
         }
     )
+
+
+def _with_code(todo: Plan, measured: MeasuredTicket) -> MeasuredTicket:
+    """Return what was measured with the code of each line, which may be another one later."""
+    variants = {}
+    for name, variant in measured.variants.items():
+        folder = Path(todo.folders[name]).resolve()
+        sites = []
+        for site in variant.sites:
+            path = (folder / site.file).resolve()
+            code = ""
+            # Code may call its file anything.
+            if path.is_relative_to(folder) and path.is_file():
+                linecache.checkcache(str(path))
+                code = linecache.getline(str(path), site.line).strip()[:LONGEST_LINE]
+            sites.append(site.model_copy(update={"code": code}))
+        variants[name] = variant.model_copy(update={"sites": tuple(sites)})
+    return measured.model_copy(update={"variants": variants})
 
 
 def _is_unchanged(todo: Plan, measured: MeasuredTicket, outcomes: Iterable[TaskOutcome]) -> bool:

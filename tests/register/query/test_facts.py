@@ -64,16 +64,13 @@ def test_verdicts(repository: Repository, documents: bool) -> None:
     assert ["B-1"] == [row.id for row in select("verdict:stale", facts)]
 
 
-def test_damaged_evidence_is_a_problem_of_its_document(repository: Repository) -> None:
-    """It is unverified, and why is kept with those that were asked for."""
+def test_damaged_evidence_is_stale(repository: Repository) -> None:
+    """It says nothing, and the reason is among what changed."""
     repository.ticket("A-1")
     repository.write("evidence/A-1/simulated.json", "{")
     facts = facts_of(repository)
-    assert [] == list(facts.looked_up)
-    assert ["A-1"] == [row.id for row in select("verdict:unverified", facts)]
-    (measured,) = facts.looked_up
-    assert measured.problem is not None
-    assert "evidence/A-1/simulated.json" == measured.problem.file
+    (row,) = select("verdict:stale", facts)
+    assert ("its evidence was merged or edited",) == facts.measured(row).changed
 
 
 def test_a_verifier_by_name_or_by_convention(repository: Repository) -> None:
@@ -95,5 +92,5 @@ def test_no_document_is_read_for_a_verdict(repository: Repository, monkeypatch: 
     facts = facts_of(repository)
     read: list[str] = []
     monkeypatch.setattr(facts, "document", lambda row: read.append(row.id))
-    assert ["A-1", "A-2"] == [row.id for row in select("verdict:unverified", facts)]
+    assert ["A-1", "A-2"] == [row.id for row in select("verdict:unverified,stale", facts)]
     assert [] == read

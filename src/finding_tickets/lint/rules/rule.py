@@ -108,11 +108,7 @@ class Context:
         return not any(problem.rule.startswith(REMEDIATION_RULES) for problem in self.reported(document))
 
     def verdict(self, document: Document) -> str | None:
-        """Return the verdict that was recorded for a document, fresh or not; None without evidence.
-
-        Raises:
-            BadDataError: A file of evidence cannot be read.
-        """
+        """Return the verdict that was recorded for a document, fresh or not; None without evidence."""
         code = code_inputs(document.remediation)
         current = self._verdicts.current(document.id.value, code)
         return current.evidence.verdict.value if current.evidence else None

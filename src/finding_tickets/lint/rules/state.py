@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import BadDataError
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.lint.worktree import LEAST_LIKENESS
 from finding_tickets.model.ticket import Span, Ticket
@@ -60,16 +59,10 @@ def folder(ticket: Ticket, context: Context) -> Iterator[Remark]:
 @check(
     Rule("closed-without-evidence", Level.WARNING),
     Rule("fixed-but-refuted", Level.WARNING),
-    Rule("unreadable-evidence", Level.ERROR, bad_data=True),
 )
 def evidence(document: Document, context: Context) -> Iterator[Remark]:
-    """Tickets that are fixed by somebody's word alone or against it, and evidence that cannot be read."""
-    try:
-        verdict = context.verdict(document)
-    except BadDataError as error:
-        message = f"{error.file}: {error.message}"
-        yield Remark("unreadable-evidence", document.id.span, message, error.hint)
-        return
+    """Tickets that are fixed by somebody's word alone or against it."""
+    verdict = context.verdict(document)
     if not is_fixed(status_of(document), outcome_of(document)):
         return
     if verdict is None and not any(item.done for item in document.checklist):

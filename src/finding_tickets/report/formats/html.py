@@ -25,13 +25,14 @@ import nh3
 import pyromark
 from markupsafe import Markup
 
+from finding_tickets.claims.metrics import WAITING
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError
-from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.ground.git import GitError, ask_bytes
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import StatusReport, gains_text
 from finding_tickets.report.templates import render_pieces, source
-from finding_tickets.report.verification import AFTER, BEFORE, WAITING, Sources, law_of, laws_by_line
+from finding_tickets.report.verification import AFTER, BEFORE, law_of, laws_by_line
 from finding_tickets.verify.plan import places_of
 
 MOST_UNPACKED = 60
@@ -154,9 +155,8 @@ def code_diff(places: Mapping[str, str], root: Path) -> CodeDiff | None:
     fix = next((name for name in (*NEXT_BEST, *places) if name in places and name != BEFORE), None)
     if BEFORE not in places or fix is None:
         return None
-    sources = Sources(root)
     before, after = (
-        sources.lines(places[name].partition(":")[0], revision_of(places[name])) for name in (BEFORE, fix)
+        read_lines(root, places[name].partition(":")[0], revision_of(places[name])) for name in (BEFORE, fix)
     )
     if not (before and after):
         return None
@@ -172,6 +172,21 @@ def code_diff(places: Mapping[str, str], root: Path) -> CodeDiff | None:
                 hunk += [DiffLine(None, b + 1, after[b]) for b in new]
         hunks.append(tuple(hunk))
     return CodeDiff(BEFORE, fix, places[BEFORE], places[fix], tuple(hunks))
+
+
+def read_lines(root: Path, file: str, revision: str) -> list[str]:
+    """Return the lines of a file at a revision, or as it is now; none if it cannot be read."""
+    data = b""
+    with suppress(GitError, OSError, ValueError):
+        if revision:
+            # A revision must not be taken for an option.
+            data = ask_bytes(root, "cat-file", "blob", f"{revision.lstrip('-')}:./{file}")
+        else:
+            path = (root / file).resolve()
+            if path.is_relative_to(root.resolve()) and path.is_file():
+                data = path.read_bytes()
+    text = data.decode(errors="replace").replace("\r\n", "\n")
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def revision_of(place: str) -> str:
@@ -221,13 +236,8 @@ class DocumentSection:
         variants = self.row.verification.variants if self.row.verification else {}
         sites = []
         for name, variant in variants.items():
-            # What was measured is not what stands there now.
-            elsewhere = self.row.verdict is Verdict.STALE or revision_of(self._places.get(name, ""))
             waiting_first = sorted(variant.sites, key=lambda site: site.what not in WAITING)
-            lines = [
-                (file, number, function, "" if elsewhere else self.page.sources.line(file, number), laws)
-                for (file, number, function), laws in laws_by_line(waiting_first).items()
-            ]
+            lines = [(*place, laws) for place, laws in laws_by_line(waiting_first).items()]
             waiting = [line for line in lines if any(what in WAITING for what, _ in line[-1])]
             sites.append((name, waiting, [line for line in lines if line not in waiting]))
         return sites
@@ -256,7 +266,6 @@ class ReportPage:
 
     def __init__(self, report: StatusReport) -> None:
         self.report = report
-        self.sources = Sources(report.facts.root)
         self.packed = len(report.status.rows) > MOST_UNPACKED
         # Links are relative to the folder, and a cleaner is made for each resolver.
         self._resolvers: dict[str, Resolve] = {}
