@@ -24,6 +24,8 @@ from tests.conftest import run_here
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
 DATA = Path(__file__).parent / "data"
+WAITING = {"drains", "stream_syncs", "event_syncs", "device_syncs", "implicit_syncs", "hazards"}
+WAITING |= {"h2d", "d2h", "d2d", "p2p"}
 WORDING = {"message", "hint", "reason", "step"}
 """Keys whose values the tool words: they may become clearer at any time."""
 
@@ -59,6 +61,18 @@ def measured(verification: Any) -> Any:
     shown = wordless(verification)
     for variant in shown["variants"].values():
         variant["samples"] = digest(variant["samples"])
+    return shown
+
+
+def recorded(verification: Any) -> Any:
+    """What evidence has of a measurement: no samples, one counterexample, the lines that wait or copy."""
+    shown = measured(verification)
+    for claim in shown["claims"]:
+        del claim["counterexamples"][1:]
+    for variant in shown["variants"].values():
+        del variant["samples"]
+        sites = [site for site in variant["sites"] if site["what"] in WAITING]
+        variant["sites"] = sorted(sites, key=lambda site: (site["file"], site["line"], site["what"]))
     return shown
 
 

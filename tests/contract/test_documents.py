@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.contract.conftest import digest, measured, wordless
+from tests.contract.conftest import digest, recorded, wordless
 
 if TYPE_CHECKING:
     from tests.contract.conftest import Frozen, Tool
@@ -33,7 +33,7 @@ def test_our_register_in_json(own: Path, tool: Tool, frozen: Frozen, command: st
     assert 0 == answer.code, answer.err
     items = answer.data
     if command == "show":
-        frozen("own", "measured", {item["id"]: measured(item.pop("verification")) for item in items})
+        frozen("own", "measured", {item["id"]: recorded(item.pop("verification")) for item in items})
     frozen("own", command, wordless(items))
 
 
