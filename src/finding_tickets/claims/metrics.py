@@ -57,14 +57,22 @@ SYNCS = ("stream_syncs", "event_syncs", "device_syncs")
 """The kinds of ``syncs``."""
 METRICS = tuple(DEFINITIONS)
 WAITING = frozenset(
-    (
-        *("drains", "stream_syncs", "event_syncs", "device_syncs", "implicit_syncs"),
-        *("h2d", "d2h", "d2d", "p2p", "hazards"),
-    )
+    [
+        "drains",
+        "stream_syncs",
+        "event_syncs",
+        "device_syncs",
+        "implicit_syncs",
+        "h2d",
+        "d2h",
+        "d2d",
+        "p2p",
+        "hazards",
+    ]
 )
 """The metrics whose source lines are always shown; those that allocate only where memory decides."""
 MEMORY = frozenset(
-    ("peak_bytes", "peak_allocated_bytes", "largest_allocation", "allocations", "retained_bytes", "ooms")
+    ["peak_bytes", "peak_allocated_bytes", "largest_allocation", "allocations", "retained_bytes", "ooms"]
 )
 # What a claim may name: a metric, or that a variant returns what another one returns.
 CLAIMABLE = (*DEFINITIONS, "same_result_as")
