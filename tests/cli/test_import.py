@@ -302,19 +302,6 @@ def test_a_report_becomes_tickets_once(tickets: Tickets, repository: Repository)
     )
 
 
-def test_a_report_on_a_terminal_is_asked_about(
-    tickets: Tickets, repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An answer that is not yes writes nothing, and is no error."""
-    report = str(repository.write("docs/REVIEW.md", REPORT))
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
-    answers = iter(["", "y"])
-    monkeypatch.setattr("builtins.input", lambda: next(answers))
-    assert (0, {}) == (tickets("import", report).code, files(repository))
-    assert 0 == tickets("import", report).code
-    assert 2 == len(files(repository))
-
-
 def test_a_report_without_findings(tickets: Tickets, repository: Repository) -> None:
     """Nothing is written of a text in which nothing looks like a finding."""
     ran = tickets("import", str(repository.write("a.md", "# Notes\n\nWords.\n")), "--yes")

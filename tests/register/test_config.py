@@ -215,3 +215,18 @@ def test_a_value_for_the_table(tmp_path: Path) -> None:
     with pytest.raises(BadDataError, match="must be a table") as caught:
         read_config(tmp_path)
     assert str(file) == caught.value.file
+
+
+@pytest.mark.parametrize(
+    ("pattern", "excluded"),
+    [
+        ("notes/*", ["notes/a.md", "notes/deep/top.md"]),
+        ("top.md", ["top.md", "notes/deep/top.md"]),
+        ("/top.md", ["top.md"]),
+    ],
+)
+def test_what_a_pattern_excludes(pattern: str, excluded: list[str]) -> None:
+    """Without a slash it is that of a name; with one in front, of a file at the root."""
+    config = Config(exclude=(pattern,))
+    paths = ["notes/a.md", "notes/deep/top.md", "top.md", "stop.md"]
+    assert excluded == [path for path in paths if config.is_excluded(path)]

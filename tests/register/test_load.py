@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from finding_tickets.errors import UsageError
+from finding_tickets.register.entries import natural
 from finding_tickets.register.load import Register, load
 
 if TYPE_CHECKING:
@@ -29,6 +30,14 @@ def test_sorted_as_people_count(repository: Repository) -> None:
     for name in ("B10-PT-01", "B2-PT-10", "B2-PT-9", "A1-PT-01"):
         repository.ticket(name)
     assert ["A1-PT-01", "B2-PT-9", "B2-PT-10", "B10-PT-01"] == ids(repository.load())
+
+
+def test_natural() -> None:
+    """Numbers are compared by value, text without its case, and both kinds with each other."""
+    # Python turns no more than 4300 digits into a number, and a superscript into none.
+    longer, shorter = "A-1" + "0" * 5000, "A-9" + "0" * 4999
+    assert ["A-007", shorter, longer, "\u00b2"] == sorted(["\u00b2", longer, shorter, "A-007"], key=natural)
+    assert ["0", "a2", "a007", "a10"] == sorted(["a10", "a007", "a2", "0"], key=natural)
 
 
 def test_folders_within_folders(repository: Repository) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from finding_tickets.cli.options import HERE, AgentWord, OutputFormat, Root, flag, option, read_input
-from finding_tickets.cli.output import Format, ask, say, write_json, write_table
+from finding_tickets.cli.output import Format, say, write_json, write_table
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.ground.files import locked
 from finding_tickets.importers.drafts import draft_of_finding, imported_findings, reported_by
@@ -81,7 +80,7 @@ def import_results(
     batch: Annotated[int | None, typer.Option(min=0, help="The batch, for IDs such as B7-PT-04.")] = None,
     agent: AgentWord = None,
     dry_run: Annotated[bool, flag("--dry-run", "Print what would be written; write nothing.")] = False,
-    yes: Annotated[bool, flag("--yes", "Write what a report has without asking.")] = False,
+    yes: Annotated[bool, flag("--yes", "Write what a report has.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> ExitCode:
     """Write tickets for findings in a report or SARIF."""
@@ -123,7 +122,7 @@ def _is_log(data: bytes, name: str) -> bool:
 def _import_report(
     importing: _Import, data: bytes, name: str, *, dry_run: bool, yes: bool, output_format: Format
 ) -> None:
-    """Show the tickets that a report would become, and write them if the user says so."""
+    """Show the tickets that a report would become, or write them."""
     from finding_tickets.importers.reports import findings_in
 
     here = importing.here
@@ -134,16 +133,12 @@ def _import_report(
     findings = findings_in(data, name, vocabulary)
     done = list(importing.outcomes(findings, dry_run=True))
     new = [each for each in done if each.outcome == NEW]
-    is_asked = bool(new) and not (dry_run or yes) and sys.stdin.isatty()
-    if new and not yes and (is_asked or output_format is Format.TABLE):
+    if new and not yes and output_format is Format.TABLE:
         rows = ((str(each.id), each.severity, each.place or "-", each.found.text) for each in new)
         write_table(("ID", "SEVERITY", "PLACE", "TITLE"), rows)
     if bare := [str(each.id) for each in new if each.found.severity is None]:
         say(f"without a severity, since the report states none: {', '.join(bare)}")
-    if is_asked:
-        yes = ask(f"write {counted(len(new), 'ticket')}? [y/N]").lower() in {"y", "yes"}
-    is_written = yes and not dry_run
-    if is_written:
+    if yes and not dry_run:
         done = []
         try:
             done.extend(importing.outcomes(findings, dry_run=False))
@@ -153,8 +148,8 @@ def _import_report(
         _show(done, output_format, dry_run=True)
     else:
         say(f"would create {counted(len(new), 'ticket')}; nothing was written")
-    if new and not (is_written or dry_run or is_asked):
-        raise UsageError("nothing was written: nobody can be asked here", hint="--yes writes it")
+    if new and not (yes or dry_run):
+        raise UsageError("nothing was written", hint="--yes writes it")
 
 
 @dataclass(frozen=True)

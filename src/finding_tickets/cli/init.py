@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from finding_tickets.cli.options import HERE, OutputFormat, Root, flag
-from finding_tickets.cli.output import Format, ask, say, write, write_json
+from finding_tickets.cli.output import Format, say, write, write_json
 from finding_tickets.errors import BadDataError, UsageError
 from finding_tickets.ground.files import FileEdit, create, rewrite
 from finding_tickets.ground.git import work_tree
@@ -28,7 +27,7 @@ def init(
     root: Root = HERE,
     pyproject: Annotated[bool, flag("--pyproject", f"Configure in {PROJECT_FILE}.")] = False,
     dry_run: Annotated[bool, flag("--dry-run", "Say what would be written, and write nothing.")] = False,
-    yes: Annotated[bool, flag("--yes", "Write it without asking.")] = False,
+    yes: Annotated[bool, flag("--yes", "Write it.")] = False,
     output_format: OutputFormat = Format.TABLE,
 ) -> None:
     """Show the tickets that are there, and configure a register for them."""
@@ -48,9 +47,6 @@ def init(
         ignored = pyproject and found.configured != PROJECT_FILE
         say("nothing to do" + (f"; --pyproject is ignored: {found.configured} counts" if ignored else ""))
     is_needed = not found.configured
-    is_asked = is_needed and not dry_run and not yes and sys.stdin.isatty()
-    if is_asked:
-        yes = ask(f"write {file}? [y/N]").lower() in {"y", "yes"}
     is_written = yes and is_needed and not dry_run
     if is_written:
         _write(place, file, added)
@@ -59,16 +55,16 @@ def init(
         write_json("init", [item])
     elif is_written:
         write(file)
-    elif is_needed and not is_asked:
+    elif is_needed:
         write(f"--- {file}\n{added.strip()}")
     if is_written:
         steps = ["tickets lint --statistics counts what to improve"] if found.documents else []
         steps += ["tickets probe module:function --draft 1 writes a ticket from a measurement"]
         say(f"next: {'; '.join(steps)}")
-    elif is_needed and (dry_run or is_asked):
-        say("nothing was written" + (" (--dry-run)" if dry_run else ""))
+    elif is_needed and dry_run:
+        say("nothing was written (--dry-run)")
     elif is_needed:
-        raise UsageError("nothing was written: nobody can be asked here", hint="--yes writes it")
+        raise UsageError("nothing was written", hint="--yes writes it")
 
 
 def _write(root: Path, file: str, added: str) -> None:

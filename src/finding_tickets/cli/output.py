@@ -83,20 +83,6 @@ def say_errors(errors: Iterable[TicketsError | None]) -> ExitCode:
     return ExitCode.worst(*codes)
 
 
-def ask(question: str) -> str:
-    """Ask on stderr, so that stdout has data alone.
-
-    An empty line is an empty answer; the end of input interrupts.
-    """
-    sys.stderr.write(f"{question}: ")
-    sys.stderr.flush()
-    try:
-        return input().strip()
-    except EOFError:
-        # There will be no answer, as after Ctrl-C.
-        raise KeyboardInterrupt from None
-
-
 def write_json(kind: str, data: Iterable[object], **more: object) -> None:
     """Print data in the envelope of all JSON that ``tickets`` prints; ``more`` stands before it."""
     envelope = {"schema_version": 1, "kind": kind, **more, "data": [*data]}
