@@ -126,6 +126,14 @@ def spawn(note: str) -> None:
     hang(None)
 
 
+def keep_an_orphan(_: Any) -> bool:
+    """Start a process whose parent ends, and tell whether it is still there when other tasks have ended."""
+    line = ["sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"]
+    orphan = int(subprocess.run(line, capture_output=True, text=True, check=True).stdout)
+    time.sleep(1)
+    return "sleep" in Path(f"/proc/{orphan}/stat").read_text(encoding="ascii")
+
+
 def kill_parent(note: str) -> None:
     """Start a process in a session of its own, and kill the one that would end it."""
     own = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)

@@ -194,6 +194,13 @@ def test_a_task_that_forks_ends_with_all_that_it_forked(isolation: Isolation, tm
     assert (40, []) == (len(started), [pid for pid in started if alive(pid)])
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux hands orphans to their subreaper")
+def test_an_orphan_lives_as_long_as_its_task(isolation: Isolation) -> None:
+    """The end of another task is not its end."""
+    outcomes = dict(isolation.run({"long": task("keep_an_orphan"), "short": task("answer")}))
+    assert TaskOutcome(True) == outcomes["long"]
+
+
 def test_the_others_go_on(isolation: Isolation) -> None:
     """Whatever some tasks do, each of the others has its result."""
     tasks = {name: task(name, timeout=1.0) for name in ["hang", "crash", "leave", "fail"]}

@@ -221,7 +221,7 @@ def test_a_value_for_the_table(tmp_path: Path) -> None:
     ("pattern", "excluded"),
     [
         ("notes/*", ["notes/a.md", "notes/deep/top.md"]),
-        ("top.md", ["top.md", "notes/deep/top.md"]),
+        ("top.md", ["notes/deep/top.md", "top.md"]),
         ("/top.md", ["top.md"]),
     ],
 )
