@@ -36,11 +36,11 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/cost/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 210669,
+    "finding_tickets": 210490,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 4564,
     "finding_tickets.claims": 8822,
-    "finding_tickets.cli": 20984,
+    "finding_tickets.cli": 20805,
     "finding_tickets.documents": 39235,
     "finding_tickets.errors": 335,
     "finding_tickets.executors": 963,
@@ -70,7 +70,7 @@ MOST_NODES = {
     "simcuda.traces": 12430,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6498, "simcuda": 2635}
+MOST_BRANCHES = {"finding_tickets": 6488, "simcuda": 2635}
 MOST_NODES_A_LINE = {"finding_tickets": 7.8, "simcuda": 7.03}
 MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 21.4, "simcuda": 18.9}
 """In percent of all docstrings."""
