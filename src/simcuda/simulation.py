@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -237,7 +238,9 @@ def _opened(
         compiler.install()
         threads.install(patches)
         same = partial(device, count, profile=profile, capacity=capacity, compile=compile)
-        children = Children(machine.ledger, same)
+        uses = os.memfd_create("simcuda")
+        stack.callback(os.close, uses)
+        children = Children(machine.ledger, same, uses)
         children.install(patches)
         if is_session:
             wake_by_names(patches)

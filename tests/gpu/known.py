@@ -16,6 +16,7 @@ JITERATED = (
 KNOWN: dict[str, dict[str, str]] = {
     "unknown, and listed as unknown by the measurement": {
         "torch.linalg.eig(eye)": "waits h2d d2h d2d launches allocations",
+        "torch.linalg.matrix_exp(eye)": "waits h2d d2h d2d launches allocations",
         "torch.unique(rows, dim=0)": "waits d2h launches allocations",
         "torch.rand(2049, device='cuda').mode()": "waits h2d d2h d2d launches allocations",
     },
@@ -23,7 +24,6 @@ KNOWN: dict[str, dict[str, str]] = {
         "F.embedding_bag(index, rows, classes[:1])": "allocations",
         "transformer_layer_in_training": "d2d",
         "torch.linalg.det(eye)": "d2d",
-        "torch.linalg.matrix_exp(eye)": "waits h2d d2d",
         "torch.sparse_coo_tensor(torch.stack([index, index]), y, (4, 6), device='cuda').coalesce()": "d2d",
         "rows.to_sparse_csr() @ rows.t()": "d2d",
     },

@@ -23,9 +23,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import thread as executors
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from multiprocessing.connection import Connection, Pipe
+from multiprocessing.reduction import DupFd
 from types import FrameType
 from typing import Any
 
@@ -194,41 +194,20 @@ SPAWNED = "a spawned process that uses a device"
 
 
 @dataclass(eq=False)
-class Child:
-    """A spawned process. It writes to its pipe when it first uses a device; the pipe ends with it."""
-
-    reader: Connection
-    writer: Connection
-    uses_device: bool = False
-    has_ended: bool = False
-
-    def listen(self) -> None:
-        """Read what the process has written."""
-        # The process has its own copy of this end by now.
-        self.writer.close()
-        while not self.has_ended and self.reader.poll():
-            try:
-                self.reader.recv_bytes()
-                self.uses_device = True
-            except EOFError:
-                self.has_ended = True
-                self.reader.close()
-
-
-@dataclass(eq=False)
 class Children:
     """The spawned processes of a simulation, whose costs are not counted.
 
     Attributes:
         ledger: Marks what is measured while one of them uses a device.
         open_devices: Opens the same devices in a child; another process can load it.
+        uses: A file in memory, by its number, to which children write when they use a device.
         used: Called when this process starts another one.
     """
 
     ledger: Ledger
     open_devices: Callable[[], AbstractContextManager[Any]]
-    used: Callable[[], None] = lambda: None
-    _running: list[Child] = field(default_factory=list)
+    uses: int
+    used: Callable[[], object] = lambda: None
 
     def install(self, patches: Patches) -> None:
         """Open the devices in what is spawned from now on."""
@@ -239,22 +218,17 @@ class Children:
             data = original(name)
             # A forked child has no devices to pass on.
             if os.getpid() == process:
-                self.collect()
-                child = Child(*Pipe(duplex=False))
-                self._running.append(child)
-                data["simcuda"] = _InChild(self.open_devices, child.writer)
+                data["simcuda"] = _InChild(self.open_devices, self.uses)
                 self.used()
             return data
 
         patches.set(spawn, get_preparation_data=get_preparation_data)
 
     def collect(self) -> None:
-        """Mark the measurements under way if a child has used a device."""
-        for child in self._running:
-            child.listen()
-            if child.uses_device:
-                self.ledger.doubt(SPAWNED)
-        self._running = [child for child in self._running if not child.has_ended]
+        """Mark the measurements under way if a child has used a device since the last call."""
+        if os.pread(self.uses, 1, 0):
+            os.ftruncate(self.uses, 0)
+            self.ledger.doubt(SPAWNED)
 
 
 @dataclass(frozen=True)
@@ -262,25 +236,19 @@ class _InChild:
     """Opens devices where it is loaded."""
 
     open_devices: Callable[[], AbstractContextManager[Any]]
-    writer: Connection
+    uses: int
 
     def __reduce__(self) -> Any:
-        return _open_in_child, (self.open_devices, self.writer)
+        return _open_in_child, (self.open_devices, DupFd(self.uses))
 
 
 _in_child = ExitStack()
 """Keeps the devices of a child open."""
 
 
-def _open_in_child(open_devices: Callable[[], AbstractContextManager[Any]], writer: Connection) -> None:
+def _open_in_child(open_devices: Callable[[], AbstractContextManager[Any]], uses: Any) -> None:
     simulated = _in_child.enter_context(open_devices())
-    told: list[bool] = []
-
-    def tell() -> None:
-        if not told:
-            told.append(True)
-            writer.send_bytes(b"used")
-
+    tell = partial(os.pwrite, uses.detach(), b"used", 0)
     # Whoever starts a process is taken to use a device: its parent does not hear of that one.
     simulated._children.used = tell
     machine = simulated._machine
@@ -288,6 +256,6 @@ def _open_in_child(open_devices: Callable[[], AbstractContextManager[Any]], writ
         setattr(machine, name, partial(_telling, tell, getattr(machine, name)))
 
 
-def _telling(tell: Callable[[], None], function: Function, /, *args: Any) -> Any:
+def _telling(tell: Callable[[], object], function: Function, /, *args: Any) -> Any:
     tell()
     return function(*args)

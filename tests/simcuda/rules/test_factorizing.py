@@ -100,30 +100,6 @@ def test_factorizations_without_a_rule_are_unknown(gpu: SimulatedCuda, code: str
     assert 1 == len(m.unknown)
 
 
-def test_an_exponential_reads_what_chooses_its_polynomial(gpu: SimulatedCuda) -> None:
-    """The norm of a single matrix is read and its place written; what is scaled is counted too."""
-    one = torch.eye(3, device="cuda")
-    costs = {}
-    for name, matrix in {
-        "small": one,
-        "large": 4 * one,
-        "batch": one.repeat(2, 1, 1),
-        "number": one[:1, :1],
-        "empty": one[:0, :0],
-    }.items():
-        with gpu.measure() as costs[name]:
-            torch.linalg.matrix_exp(matrix)
-    # The norm, 4 bytes, and an index of 8; norms over 3.01 are scaled: a count of 8 bytes, then two of 8.
-    assert (2, 4, 8) == (costs["small"].syncs, costs["small"].d2h_bytes, costs["small"].h2d_bytes)
-    assert (4, 4 + 8 + 16, 8) == (costs["large"].syncs, costs["large"].d2h_bytes, costs["large"].h2d_bytes)
-    # All of a batch is scaled, and none chosen by its norm.
-    assert (2, 8 + 16, 0) == (costs["batch"].syncs, costs["batch"].d2h_bytes, costs["batch"].h2d_bytes)
-    assert (0, 1, 0, 0) == (
-        *(costs["number"].syncs, costs["number"].launches),
-        *(costs["empty"].syncs, costs["empty"].launches),
-    )
-
-
 def test_least_squares_read_their_error_codes(gpu: SimulatedCuda) -> None:
     """One truth value says whether any matrix of a batch failed."""
     matrices = torch.eye(3, device="cuda").repeat(2, 1, 1)

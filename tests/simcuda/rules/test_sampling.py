@@ -49,23 +49,3 @@ def test_a_deviation_that_is_a_number_is_checked_on_the_host(gpu: SimulatedCuda)
     with gpu.measure() as m:
         torch.normal(mean, 2.0)
     assert (0, 2, 80) == (m.syncs, m.launches, m.peak_bytes)
-
-
-def test_a_permutation_is_sorted_without_a_wait(gpu: SimulatedCuda) -> None:
-    """Of 1000: keys of 4 bytes twice, numbers and result 8 bytes each, and 12 for each pair in the sort.
-
-    The keys need log2(1000 - (6 x 10^6 + 1) / (12 ln 0.9)) = 22.2, so 23 bits.
-    """
-    with gpu.measure() as m:
-        torch.randperm(1000, device="cuda")
-    assert (0, 4, 36_000) == (m.syncs, m.launches, m.peak_bytes)
-
-
-def test_a_long_permutation_needs_longer_keys(gpu: SimulatedCuda) -> None:
-    """Of 31000 the keys need log2(31000 + 5.766 x 10^9 / 1.2643) = 32.09, so 33 bits: 8 bytes each."""
-    with gpu.measure() as m:
-        torch.randperm(31_000, device="cuda")
-    assert 31_000 * (8 + 8 + 8 + 8 + 16) == m.peak_bytes
-    with gpu.measure() as m:
-        torch.randperm(0, device="cuda")
-    assert 0 == m.launches

@@ -39,34 +39,12 @@ def test_a_long_row_needs_room_for_all_pairs_again(gpu: SimulatedCuda) -> None:
     assert ("aten.sort.default",) == m.approximate
 
 
-def test_a_few_long_rows_are_sorted_as_one(gpu: SimulatedCuda) -> None:
-    """2 rows of 5000 sorted along the rows: 10000 elements.
-
-    Results 40000 + 80000, twice 80000 for segments and positions, values 40000, pairs 120000: 440000 bytes.
-    """
-    x = torch.rand(2, 5000, device="cuda")
-    with gpu.measure() as m:
-        x.sort(dim=1)
-    assert (4, 440_000) == (m.launches, m.peak_bytes)
-
-
 def test_many_long_rows_are_sorted_in_segments(gpu: SimulatedCuda) -> None:
     """128 rows of 5000, 640000 elements: results and positions 12 + 8 bytes each, pairs 12 bytes each."""
     x = torch.rand(128, 5000, device="cuda")
     with gpu.measure() as m:
         x.sort(dim=1)
     assert (2, 640_000 * 32) == (m.launches, m.peak_bytes)
-
-
-def test_a_long_column_is_rearranged_first(gpu: SimulatedCuda) -> None:
-    """Two columns of 5000: 10000 elements, copied with the column innermost, sorted, and copied back.
-
-    3 copies and 4 kernels; results 12 bytes each, the copy 4, sorted pairs 12, as one 32: 600000 bytes.
-    """
-    x = torch.rand(5000, 2, device="cuda")
-    with gpu.measure() as m:
-        x.sort(dim=0)
-    assert (7, 600_000) == (m.launches, m.peak_bytes)
 
 
 def test_nothing_to_sort_costs_nothing(gpu: SimulatedCuda) -> None:
@@ -90,18 +68,6 @@ def test_the_median_of_all_sorts_all(gpu: SimulatedCuda) -> None:
         torch.rand(5000, device="cuda").median()
     # Input, sorted pairs, positions and the pairs of the radix sort: 4 + 12 + 8 + 12 bytes each; the result.
     assert 5000 * 36 + 4 == m.peak_bytes
-
-
-def test_the_median_without_nan_counts_those_first(gpu: SimulatedCuda) -> None:
-    """A sort (2 kernels), what is NaN, how many (2), which is the middle (3) and that one: 9; no wait."""
-    x = torch.rand(100, device="cuda")
-    with gpu.measure() as m:
-        x.nanmedian()
-    assert (0, 9) == (m.syncs, m.launches)
-    with gpu.measure() as m:
-        x[:0].median()
-    # Without elements the answer is filled in.
-    assert 1 == m.launches
 
 
 def test_a_rank_along_a_dimension_is_one_kernel(gpu: SimulatedCuda) -> None:
@@ -129,17 +95,6 @@ def test_topk_selects_then_sorts(gpu: SimulatedCuda) -> None:
     with gpu.measure() as m:
         x.topk(0)
     assert 0 == m.launches
-
-
-def test_topk_of_many_sorts_like_sort(gpu: SimulatedCuda) -> None:
-    """5000 of 6000: selection, 2 kernels of the sort, 1 that gathers; then values and indices are copied.
-
-    Results 60000, sorted pairs 60000, positions 40000, radix sort 60000, gathered indices 40000: 260000.
-    """
-    x = torch.rand(6000, device="cuda")
-    with gpu.measure() as m:
-        x.topk(5000)
-    assert (4, 2, 260_000) == (m.launches, m.d2d, m.peak_bytes)
 
 
 def test_running_sums_along_a_dimension_are_one_kernel(gpu: SimulatedCuda) -> None:

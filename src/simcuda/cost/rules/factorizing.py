@@ -9,12 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-import torch
-
 from simcuda.cost.call import ANYTHING, FREE, LibraryWork, OpCost, OperationCall
-from simcuda.cost.launches import kernels_over
 from simcuda.cost.rules.host_reads import check_error_codes
-from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
+from simcuda.cost.rules.rule import CostRule
 
 UNCHECKED = (
     *("linalg_cholesky_ex", "linalg_solve_triangular", "triangular_solve", "linalg_lu_solve", "linalg_qr"),
@@ -29,8 +26,6 @@ CODE_BYTES = 4
 SMALL_MATRIX = 16
 MEDIUM_MATRIX = 128
 FEW_MATRICES = 16
-LARGE_NORM = {torch.float32: 3.010066362817634, torch.complex64: 3.010066362817634}
-LARGE_DOUBLE_NORM = 1.090863719290036
 
 
 def _avoids_magma(call: OperationCall) -> bool:
@@ -126,37 +121,6 @@ def _singular_values(call: OperationCall) -> OpCost:
     checked = _checked(call)
     convergence = ("d2h", CODE_BYTES * matrix.shape[:-2].numel())
     return replace(checked, waits=2, copies=(convergence, *checked.copies), library=CUSOLVER)
-
-
-@CostRule(
-    id="matrix-exponential",
-    ops=("aten.linalg_matrix_exp",),
-    source="ATen/native/LinearAlgebra.cpp, mexp_impl and compute_T18_scale_square: norms and the sizes "
-    "of groups are copied to the host",
-    example="torch.linalg.matrix_exp(torch.eye(2, device='cuda'))",
-    approximate=True,
-)
-def _exponential(call: OperationCall) -> OpCost:
-    """Norms choose the degree of a polynomial for each matrix, on the host for a single one.
-
-    A single matrix has its norm read, and its place copied back. Those of large norm, and all of a batch, are
-    scaled: they are grouped by how often, which is counted and read once more.
-    """
-    matrix = call.args[0]
-    if matrix.shape[-1] <= 1 or not matrix.numel():
-        return OpCost(kernels_over(matrix))
-    count = matrix.shape[:-2].numel()
-    # The values decide, so that the rule has to look at them.
-    norms = matrix.abs().sum(-2).amax(-1).reshape(-1)
-    limit = LARGE_NORM.get(matrix.dtype, LARGE_DOUBLE_NORM)
-    copies: tuple[tuple[str, int], ...] = ()
-    if count == 1:
-        copies = (("d2h", norms.element_size()), ("h2d", INDEX_BYTES))
-    if count > 1 or float(norms.max()) >= limit:
-        # Matrices that are scaled as often as each other are one group.
-        groups = int((norms / limit).log2().ceil().clamp(min=0).unique().numel())
-        copies = (*copies, ("d2h", INDEX_BYTES), ("d2h", 2 * INDEX_BYTES * groups))
-    return OpCost(1, waits=len(copies), copies=copies, temporaries=(matrix.nbytes,))
 
 
 CostRule(

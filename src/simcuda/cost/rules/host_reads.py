@@ -57,9 +57,6 @@ def _equal(call: OperationCall) -> OpCost:
 STATIC_TILE = 512 * 16
 FEW_CANDIDATES = 10.0
 GROWTH_OF_FEW = 0.145
-THREADS = 512
-FEW_BINS = 100
-MANY_BINS = 1000
 
 
 @CostRule(
@@ -69,31 +66,6 @@ MANY_BINS = 1000
     example="index.unique()",
     approximate=True,
 )
-def _unique(call: OperationCall) -> OpCost:
-    tensor, values = call.args[0], call.outputs[0]
-    if not tensor.numel():
-        return FREE
-    inverse = 1 if call.argument("return_inverse", default=False) else 0
-    if tensor.dtype == torch.bool:
-        # Those that are true are counted; one kernel writes what there is, and how often.
-        counted = OpCost(2 + inverse, 1, (("d2h", COUNT_BYTES),), (COUNT_BYTES, 2 * INDEX_BYTES))
-        return contiguous(tensor) + counted
-    # At the peak, besides the sorted copy: the values have space for all elements. With the
-    # inverse the peak is while pairs are sorted: beside both copies of values and positions, the radix sort
-    # takes as much again.
-    size, positions = tensor.nbytes, INDEX_BYTES * tensor.numel()
-    kept = values.untyped_storage().nbytes()
-    buffers: tuple[int, ...] = (size, size - kept)
-    if inverse:
-        buffers = (size, size + positions, positions - kept)
-    # Sorted; the first of each; and for the inverse positions, neighbours compared, running sums, a scatter.
-    kernels = 1 + 2 + 5 * inverse
-    found = OpCost(kernels, 1, (("d2h", INDEX_BYTES),), (INDEX_BYTES, *buffers))
-    if call.argument("return_counts", default=False):
-        found += OpCost(temporaries=(positions - call.outputs[-1].untyped_storage().nbytes(),))
-    return contiguous(tensor) + found
-
-
 @CostRule(
     id="unique-consecutive",
     ops=("aten.unique_consecutive",),
@@ -102,15 +74,18 @@ def _unique(call: OperationCall) -> OpCost:
     when=lambda call: call.argument("dim") is None,
     approximate=True,
 )
-def _unique_consecutive(call: OperationCall) -> OpCost:
-    tensor, values = call.args[0], call.outputs[0]
+def _unique(call: OperationCall) -> OpCost:
+    """The first of equal values, which are sorted before or follow each other, and their number is read."""
+    tensor = call.args[0]
     if not tensor.numel():
         return FREE
-    inverse = call.argument("return_inverse", default=False)
-    # The first of each; for the inverse, neighbours compared into 32-bit integers, then running sums.
-    compared = (4 * tensor.numel(),) if inverse else ()
-    temporaries = (INDEX_BYTES, tensor.nbytes - values.untyped_storage().nbytes(), *compared)
-    return contiguous(tensor) + OpCost(5 if inverse else 2, 1, (("d2h", INDEX_BYTES),), temporaries)
+    if call.op.startswith("aten.unique_consecutive."):
+        kernels, read = 2, INDEX_BYTES
+    elif tensor.dtype == torch.bool:
+        kernels, read = 2, COUNT_BYTES
+    else:
+        kernels, read = 3, INDEX_BYTES
+    return contiguous(tensor) + OpCost(kernels, 1, (("d2h", read),), (read, tensor.nbytes))
 
 
 @CostRule(
@@ -129,8 +104,8 @@ def _repeats(call: OperationCall) -> OpCost:
     if call.argument("output_size") is not None:
         return written
     # Whether all counts are at least 0: compared, all, read, after the total.
-    reads = (("d2h", INDEX_BYTES), ("d2h", 1))
-    return written + OpCost(2, 2, reads, (repeats.numel(), 1))
+    reads = (("d2h", INDEX_BYTES), ("d2h", TRUTH_BYTES))
+    return written + OpCost(2, 2, reads, (repeats.numel(), TRUTH_BYTES))
 
 
 @CostRule(
@@ -203,8 +178,8 @@ def _compare_by_sorting(call: OperationCall) -> OpCost:
     compared = _made(call) + OpCost(5, temporaries=(size, size, elements * INDEX_BYTES))
     if call.argument("assume_unique", default=False):
         return compared
-    # Before that both are made unique, with the inverse of one, and the host reads how many are left.
-    return OpCost(8 + 3, 2, (("d2h", INDEX_BYTES),) * 2) + compared
+    # Before that both are made unique, and the host reads how many are left.
+    return OpCost(4, 2, (("d2h", INDEX_BYTES),) * 2) + compared
 
 
 @CostRule(
@@ -223,36 +198,14 @@ def _compare_by_sorting(call: OperationCall) -> OpCost:
 )
 def _count_values(call: OperationCall) -> OpCost:
     """``bincount``, and ``histc``, which reads the ends of its range unless they are given."""
-    tensor, weights = call.args[0], call.argument("weights")
-    if call.op.startswith("aten.histc."):
-        ends = 2 if tensor.numel() and call.argument("min", 0) == call.argument("max", 0) else 0
-        return (_read_ends(call, ends) if ends else FREE) + _histogram(call)
-    if not tensor.numel():
-        return OpCost(1 if call.outputs[0].numel() else 0)
-    is_converted = weights is not None and weights.dtype not in (torch.float32, torch.float64)
-    widened = OpCost(1, temporaries=(8 * weights.numel(),)) if is_converted else FREE
-    # Bytes are never negative, so only their largest is read.
-    return _read_ends(call, 1 if tensor.dtype == torch.uint8 else 2) + widened + _histogram(call)
-
-
-def _read_ends(call: OperationCall, ends: int) -> OpCost:
     tensor = call.args[0]
-    size = tensor.element_size()
-    # Each end is found by its own reduction, and read.
-    work = reduce_all(tensor.numel(), Arithmetic("extremum", size), call.profile)
-    reads = (("d2h", size),) * ends
-    return OpCost(ends * work.launches, ends, reads, passing=(size, *work.workspaces) * ends)
-
-
-def _histogram(call: OperationCall) -> OpCost:
-    """Kernels and the histograms of each block, where there are too many bins to keep them on chip."""
-    tensor, result = call.args[0], call.outputs[0]
-    if not tensor.numel():
-        return OpCost(1)
-    if not FEW_BINS <= result.numel() < MANY_BINS:
-        return OpCost(2)
-    blocks = -(-tensor.numel() // THREADS)
-    return OpCost(3, workspaces=(blocks * result.nbytes,))
+    # Bytes are never negative, so only their largest is read.
+    ends = 1 if tensor.dtype == torch.uint8 else 2
+    if not tensor.numel() or (
+        call.op.startswith("aten.histc.") and call.argument("min", 0) != call.argument("max", 0)
+    ):
+        ends = 0
+    return OpCost(1 + ends, ends, (("d2h", tensor.element_size()),) * ends)
 
 
 CostRule(

@@ -8,13 +8,12 @@ from simcuda.cost.call import ANYTHING, FREE, ONE_KERNEL, LibraryWork, OpCost, O
 from simcuda.cost.copies import contiguous, copied_within
 from simcuda.cost.launches import LARGEST_OFFSET, kernels_over
 from simcuda.cost.rules.kernels import one_kernel
-from simcuda.cost.rules.rule import COUNT_BYTES, HALF_BYTES, INDEX_BYTES, CostRule
+from simcuda.cost.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
 from simcuda.cost.rules.sorting import sort
 
 MASKS = (torch.bool, torch.uint8)
 CHUNK_ELEMENTS = 2**30
 FEW_INDICES = 3072
-INDICES_OF_A_PART = 10
 
 
 WRITES = ("aten.index_put_", "aten.index_put", "aten._index_put_impl_", "aten._unsafe_index_put")
@@ -140,15 +139,11 @@ def _accumulate(call: OperationCall) -> OpCost:
     """Indices become places, which are sorted with where they came from; one kernel adds up what meets.
 
     For each index the remainder, its product with a stride, and the sum with those before; then the division
-    by what one place holds, a range, the sort, and the addition. Unless they are trusted, assertions on the
-    device compare the largest and the least with the bounds.
+    by what one place holds, a range, the sort, and the addition.
     """
     indices = _indices(call)
     elements = max((index.numel() for index in indices), default=0)
-    checks = 0 if call.argument("unsafe", default=False) else 6 * len(indices)
-    places = 3 * len(indices) - 1
-    # The places, sorted and not, where they came from, sorted and not, and the sort's copies of both.
-    return _write(call) + OpCost(checks + places + 3, temporaries=(elements * INDEX_BYTES,) * 6)
+    return _write(call) + OpCost(3 * len(indices) + 2, temporaries=(elements * INDEX_BYTES,) * 6)
 
 
 CostRule(
@@ -211,30 +206,13 @@ CostRule(
 )
 def _embedding_backward(call: OperationCall) -> OpCost:
     """Few indices add up in place; many are sorted, and each run of equal ones is added up in parts."""
-    gradient, indices, result = call.args[0], call.args[1], call.outputs[0]
+    gradient, indices = call.args[:2]
     cleared = contiguous(indices) + contiguous(gradient) + one_kernel(call)
-    by_frequency = call.argument("scale_grad_by_freq", default=False)
-    count, rows = indices.numel(), result.shape[0]
-    if not count:
+    if not indices.numel():
         return cleared
-    if count <= FEW_INDICES and not by_frequency:
-        return cleared + OpCost(1)
-    held = (count * INDEX_BYTES,) * (3 if by_frequency else 2)
-    # At most each row of the table is a segment of equal indices.
-    segments = min(count, rows)
-    parts = count // INDICES_OF_A_PART + segments
-    width = result.element_size() if result.element_size() > HALF_BYTES else 2 * HALF_BYTES
-    sums = (count, 1, segments, segments, 1, parts)
-    workspaces = (*(n * INDEX_BYTES for n in sums), parts * result.shape[1] * width)
-    # Half precision adds up in a single-precision copy of the result.
-    widened = (2 * result.nbytes,) if result.element_size() == HALF_BYTES else ()
-    # A range and a sort; unique places, parts, their running sum, count and offsets; the sums, and their sum.
-    kernels = 2 + 2 + 1 + 2 + 2 + 2 + 2 * len(widened) + (2 if by_frequency else 0)
-    # While sorting: both copies of the indices and where they came from, a range, and the sort's own.
-    sorting = (count * INDEX_BYTES,) * 3
-    return cleared + OpCost(
-        kernels, temporaries=held, workspaces=(*workspaces, *widened), passing=(*held, *sorting)
-    )
+    if indices.numel() <= FEW_INDICES and not call.argument("scale_grad_by_freq", default=False):
+        return cleared + ONE_KERNEL
+    return cleared + OpCost(6, temporaries=(indices.numel() * INDEX_BYTES,) * 4)
 
 
 def _flattened(indices: torch.Tensor) -> OpCost:
@@ -252,14 +230,8 @@ def _flattened(indices: torch.Tensor) -> OpCost:
 )
 def _gather_selected(call: OperationCall) -> OpCost:
     """The gradient of the source of ``masked_scatter``: what was selected, and zeros for what was not."""
-    result, mask = call.outputs[0], _broadcast_mask(call)
-    selected = int(mask.count_nonzero())
-    missing = result.numel() - selected
-    joined = FREE
-    # Less was selected than the source holds: zeros take the place of the rest.
-    if missing > 0:
-        joined = OpCost(2, temporaries=tuple(s * result.element_size() for s in (selected, missing)))
-    return find_true(mask, selected) + OpCost(int(selected > 0)) + joined
+    mask = _broadcast_mask(call)
+    return find_true(mask, int(mask.count_nonzero())) + ONE_KERNEL
 
 
 def _broadcast_mask(call: OperationCall) -> torch.Tensor:
@@ -281,11 +253,9 @@ def _shorten(call: OperationCall) -> OpCost:
     indices = call.argument("indices")
     if not indices.numel():
         return FREE
-    ordered = sort(indices, indices.contiguous(), max(indices.dim() - 1, 0))
-    pair = (indices.nbytes, indices.numel() * INDEX_BYTES)
-    temporaries = (*pair, *ordered.workspaces, indices.nbytes, INDEX_BYTES)
     # CUB selects unique values with two kernels.
-    return OpCost(ordered.launches + 3, copies=ordered.copies, temporaries=temporaries)
+    ordered = sort(indices, indices.contiguous(), max(indices.dim() - 1, 0))
+    return ordered + OpCost(3, temporaries=(indices.nbytes,) * 2)
 
 
 @CostRule(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 
 from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall
@@ -75,15 +73,8 @@ def _shares(call: OperationCall) -> OpCost:
     approximate=True,
 )
 def _permutation(call: OperationCall) -> OpCost:
-    """Random keys, long enough that few are alike, are sorted with the numbers; those alike are shuffled."""
-    length = call.outputs[0].numel()
-    if not length:
-        return FREE
-    bits = math.ceil(math.log2(length - (6 * length**2 + 1) / (12 * math.log(0.9))))
-    # Keys are as short as makes equal ones unlikely.
-    key = 4 if bits <= 32 else INDEX_BYTES
-    pairs = length * (key + INDEX_BYTES)
-    return OpCost(launches=4, workspaces=(key * length, key * length, INDEX_BYTES * length, pairs))
+    """Random keys are sorted with the numbers; those alike are shuffled."""
+    return OpCost(4, workspaces=(INDEX_BYTES * call.outputs[0].numel(),) * 4)
 
 
 @CostRule(
@@ -94,11 +85,7 @@ def _permutation(call: OperationCall) -> OpCost:
     approximate=True,
 )
 def _weighted(call: OperationCall) -> OpCost:
-    """Weights are checked by two assertions on the device, then divided by random numbers and ranked.
-
-    The checks: extrema, two comparisons, their conjunction, the assertion; the sums, compared with 0, over
-    all rows, negated, the assertion.
-    """
+    """Weights are checked by two assertions on the device, then divided by random numbers and ranked."""
     weights, result = call.args[0], call.outputs[0]
     samples = call.argument("num_samples")
     if not result.numel():
@@ -107,13 +94,4 @@ def _weighted(call: OperationCall) -> OpCost:
         # Copied twice, each row normalised and summed up, then every sample searched by one kernel.
         size = weights.nbytes
         return OpCost(3, copies=(("d2d", size),) * 2, temporaries=(size,) * 3)
-    checks = 9 + int(weights.dim() > 1)
-    # One sample is the largest rank, several are the top of all ranks.
-    ranks = 1 if samples == 1 else 2
-    values = () if samples == 1 else (weights.element_size() * result.numel(),)
-    size = weights.element_size()
-    return OpCost(
-        launches=checks + 2 * kernels_over(weights) + ranks,
-        passing=(size, size, 1, 1, 1),
-        workspaces=(weights.nbytes, *values),
-    )
+    return OpCost(9 + 2 * kernels_over(weights) + 1, workspaces=(weights.nbytes,))

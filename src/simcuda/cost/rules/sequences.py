@@ -9,7 +9,6 @@ import torch
 from simcuda.cost.call import MEMORY, ONE_KERNEL, LibraryWork, OpCost, OperationCall
 from simcuda.cost.copies import contiguous
 from simcuda.cost.launches import kernels_over
-from simcuda.cost.reductions import Arithmetic, reduce_all
 from simcuda.cost.rules.kernels import one_kernel
 from simcuda.cost.rules.reducing import reduce
 from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
@@ -43,17 +42,10 @@ def _reduce_segments(call: OperationCall) -> OpCost:
     lengths = call.argument("lengths")
     if lengths is None or call.argument("unsafe", default=False):
         return OpCost(SEGMENT_KERNELS if lengths is not None else 1)
-    # No length may be negative.
-    least = reduce_all(lengths.numel(), Arithmetic("extremum", INDEX_BYTES), call.profile)
-    sums = lengths.numel() // max(lengths.shape[-1], 1)
-    # One truth value is copied, several are reduced.
-    copied = (("d2d", 1),) if sums == 1 else ()
-    kernels = least.launches + 2 + (1 - len(copied))
-    copies = (("d2h", lengths.element_size()), *copied, ("d2h", 1))
-    offsets = (lengths.numel() + sums) * lengths.element_size()
-    return OpCost(
-        SEGMENT_KERNELS + kernels, 2, copies, temporaries=(offsets,), passing=(lengths.element_size(),)
-    )
+    # No length may be negative, and one truth value is copied where several are reduced.
+    is_single = 0 < lengths.numel() == lengths.shape[-1]
+    copies = (("d2h", lengths.element_size()), *((("d2d", 1),) if is_single else ()), ("d2h", 1))
+    return OpCost(SEGMENT_KERNELS + 3, 2, copies, temporaries=(lengths.nbytes,))
 
 
 @CostRule(

@@ -14,8 +14,6 @@ from simcuda.cost.launches import elementwise
 from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
 
 LONGEST_SMALL_SORT = 4096
-SEGMENTS_SORTED_AT_ONCE = 128
-LONG_SEGMENT = 1_000_000
 LONGEST_FUSED_MODE = 2048
 
 
@@ -31,7 +29,7 @@ def sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
         return copied + ONE_KERNEL
     length = tensor.shape[dim]
     if length > LONGEST_SMALL_SORT:
-        return copied + _radix_sort(tensor, values, dim)
+        return copied + _radix_sort(tensor)
     # Indices 0 to n along the dimension, a second copy, and one kernel that sorts both in place, where there
     # is something to sort (Sort.cpp, sortKeyValueInplace).
     indices = INDEX_BYTES * tensor.numel()
@@ -43,22 +41,10 @@ def sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
     return copied + in_place
 
 
-def _radix_sort(tensor: torch.Tensor, values: torch.Tensor, dim: int) -> OpCost:
-    elements, length, size = tensor.numel(), tensor.shape[dim], tensor.element_size()
-    # CUB sorts values together with the 64-bit indices they came from.
-    segments, pair = elements // length, size + INDEX_BYTES
-    if segments == 1 or length >= LONG_SEGMENT:
-        work = OpCost(1 + segments, workspaces=(INDEX_BYTES * length, pair * length))
-    elif segments < SEGMENTS_SORTED_AT_ONCE:
-        # Sorted by value as a whole, then by segment; segment and position are 32 bits each.
-        indices = INDEX_BYTES * elements
-        work = OpCost(4, workspaces=(indices, indices, size * elements, pair * elements))
-    else:
-        work = OpCost(2, workspaces=(INDEX_BYTES * elements, pair * elements))
-    if tensor.stride(dim) == 1 and same_bytes(values, tensor):
-        return work
-    # A copy with the dimension innermost, sorted values and indices in that order, and two copies back.
-    return OpCost(3, workspaces=(tensor.nbytes, elements * pair)) + work
+def _radix_sort(tensor: torch.Tensor) -> OpCost:
+    """CUB sorts values together with the indices that they came from, and needs room for all pairs again."""
+    indices = INDEX_BYTES * tensor.numel()
+    return OpCost(2, workspaces=(indices, tensor.nbytes + indices))
 
 
 @CostRule(
@@ -93,17 +79,10 @@ def _median(call: OperationCall) -> OpCost:
     """Of all elements: a sort, then its middle element, or NaN if the last one is NaN."""
     tensor = call.args[0]
     if not tensor.numel():
-        return OpCost(launches=1)
+        return ONE_KERNEL
     flat = tensor.reshape(-1)
-    work = sort(flat, flat.contiguous(), 0)
-    sorted_pair = (tensor.nbytes, INDEX_BYTES * tensor.numel())
-    flattened = () if tensor.is_contiguous() else (tensor.nbytes,)
-    # ``nanmedian`` counts its NaNs by several more operations.
-    after = 2 if call.op.startswith("aten.median") else 7
-    return OpCost(
-        launches=work.launches + len(flattened) + after,
-        copies=work.copies,
-        temporaries=(*flattened, *sorted_pair, *work.workspaces),
+    return sort(flat, flat.contiguous(), 0) + OpCost(
+        2, temporaries=(tensor.nbytes, INDEX_BYTES * tensor.numel())
     )
 
 
@@ -165,11 +144,8 @@ def _topk(call: OperationCall) -> OpCost:
     if not is_sorted or length <= LONGEST_SMALL_SORT:
         return OpCost(1 + int(is_sorted))
     # Many selected values are sorted as by ``sort``, and their indices gathered by what that yields.
-    work = _radix_sort(values, values, dim)
-    indices = INDEX_BYTES * values.numel()
-    copies = (("d2d", indices), ("d2d", values.nbytes))
-    workspaces = (values.nbytes, indices, *work.workspaces, indices)
-    return OpCost(work.launches + 2, copies=copies, workspaces=workspaces)
+    copies = (("d2d", INDEX_BYTES * values.numel()), ("d2d", values.nbytes))
+    return OpCost(2, copies=copies, temporaries=(values.nbytes,)) + _radix_sort(values)
 
 
 def _is_one_row(call: OperationCall) -> bool:

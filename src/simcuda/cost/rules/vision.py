@@ -28,11 +28,9 @@ def _suppress(call: OperationCall) -> OpCost:
         return FREE
     count, kept = len(boxes), call.outputs[0].numel()
     mask = INDEX_BYTES * count * -(-count // BOXES_OF_A_MASK)
-    # The sorted scores, their order, the boxes in it, what suppresses what, and what is kept.
-    buffers = (scores.nbytes, INDEX_BYTES * count, boxes.nbytes, mask, count)
     keep = torch.empty(count, dtype=torch.bool, device="meta")
     # Boxes selected, compared; zeros, filled; and the order selected by that.
-    own = OpCost(4 + int(kept > 0), temporaries=buffers)
+    own = OpCost(4 + int(kept > 0), temporaries=(scores.nbytes, INDEX_BYTES * count, boxes.nbytes, mask))
     return own + sort(scores, scores.contiguous(), 0) + find_true(keep, kept)
 
 
