@@ -33,7 +33,7 @@ FLOORS = (
 FLOOR_OF = {room: height for height, rooms in enumerate(reversed(FLOORS)) for room in rooms}
 MOST_MODULES = 16
 """In a folder; but ``cli`` has a file for each command, and a list of rules is as long as it is."""
-LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/cost/rules"}
+LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
     "finding_tickets": 210490,
@@ -54,19 +54,19 @@ MOST_NODES = {
     "finding_tickets.report": 25634,
     "finding_tickets.verify": 12256,
     "finding_tickets.workload": 34,
-    "simcuda": 104680,
+    "simcuda": 102705,
     "simcuda.agree": 251,
     "simcuda.assertions": 1197,
     "simcuda.basis": 1504,
-    "simcuda.cost": 35589,
+    "simcuda.costs": 33743,
     "simcuda.device": 9642,
     "simcuda.ledger": 2381,
     "simcuda.measurement": 1947,
     "simcuda.profile": 382,
     "simcuda.real": 5501,
     "simcuda.session": 2186,
-    "simcuda.simulation": 1632,
-    "simcuda.torch_api": 30000,
+    "simcuda.simulation": 1629,
+    "simcuda.torch_api": 29869,
     "simcuda.traces": 12430,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""

@@ -20,8 +20,8 @@ from simcuda.basis import (
     name_models,
     operations,
 )
-from simcuda.cost.rules import OF_LIBRARIES, OF_OTHER_VERSIONS, RULES, CostRule, example_names, run_example
-from simcuda.cost.rules.without_rule import HOST_ONLY
+from simcuda.costs.rules import OF_LIBRARIES, OF_OTHER_VERSIONS, RULES, CostRule, example_names, run_example
+from simcuda.costs.rules.without_rule import HOST_ONLY
 from simcuda.traces.call import METRICS
 
 TORCH = torch.__version__.partition("+")[0]

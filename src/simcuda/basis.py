@@ -19,9 +19,9 @@ from typing import Any
 
 import torch
 
-from simcuda.cost.rules import RULES
-from simcuda.cost.rules.without_rule import HOST_ONLY, NEVER_WAITING, TAKEN_APART
-from simcuda.cost.traits import COPIES, traits_of
+from simcuda.costs.rules import RULES
+from simcuda.costs.rules.without_rule import HOST_ONLY, NEVER_WAITING, TAKEN_APART
+from simcuda.costs.traits import COPIES, traits_of
 
 RECORDED, TESTED = (Path(__file__).with_name(f"{name}.json") for name in ("recorded", "tested"))
 
@@ -44,7 +44,7 @@ MEANINGS = {
     MODELLED: "in some calls at least, launches or memory are an estimate: a library chooses kernels or "
     "workspaces. Waits and copies are read from the source",
     UNKNOWN: "in some calls at least, nobody knows whether it waits; a measurement lists it as unknown",
-    DECLARED: "the program says what it costs, by `simcuda.declare`",
+    DECLARED: "the program says what it costs, by `simcuda.cost`",
     BY_RECORDINGS: "a recording of a real GPU has the same count, above 0, of at least one metric",
     BY_ZEROS: "recordings have the same counts, all of them 0. That proves little",
     REFUTED: "a recording has another count",

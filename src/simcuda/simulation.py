@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -237,11 +236,10 @@ def _opened(
         compiler = Compiler(machine, patches, compile)
         compiler.install()
         threads.install(patches)
-        same = partial(device, count, profile=profile, capacity=capacity, compile=compile)
-        uses = os.memfd_create("simcuda")
-        stack.callback(os.close, uses)
-        children = Children(machine.ledger, same, uses)
+        open_devices = partial(device, count, profile=profile, capacity=capacity, compile=compile)
+        children = Children(machine.ledger, open_devices)
         children.install(patches)
+        stack.callback(children.close)
         if is_session:
             wake_by_names(patches)
         # From here on nothing is replaced any more, so that other modules' names can follow.
@@ -271,8 +269,8 @@ def prepare_forks() -> None:
     Threads that such a process starts before a simulation take part in it, too.
     """
     follow_threads()
-    if not torch._C._has_cuda and not why_not_with_this_torch():
-        # Where there is CUDA, the end of a simulation starts it, and it does not survive a fork.
+    # Where there is CUDA, the end of a simulation starts it, and it does not survive a fork.
+    if not (torch._C._has_cuda or why_not_with_this_torch()):
         with device():
             pass
 
@@ -299,7 +297,7 @@ def _default_device_kept() -> Iterator[None]:
     finally:
         now = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
         if now is not before:
-            torch.set_default_device(None if before is None else before.device)
+            torch.set_default_device(getattr(before, "device", None))
 
 
 def _start_real_cuda() -> None:
@@ -307,5 +305,4 @@ def _start_real_cuda() -> None:
     if not torch._C._has_cuda:
         _say_that_cuda_is_missing()
     elif not _ending_processes and torch.cuda.is_available() and not torch.cuda._is_in_bad_fork():
-        initialize: Any = torch.cuda.init
-        initialize()
+        torch.cuda.init()  # type: ignore[no-untyped-call]  # has no annotations

@@ -21,7 +21,7 @@ import torch
 from tests.gpu.pattern import NothingToRunError, Pattern
 from torch.utils._pytree import tree_leaves, tree_map
 
-from simcuda.cost.rules import RULES, CostRule, example_names, run_example
+from simcuda.costs.rules import RULES, CostRule, example_names, run_example
 
 DTYPES = (torch.float32, torch.float16, torch.float8_e4m3fn, torch.complex64, torch.int64, torch.bool)
 """The types of samples: the first of them that an operator takes on CUDA."""

@@ -14,7 +14,7 @@ from finding_tickets.measure.meter import SimulatedMeter
 from finding_tickets.measure.run import run
 from finding_tickets.measure.state import changed_names, state, unpatched
 from finding_tickets.measure.tasks import CannotMeasureError
-from simcuda.cost.rules import without_rule
+from simcuda.costs.rules import without_rule
 from simcuda.ledger import Ledger
 
 
@@ -64,7 +64,7 @@ def test_a_method_that_a_library_adds_to_a_class_of_torch_stays() -> None:
 def test_a_replaced_constant_is_named_and_put_back() -> None:
     """The tables by which the device counts are as good as its functions."""
     before = without_rule.NEVER_WAITING
-    message = r"^replaces simcuda\.cost\.rules\.without_rule\.N"
+    message = r"^replaces simcuda\.costs\.rules\.without_rule\.N"
     with pytest.raises(CannotMeasureError, match=message), unpatched():
         vars(without_rule)["NEVER_WAITING"] = {}
     assert before is without_rule.NEVER_WAITING

@@ -19,8 +19,8 @@ LEFT = {
     ),
     "from simcuda.ledger import Ledger; Ledger.count.__defaults__ = (0,)": "simcuda.ledger.Ledger.count",
     "from simcuda.ledger import Ledger; Ledger.usage_rose = print": "simcuda.ledger.Ledger.usage_rose",
-    "from simcuda.cost.rules import RULES; object.__setattr__(RULES[0], 'counts', print)": (
-        "simcuda.cost.rules.RULES"
+    "from simcuda.costs.rules import RULES; object.__setattr__(RULES[0], 'counts', print)": (
+        "simcuda.costs.rules.RULES"
     ),
     "from simcuda import profile; profile.PROFILES['h200-cuda13'] = profile.PROFILES['a100-cuda12']": (
         "simcuda.profile.PROFILES"

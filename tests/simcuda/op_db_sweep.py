@@ -26,7 +26,7 @@ from torch.autograd.profiler import record_function
 from torch.utils._pytree import tree_leaves, tree_map
 
 import simcuda
-from simcuda.cost.traits import traits_of
+from simcuda.costs.traits import traits_of
 from simcuda.device import dispatch_key
 from simcuda.torch_api import dispatch
 from simcuda.torch_api.dispatch import Dispatcher

@@ -15,11 +15,16 @@ from finding_tickets.measure.run import check_declared, run
 from finding_tickets.measure.state import changed_names, state, unpatched
 from finding_tickets.measure.tasks import CannotMeasureError
 from finding_tickets.workload import Point, Workload
-from simcuda import SimulatedCuda
-from simcuda.cost import declared
+from simcuda import OpCost, OperationCall, SimulatedCuda
+from simcuda.costs import declared
 
 NAMESPACE = "simcuda_tests_declared"
-COST = "launches 3, waits 1, d2h 40 B, temporary 512 B"
+ODD = OpCost(launches=3, waits=1, copies=(("d2h", 40),), temporaries=(512,))
+
+
+def declare(name: str, found: Any = OpCost()) -> None:  # noqa: B008 - it does not change
+    """Declare an operator of this namespace by a function that returns always the same."""
+    simcuda.cost(f"{NAMESPACE}::{name}")(lambda _: found)
 
 
 @pytest.fixture(autouse=True)
@@ -51,24 +56,24 @@ def test_undeclared_it_is_unknown_and_declared_it_counts(gpu: SimulatedCuda, odd
         odd(x)
     assert ((f"{NAMESPACE}.odd.default",), 0) == (before.unknown, before.syncs)
     for _ in range(2):  # the same again is the same
-        simcuda.declare(f"{NAMESPACE}::odd", launches=3, waits=1, d2h=[40], temporaries=[512])
+        declare("odd", ODD)
     with gpu.measure() as cost:
         assert [3.0] * 3 == odd(x).tolist()
     # What is declared, and the list that is read: 3 floats of 4 bytes.
     assert (3, 2, 2, 40 + 12) == (cost.launches, cost.syncs, cost.d2h, cost.d2h_bytes)
     # The temporary of 512 bytes, and the result of 12.
     assert (2, 524) == (cost.allocations, cost.peak_bytes)
-    assert ((), (f"{NAMESPACE}.odd, declared: {COST}",)) == (cost.unknown, cost.approximate)
+    assert ((), (f"{NAMESPACE}.odd, declared",)) == (cost.unknown, cost.approximate)
 
 
 def test_an_overload_may_be_declared_apart(gpu: SimulatedCuda, odd: Any) -> None:
     """It goes before what is declared for all overloads."""
-    simcuda.declare(f"{NAMESPACE}::odd", waits=2)
-    simcuda.declare(f"{NAMESPACE}::odd.default", waits=1)
+    simcuda.cost(f"{NAMESPACE}::odd")(lambda _: OpCost(waits=2))
+    simcuda.cost(f"{NAMESPACE}::odd.default")(lambda _: OpCost(waits=1))
     x = torch.ones(3, device="cuda")
     with gpu.measure() as cost:
         odd(x)
-    assert (1, f"{NAMESPACE}.odd.default, declared: launches 1, waits 1") == (cost.syncs, *cost.approximate)
+    assert (1, f"{NAMESPACE}.odd.default, declared") == (cost.syncs, *cost.approximate)
 
 
 def test_of_kernels_in_python_that_of_the_device_runs(gpu: SimulatedCuda) -> None:
@@ -92,7 +97,7 @@ def test_python_code_of_a_library_is_counted_by_what_it_calls(gpu: SimulatedCuda
     with gpu.measure() as cost:
         result = getattr(torch.ops, NAMESPACE).python(x)
     with pytest.raises(ValueError, match="made of other operations"):
-        simcuda.declare(f"{NAMESPACE}::python")
+        declare("python")
     assert result.is_cuda
     assert [3.0] * 3 == result.tolist()
     library._destroy()
@@ -118,7 +123,7 @@ def test_a_kernel_of_c_for_cuda_alone_does_not_run(
 
 def test_a_name_may_be_declared_before_it_is_defined(gpu: SimulatedCuda) -> None:
     """Programs declare when they begin, and load the library later."""
-    simcuda.declare(f"{NAMESPACE}::later", launches=0)
+    declare("later")
     fragment: Any = torch.library.Library
     library = fragment(NAMESPACE, "FRAGMENT")
     library.define("later(Tensor x) -> Tensor")
@@ -131,22 +136,65 @@ def test_a_name_may_be_declared_before_it_is_defined(gpu: SimulatedCuda) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "how", "message"),
+    ("name", "message"),
     [
-        ("aten::sum", {}, "aten::sum is PyTorch's own"),
-        ("sum", {}, "'sum' is no name of an operator, such as mylib::scan"),
-        (f"{NAMESPACE}::made", {}, "made of other operations"),
-        (f"{NAMESPACE}::odd", {"launches": -1}, "a whole number from 0, not -1"),
-        (f"{NAMESPACE}::odd", {"d2h": [8, 1.5]}, "a whole number from 0, not 1.5"),
-        (f"{NAMESPACE}::odd", {"waits": True}, "a whole number from 0, not True"),
-        ("torchvision::nms", {"waits": 0}, "torchvision::nms has a rule already"),
+        ("aten::sum", "aten::sum is PyTorch's own"),
+        ("sum", "'sum' is no name of an operator, such as mylib::scan"),
+        (f"{NAMESPACE}::made", "made of other operations"),
+        ("torchvision::nms", "torchvision::nms has a rule already"),
     ],
 )
-def test_what_cannot_be_declared_is_refused(name: str, how: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_declared_is_refused(name: str, message: str) -> None:
     """What is known by other means stays so; each message says what is wrong."""
     with pytest.raises(ValueError, match=message):
-        simcuda.declare(name, **how)
+        simcuda.cost(name)
     assert not declared.declarations()
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (3, "TypeError: 3 is no simcuda.OpCost"),
+        (OpCost(launches=-1), "ValueError: a cost is made of whole numbers from 0, not of -1"),
+        (OpCost(copies=(("d2h", 1.5),)), "not of 1.5"),  # type: ignore[arg-type]  # wrong on purpose
+        (OpCost(waits=True), "not of True"),
+        (OpCost(copies=(("up", 8),)), "no copy of the kind 'up'"),
+        (OpCost(copies=5), "TypeError"),  # type: ignore[arg-type]  # wrong on purpose
+    ],
+)
+def test_a_cost_that_makes_no_sense_is_unknown(
+    gpu: SimulatedCuda, odd: Any, returned: Any, message: str
+) -> None:
+    """The operator is named with what is wrong, and counts as one whose waits nobody knows."""
+    declare("odd", returned)
+    x = torch.ones(3, device="cuda")
+    with gpu.measure() as cost:
+        odd(x)
+    (unknown,) = cost.unknown
+    assert unknown.startswith(f"{NAMESPACE}.odd.default, whose declared cost fails: ")
+    assert message in unknown
+    assert () == cost.approximate
+
+
+def test_a_cost_is_a_function_of_the_call(gpu: SimulatedCuda, odd: Any) -> None:
+    """It sees sizes and results, and costs nothing itself; one that raises is unknown with its reason."""
+
+    @simcuda.cost(f"{NAMESPACE}::odd")
+    def find(call: OperationCall) -> OpCost:
+        x = call.argument("x")
+        assert x.shape == call.outputs[0].shape
+        return OpCost(launches=10 // len(x) + int((x + x).sum().item()) // 100)
+
+    found = []
+    for size in (2, 5, 0):
+        x = torch.ones(size, device="cuda")
+        with gpu.measure() as cost:
+            odd(x)
+        found.append((cost.launches, cost.syncs, cost.unknown))
+    # 10 // 2 and 10 // 5; without a declared cost an operator is one kernel over its result, which is empty.
+    reason = "integer division or modulo by zero"
+    unknown = f"{NAMESPACE}.odd.default, whose declared cost fails: ZeroDivisionError: {reason}"
+    assert [(5, 0, ()), (2, 0, ()), (0, 0, (unknown,))] == found
 
 
 def test_python_code_is_counted_instead() -> None:
@@ -154,7 +202,7 @@ def test_python_code_is_counted_instead() -> None:
     custom: Any = torch.library.custom_op
     custom(f"{NAMESPACE}::custom", mutates_args=())(_clone)
     with pytest.raises(ValueError, match="made of other operations"):
-        simcuda.declare(f"{NAMESPACE}::custom")
+        declare("custom")
 
 
 def _clone(x: torch.Tensor) -> torch.Tensor:
@@ -162,18 +210,17 @@ def _clone(x: torch.Tensor) -> torch.Tensor:
 
 
 def test_another_declaration_is_an_error() -> None:
-    """It names both; the first one stays."""
-    simcuda.declare(f"{NAMESPACE}::odd", waits=1)
-    both = "declared already, as launches 1, waits 1; this says launches 1, waits 0"
-    with pytest.raises(ValueError, match=both):
-        simcuda.declare(f"{NAMESPACE}::odd")
+    """It names the first one, which stays."""
+    declare("odd", ODD)
+    with pytest.raises(ValueError, match=r"odd is declared already, by .*declare.<locals>.<lambda>"):
+        simcuda.cost(f"{NAMESPACE}::odd")(lambda _: OpCost(waits=0))
 
 
 def test_to_declare_is_no_tampering() -> None:
     """Neither a block nor a whole process is found to have replaced anything."""
     before = state()
     with unpatched():
-        simcuda.declare(f"{NAMESPACE}::odd", waits=1)
+        declare("odd", ODD)
     assert [] == changed_names(before, state())
 
 
@@ -184,7 +231,7 @@ def test_measured_code_may_not_declare_what_is_counted_for_it(odd: Any) -> None:
         result: torch.Tensor = odd(x)
         return result
 
-    simcuda.declare(f"{NAMESPACE}::odd", waits=0)
+    declare("odd")
     workload = Workload(ticket="X", build=lambda *_: (torch.ones(3, device="cuda"),), sweep=[Point(n=1)])
     runs = run(workload, {"found": found}, SimulatedMeter(), Path.cwd()).runs["found"]
     with pytest.raises(CannotMeasureError, match="by the code that is measured; a verifier may declare it"):

@@ -2,8 +2,8 @@ import pytest
 import torch
 
 import simcuda
-from simcuda.cost.call import OpCost
-from simcuda.cost.launches import elementwise, foreach_norm, multi_tensor
+from simcuda.costs.call import OpCost
+from simcuda.costs.launches import elementwise, foreach_norm, multi_tensor
 from simcuda.profile import KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB
 
 CUDA_12, CUDA_13 = KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB

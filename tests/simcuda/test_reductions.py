@@ -2,8 +2,8 @@
 
 import pytest
 
-from simcuda.cost.call import FREE, OpCost
-from simcuda.cost.reductions import Arithmetic, reduce_all, reduction
+from simcuda.costs.call import FREE, OpCost
+from simcuda.costs.reductions import Arithmetic, reduce_all, reduction
 from simcuda.profile import PROFILES
 
 H200 = PROFILES["h200-cuda13"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import simcuda
-from simcuda.cost.call import OpCost, OperationCall
-from simcuda.cost.rules import RULES, CostRule, example_names, run_example
+from simcuda.costs.call import OpCost, OperationCall
+from simcuda.costs.rules import RULES, CostRule, example_names, run_example
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:The PyTorch API of nested", "ignore:Sparse", "ignore:index_reduce"

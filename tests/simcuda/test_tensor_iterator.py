@@ -1,4 +1,4 @@
-from simcuda.cost.launches import parts
+from simcuda.costs.launches import parts
 
 
 def test_an_iteration_fits_up_to_the_largest_offset() -> None:

@@ -12,7 +12,7 @@ from docs.pages.truth import page
 import simcuda
 from simcuda import basis
 from simcuda.basis import basis_of
-from simcuda.cost.rules import RULES
+from simcuda.costs.rules import RULES
 from simcuda.ledger import noting_operations, operations_of
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -11,8 +11,8 @@ import torch
 
 import simcuda
 from simcuda import Measurement
-from simcuda.cost.rules import RULES
-from simcuda.cost.rules.without_rule import HOST_ONLY, NEVER_WAITING, TAKEN_APART, never_waits
+from simcuda.costs.rules import RULES
+from simcuda.costs.rules.without_rule import HOST_ONLY, NEVER_WAITING, TAKEN_APART, never_waits
 
 NAMES = """
 x = torch.rand(8, device="cuda")

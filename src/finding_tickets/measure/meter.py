@@ -31,7 +31,7 @@ from finding_tickets.measure.tasks import (
 )
 from finding_tickets.measure.workloads import Point, Workload
 from simcuda import real
-from simcuda.cost.declared import MARK
+from simcuda.costs.declared import MARK
 from simcuda.ledger import ChangedCountsError, operations_of
 from simcuda.simulation import why_not_with_this_torch
 from simcuda.torch_api.compiling import Compiling

@@ -57,7 +57,7 @@ from finding_tickets.measure.tasks import (
     own_folder,
 )
 from finding_tickets.measure.workloads import Point, Workload
-from simcuda.cost.declared import MARK, declarations
+from simcuda.costs.declared import MARK, declarations
 from simcuda.ledger import attributing_to, noting_operations
 from simcuda.measurement import table
 from simcuda.profile import GPU_NAME

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from simcuda.cost.call import tensors_in
+from simcuda.costs.call import tensors_in
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.patches import Patches, genuine

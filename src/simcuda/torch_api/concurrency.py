@@ -23,13 +23,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import thread as executors
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.reduction import DupFd
 from types import FrameType
 from typing import Any
 
-from simcuda.cost.call import all_tensors_in
+from simcuda.costs.call import all_tensors_in
 from simcuda.device.dispatch_key import register, wake, watched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
@@ -200,14 +200,14 @@ class Children:
     Attributes:
         ledger: Marks what is measured while one of them uses a device.
         open_devices: Opens the same devices in a child; another process can load it.
-        uses: A file in memory, by its number, to which children write when they use a device.
         used: Called when this process starts another one.
+        uses: A file in memory, by its number, to which children write when they use a device.
     """
 
     ledger: Ledger
     open_devices: Callable[[], AbstractContextManager[Any]]
-    uses: int
     used: Callable[[], object] = lambda: None
+    uses: int = field(default_factory=lambda: os.memfd_create("simcuda"))
 
     def install(self, patches: Patches) -> None:
         """Open the devices in what is spawned from now on."""
@@ -223,6 +223,10 @@ class Children:
             return data
 
         patches.set(spawn, get_preparation_data=get_preparation_data)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self.uses)
 
     def collect(self) -> None:
         """Mark the measurements under way if a child has used a device since the last call."""

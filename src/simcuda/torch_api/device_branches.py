@@ -16,8 +16,8 @@ import torch
 import torch.utils.dlpack
 from torch import Tensor
 
-from simcuda.cost.call import ANYTHING
-from simcuda.cost.rules.rule import HALVES
+from simcuda.costs.call import ANYTHING
+from simcuda.costs.rules.rule import HALVES
 from simcuda.device.dispatch_key import unwatched
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST

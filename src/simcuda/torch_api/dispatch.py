@@ -15,15 +15,15 @@ from typing import Any
 
 import torch
 
-from simcuda.cost import determinism
-from simcuda.cost.call import OperationCall, all_tensors_in
-from simcuda.cost.charges import Charges
-from simcuda.cost.copies import charge_copy
-from simcuda.cost.declared import python_kernel
-from simcuda.cost.determinism import fills_memory
-from simcuda.cost.rules.layouts import OF_SPARSE_TENSORS
-from simcuda.cost.stand_ins import WideOperation
-from simcuda.cost.traits import OperationTraits, traits_of
+from simcuda.costs import determinism
+from simcuda.costs.call import OperationCall, all_tensors_in
+from simcuda.costs.charges import Charges
+from simcuda.costs.copies import charge_copy
+from simcuda.costs.declared import python_kernel
+from simcuda.costs.determinism import fills_memory
+from simcuda.costs.rules.layouts import OF_SPARSE_TENSORS
+from simcuda.costs.stand_ins import WideOperation
+from simcuda.costs.traits import OperationTraits, traits_of
 from simcuda.device.dispatch_key import watched
 from simcuda.device.machine import Machine, is_in_backward
 from simcuda.device.storages import HOST, Tag, is_sparse

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.utils._mode_utils import no_dispatch
 
-from simcuda.cost.call import all_tensors_in
+from simcuda.costs.call import all_tensors_in
 from simcuda.device import dispatch_key
 from simcuda.device.dispatch_key import unwatched, watched
 from simcuda.torch_api.patches import Patches, as_method

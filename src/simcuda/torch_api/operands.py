@@ -13,9 +13,9 @@ from typing import Any, cast
 
 import torch
 
-from simcuda.cost.call import tensors_in
-from simcuda.cost.copies import same_bytes
-from simcuda.cost.traits import OperationTraits
+from simcuda.costs.call import tensors_in
+from simcuda.costs.copies import same_bytes
+from simcuda.costs.traits import OperationTraits
 from simcuda.device.machine import Machine, is_in_backward
 from simcuda.device.storages import HOST, Tag
 

@@ -10,7 +10,7 @@ import torch
 import torch.backends.cudnn.rnn
 from torch import Tensor
 
-from simcuda.cost.call import ANYTHING
+from simcuda.costs.call import ANYTHING
 from simcuda.device.machine import Machine
 from simcuda.torch_api.autocast import is_pending
 from simcuda.torch_api.fake_tensors import is_fake

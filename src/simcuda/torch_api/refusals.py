@@ -24,7 +24,7 @@ import torch.distributed
 import torch.nn.parallel
 import torch.utils.dlpack
 
-from simcuda.cost.call import tensors_in
+from simcuda.costs.call import tensors_in
 from simcuda.device import dispatch_key
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from simcuda.cost.call import all_tensors_in
+from simcuda.costs.call import all_tensors_in
 from simcuda.ledger import allocation_listeners, listening, operations_of
 from simcuda.measurement import Gpu
 from simcuda.torch_api.dispatch import executing

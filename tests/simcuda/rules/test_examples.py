@@ -1,7 +1,7 @@
 import pytest
 
 import simcuda
-from simcuda.cost.rules import RULES, CostRule, example_names, run_example
+from simcuda.costs.rules import RULES, CostRule, example_names, run_example
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:The PyTorch API of nested", "ignore:Sparse", "ignore:index_reduce"

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from simcuda import SimulatedCuda
-from simcuda.cost.rules import OF_LIBRARIES, example_names, run_example
+from simcuda.costs.rules import OF_LIBRARIES, example_names, run_example
 
 DEFINITIONS = {
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor": lambda _boxes, scores, threshold: (

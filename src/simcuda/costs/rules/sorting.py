@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall
-from simcuda.cost.copies import copied_within, same_bytes
-from simcuda.cost.launches import elementwise
-from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
+from simcuda.costs.call import FREE, ONE_KERNEL, OpCost, OperationCall
+from simcuda.costs.copies import copied_within, same_bytes
+from simcuda.costs.launches import elementwise
+from simcuda.costs.rules.rule import INDEX_BYTES, CostRule
 
 LONGEST_SMALL_SORT = 4096
 LONGEST_FUSED_MODE = 2048

@@ -8,12 +8,12 @@ from math import inf
 
 import torch
 
-from simcuda.cost.call import ANYTHING, ONE_KERNEL, TRIALS, OpCost, OperationCall, tensors_in
-from simcuda.cost.declared import declared_cost
-from simcuda.cost.determinism import fills_memory
-from simcuda.cost.launches import LARGEST_OFFSET, kernels_over
-from simcuda.cost.rules.kernels import UNFILLED_OPS
-from simcuda.cost.traits import OperationTraits
+from simcuda.costs.call import ANYTHING, ONE_KERNEL, TRIALS, OpCost, OperationCall, tensors_in
+from simcuda.costs.declared import WrongCostError, declared_cost, declared_name
+from simcuda.costs.determinism import fills_memory
+from simcuda.costs.launches import LARGEST_OFFSET, kernels_over
+from simcuda.costs.rules.kernels import UNFILLED_OPS
+from simcuda.costs.traits import OperationTraits
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST, NO_STORAGE, Tag, is_sparse, parts_of
 from simcuda.ledger import Slack
@@ -216,10 +216,15 @@ class Charges:
             # Most rules describe dense tensors; whether CUDA's operations on others wait is unknown.
             ledger.doubt(traits.op)
             return _elementwise(call.outputs)
-        if traits.is_foreign and (declared := declared_cost(traits.op)):
-            ledger.doubt(declared[1], {})
-            return declared[0]
         cost = _elementwise(call.outputs)
+        if traits.is_foreign and (name := declared_name(traits.op)):
+            try:
+                cost = declared_cost(call)
+            except WrongCostError as error:
+                ledger.doubt(f"{traits.op}, whose declared cost {error}")
+                return cost
+            ledger.doubt(name, {})
+            return cost
         if traits.is_unknown:
             ledger.doubt(traits.op)
         elif not traits.is_one_kernel:

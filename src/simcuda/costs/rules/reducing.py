@@ -7,11 +7,11 @@ from math import prod
 
 import torch
 
-from simcuda.cost.call import OpCost, OperationCall
-from simcuda.cost.copies import contiguous
-from simcuda.cost.launches import elementwise, kernels_over
-from simcuda.cost.reductions import Arithmetic, reduction
-from simcuda.cost.rules.rule import HALVES, CostRule
+from simcuda.costs.call import OpCost, OperationCall
+from simcuda.costs.copies import contiguous
+from simcuda.costs.launches import elementwise, kernels_over
+from simcuda.costs.reductions import Arithmetic, reduction
+from simcuda.costs.rules.rule import HALVES, CostRule
 from simcuda.profile import Profile
 
 FAMILIES = {

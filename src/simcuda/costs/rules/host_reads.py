@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, OperationCall
-from simcuda.cost.copies import contiguous
-from simcuda.cost.launches import kernels_over
-from simcuda.cost.reductions import Arithmetic, reduce_all
-from simcuda.cost.rules.kernels import number_on_device
-from simcuda.cost.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
+from simcuda.costs.call import FREE, OpCost, OperationCall
+from simcuda.costs.copies import contiguous
+from simcuda.costs.launches import kernels_over
+from simcuda.costs.reductions import Arithmetic, reduce_all
+from simcuda.costs.rules.kernels import number_on_device
+from simcuda.costs.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
 from simcuda.profile import Profile
 
 TRUTH_BYTES = 1

@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from simcuda.cost.determinism import REFUSED
-from simcuda.cost.recurrent import RECURRENT
-from simcuda.cost.rules import rules_for
-from simcuda.cost.rules.layouts import SHARED
-from simcuda.cost.rules.without_rule import HOST_ONLY, PRODUCT_KERNELS, TAKEN_APART_NAMES, never_waits
-from simcuda.cost.stand_ins import FOR_CUDA_ALONE, WIDENED
+from simcuda.costs.determinism import REFUSED
+from simcuda.costs.recurrent import RECURRENT
+from simcuda.costs.rules import rules_for
+from simcuda.costs.rules.layouts import SHARED
+from simcuda.costs.rules.without_rule import HOST_ONLY, PRODUCT_KERNELS, TAKEN_APART_NAMES, never_waits
+from simcuda.costs.stand_ins import FOR_CUDA_ALONE, WIDENED
 
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 SHARED_CODE = (

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, OperationCall
+from simcuda.costs.call import FREE, OpCost, OperationCall
 
 Counts = OpCost | Callable[[OperationCall], OpCost]
 C = TypeVar("C", bound=Counts)

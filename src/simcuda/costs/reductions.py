@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 
-from simcuda.cost.call import FREE, OpCost
-from simcuda.cost.launches import Dimension, Shape, iterate, parts
+from simcuda.costs.call import FREE, OpCost
+from simcuda.costs.launches import Dimension, Shape, iterate, parts
 from simcuda.profile import Profile
 
 THREADS = 512

@@ -7,13 +7,13 @@ import math
 import torch
 from torch._prims_common import suggest_memory_format
 
-from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall
-from simcuda.cost.copies import contiguous, copied_within
-from simcuda.cost.launches import kernels_over
-from simcuda.cost.reductions import Arithmetic, reduction
-from simcuda.cost.rules.kernels import one_kernel
-from simcuda.cost.rules.reducing import reduce
-from simcuda.cost.rules.rule import HALVES, CostRule
+from simcuda.costs.call import FREE, ONE_KERNEL, OpCost, OperationCall
+from simcuda.costs.copies import contiguous, copied_within
+from simcuda.costs.launches import kernels_over
+from simcuda.costs.reductions import Arithmetic, reduction
+from simcuda.costs.rules.kernels import one_kernel
+from simcuda.costs.rules.reducing import reduce
+from simcuda.costs.rules.rule import HALVES, CostRule
 
 CONTIGUOUS = torch.contiguous_format
 FEWEST_CHANNELS_LAST = 4

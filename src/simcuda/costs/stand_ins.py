@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from simcuda.cost.rules.rule import HALVES
+from simcuda.costs.rules.rule import HALVES
 from simcuda.device.dispatch_key import recording_gradients
 
 # ATen/native/transformers/cuda/attention.cu: rows of ``logsumexp`` are aligned for the backward pass.

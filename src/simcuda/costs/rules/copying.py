@@ -1,6 +1,6 @@
 """Copies within a device, of whole tensors, of the parts that views look at, and of several into one.
 
-Copies between devices, and between host and device, are charged in ``cost/copies.py``.
+Copies between devices, and between host and device, are charged in ``costs/copies.py``.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, OperationCall, tensors_in
-from simcuda.cost.copies import copied_within
-from simcuda.cost.launches import LARGEST_OFFSET, elementwise, kernels_over
-from simcuda.cost.rules.kernels import one_kernel
-from simcuda.cost.rules.rule import CostRule
+from simcuda.costs.call import FREE, OpCost, OperationCall, tensors_in
+from simcuda.costs.copies import copied_within
+from simcuda.costs.launches import LARGEST_OFFSET, elementwise, kernels_over
+from simcuda.costs.rules.kernels import one_kernel
+from simcuda.costs.rules.rule import CostRule
 
 INPUTS_PER_CAT = 128
 """Contiguous inputs that one concatenation kernel copies; half as many where one is not contiguous."""

@@ -6,12 +6,12 @@ from math import inf
 
 import torch
 
-from simcuda.cost.call import MEMORY, ONE_KERNEL, LibraryWork, OpCost, OperationCall
-from simcuda.cost.copies import contiguous
-from simcuda.cost.launches import kernels_over
-from simcuda.cost.rules.kernels import one_kernel
-from simcuda.cost.rules.reducing import reduce
-from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
+from simcuda.costs.call import MEMORY, ONE_KERNEL, LibraryWork, OpCost, OperationCall
+from simcuda.costs.copies import contiguous
+from simcuda.costs.launches import kernels_over
+from simcuda.costs.rules.kernels import one_kernel
+from simcuda.costs.rules.reducing import reduce
+from simcuda.costs.rules.rule import INDEX_BYTES, CostRule
 
 SEGMENT_KERNELS = 4
 

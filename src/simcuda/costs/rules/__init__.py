@@ -2,7 +2,7 @@
 
 from fnmatch import fnmatchcase
 
-from simcuda.cost.rules import (
+from simcuda.costs.rules import (
     copying,
     factorizing,
     foreach,
@@ -18,8 +18,8 @@ from simcuda.cost.rules import (
     sorting,
     vision,
 )
-from simcuda.cost.rules import rule as _rule
-from simcuda.cost.rules.rule import CostRule, example_names, run_example
+from simcuda.costs.rules import rule as _rule
+from simcuda.costs.rules.rule import CostRule, example_names, run_example
 
 TOPICS = (
     *(copying, factorizing, foreach, host_reads, indexing, kernels, layers, layouts, libraries),

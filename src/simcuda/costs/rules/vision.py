@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, OperationCall
-from simcuda.cost.copies import contiguous
-from simcuda.cost.launches import kernels_over
-from simcuda.cost.rules.indexing import find_true
-from simcuda.cost.rules.rule import INDEX_BYTES, CostRule
-from simcuda.cost.rules.sorting import sort
+from simcuda.costs.call import FREE, OpCost, OperationCall
+from simcuda.costs.copies import contiguous
+from simcuda.costs.launches import kernels_over
+from simcuda.costs.rules.indexing import find_true
+from simcuda.costs.rules.rule import INDEX_BYTES, CostRule
+from simcuda.costs.rules.sorting import sort
 
 BOXES_OF_A_MASK = 64
 

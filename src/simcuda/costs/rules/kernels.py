@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall
-from simcuda.cost.copies import contiguous, copied_within
-from simcuda.cost.determinism import fills_memory
-from simcuda.cost.launches import kernels_over
-from simcuda.cost.reductions import Arithmetic, reduce_all
-from simcuda.cost.rules.rule import HALF_BYTES, CostRule
+from simcuda.costs.call import FREE, ONE_KERNEL, OpCost, OperationCall
+from simcuda.costs.copies import contiguous, copied_within
+from simcuda.costs.determinism import fills_memory
+from simcuda.costs.launches import kernels_over
+from simcuda.costs.reductions import Arithmetic, reduce_all
+from simcuda.costs.rules.rule import HALF_BYTES, CostRule
 
 POSITION_BYTES = 8
 MEAN = 1

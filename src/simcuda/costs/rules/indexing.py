@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import ANYTHING, FREE, ONE_KERNEL, LibraryWork, OpCost, OperationCall
-from simcuda.cost.copies import contiguous, copied_within
-from simcuda.cost.launches import LARGEST_OFFSET, kernels_over
-from simcuda.cost.rules.kernels import one_kernel
-from simcuda.cost.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
-from simcuda.cost.rules.sorting import sort
+from simcuda.costs.call import ANYTHING, FREE, ONE_KERNEL, LibraryWork, OpCost, OperationCall
+from simcuda.costs.copies import contiguous, copied_within
+from simcuda.costs.launches import LARGEST_OFFSET, kernels_over
+from simcuda.costs.rules.kernels import one_kernel
+from simcuda.costs.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
+from simcuda.costs.rules.sorting import sort
 
 MASKS = (torch.bool, torch.uint8)
 CHUNK_ELEMENTS = 2**30

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from simcuda.cost.call import ANYTHING, FREE, LibraryWork, OpCost, OperationCall
-from simcuda.cost.rules.host_reads import check_error_codes
-from simcuda.cost.rules.rule import CostRule
+from simcuda.costs.call import ANYTHING, FREE, LibraryWork, OpCost, OperationCall
+from simcuda.costs.rules.host_reads import check_error_codes
+from simcuda.costs.rules.rule import CostRule
 
 UNCHECKED = (
     *("linalg_cholesky_ex", "linalg_solve_triangular", "triangular_solve", "linalg_lu_solve", "linalg_qr"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost, OperationCall
-from simcuda.cost.copies import copied_within, same_bytes
-from simcuda.cost.launches import foreach_norm, kernels_over, multi_tensor
-from simcuda.cost.rules.reducing import reduce
-from simcuda.cost.rules.rule import CostRule
+from simcuda.costs.call import FREE, OpCost, OperationCall
+from simcuda.costs.copies import copied_within, same_bytes
+from simcuda.costs.launches import foreach_norm, kernels_over, multi_tensor
+from simcuda.costs.rules.reducing import reduce
+from simcuda.costs.rules.rule import CostRule
 
 FAST_NORMS = (1.0, 2.0, float("inf"))
 STATE_STEPS = "state_steps"

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from simcuda.cost.stand_ins import StandIn, gradients
+from simcuda.costs.stand_ins import StandIn, gradients
 from simcuda.device.dispatch_key import recording_gradients
 
 LAYERS: Mapping[int, Any] = dict(

@@ -13,7 +13,7 @@ from math import prod
 
 import torch
 
-from simcuda.cost.call import OpCost
+from simcuda.costs.call import OpCost
 from simcuda.profile import MultiTensorTables
 
 CHUNK_ELEMENTS = 65_536

@@ -10,13 +10,13 @@ from math import inf, prod
 
 import torch
 
-from simcuda.cost.call import ANYTHING, FREE, MEMORY, LibraryWork, OpCost, OperationCall
-from simcuda.cost.copies import contiguous, copied_within
-from simcuda.cost.launches import kernels_over
-from simcuda.cost.reductions import Arithmetic, reduce_all
-from simcuda.cost.rules.kernels import one_kernel
-from simcuda.cost.rules.layers import VECTOR, VECTORIZED
-from simcuda.cost.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
+from simcuda.costs.call import ANYTHING, FREE, MEMORY, LibraryWork, OpCost, OperationCall
+from simcuda.costs.copies import contiguous, copied_within
+from simcuda.costs.launches import kernels_over
+from simcuda.costs.reductions import Arithmetic, reduce_all
+from simcuda.costs.rules.kernels import one_kernel
+from simcuda.costs.rules.layers import VECTOR, VECTORIZED
+from simcuda.costs.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
 from simcuda.device.dispatch_key import unwatched
 
 INPUTS_AT_ONCE = 128

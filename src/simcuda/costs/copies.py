@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import FREE, OpCost
-from simcuda.cost.launches import elementwise, kernels_over
+from simcuda.costs.call import FREE, OpCost
+from simcuda.costs.launches import elementwise, kernels_over
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST, is_sparse, parts_of
 

@@ -10,11 +10,11 @@ from math import inf
 
 import torch
 
-from simcuda.cost.call import FREE, MEMORY, ONE_KERNEL, LibraryWork, OpCost, OperationCall
-from simcuda.cost.copies import contiguous, copied_within
-from simcuda.cost.launches import kernels_over
-from simcuda.cost.rules.reducing import reduce
-from simcuda.cost.rules.rule import CostRule
+from simcuda.costs.call import FREE, MEMORY, ONE_KERNEL, LibraryWork, OpCost, OperationCall
+from simcuda.costs.copies import contiguous, copied_within
+from simcuda.costs.launches import kernels_over
+from simcuda.costs.rules.reducing import reduce
+from simcuda.costs.rules.rule import CostRule
 
 PRODUCT = 1, 3
 """Kernels of a product: what is split along the inner dimension is added up by one more, as may a bias."""

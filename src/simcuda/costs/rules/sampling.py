@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from simcuda.cost.call import FREE, ONE_KERNEL, OpCost, OperationCall
-from simcuda.cost.launches import kernels_over
-from simcuda.cost.reductions import Arithmetic, reduce_all
-from simcuda.cost.rules.reducing import reduce
-from simcuda.cost.rules.rule import HALVES, INDEX_BYTES, CostRule
+from simcuda.costs.call import FREE, ONE_KERNEL, OpCost, OperationCall
+from simcuda.costs.launches import kernels_over
+from simcuda.costs.reductions import Arithmetic, reduce_all
+from simcuda.costs.rules.reducing import reduce
+from simcuda.costs.rules.rule import HALVES, INDEX_BYTES, CostRule
 
 _WITH_TENSORS = ("aten.normal.Tensor_Tensor*", "aten.normal.float_Tensor*", "aten.normal.Tensor_float*")
 
