@@ -7,11 +7,6 @@ import pytest
 from finding_tickets.documents.source import DEEPEST, TOO_DEEP, code_spans, parse, plain, walk
 
 
-def shown(data: bytes, kind: str) -> list[bytes]:
-    """The text of every block of one kind."""
-    return [data[block.first : block.last] for block in walk(parse(data)) if block.kind == kind]
-
-
 @pytest.mark.parametrize("fence", ["```", "~~~"])
 def test_nothing_inside_a_fence_is_a_block(fence: str) -> None:
     """Headings, tables and check boxes in code are code."""
@@ -34,17 +29,6 @@ def test_tabs_in_the_row_of_delimiters(row: bytes, end: bytes) -> None:
 def test_check_boxes(text: bytes) -> None:
     """An item is ticked, not ticked or without a box, in tight and in loose lists."""
     assert [True, False, None] == [block.checked for block in walk(parse(text)) if block.kind == "Item"]
-
-
-def test_a_byte_order_mark_does_not_hide_a_heading() -> None:
-    """The first line is a heading after a byte order mark too, three bytes further on."""
-    [heading] = parse(b"\xef\xbb\xbf# Title\n")
-    assert ("Heading", 3, 5) == (heading.kind, heading.start, heading.first)
-
-
-def test_every_line_ending_counts() -> None:
-    """Headings are found behind line feeds, carriage returns and both."""
-    assert [b"a", b"b", b"c"] == shown(b"# a\r\n# b\r# c\n", "Heading")
 
 
 @pytest.mark.parametrize(("mark", "kinds"), [(b"> ", ["BlockQuote"]), (b"- ", ["List", "Item"])])
@@ -86,11 +70,6 @@ def test_code_spans() -> None:
     """A run of backticks is closed by the next run of the same length."""
     data = b"x `a` ``b ` c`` `d"
     assert [b"a", b"b ` c"] == [data[start:end] for start, end in code_spans(data, 0, len(data))]
-
-
-def test_code_spans_of_a_part() -> None:
-    """Only backticks in the given range count."""
-    assert [(5, 6)] == code_spans(b"`a` `b` `c`", 4, 7)
 
 
 def test_backticks_without_a_partner_take_linear_time() -> None:

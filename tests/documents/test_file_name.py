@@ -72,20 +72,6 @@ def test_a_flat_ticket() -> None:
     assert [] == rules
 
 
-def test_values_of_the_name_have_no_bytes() -> None:
-    """A severity that is in the file's name alone has an empty span, so that no edit takes it for text."""
-    severity = read(FLAT, "BUG-013-P2-loop-waits.md")[0].severity
-    assert severity
-    assert ("", 0, 0) == (severity.raw, severity.span.start, severity.span.end)
-
-
-def test_what_is_written_outranks_the_name() -> None:
-    """A severity that the ticket states counts."""
-    severity = read(FLAT + "- **Severity:** P0\n", "BUG-013-P2-loop-waits.md")[0].severity
-    assert severity
-    assert "P0" == severity.value
-
-
 def test_a_ticket_without_a_heading() -> None:
     """Labelled items alone make a ticket of a file with such a name."""
     ticket, rules = read("- **Title:** It waits\n- **Status:** Resolved\n", "BUG-013-P2-waits.md")

@@ -41,23 +41,6 @@ def test_checklist(finding: Finding) -> None:
     ]
 
 
-def test_a_loose_checklist(finding: Finding) -> None:
-    """Empty lines between the items change nothing."""
-    ticket = finding("## Verification\n\n- [ ] One\n\n- [x] Two\n\n  in more words\n").ticket
-    assert [("One", False), ("Two", True)] == [(each.text, each.done) for each in ticket.checklist]
-
-
-def test_code(finding: Finding) -> None:
-    """Code of the description is evidence, with its language and the place its first comment names."""
-    ticket = finding(
-        "## Detailed Description\n\n```python\n# src/a.py:3-5\nx.item()\n```\n\n"
-        "## Recommended Fix\n\n```python\ny\n```\n"
-    ).ticket
-    assert [("python", "# src/a.py:3-5\nx.item()\n", "src/a.py:3-5")] == [
-        (block.language, block.code, block.location) for block in ticket.evidence
-    ]
-
-
 PLACES = {
     "# src/a.py:3-5": [("src/a.py", [(3, 5)])],
     "# /x/src/a.py:62-63, 93-104": [("/x/src/a.py", [(62, 63), (93, 104)])],
@@ -148,10 +131,3 @@ def test_text_right_above_a_rule(finding: Finding) -> None:
     assert ["Cross-Review (DRL)", "Appendix"] == [section.title for section in reading.ticket.sections][1:]
     # Heading 5, verdict 7, evaluation 9 to 10, its rule 11, the appendix 13, the report 15.
     assert [("heading-rule", 9), ("heading-rule", 15)] == reading.rules
-
-
-def test_an_underlined_title_is_a_title(finding: Finding) -> None:
-    """As many dashes as letters underline a title."""
-    reading = finding("Cross-Review (DRL)\n------------------\n\n**Verdict:** OBJECT\n\nNo.\n")
-    assert ["OBJECT"] == [review.opinion for review in reading.ticket.reviews]
-    assert [] == reading.rules

@@ -57,19 +57,6 @@ def test_metadata(data: bytes) -> None:
     assert ["src/a.py"] == [place.file for place in ticket.locations]
 
 
-def test_a_value_knows_its_bytes() -> None:
-    """The span of a value leaves out its quotes."""
-    severity = read(TICKET).severity
-    assert severity
-    # The fourth line.
-    assert (b"P2", 4) == (TICKET[severity.span.start : severity.span.end], severity.span.line)
-
-
-def test_a_title_from_the_front_matter() -> None:
-    """Without a heading, the title is the one that the front matter states."""
-    assert "It waits" == read(TICKET[: TICKET.index(b"# Finding")]).title.value
-
-
 @pytest.mark.parametrize(
     "data",
     [

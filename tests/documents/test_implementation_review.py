@@ -97,11 +97,6 @@ def read(text: str = REVIEW) -> tuple[ImplementationReview, tuple[Problem, ...]]
     return document, problems
 
 
-def test_a_whole_review_has_no_problem() -> None:
-    """All of it is understood."""
-    assert () == read()[1]
-
-
 def test_header() -> None:
     """The labelled lines below the title, and the ID that the title implies."""
     review, _ = read()
@@ -130,11 +125,6 @@ def test_commits() -> None:
     assert [("commits", 5)] == [(problem.rule, problem.line) for problem in problems]
 
 
-def test_an_id_in_the_metadata() -> None:
-    """A stated ID outranks the one that the title implies."""
-    assert "REVIEW-3" == read(REVIEW.replace("**Date:**", "**Ticket ID:** REVIEW-3\n**Date:**"))[0].id.value
-
-
 def test_requirements() -> None:
     """Marked items and rows of the plan's table, each met, not met or left open."""
     assert [
@@ -157,12 +147,6 @@ def test_issues() -> None:
         ),
         ("minor", "Minor-2", "A name", {"Impact": "LOW"}),
     ] == [(issue.severity, issue.id, issue.title, issue.details) for issue in read()[0].issues]
-
-
-def test_issues_under_headings() -> None:
-    """An issue may be a heading instead of bold words."""
-    text = REVIEW.replace("**Minor-2: A name**", "##### Minor-2: A name\n")
-    assert ["Minor-1", "Minor-2"] == [issue.id for issue in read(text)[0].issues]
 
 
 def test_issue_counts() -> None:
@@ -199,30 +183,6 @@ def test_artifacts() -> None:
     ] == [(artifact.group, artifact.name, artifact.remark) for artifact in read()[0].artifacts]
 
 
-def test_locations() -> None:
-    """The files that were changed are the places that a review speaks of."""
-    assert ["src/a.py"] == [place.file for place in read()[0].locations]
-
-
-def test_checklist_and_code() -> None:
-    """A review has a checklist and code as a ticket has."""
-    review, _ = read()
-    assert [("Count the waits", True)] == [(item.text, item.done) for item in review.checklist]
-    assert ["python"] == [block.language for block in review.evidence]
-
-
-def test_another_table_is_no_requirement() -> None:
-    """A table without a column of requirements says nothing about them."""
-    text = REVIEW.replace("| Plan Requirement |", "| Phase |")
-    assert 3 == len(read(text)[0].requirements)
-
-
-def test_a_review_without_a_verdict() -> None:
-    """A review that states no verdict and no commits has none."""
-    review, _ = read("# Task 1 Implementation Review: t\n")
-    assert (None, None) == (review.verdict, review.commits)
-
-
 def test_a_status_that_says_nothing() -> None:
     """A status from which it cannot be told whether a requirement is met is reported on its line."""
     review, problems = read(REVIEW.replace("| forgotten | \u274c |", "| forgotten | hm |"))
@@ -234,20 +194,6 @@ def test_a_status_that_says_nothing() -> None:
 def short(text: str, title: str = "# Task 7 Implementation Review: Faster") -> ImplementationReview:
     """A review that consists of its title and a text."""
     return read(f"{title}\n\n{text}")[0]
-
-
-def test_header_keys_in_variants() -> None:
-    """The keys of the header have several names each, and may be a table or a list."""
-    review = short(
-        "| Field | Value |\n|---|---|\n| **Reviewed By** | Someone |\n| **Review Date** | 2026-01-02 |\n"
-        "| **Git Range** | `abcdef1..1234567` |\n"
-        "| **Implementation Plan** | plan.md |\n"
-    )
-    assert review.commits
-    assert ["Someone", "2026-01-02", "plan.md"] == [
-        field.value for field in (review.reviewer, review.date, review.plan) if field
-    ]
-    assert ("abcdef1", "1234567") == (review.commits.base, review.commits.head)
 
 
 @pytest.mark.parametrize(
@@ -304,11 +250,6 @@ def test_a_table_of_requirements_in_other_words() -> None:
     ] == [(each.text, each.implementation, each.met) for each in review.requirements]
 
 
-def test_a_table_without_states_is_no_requirement() -> None:
-    """In a section on the plan, a table that says nothing of what was done is not one of requirements."""
-    assert () == short("## Plan\n\n| Task | Owner |\n|---|---|\n| one | Ann |\n").requirements
-
-
 def test_an_issue_below_its_own_heading() -> None:
     """An issue under a heading has its details in labelled lines."""
     review = short(
@@ -341,13 +282,6 @@ def test_titles(title: str, document_id: str, name: str) -> None:
     """The task may be named before or behind the words for the review."""
     review = short("**Plan:** plan.md\n", title)
     assert (document_id, name) == (review.id.value, review.title.value)
-
-
-def test_a_verdict_with_a_sign_in_a_heading() -> None:
-    """A sign before the words tells a verdict from a heading that only begins with such a word."""
-    verdict = short("## Accepted risks\n\nNone.\n\n### \u2705 Approved\n\nFine.\n").verdict
-    assert verdict
-    assert "Approved" == verdict.value
 
 
 def test_a_table_of_requirements_elsewhere() -> None:

@@ -61,27 +61,10 @@ def test_lines_of_one_file(finding: Finding, lines: str, expected: list[tuple[in
     assert [("src/a.py", expected, None)] == places(finding, section("`src/a.py`", lines))
 
 
-def test_lines_named_by_file(finding: Finding) -> None:
-    """Lines go to the file whose name stands before them; one file may have several."""
-    text = section(
-        "`/x/governor.py`, `/x/vectorized.py`", "governor.py: `338-340`, vectorized.py: `7-8`, `9`"
-    )
-    assert [("/x/governor.py", [(338, 340)], None), ("/x/vectorized.py", [(7, 8), (9, 9)], None)] == places(
-        finding, text
-    )
-
-
 def test_lines_with_their_file_behind(finding: Finding) -> None:
     """The file may stand in brackets behind its lines."""
     text = section("`x/a.py`, `x/b.py`", "`7-8, 9` (b.py), `1-2` (a.py)")
     assert [("x/a.py", [(1, 2)], None), ("x/b.py", [(7, 8), (9, 9)], None)] == places(finding, text)
-
-
-def test_lines_in_order(finding: Finding) -> None:
-    """As many ranges as files are taken in pairs."""
-    assert [("a.py", [(1, 2)], None), ("b.py", [(3, 4)], None)] == places(
-        finding, section("`a.py`, `b.py`", "`1-2`, `3-4`")
-    )
 
 
 def test_lines_that_cannot_be_paired(finding: Finding) -> None:
@@ -106,11 +89,6 @@ def test_lines_that_say_nothing(finding: Finding, lines: str, message: str) -> N
     reading = finding(section("`a.py`", lines))
     assert [("location-lines", 10)] == reading.rules
     assert [message] == [problem.message for problem in reading.problems]
-
-
-def test_lines_beside_the_file(finding: Finding) -> None:
-    """Lines may follow each path after a colon."""
-    assert [("src/a.py", [(10, 20)], None)] == places(finding, section("`src/a.py:10-20`"))
 
 
 @pytest.mark.parametrize(
@@ -140,12 +118,6 @@ def test_a_table_of_places(finding: Finding) -> None:
     assert [("a.py", [(3, 3)], "f"), ("b.py", [(4, 5)], None)] == places(finding, text)
 
 
-def test_a_table_of_files_and_changes(finding: Finding) -> None:
-    """A table of files with a remark on each is no table of lines; its paths are the places."""
-    text = "## Location\n\n| File | Change |\n|---|---|\n| `src/a.py` | Call `f` |\n| `src/b.py` | - |\n"
-    assert [("src/a.py", [], None), ("src/b.py", [], None)] == places(finding, text)
-
-
 def test_labels_without_a_header(finding: Finding) -> None:
     """A table whose header is its first row of labels is read as labels."""
     text = "## Location\n\n| File | `src/a.py` |\n|---|---|\n| Lines | 3 |\n"
@@ -156,12 +128,6 @@ def test_a_list_of_places(finding: Finding) -> None:
     """Without labels, the paths in backticks are the places; other code is not."""
     text = "## Location\n\n- `src/a.py:3-4` calls `self.f`\n- `b.py`\n"
     assert [("src/a.py", [(3, 4)], None), ("b.py", [], None)] == places(finding, text)
-
-
-def test_changed_files_stand_in_for_a_location(finding: Finding) -> None:
-    """A ticket that only says which files were changed speaks of these."""
-    text = "## Files Changed\n\n| File | Change |\n|------|--------|\n| `src/a.py` | Call `f` |\n"
-    assert [("src/a.py", [], None)] == places(finding, text)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 from finding_tickets.documents.reading import read_document
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.vocabulary import Outcome, Severity, Status, Vocabulary, word_for
+from finding_tickets.model.vocabulary import Severity, Status, Vocabulary
 
 TABLE = "## Ticket Metadata\n\n| Field | Value |\n|-------|-------|\n"
 
@@ -80,13 +80,6 @@ def test_further_spellings() -> None:
     assert (Severity.P0, ()) == (ticket.severity.value, problems)
 
 
-def test_a_spelling_of_two_words() -> None:
-    """It means the first of them, whether the words are a vocabulary's or given as they are."""
-    words = {"open": ("New",), "reopened": ("new", "anew")}
-    assert ["open", "reopened", None] == [word_for(text, words) for text in ("NEW", "Anew!", "old")]
-    assert "open" == word_for("new", Vocabulary(statuses=words).statuses)
-
-
 @pytest.mark.parametrize(
     ("written", "domains"),
     [
@@ -113,13 +106,6 @@ def test_batch(finding: Finding, written: str) -> None:
     assert [("metadata-number", 9)] == finding(row("Batch", "seven")).rules
 
 
-def test_code_repository(finding: Finding) -> None:
-    """The row that says the code lives elsewhere."""
-    field = finding(row("Code Repository", "`esper-lite`")).ticket.code_repository
-    assert field
-    assert "esper-lite" == field.value
-
-
 def test_an_empty_value_is_absent(finding: Finding) -> None:
     """A row without a value is kept among the rows and states nothing."""
     reading = finding(row("Assignee", ""))
@@ -133,32 +119,6 @@ def test_a_row_given_twice(finding: Finding) -> None:
     assert reading.ticket.severity
     assert Severity.P1 == reading.ticket.severity.value
     assert [("metadata-twice", 10)] == reading.rules
-
-
-def test_metadata_in_lines(finding: Finding) -> None:
-    """Labelled lines and list items state the same as a table."""
-    ticket = finding("## Metadata\n\n- **Severity:** P3\n- **Status**: open\n").ticket
-    assert ticket.severity
-    assert ticket.status
-    assert (Severity.P3, Status.OPEN) == (ticket.severity.value, ticket.status.value)
-
-
-def test_the_outcome_in_the_metadata(finding: Finding) -> None:
-    """A row Resolution states the outcome, remarks in brackets aside."""
-    outcome = finding(row("Resolution", "`won't fix (by design)`")).ticket.outcome
-    assert outcome
-    assert Outcome.WONT_FIX == outcome.value
-
-
-def test_every_value_knows_its_bytes() -> None:
-    """The span of a field is exactly its raw text."""
-    data = f"# Finding Ticket: Größe\n\n**Ticket ID:** A-1\n\n{row('Severity', '`P2`')}".encode()
-    ticket, _ = read_document(data, "a.md")
-    assert isinstance(ticket, Ticket)
-    assert ticket.severity
-    span = ticket.severity.span
-    assert b"`P2`" == data[span.start : span.end]
-    assert 9 == span.line
 
 
 @pytest.mark.parametrize(
@@ -188,32 +148,9 @@ def test_an_id_from_the_file_name() -> None:
     assert [("id-missing", 1)] == [(problem.rule, problem.line) for problem in problems]
 
 
-def test_an_id_in_the_title() -> None:
-    """A title may begin with the ID, if the file's name does too."""
-    data = b"# BUG-025: Stages are not checked\n\n- **Status:** Resolved\n"
-    ticket, problems = read_document(data, "BUG-025-P2-stages.md")
-    assert isinstance(ticket, Ticket)
-    assert ticket.status
-    assert ("BUG-025", "Stages are not checked", Status.CLOSED, ()) == (
-        ticket.id.value,
-        ticket.title.value,
-        ticket.status.value,
-        problems,
-    )
-
-
 def test_a_title_that_only_looks_like_an_id() -> None:
     """Where the file's name says nothing of it, a title such as this makes no ticket."""
     assert read_document(b"# UTF-8: what it is\n", "notes.md")[0] is None
-
-
-def test_an_id_before_the_title() -> None:
-    """The title does not repeat the ID of its own ticket, but keeps what only resembles one."""
-    own, _ = read_document(b"# A-1: It waits\n\n**Ticket ID:** A-1\n", "a.md")
-    other, _ = read_document(b"# UTF-8: It waits\n\n**Ticket ID:** A-1\n", "a.md")
-    assert own
-    assert other
-    assert ("It waits", "UTF-8: It waits") == (own.title.value, other.title.value)
 
 
 def test_an_id_of_another_form() -> None:
@@ -222,22 +159,6 @@ def test_an_id_of_another_form() -> None:
     assert ticket
     assert "SEVEN" == ticket.id.value
     assert [("id-form", 3)] == [(problem.rule, problem.line) for problem in problems]
-
-
-def test_keys_in_another_order_and_beside_others(finding: Finding) -> None:
-    """The order of the rows and rows that mean nothing to us change nothing."""
-    reading = finding(
-        f"{TABLE}| **Fixed** | 2024-12-28 |\n| **Colour** | red |\n| **Status** | closed |\n"
-        f"| **Severity** | P1 |\n"
-    )
-    assert reading.ticket.severity
-    assert reading.ticket.closed
-    assert ("P1", "2024-12-28", "red") == (
-        reading.ticket.severity.value,
-        reading.ticket.closed.value,
-        reading.ticket.metadata["Colour"].raw,
-    )
-    assert [] == reading.rules
 
 
 @pytest.mark.parametrize(
@@ -300,18 +221,6 @@ def test_a_pattern_of_the_register() -> None:
     ticket, problems = read_document(b"# Finding Ticket: t\n\n**Ticket ID:** 0042\n", "a.md", vocabulary)
     assert ticket
     assert ("0042", ()) == (ticket.id.value, problems)
-
-
-def test_without_metadata(finding: Finding) -> None:
-    """A ticket without any metadata has no severity and no status, and that is no mistake of reading."""
-    reading = finding("## Summary\n\nIt waits.\n")
-    assert (None, None, []) == (reading.ticket.severity, reading.ticket.status, reading.rules)
-
-
-def test_a_column_of_the_place(finding: Finding) -> None:
-    """What is not understood is reported where its value begins."""
-    # The row is `| **Status** | limbo |`: the value begins behind 15 characters.
-    assert [(9, 16)] == [(each.line, each.column) for each in finding(row("Status", "limbo")).problems]
 
 
 def test_a_title_is_no_section() -> None:

@@ -95,14 +95,6 @@ def test_relations_in_the_metadata(finding: Finding) -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["None.", "None", "- None", "N/A", "\u2014", "None found so far."])
-def test_none(finding: Finding, text: str) -> None:
-    """A section that says that there are none has none."""
-    reading = finding(f"## Related Findings\n\n{text}\n")
-    assert [] == relations(reading)
-    assert [] == reading.rules
-
-
 @pytest.mark.parametrize("text", ["- the other one\n", f"{TABLE}| the other one | related | |\n"])
 def test_a_relation_without_an_id(finding: Finding, text: str) -> None:
     """A relation in which no ID can be found is reported on its line."""
@@ -117,10 +109,3 @@ def test_an_unknown_relationship(finding: Finding) -> None:
     reading = finding(f"## Related Findings\n\n{TABLE}| B7-PT-03 | cousin | far |\n")
     assert [("B7-PT-03", "related", "far")] == relations(reading)
     assert [("unknown-word", 9)] == reading.rules
-
-
-def test_among_references(finding: Finding) -> None:
-    """Of a list of references, those that say so are related tickets; the others are no mistake."""
-    reading = finding("## References\n\n- A manual\n- Related ticket: `B10-PT-01` about inference\n")
-    assert [("B10-PT-01", "related", "about inference")] == relations(reading)
-    assert [] == reading.rules

@@ -41,11 +41,6 @@ def test_an_empty_block(finding: Finding) -> None:
     assert (None, {}, "fix", ()) == (found.verifier, found.variants, found.decision, found.claims)
 
 
-def test_no_section(finding: Finding) -> None:
-    """A ticket without the section has no remediation."""
-    assert finding("## Summary\n\nIt waits.\n").ticket.remediation is None
-
-
 def test_variants(finding: Finding) -> None:
     """A variant is a function in a file or a module, perhaps at a revision, in the order of the block."""
     found = remediation(
@@ -97,14 +92,6 @@ def test_a_claim_in_full(finding: Finding) -> None:
         claim.line,
     )
     assert {"devices": "1", "params": ">= 2"} == claim.at
-
-
-def test_a_tolerance(finding: Finding) -> None:
-    """Equality of results may have a tolerance."""
-    [claim] = remediation(
-        finding, "claims:", "  fix:", "    same_result_as: {is: found, tolerance: 1e-6}"
-    ).claims
-    assert ("found", 1e-6) == (claim.value, claim.tolerance)
 
 
 def test_the_rest(finding: Finding) -> None:
@@ -256,28 +243,6 @@ def test_a_sweep(finding: Finding) -> None:
     assert "pkg.a:B.c" == found.within
     points = remediation(finding, command, "sweep: [{a: 1, b: 8}, {b: 9, a: 2}]").sweep
     assert ({"a": 1, "b": 8}, {"a": 2, "b": 9}) == points
-
-
-def test_what_is_right_is_kept(finding: Finding) -> None:
-    """Beside a mistake the other claims are still read."""
-    found = read(finding, "claims:", "  found:", "    syncs: yes", "    d2h: 2").ticket.remediation
-    assert found
-    assert ["found.d2h"] == [claim.id for claim in found.claims]
-
-
-@pytest.mark.parametrize(
-    ("line", "hint"),
-    [
-        ("clams: {}", "did you mean 'claims'?"),
-        (
-            "zzz: 1",
-            "known are verifier, run, sweep, within, variants, decision, claims, unmeasured, checklist",
-        ),
-    ],
-)
-def test_hints(finding: Finding, line: str, hint: str) -> None:
-    """An unknown key gets a suggestion, or all that are known."""
-    assert [hint] == [problem.hint for problem in read(finding, line).problems]
 
 
 def test_a_tab_is_named(finding: Finding) -> None:

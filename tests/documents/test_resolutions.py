@@ -74,13 +74,6 @@ def test_not_stated(finding: Finding, text: str) -> None:
     assert [("resolution-outcome", 5)] == reading.rules
 
 
-def test_closure_notes(finding: Finding) -> None:
-    """Closure notes are a resolution under another title."""
-    ticket = finding("## Closure Notes\n\n**Closed:** 2024-12-28\n\n**Fix:** Added a test.\n").ticket
-    assert ticket.outcome
-    assert Outcome.FIXED == ticket.outcome.value
-
-
 @pytest.mark.parametrize(
     "title",
     [
@@ -133,13 +126,6 @@ def test_a_proposal_that_was_not_carried_out(finding: Finding, remark: str) -> N
     assert finding(f"## Recommended Fix {remark}\n\nCall it.\n").ticket.outcome is None
 
 
-def test_a_recommended_fix_that_was_implemented(finding: Finding) -> None:
-    """A remark in a section's title does not change what the section is."""
-    fix = finding("## Recommended Fix (IMPLEMENTED)\n\nCall it.\n").ticket.recommended_fix
-    assert fix
-    assert "Call it." == fix.raw
-
-
 def test_two_sections(finding: Finding) -> None:
     """Of two sections the one that states an outcome is the resolution."""
     resolution = finding(
@@ -160,14 +146,6 @@ def test_a_recommendation_elsewhere_is_none(finding: Finding) -> None:
     """What the recommended fix calls its verdict is not how the ticket ended."""
     ticket = finding("## Recommended Fix\n\n### Verdict\n\n**Acceptable as-is**\n").ticket
     assert (None, None) == (ticket.resolution, ticket.outcome)
-
-
-@pytest.mark.parametrize(("status", "outcome"), [("fixed", Outcome.FIXED), ("wont-fix", Outcome.WONT_FIX)])
-def test_by_status(finding: Finding, status: str, outcome: Outcome) -> None:
-    """A status that is an outcome states it where nothing else does."""
-    ticket = finding(f"## Metadata\n\n**Status:** {status}\n").ticket
-    assert ticket.outcome
-    assert outcome == ticket.outcome.value
 
 
 def test_the_metadata_counts_first(finding: Finding) -> None:
@@ -230,13 +208,6 @@ def test_fixed_on_a_day(finding: Finding) -> None:
     assert ticket.outcome
     assert ticket.closed
     assert (Outcome.FIXED, "2024-12-28") == (ticket.outcome.value, ticket.closed.value)
-
-
-def test_closed_on_a_day(finding: Finding) -> None:
-    """The date in a resolution is when the ticket was closed."""
-    closed = finding("## Resolution\n\n**Status:** Fixed\n**Resolved:** 2024-12-28\n").ticket.closed
-    assert closed
-    assert "2024-12-28" == closed.value
 
 
 @pytest.mark.parametrize(
@@ -307,12 +278,6 @@ def test_checked_claims(finding: Finding) -> None:
         ("it leaks", None, "now and then"),
         ("it is old", None, ""),
     ] == [(each.claim, each.holds, each.evidence) for each in found]
-
-
-def test_tables_of_other_things_check_no_claims(finding: Finding) -> None:
-    """A table without a column of claims, and the metadata, are none."""
-    text = "## Resolution\n\n| Phase | Status |\n|---|---|\n| one | true |\n"
-    assert () == finding(text).ticket.checked_claims
 
 
 def test_a_correction(finding: Finding) -> None:

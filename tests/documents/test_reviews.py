@@ -121,15 +121,6 @@ def test_form(finding: Finding, form: str) -> None:
     assert [] == reading.rules
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_every_piece_knows_its_bytes(finding: Finding, form: str) -> None:
-    """The verdict's raw text is found on the line that its span names."""
-    [review] = finding(FORMS[form]).ticket.reviews
-    # The form's text begins on line 5.
-    line = FORMS[form].split("\n")[review.verdict.span.line - 5]
-    assert review.verdict.raw in line
-
-
 @pytest.mark.parametrize(
     ("name", "word"),
     [
@@ -196,29 +187,6 @@ def test_a_section_without_a_verdict(finding: Finding) -> None:
     reading = finding("## Cross-Review\n\nWe talked about it.\n")
     assert () == reading.ticket.reviews
     assert [("review-form", 5)] == reading.rules
-
-
-def test_several_reviewers_in_order(finding: Finding) -> None:
-    """Sections, nested headings and rows yield their reviews in the order of the file."""
-    reading = finding(
-        "## Cross-Review: PyTorch\n\n**Verdict:** NEUTRAL\n\nEh.\n\n## Cross-Review\n\n### DRL\n\n"
-        "**Verdict:** OBJECT\n\nNo.\n\n### Code Review\n\n**Verdict:** ENDORSE\n\nYes.\n"
-    )
-    assert [("pytorch", "NEUTRAL"), ("drl", "OBJECT"), ("codereview", "ENDORSE")] == [
-        (review.reviewer and review.reviewer.value, review.opinion) for review in reading.ticket.reviews
-    ]
-
-
-def test_two_tables(finding: Finding) -> None:
-    """Each table of verdicts in a section counts; other tables do not."""
-    head = "| Agent | Verdict | Evaluation |\n|---|---|---|\n"
-    reading = finding(
-        f"## Cross-Review\n\n| a | b |\n|---|---|\n| c | d |\n\n{head}| DRL | OBJECT | No. |\n\nThen:\n\n"
-        f"{head}| PyTorch | ENDORSE | Yes. |\n"
-    )
-    assert [("drl", "OBJECT"), ("pytorch", "ENDORSE")] == [
-        (review.reviewer and review.reviewer.value, review.opinion) for review in reading.ticket.reviews
-    ]
 
 
 def test_a_reviewer_is_no_part_of_a_word(finding: Finding) -> None:
@@ -347,12 +315,6 @@ def test_what_sums_reviews_up(finding: Finding, text: str) -> None:
     assert [] == reading.rules
 
 
-def test_a_summary_alone(finding: Finding) -> None:
-    """A summary is read where it is all there is."""
-    text = "## Cross-Review Summary\n\n| Agent | Verdict |\n|---|---|\n| DRL | OBJECT |\n"
-    assert ["OBJECT"] == [review.opinion for review in finding(text).ticket.reviews]
-
-
 def test_rows_that_were_added_later(finding: Finding) -> None:
     """Several rows below a paragraph are rows of the table above it, reported as such and as no table."""
     reading = finding(
@@ -388,13 +350,3 @@ def test_a_labelled_evaluation(finding: Finding) -> None:
         review.evaluation.raw,
         [remark.raw for remark in review.remarks],
     )
-
-
-def test_a_heading_within_a_review(finding: Finding) -> None:
-    """A heading for a part of the review begins no other one, whatever word its text begins with."""
-    reading = finding(
-        "## Cross-Review: DRL\n\n**Verdict:** ENDORSE\n\nYes.\n\n### Recommendation\n\n**REFINE** the name.\n"
-    )
-    assert [("ENDORSE", "Yes.\n\n### Recommendation\n\n**REFINE** the name.")] == [
-        (review.opinion, review.words) for review in reading.ticket.reviews
-    ]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from finding_tickets.documents.reading import read_document
 from finding_tickets.model.ticket import Section
 
-ROOT = Path(__file__).parents[2]
-SHARED = ROOT.parent / "shared"
 TICKET = b"# Finding Ticket: t\n\n**Ticket ID:** A-1\n\n## Summary\n\nWaits.\n\n### More\n\n## Own\n\nText\n"
 
 
@@ -48,30 +44,11 @@ def test_sections_make_up_the_file(data: bytes) -> None:
     assert data == together(data)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="there are no documents in ../shared")
-def test_sections_make_up_real_documents() -> None:
-    """The same holds for documents that other people wrote."""
-    files = [*SHARED.glob("seeds/*.md"), *SHARED.glob("corpus/*/*.md")]
-    assert {} == {file.name: None for file in files if together(file.read_bytes()) != file.read_bytes()}
-
-
 def test_unknown_sections_are_kept() -> None:
     """A section whose title means nothing to us is there, and is marked."""
     assert [("t", True), ("Summary", True), ("Own", False)] == [
         (section.title.removeprefix("Finding Ticket: "), section.known) for section in sections_of(TICKET)
     ]
-
-
-def test_what_precedes_the_first_heading() -> None:
-    """Words above the title are a section of level 0, the title's is of level 1."""
-    assert [(0, "words\n\n"), (1, "\n**Ticket ID:** A-1\n\n")] == [
-        (section.level, section.body.raw) for section in sections_of(b"words\n\n" + TICKET)[:2]
-    ]
-
-
-def test_a_deeper_heading_stays_in_its_section() -> None:
-    """A heading of level 3 is part of the section it stands in."""
-    assert "\nWaits.\n\n### More\n\n" == sections_of(TICKET)[1].body.raw
 
 
 def test_sections_of_level_three() -> None:

@@ -22,24 +22,6 @@ def test_a_pipe_in_a_cell(finding: Finding) -> None:
     assert [("table-cells", 9)] == reading.rules
 
 
-def test_an_escaped_pipe(finding: Finding) -> None:
-    """An escaped pipe is part of its cell."""
-    reading = finding(VERDICTS + "| DRL | ENDORSE | either a \\| b |\n")
-    assert ["either a \\| b"] == [
-        review.evaluation.raw for review in reading.ticket.reviews if review.evaluation
-    ]
-    assert [] == reading.rules
-
-
-def test_a_row_that_ends_early(finding: Finding) -> None:
-    """Cells that are missing are empty."""
-    reading = finding(VERDICTS + "| DRL | ENDORSE |\n")
-    assert [("drl", "")] == [
-        (review.reviewer and review.reviewer.value, review.evaluation and review.evaluation.raw)
-        for review in reading.ticket.reviews
-    ]
-
-
 def test_a_line_right_below_a_table(finding: Finding) -> None:
     """Markdown makes it a row; it is read as the text that it is, and reported."""
     reading = finding(
@@ -72,12 +54,6 @@ def test_a_row_without_a_header(finding: Finding) -> None:
     assert ("PyTorch", "NEUTRAL") == (stray.reviewer and stray.reviewer.raw, stray.verdict.raw)
     # Heading 5, header 7, rule 8, row 9, evaluation 11, the stray row 13.
     assert [("table-header", 13)] == reading.rules
-
-
-@pytest.mark.parametrize("table", ["| a |\n", "|---|---|\n", "| a | b |\n|---|\n| c | d |\n"])
-def test_what_is_no_table(finding: Finding, table: str) -> None:
-    """Text that only resembles a table is text: nothing is read from it and nothing breaks."""
-    assert () == finding(f"## Location\n\n{table}").ticket.locations
 
 
 @pytest.mark.parametrize(

@@ -73,20 +73,6 @@ def test_mixed_line_ends(text: str, line: int) -> None:
     assert [("line-ends", line)] == reported(text)
 
 
-def test_mixed_line_ends_are_counted() -> None:
-    """How many there are of each says which way to mend it: four of LF in the head, two of CRLF here."""
-    _, problems = read_document((HEAD + "one\r\ntwo\r\n").encode(), "A-1.md")
-    (problem,) = (each for each in problems if each.rule == "line-ends")
-    assert "the file mixes line ends: of 6 lines 2 in CRLF, 4 in LF" == problem.message
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_line_ends_of_one_kind(end: str) -> None:
-    """Whatever they are, line ends of one kind are not mixed; the last line needs none."""
-    _, problems = read_document((HEAD + "text").replace("\n", end).encode(), "A-1.md")
-    assert "line-ends" not in {problem.rule for problem in problems}
-
-
 @pytest.mark.parametrize(
     ("text", "line"),
     [

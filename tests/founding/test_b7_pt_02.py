@@ -73,18 +73,6 @@ def test_complex_parameters_are_looked_at_in_both_parts(variant: Load, name: str
     assert expected == variant("b7_pt_02", name)(model(**weights))
 
 
-def test_the_fix_agrees_with_found_on_every_point_of_the_sweep(
-    variant: Load, workload: Callable[[str], Any], arguments: Callable[[str, Any], tuple[Any, ...]]
-) -> None:
-    """On plain CPU tensors both give one report wherever one device is enough."""
-    points = [point for point in workload("b7_pt_02").sweep if point.devices <= 1]
-    # 19 points, three of them on several devices.
-    assert 16 == len(points)
-    for point in points:
-        (built,) = arguments("b7_pt_02", point)
-        assert variant("b7_pt_02", "found")(built) == variant("b7_pt_02", "fix")(built)
-
-
 def test_the_recommended_batching_answers_for_the_whole_model_only(variant: Load) -> None:
     """The concatenation says that there is NaN and that there is Inf, and not where."""
     contiguous = model(one=torch.tensor([nan]), two=torch.tensor([inf]), three=torch.ones(2))
@@ -96,21 +84,3 @@ def test_the_recommended_batching_fails_on_a_parameter_that_is_not_contiguous(va
     """The flat view that it asks for does not exist for a transposed matrix."""
     with pytest.raises(RuntimeError, match="view size is not compatible"):
         variant("b7_pt_02", "recommended")(poisoned())
-
-
-def test_the_workload_has_the_parameters_it_announces(
-    workload: Callable[[str], Any], arguments: Callable[[str, Any], tuple[Any, ...]]
-) -> None:
-    """The variables of each point are what one counts on the model that is built."""
-    for point in workload("b7_pt_02").sweep:
-        if point.devices > 1:
-            continue
-        (built,) = arguments("b7_pt_02", point)
-        parameters = list(built.parameters())
-        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-        assert point.params == len(parameters)
-        assert point.grads == len(gradients)
-        assert point.largest == max((parameter.numel() for parameter in parameters), default=0)
-        assert point.total == sum(tensor.numel() for tensor in [*parameters, *gradients])
-        assert point.strided == sum(not parameter.is_contiguous() for parameter in parameters)
-        assert point.empty == sum(not tensor.numel() for tensor in [*parameters, *gradients])

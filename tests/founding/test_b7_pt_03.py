@@ -79,32 +79,3 @@ def test_the_fix_leaves_the_gradients_alone(variant: Load) -> None:
     given = parameters(torch.tensor([0.0, 3.0]))
     variant("b7_pt_03", "fix")(given)
     assert [[0.0, 3.0]] == [parameter.grad.tolist() for parameter in given if parameter.grad is not None]
-
-
-def test_found_and_fix_agree_on_every_point_of_the_sweep(
-    variant: Load, workload: Callable[[str], Any], arguments: Callable[[str, Any], tuple[Any, ...]]
-) -> None:
-    """On plain CPU tensors both give one result wherever found can run at all."""
-    points = [point for point in workload("b7_pt_03").sweep if point.devices == 1 and not point.strided]
-    # 19 points, three of them on several devices and three with strided gradients.
-    assert 13 == len(points)
-    for point in points:
-        (built,) = arguments("b7_pt_03", point)
-        found, fix = (variant("b7_pt_03", name)(built).tolist() for name in ("found", "fix"))
-        assert found == fix
-
-
-def test_the_workload_has_the_gradients_it_announces(
-    workload: Callable[[str], Any], arguments: Callable[[str, Any], tuple[Any, ...]]
-) -> None:
-    """The variables of each point are what one counts on the parameters that are built."""
-    for point in workload("b7_pt_03").sweep:
-        if point.devices > 1:
-            continue
-        (built,) = arguments("b7_pt_03", point)
-        gradients = [parameter.grad for parameter in built if parameter.grad is not None]
-        assert point.grads == len(gradients)
-        assert point.frozen == len(built) - len(gradients)
-        assert point.largest == max((gradient.numel() for gradient in gradients), default=0)
-        assert point.total == sum(gradient.numel() for gradient in gradients)
-        assert point.strided == sum(not gradient.is_contiguous() for gradient in gradients)

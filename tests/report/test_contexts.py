@@ -19,11 +19,9 @@ from finding_tickets.register.entries import entry_of as stated
 from finding_tickets.register.load import Register, load
 from finding_tickets.register.query import select
 from finding_tickets.register.staleness import CurrentVerdict
-from finding_tickets.report import write_report
 from finding_tickets.report.rows import ReportRow, row_of
 from finding_tickets.report.status import (
     RegisterStatus,
-    StatusReport,
     gains_text,
     refutation_text,
     short_paths,
@@ -79,40 +77,6 @@ def row(
     """The only document of a repository with a verdict."""
     repository.ticket(**words)
     return row_of(stated(repository.load().documents[0]), CurrentVerdict(verdict, measured))
-
-
-def test_every_table_has_the_same_denominator(repository: Repository) -> None:
-    """Documents without a severity and reviews are counted too, each in a row of its own."""
-    repository.ticket("B1-PT-01", severity="P0", status="open")
-    repository.ticket("B1-PT-02", severity="urgent", status="fixed")
-    repository.write("tickets/task-1.md", "# Task 1 Implementation Review: Waits\n\n**Reviewer:** drl\n")
-    documents = repository.load().documents
-    verdicts = [Verdict.VERIFIED, Verdict.STALE, Verdict.VERIFIED]
-    made = status(
-        row_of(stated(document), CurrentVerdict(verdict))
-        for document, verdict in zip(documents, verdicts, strict=True)
-    )
-    assert ("open", "fixed", "review", "sum") == made.by_disposition.columns
-    assert (
-        ("P0", (1, 0, 0, 1)),
-        ("not stated", (0, 1, 0, 1)),
-        ("review", (0, 0, 1, 1)),
-        ("sum", (1, 1, 1, 3)),
-    ) == made.by_disposition.rows
-    assert ("verified", "stale", "sum") == made.by_verdict.columns
-    assert (
-        ("P0", (1, 0, 1)),
-        ("not stated", (0, 1, 1)),
-        ("review", (1, 0, 1)),
-        ("sum", (2, 1, 3)),
-    ) == made.by_verdict.rows
-    assert 3 == made.total
-
-
-def test_an_empty_register_has_empty_tables() -> None:
-    """No document is no error: the sums are 0."""
-    made = status([])
-    assert (0, (("sum", (0,)),)) == (made.total, made.by_verdict.rows)
 
 
 @pytest.mark.parametrize(
@@ -175,14 +139,6 @@ def test_open_work(repository: Repository, words: str, verdict: Verdict, step: s
     assert ([step] if step else []) == [work.step for work in made.open_work]
 
 
-def test_the_worst_work_comes_first(repository: Repository) -> None:
-    """Open work is sorted by severity, and by ID within one."""
-    for number, severity in enumerate(["P3", "P0", "P3"], start=1):
-        repository.ticket(f"B1-PT-0{number}", severity=severity, status="open")
-    made = status(row_of(stated(document), CurrentVerdict()) for document in repository.load().documents)
-    assert ["B1-PT-02", "B1-PT-01", "B1-PT-03"] == [work.row.id for work in made.open_work]
-
-
 @pytest.mark.parametrize(
     ("metric", "found", "fix", "expected"),
     [
@@ -212,16 +168,6 @@ def test_what_a_fix_has_won(metric: str, found: str, fix: str, expected: str) ->
     assert expected == gains_text(measured_row(Verdict.VERIFIED, done))
     for verdict in (Verdict.FAILED, Verdict.STALE, Verdict.INCONCLUSIVE):
         assert "" == gains_text(measured_row(verdict, done))
-
-
-def test_one_point_has_a_value_and_no_most() -> None:
-    """What was measured once is told as it is."""
-    variants = {
-        name: VariantResult(laws={}, growth={"syncs": count}, samples=(), sites=())
-        for name, count in (("found", "64"), ("fix", "46"))
-    }
-    done = verification(claim("found", "syncs", holds=True), **variants)
-    assert "syncs: 64 became 46" == gains_text(measured_row(Verdict.VERIFIED, done))
 
 
 def measured_row(verdict: Verdict, done: Verification | None) -> ReportRow:
@@ -294,17 +240,6 @@ def test_the_commands_of_the_next_steps_list_their_documents(repository: Reposit
         command, verb, query = shlex.split(each.command)
         assert ("tickets", "list") == (command, verb)
         assert {row.id for row in each.rows} == {row.id for row in select(query, facts)}
-
-
-def test_meters_that_disagree_are_named(repository: Repository) -> None:
-    """Beside the verdict that counts."""
-    repository.ticket()
-    both = "cuda: failed, simulated: verified"
-    (document,) = repository.load().documents
-    disputed = row_of(stated(document), CurrentVerdict(Verdict.FAILED, disagreement=both))
-    made = StatusReport(repository.load(), status([disputed]), "report.md.j2")
-    page = "".join(write_report(made, "markdown"))
-    assert f"| failed ({both}) |" in page
 
 
 def test_the_files_that_most_documents_name() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.report.conftest import ROWS, claim, report, row
@@ -71,17 +70,6 @@ def test_any_text_stays_within_its_bounds(rows: list[ReportRow], room: int) -> N
     for line in page.split("\n"):
         if line.startswith("| ") and "### Open work" in page.partition(line)[0]:
             assert 6 == line.replace("\\|", "").count("|")
-
-
-@pytest.mark.parametrize(
-    ("level", "command"), [(Level.ERROR, "error"), (Level.WARNING, "warning"), (Level.NOTE, "notice")]
-)
-def test_a_command_for_each_level(level: Level, command: str) -> None:
-    """A note is what GitHub calls a notice."""
-    problem = Problem(
-        level=level, rule="folder", file="tickets/a.md", line=7, column=3, message="no", hint="move"
-    )
-    assert f"::{command} file=tickets/a.md,line=7,col=3,title=folder::no (move)" == annotation(problem)
 
 
 def test_what_has_a_meaning_is_escaped() -> None:

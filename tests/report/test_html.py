@@ -90,12 +90,6 @@ def test_the_page_is_one_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert "@import" not in page.raw["style"][0]
 
 
-def test_no_style_and_no_handler_is_an_attribute(capsys: pytest.CaptureFixture[str]) -> None:
-    """The policy would refuse them."""
-    names = {name for _, attributes in Page(made(ROOT, capsys)).elements for name in attributes}
-    assert set() == {name for name in names if name == "style" or name.startswith("on")}
-
-
 def test_the_same_register_gives_the_same_bytes(tmp_path: Path) -> None:
     """Neither the order of hashes nor the time of day takes part."""
     pages = []
@@ -108,19 +102,6 @@ def test_the_same_register_gives_the_same_bytes(tmp_path: Path) -> None:
         pages.append(file.read_bytes())
     assert pages[0] == pages[1]
     assert str(ROOT).encode() not in pages[0]
-
-
-def test_every_document_has_a_row_and_a_section(
-    repository: Repository, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The row's link leads to the section."""
-    for number in range(3):
-        repository.ticket(f"A-{number}")
-    page = Page(made(repository.root, capsys))
-    sections = [each["id"] for each in page.those("details") if each.get("id")]
-    assert ["A-0", "A-1", "A-2"] == sections
-    links = {each.get("href") for each in page.those("a")}
-    assert {"#A-0", "#A-1", "#A-2"} <= links
 
 
 def test_documents_that_share_an_id_have_places_of_their_own(
@@ -239,7 +220,6 @@ def test_a_script_that_would_end_early_is_refused(
 
 
 ACTING = {"script", "style", "svg", "img", "iframe", "form", "input", "meta", "base", "math", "details"}
-TABLE = '| a | b |\n|--:|:-:|\n| *1* | `x` "q" |\n'
 HARMLESS = {"href", "title", "rel", "class", "start"}
 
 
@@ -306,11 +286,6 @@ def test_html_is_shown_as_it_is_written() -> None:
     assert "<p>a  b</p>\n" == trusted_html("a <!-- secret --> b")
 
 
-def test_what_only_sets_text_stays() -> None:
-    """Line breaks, keys, raised and lowered text are what they were meant to be."""
-    assert "<p>2<sup>n</sup><br><kbd>q</kbd></p>\n" == trusted_html("2<sup>n</sup><br><kbd>q</kbd>")
-
-
 def test_the_title_is_left_out_and_headings_are_lowered() -> None:
     """Only the first heading of level 1 is the title; no heading is deeper than HTML has them."""
     assert "<h5>b</h5>\n<h4>c</h4>\n<h6>d</h6>\n" == trusted_html("# a\n\n## b\n\n# c\n\n#### d", below=3)
@@ -320,34 +295,6 @@ def test_links_lead_to_hosts_or_within_the_page() -> None:
     """A link without a host leads where the page says, or is no more than its text."""
     text = trusted_html("[a](../x.md#y) [b](z.md) [c](https://e.example)", resolve={"../x.md#y": "#X-1"}.get)
     assert ["#X-1", "https://e.example"] == re.findall('href="(.*?)"', text)
-
-
-def test_an_image_becomes_a_link() -> None:
-    """The page asks for nothing, so that an image is a link with its own words."""
-    assert ">the words</a>" in trusted_html("![the words](https://e.example/i.png)")
-    assert ">https://e.example/i.png</a>" in trusted_html("![](https://e.example/i.png)")
-
-
-def test_boxes_are_characters() -> None:
-    """A box to tick is not a control that nobody can use."""
-    assert "<ul>\n<li>☑ a</li>\n<li>☐ b</li>\n</ul>\n" == trusted_html("- [x] a\n- [ ] b")
-
-
-def test_columns_keep_their_alignment() -> None:
-    """The alignment of a column is a class, as the page allows no style of its own."""
-    assert '<td class="right">1</td>' in trusted_html("| a |\n|--:|\n| 1 |")
-
-
-def test_front_matter_is_code() -> None:
-    """Metadata in front of the document is shown as it is written, fences within it too."""
-    assert "<pre><code>id: A-1\n```\n</code></pre>\n<p>b</p>\n" == trusted_html(
-        "---\nid: A-1\n```\n---\n\n# t\n\nb"
-    )
-
-
-def test_a_byte_order_mark_and_line_ends_are_no_text() -> None:
-    """A file as other systems write it gives the same HTML."""
-    assert trusted_html("# a\n\nb\n") == trusted_html("\ufeff# a\r\n\r\nb\r\n")
 
 
 def test_all_passes_the_sanitizer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,16 +327,6 @@ def test_lines_have_their_numbers_before_and_after(repository: Repository) -> No
         (DiffLine(1, 1, "def f():"), DiffLine(2, None, "    wait()"), DiffLine(None, 2, "    return")),
     ) == found.hunks
     assert ("found", "fix") == (found.before, found.after)
-
-
-def test_far_changes_are_pieces_of_their_own(repository: Repository) -> None:
-    """Three lines around each change are shown, and what is between them is not."""
-    lines = [f"line {number}" for number in range(20)]
-    repository.write("found.py", "\n".join(lines))
-    repository.write("fix.py", "\n".join(["first", *lines[1:-1], "last"]))
-    found = code_diff({"found": "found.py:f", "fix": "fix.py:f"}, repository.root)
-    assert found
-    assert [5, 5] == [len(hunk) for hunk in found.hunks]
 
 
 def test_without_a_fix_the_next_best_is_compared(repository: Repository) -> None:

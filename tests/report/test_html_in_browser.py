@@ -204,14 +204,6 @@ def test_the_page_is_accessible(name: str, opened: str, show: Show, request: pyt
     assert [] == violations(page, STANDARD)
 
 
-def test_dark_colours_have_contrast(two: Path, show: Show) -> None:
-    """Axe finds no violation in the colours that light does not have."""
-    page = show(two, "#B3-CR-05", color_scheme="dark").page
-    page.wait_for_selector("#B3-CR-05[open]")
-    page.evaluate(OPEN_ONE, "B3-CR-05")
-    assert [] == violations(page, ["color-contrast"])
-
-
 def test_filters(ours: Path, show: Show) -> None:
     """Boxes of one group add up, groups narrow each other down, and everything can be had back."""
     shown = show(ours)
@@ -274,14 +266,6 @@ def test_numbers_are_sorted_as_people_count(many: Path, show: Show) -> None:
     assert shown.page.get_by_role("button", name="Show 200 more").is_hidden()
 
 
-def test_a_row_beyond_the_first_is_found(many: Path, show: Show) -> None:
-    """Searching looks at rows that are not shown yet."""
-    shown = show(many)
-    shown.page.get_by_role("searchbox").fill("number 229")
-    says(shown.page, "1 of 230 documents")
-    assert ["A-229"] == shown.rows()
-
-
 @pytest.mark.parametrize("name", ["ours", "many"])
 def test_an_address_opens_its_document(name: str, show: Show, request: pytest.FixtureRequest) -> None:
     """Loading the page at #ID, and following a link, opens the document and goes there."""
@@ -294,21 +278,6 @@ def test_an_address_opens_its_document(name: str, show: Show, request: pytest.Fi
     box = page.locator(f"#{second}").bounding_box()
     assert box
     assert 0 <= box["y"] < page.evaluate("innerHeight")
-
-
-def test_the_same_link_opens_a_document_again(ours: Path, show: Show) -> None:
-    """Although it does not change the address."""
-    page = show(ours, "#TASK-5").page
-    page.wait_for_selector("#TASK-5[open]")
-    page.locator("#TASK-5 > summary").click()
-    page.get_by_role("row").get_by_role("link", name="TASK-5").click()
-    page.wait_for_selector("#TASK-5[open]")
-
-
-def test_an_unknown_address_is_no_error(ours: Path, many: Path, show: Show) -> None:
-    """Nor is one that cannot be decoded."""
-    for file, place in ((ours, "#nowhere"), (many, "#%E0%A4%A"), (many, "#documents"), (many, "#%22%5D")):
-        assert 0 == show(file, place).page.locator("details.document[open]").count()
 
 
 def test_everything_can_be_done_by_keyboard(ours: Path, show: Show) -> None:
@@ -337,14 +306,6 @@ def test_everything_can_be_done_by_keyboard(ours: Path, show: Show) -> None:
     assert page.locator("#TASK-5 .sites .lines").last.is_visible()
 
 
-def test_what_scrolls_sideways_is_reached_by_keyboard(ours: Path, show: Show) -> None:
-    """A wide piece of code takes a stop where it does not fit, and none where it does."""
-    page = show(ours, "#B7-PT-02", viewport=PHONE).page
-    page.wait_for_selector("#B7-PT-02 .diff[tabindex='0']")
-    page.set_viewport_size({"width": 1400, "height": 900})
-    page.wait_for_selector("#B7-PT-02 .diff:not([tabindex])")
-
-
 @pytest.mark.parametrize("name", ["ours", "corpus", "many"])
 def test_a_phone_shows_the_page_without_scrolling_sideways(
     name: str, show: Show, request: pytest.FixtureRequest
@@ -353,17 +314,6 @@ def test_a_phone_shows_the_page_without_scrolling_sideways(
     page = show(request.getfixturevalue(name), "#A-3", viewport=PHONE).page
     page.evaluate(OPEN_ALL)
     assert PHONE["width"] == page.evaluate("document.documentElement.scrollWidth")
-
-
-def test_dark_and_light(ours: Path, show: Show) -> None:
-    """The page follows what the reader prefers."""
-    colours = {}
-    for scheme in ("light", "dark"):
-        page = show(ours, color_scheme=scheme).page
-        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        colours[scheme] = [int(part) for part in background[4:-1].split(",")]
-    assert min(colours["light"]) > 240
-    assert max(colours["dark"]) < 40
 
 
 def test_print_shows_what_is_closed(ours: Path, show: Show) -> None:

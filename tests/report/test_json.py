@@ -15,7 +15,7 @@ from finding_tickets.model.verification import ClaimResult
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.document import MeasuredDocument
-from finding_tickets.report.formats.json import Item, full_item, ticket_item, write_report
+from finding_tickets.report.formats.json import Item, full_item, write_report
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import StatusReport
 
@@ -58,24 +58,12 @@ def test_what_is_in_a_report() -> None:
     assert {"name": "sum", "counts": [1, 1, 2]} == value["status"]["tables"]["by_disposition"]["rows"][-1]
 
 
-def test_no_documents() -> None:
-    """A report on nothing has all tables, and no item."""
-    value = read(report([]))
-    assert (0, []) == (value["status"]["total"], value["data"])
-
-
 @given(ROWS)
 def test_any_text_is_valid(rows: list[ReportRow]) -> None:
     """Whatever documents say, the report is valid, in ASCII, with every document and each text as it is."""
     made = report(rows)
     assert "".join(write_report(made)).isascii()
     assert [each.title for each in rows] == [item["title"] for item in read(made)["data"]]
-
-
-@given(ROWS)
-def test_the_same_report_is_the_same_text(rows: list[ReportRow]) -> None:
-    """Nothing but the rows decides what is written."""
-    assert list(write_report(report(rows))) == list(write_report(report(rows)))
 
 
 TICKET = b"""\
@@ -123,25 +111,3 @@ def test_what_was_done() -> None:
         "checked_claims"
     ]
     assert [{"title": "Correction", "date": None, "statement": "It does not wait."}] == found["corrections"]
-
-
-def test_nothing_was_done() -> None:
-    """A ticket that says nothing of its end, and a review, have the same keys."""
-    ticket = item(b"# Finding Ticket: t\n\n**Ticket ID:** A-1\n")
-    review = item(b"# Task 1 Implementation Review: t\n")
-    assert set(ticket) == set(review)
-    assert (None, None, None, []) == (
-        ticket["closed"],
-        ticket["proposed"],
-        review["proposed"],
-        ticket["corrections"],
-    )
-
-
-def test_all_that_a_reviewer_writes() -> None:
-    """The evaluation of a list's item has the remarks beside it too."""
-    document, _ = read_document(TICKET, "a.md")
-    assert document
-    assert [
-        {"reviewer": "drl", "verdict": "NEUTRAL", "evaluation": "Rarely.\n\n**Recommendation:** Wait."}
-    ] == ticket_item(MeasuredDocument(document, CurrentVerdict()))["reviews"]

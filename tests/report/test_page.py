@@ -58,28 +58,6 @@ unmeasured:
   - {claim: 10 us, why: no clock}
 ```
 """
-REVIEW = """\
-# Task 5 Implementation Review: Norms
-
-**Reviewer:** drl
-
-## Plan Alignment
-
-1. ✅ Add a test
-
-## Issues Found
-
-#### Minor Suggestions
-
-**Minor-1: Empty list (Informational)**
-- **Location:** `code.py:1`
-
-## Final Assessment
-
-- **Correctness:** 10/10
-
-**Overall Score:** 9.5/10
-"""
 
 
 def shown(repository: Repository, verdict: Verdict, **known: Any) -> list[str]:
@@ -133,20 +111,6 @@ def test_a_remediation_beside_the_document_is_named(repository: Repository) -> N
     repository.write("tickets/B1-PT-01.remediation.yaml", "claims: {found: {syncs: 1}}\n")
     lines = shown(repository, Verdict.UNVERIFIED)
     assert ["Remediation", "  in tickets/B1-PT-01.remediation.yaml"] == lines[-2:]
-
-
-def test_a_review_of_a_change(repository: Repository) -> None:
-    """A review has no severity, status or outcome to name."""
-    repository.write("tickets/task-5.md", REVIEW)
-    lines = shown(repository, Verdict.UNVERIFIED)
-    assert ["TASK-5: Norms", "tickets/task-5.md", "unverified", "", *REVIEW.strip().split("\n")] == lines
-
-
-def test_what_was_measured(repository: Repository) -> None:
-    """The verification follows the document, with its reason."""
-    repository.ticket()
-    lines = shown(repository, Verdict.INCONCLUSIVE, loaded=MEASURED)
-    assert "B1-PT-01  inconclusive: it hung" in lines
 
 
 def test_old_evidence_and_meters_that_disagree_are_said(repository: Repository) -> None:

@@ -24,7 +24,6 @@ from finding_tickets.register.staleness import (
     CurrentVerdict,
 )
 from finding_tickets.report.rows import (
-    DEFAULT_COLUMNS,
     LIST_COLUMNS,
     ReportRow,
     list_cells,
@@ -93,12 +92,6 @@ def test_consensus(opinions: tuple[str, ...], expected: str) -> None:
     assert expected == row_of(stated(*reviews), CurrentVerdict()).consensus
 
 
-def test_an_implementation_review_has_no_reviews() -> None:
-    """It is one: who wrote it is no reviewer of a finding."""
-    row = row_of(stated(("drl", "ENDORSE"), kind="review"), CurrentVerdict())
-    assert ("review", {}) == (row.consensus, row.opinions)
-
-
 def test_the_last_opinion_of_a_reviewer_counts() -> None:
     """Reviewers who are not named are one."""
     row = row_of(
@@ -163,14 +156,6 @@ def test_closed_without_evidence(repository: Repository) -> None:
     assert ["A-1", "A-2", "A-3"] == [row.id for row in rows(repository) if row.is_unproven]
     repository.write("tickets.toml", 'lint_ignore = ["closed-without-evidence"]\n')
     assert [] == [row.id for row in rows(repository) if row.is_unproven]
-
-
-def test_contradictions_follow_the_settings_of_lint(repository: Repository) -> None:
-    """What lint is to ignore in a register, reports do not say either."""
-    repository.ticket("A-1", more=FIXED)
-    assert ["contradiction"] == [each.rule for row in rows(repository) for each in row.contradictions]
-    repository.write("tickets.toml", 'lint_select = ["folder"]\n')
-    assert [] == [each.rule for row in rows(repository) for each in row.contradictions]
 
 
 def current_inputs() -> tuple[Input, ...]:
@@ -256,15 +241,3 @@ class Disputed(Register):
 def test_a_column(name: str) -> None:
     """Several values stand side by side, 0 is a value, and meters that disagree are named."""
     assert CELLS[name] == list_cells(ROW, Disputed(Path(), Config(), [ROW]), [name])[0]
-
-
-@pytest.mark.parametrize("name", sorted({*LIST_COLUMNS} - {"id", "kind", "path", "title", "verdict"}))
-def test_what_is_not_stated_is_empty(name: str) -> None:
-    """A document without anything has empty cells: no None, no 0/0."""
-    bare = Entry(kind="review", path="b.md", id="B-1", title="Nothing")
-    assert "" == list_cells(bare, Register(Path(), Config(), [bare]), [name])[0]
-
-
-def test_a_list_needs_no_more_than_the_verdict_by_default() -> None:
-    """The default columns exist."""
-    assert [] == [name for name in DEFAULT_COLUMNS if name not in LIST_COLUMNS]

@@ -82,14 +82,6 @@ def test_every_rule_is_described_and_found_by_its_index() -> None:
         assert rule["help"]["text"].startswith(rule["shortDescription"]["text"][:-1])
 
 
-def test_a_path_of_bytes_that_are_no_text() -> None:
-    """They are escaped one by one, as in any URI."""
-    problem = Problem(level=Level.NOTE, rule="folder", file="tickets/\udcff ü.md", line=1, message="m")
-    (result,) = lint_log([problem])["runs"][0]["results"]
-    place = result["locations"][0]["physicalLocation"]
-    assert {"uri": "tickets/%FF%20%C3%BC.md", "uriBaseId": "%SRCROOT%"} == place["artifactLocation"]
-
-
 VALIDATOR = Draft4Validator(json.loads(SCHEMA.read_text())) if SCHEMA.is_file() else None
 GITHUB = Profile.GITHUB
 
@@ -146,13 +138,6 @@ def test_a_settled_ticket_is_suppressed_unless_its_measurement_speaks_against_it
     assert ([decision], None) == (suppressed["T-1"], suppressed["T-2"])
     assert "fixed" == suppressed["T-3"][0]["justification"]
     assert ["T-2"] == list(by_ticket(report(rows, profile=GITHUB)))
-
-
-def test_a_review_that_was_not_measured_is_information() -> None:
-    """It is no finding that anybody has to work on."""
-    rows = [row("TASK-5", kind="review")]
-    assert "informational" == by_ticket(report(rows))["TASK-5"]["kind"]
-    assert {} == by_ticket(report(rows, profile=GITHUB))
 
 
 def test_fingerprints_are_those_of_the_ticket() -> None:
@@ -212,14 +197,6 @@ def test_a_title_is_no_link() -> None:
     """A message of SARIF may have links, and no ticket decides to have one."""
     text = by_ticket(report([row("T-1", "[x](https://example.com) [y](1)")]))["T-1"]["message"]["text"]
     assert "](" not in text
-
-
-def test_rules_are_found_by_their_index() -> None:
-    """Every verdict is a rule that says what it means and what to do."""
-    run = read(report([row(f"T-{n}", verdict=verdict) for n, verdict in enumerate(Verdict)]))
-    rules = run["tool"]["driver"]["rules"]
-    assert set(Verdict) == {rule["id"] for rule in rules}
-    assert all(each["ruleId"] == rules[each["ruleIndex"]]["id"] for each in run["results"])
 
 
 @pytest.mark.skipif(VALIDATOR is None, reason="the schema of SARIF is not beside this checkout")

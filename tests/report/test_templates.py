@@ -26,11 +26,6 @@ def test_a_cell_stays_one_cell(value: object, expected: str) -> None:
     assert expected == cell(value)
 
 
-def test_a_template_of_the_tool_is_found_from_anywhere(tmp_path: Path) -> None:
-    """Without a folder of one's own, the tool's templates serve."""
-    assert "def step" in render("variant.py.j2", {"id": "B1-PT-01"}, tmp_path / "none")
-
-
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -90,15 +85,6 @@ def test_an_error_in_a_template(tmp_path: Path, template: str, line: int, messag
     assert message in caught.value.message
 
 
-def test_an_error_in_a_template_that_another_one_takes_in(tmp_path: Path) -> None:
-    """The place is where the error is, not where it is taken in."""
-    (tmp_path / "outer.j2").write_text("\n\n{% include 'inner.j2' %}\n")
-    (tmp_path / "inner.j2").write_text("a\n{{ x }}\n")
-    with pytest.raises(BadDataError) as caught:
-        render("outer.j2", {}, tmp_path)
-    assert (str(tmp_path / "inner.j2"), 2) == (caught.value.file, caught.value.line)
-
-
 def test_an_error_of_ours_is_no_error_of_the_template(tmp_path: Path) -> None:
     """What the tool's own code does wrong stays a bug, and what it says of other files is passed on."""
 
@@ -115,13 +101,6 @@ def test_an_error_of_ours_is_no_error_of_the_template(tmp_path: Path) -> None:
         render("rows.j2", {"row": ReportRow(broken, CurrentVerdict(), "P1", "open")}, tmp_path)
 
 
-def test_a_template_that_is_no_text(tmp_path: Path) -> None:
-    """It is named in the message."""
-    (tmp_path / "odd.j2").write_bytes(b"\xff")
-    with pytest.raises(BadDataError, match=r"template odd\.j2 cannot be read"):
-        render("odd.j2", {}, tmp_path)
-
-
 @pytest.mark.parametrize("name", ["../secret.j2", "/etc/passwd", "", "folder"])
 def test_a_template_outside_of_the_folders(tmp_path: Path, name: str) -> None:
     """A name leads nowhere but into the folders of templates."""
@@ -130,13 +109,3 @@ def test_a_template_outside_of_the_folders(tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.j2").write_text("secret")
     with pytest.raises(UsageError, match="there is no template"):
         render(name, {}, own)
-
-
-def test_templates_call_what_is_made_for_them(tmp_path: Path) -> None:
-    """Macros, loops, texts and the mappings of records are called as in any template."""
-    (tmp_path / "odd.j2").write_text(
-        "{% macro m(x) %}<{{ x.upper() }}{{ caller() }}>{% endmacro %}"
-        "{% for key in named.keys() %}{% call m(key) %}{{ loop.cycle('a', 'b') }}{% endcall %}{% endfor %}"
-        "{{ '{}!'.format(named.get('p')) }}{% set c = cycler('x', 'y') %}{{ c.next() }}{{ c.next() }}"
-    )
-    assert "<Pa><Qb>1!xy" == render("odd.j2", {"named": {"p": 1, "q": 2}}, tmp_path)

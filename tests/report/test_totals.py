@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,10 @@ from finding_tickets.model.vocabulary import (
 )
 from finding_tickets.register.config import Config
 from finding_tickets.register.entries import Entry
-from finding_tickets.register.load import Register, load
+from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report import write_report
-from finding_tickets.report.rows import row_of, rows_of
+from finding_tickets.report.rows import row_of
 from finding_tickets.report.status import CrossTable, StatusReport, status_of_rows
 
 NONE = Path("none")
@@ -147,38 +146,3 @@ def test_the_tables_that_people_read_add_up(documents: list[tuple[Entry, Current
     assert [len(documents)] * (4 + some) == last
     listed = next(table for table in GRID.findall(text) if table.startswith("| ID |"))
     assert len(documents) == len(listed.splitlines()) - 2
-
-
-WRITTEN = st.builds(
-    lambda severity, status, file, verdict, more: (
-        f"| **Severity** | `{severity}` |\n| **Status** | `{status}` |\n\n"
-        f"## Location\n\n| Field | Value |\n|---|---|\n| **File(s)** | `{file}` |\n\n"
-        f"## Cross-Review: DRL\n\n| Field | Value |\n|---|---|\n| **Verdict** | {verdict} |\n\n{more}"
-    ),
-    st.sampled_from(["P0", "p4", "critical", "", "sum"]),
-    st.sampled_from(["open", "Closed", "fixed", "unheard of", ""]),
-    st.sampled_from(["a.py", "/home/ada/src/a.py", "src/a.py", "a.py`, `b.py", ""]),
-    st.sampled_from(["ENDORSE", "object", "PENDING", ""]),
-    st.sampled_from(["## Resolution\n\n**Status:** Fixed\n", "- [x] done\n", ""]),
-)
-FINDING = "# Finding Ticket: It waits\n\n| Field | Value |\n|---|---|\n| **Ticket ID** | `A-{}` |\n"
-REVIEW = "# Task {} Implementation Review: Waits\n\n**Reviewer:** drl\n"
-
-
-@given(st.lists(WRITTEN, max_size=5), st.integers(0, 2))
-def test_registers_of_files_add_up(documents: list[str], reviews: int) -> None:
-    """Also where the documents are read from files with words that no vocabulary knows."""
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        (root / "tickets").mkdir()
-        for number, text in enumerate(documents):
-            (root / f"tickets/{number}.md").write_text(FINDING.format(number) + text)
-        for number in range(reviews):
-            (root / f"tickets/task-{number}.md").write_text(REVIEW.format(number))
-        facts = load(root, cached=False)
-        made = status_of_rows(rows_of(facts, facts.entries), facts)
-    total = len(documents) + reviews
-    assert total == made.total
-    for table in (made.by_disposition, made.by_verdict, made.by_consensus, made.hot_spots.table):
-        assert {total} == set(sums(table))
-    assert {total} >= {counts[-1] for _, counts in made.by_reviewer.rows}
