@@ -280,6 +280,7 @@ def test_text_that_would_be_a_section_is_none() -> None:
         "# Notes\n\n## 1. Introduction\n\nWords.\n\n## 2. Scope\n\n- one\n- **two**\n",
         "# Commands\n\n| Command | What |\n|---|---|\n| a | b |\n",
         "# Tool\n\n## Set up\n\n1. **Install** `requirements.txt`\n\n## Fixed\n\n- **Bug**: `a.py:3`\n",
+        "# Levels\n\n## Severity levels\n\n- **High**: breaks `train.py`\n",
         "Nothing.\n",
     ],
 )

@@ -35,12 +35,13 @@ def found(repository: Repository) -> list[tuple[str, str, int]]:
 
 
 def test_duplicate_id_names_both_places(repository: Repository) -> None:
-    """Two documents with one ID are each told of the other, in any case of the ID."""
-    repository.ticket(path="tickets/a/B1-PT-01.md")
+    """Two documents with one ID are each told of the other, in any case of the ID; files come one by one."""
+    repository.ticket(path="tickets/a/B1-PT-01.md", more="## Related Findings\n\n- B9-PT-09: the same\n")
     repository.ticket("b1-pt-01", path="tickets/b/B1-PT-01.md")
     problems = lint(repository.load())
     assert [
         ("tickets/a/B1-PT-01.md", ID, "B1-PT-01 is also the ID of tickets/b/B1-PT-01.md:7"),
+        ("tickets/a/B1-PT-01.md", MORE + 2, "B9-PT-09 is not in this register"),
         ("tickets/b/B1-PT-01.md", ID, "B1-PT-01 is also the ID of tickets/a/B1-PT-01.md:7"),
     ] == [(problem.file, problem.line, problem.message) for problem in problems]
     assert ExitCode.BAD_DATA == exit_code(problems)

@@ -170,6 +170,15 @@ def test_what_a_fix_has_won(metric: str, found: str, fix: str, expected: str) ->
         assert "" == gains_text(measured_row(verdict, done))
 
 
+def test_the_price_of_a_fix() -> None:
+    """What rises in return is named; what stays the same is not."""
+    found = VariantResult(laws={"syncs": "9", "h2d": "1", "d2h": "2"}, samples=(), sites=())
+    fix = VariantResult(laws={"syncs": "1", "h2d": "3", "d2h": "2"}, samples=(), sites=())
+    claims = [claim("found", metric, holds=True) for metric in ("syncs", "h2d", "d2h")]
+    done = verification(*claims, found=found, fix=fix)
+    assert "9 syncs became one; in return more h2d" == gains_text(measured_row(Verdict.VERIFIED, done))
+
+
 def measured_row(verdict: Verdict, done: Verification | None) -> ReportRow:
     """An open finding that was measured."""
     return row_of(Stated("finding", "A.md", "A-1", "It waits", status="open"), CurrentVerdict(verdict, done))
