@@ -72,7 +72,7 @@ MOST_NODES = {
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
 MOST_BRANCHES = {"finding_tickets": 6488, "simcuda": 2635}
 MOST_NODES_A_LINE = {"finding_tickets": 7.8, "simcuda": 7.03}
-MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 21.4, "simcuda": 18.9}
+MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 21.1, "simcuda": 18.9}
 """In percent of all docstrings."""
 BRANCHES = (
     *(ast.If, ast.IfExp, ast.For, ast.While, ast.Try, ast.With),
