@@ -90,7 +90,7 @@ class Target:
 
 
 def measure(targets: Sequence[Target], isolation: Isolation) -> list[Spending]:
-    """Measure several targets beside each other."""
+    """Measure several targets at once."""
     tasks = {}
     for number, target in enumerate(targets):
         for place, task in enumerate(target.tasks()):

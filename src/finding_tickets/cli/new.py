@@ -136,7 +136,7 @@ class TicketWriter:
     def add(
         self, draft: Draft, attached: Attached | None = None, *, dry_run: bool = False
     ) -> tuple[str, list[str]]:
-        """Write a ticket under the next free ID. Return the ID and the paths, the ticket's own first.
+        """Write a ticket under the next free ID. Return the ID and the paths, beginning with the ticket.
 
         An ID that another process has used meanwhile is skipped. A dry run writes nothing.
         """

@@ -62,7 +62,7 @@ CHEATS = (
 
 
 class Fate(StrEnum):
-    """What became of a cheat."""
+    """The fate of a cheat."""
 
     CAUGHT = "caught"
     MISSED = "missed"
@@ -118,7 +118,7 @@ def audit(
 
 
 def plan_audit(document: Document, settings: Settings) -> tuple[Plan, str, dict[str, Any]]:
-    """Return what to measure, the variant that cheats stand in for, and where the code as found is.
+    """Plan an audit: the measurement, the variant that cheats replace, and the place of the code as found.
 
     That is the fix, or else the first variant that is claimed to do what the code as found does: a ticket
     that keeps its code has no fix, and yet other variants whose results are compared.
@@ -219,7 +219,7 @@ class Audit:
     def _compare(
         self, isolation: Isolation, trials: Mapping[str, MeasuredTicket | str]
     ) -> dict[str, MeasuredTicket | str]:
-        """Return the trials with what came of comparing their results."""
+        """Return the trials with the outcomes of comparing their results."""
         compared = dict(trials)
         todo = {}
         for cheat, measured in trials.items():

@@ -62,7 +62,7 @@ def find_base(root: Path, name: str) -> Base:
 
 
 def changed_rules(old: Document, new: Document, base: Path, head: Path) -> list[str]:
-    """Return what a branch changed or removed in the rules that a ticket is measured by.
+    """Return the changes that a branch makes to the rules of a ticket's measurement.
 
     What it adds is no change, for everything that was demanded still is; nor is a fix that has another name.
     """

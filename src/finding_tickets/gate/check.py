@@ -52,7 +52,7 @@ MEASURING_CODE = {"simcuda", "finding_tickets"}
 
 @dataclass
 class Comparison:
-    """What is worse than at the base, the line that costs it, and what is better than claimed."""
+    """The regressions since the base, the line that costs the first one, and the improvements."""
 
     worse: list[str] = field(default_factory=list)
     site: SiteLaw | None = None
@@ -351,7 +351,7 @@ def _count_hazards(verification: Verification, variant: str) -> int:
 
 
 def _is_above(claim: ClaimResult, at: Mapping[str, int], counterexample: str) -> bool:
-    """Return True if what was measured at a point is above what is claimed, or is no number."""
+    """Return True if the measured value at a point exceeds the claim, or is not a number."""
     value = counterexample.partition(": ")[2]
     if not value.isdecimal():
         return True

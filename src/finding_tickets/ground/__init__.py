@@ -1,3 +1,3 @@
-"""What everything stands on: git, files, the cache and tokens; nothing here knows what a ticket says."""
+"""Git, files, the cache and tokens. Nothing in this room knows tickets."""
 
 __version__ = "0.1.0"

@@ -35,7 +35,7 @@ _locks: dict[Path, int] = {}
 
 
 def cache_folder() -> Path | None:
-    """The tool's folder in ``$XDG_CACHE_HOME``, by default ``~/.cache``; None for users without a home."""
+    """Return the tool's folder in ``$XDG_CACHE_HOME`` or ``~/.cache``; None for users without a home."""
     chosen = os.environ.get("XDG_CACHE_HOME", "")
     try:
         base = Path(chosen) if Path(chosen).is_absolute() else Path.home() / ".cache"
@@ -45,7 +45,7 @@ def cache_folder() -> Path | None:
 
 
 def read_entry(kind: str, name: str) -> bytes | None:
-    """A file of the cache, which counts as used then; None where there is none."""
+    """Return a file of the cache, which then counts as used; None if it is missing."""
     if folder := cache_folder():
         with suppress(OSError):
             content = (folder / kind / name).read_bytes()
@@ -57,7 +57,7 @@ def read_entry(kind: str, name: str) -> bytes | None:
 
 
 def write_entry(kind: str, name: str, content: bytes, keep: int) -> None:
-    """Write a file of the cache, and keep the ``keep`` files of its kind used last. Failure is no error."""
+    """Write a file of the cache, and keep the ``keep`` files of its kind used last. Ignore failures."""
     if file := entry_path(kind, name, keep):
         with suppress(OSError):
             replace(file, content)
@@ -83,7 +83,7 @@ def entry_path(kind: str, name: str, keep: int) -> Path | None:
 
 
 def make_folder(kind: str, name: str, write: Callable[[Path], None], keep: int) -> Path:
-    """A folder of the cache, which ``write`` fills unless it is there; other processes may do the same.
+    """Return a folder of the cache. ``write`` fills it if it is missing; other processes may do the same.
 
     It stays until this process ends. What nobody uses is removed but for the ``keep`` folders of the kind
     that were used last. Its files cannot be written by accident.
@@ -119,7 +119,7 @@ def make_folder(kind: str, name: str, write: Callable[[Path], None], keep: int) 
 
 
 def folder_for(kind: str) -> Path:
-    """The cache folder; where nothing of a kind can be written there, one that this process alone has."""
+    """Return the cache folder, or a temporary one if the kind cannot be written there."""
     if cache := cache_folder():
         with suppress(OSError):
             (cache / kind).mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ def _temporary() -> Path:
 
 
 def _oldest(paths: Iterable[Path], keep: int) -> list[Path]:
-    """All but the ``keep`` that were used last."""
+    """Return all but the ``keep`` paths used last."""
     return sorted(paths, key=lambda path: path.stat().st_mtime)[:-keep]
 
 

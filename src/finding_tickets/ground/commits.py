@@ -36,9 +36,9 @@ class Checkouts:
     root: Path
 
     def revision(self, name: str) -> Revision:
-        """What ``name`` names: a commit, a branch, a tag, or an expression such as ``HEAD~2``.
+        """Resolve ``name``: a commit, a branch, a tag, or an expression such as ``HEAD~2``.
 
-        ``RevisionError`` where that is nothing, or several things, or no commit.
+        Raise ``RevisionError`` if it is unknown, ambiguous or not a commit.
         """
         try:
             refs = named_commits(self.root, [name])[name]
@@ -57,19 +57,19 @@ class Checkouts:
         return Revision(name, commit)
 
     def has(self, revision: Revision, file: str) -> bool:
-        """Whether a revision has a file, given relative to ``root``."""
+        """Return whether a revision has a file, given relative to ``root``."""
         try:
             return ask(self.root, "cat-file", "-t", f"{revision.commit}:./{file}").strip() == "blob"
         except GitError:
             return False
 
     def submodules(self, revision: Revision) -> list[str]:
-        """The folders of a revision, relative to ``root``, that belong to other repositories."""
+        """Return the folders of a revision, relative to ``root``, that belong to other repositories."""
         entries = ask(self.root, "ls-tree", "-r", revision.commit).split("\n")
         return [entry.partition("\t")[2] for entry in entries if entry.startswith(SUBMODULE)]
 
     def files(self, revision: Revision) -> Path:
-        """The folder ``root`` as it is at a revision, which stays as ``make_folder`` says."""
+        """Return the folder ``root`` at a revision, which stays as ``make_folder`` says."""
 
         def write(folder: Path) -> None:
             # A work tree of its own, so that the attributes are the commit's and not those of the user's.
@@ -87,7 +87,7 @@ class Checkouts:
 
 
 def named_commits(root: Path, names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The tags and branches of each of these very names, with the commits that they lead to."""
+    """Return the tags and branches with exactly these names, and their commits."""
     wanted = {f"{namespace}/{name}": name for name in names for namespace in _NAMESPACES}
     found: dict[str, dict[str, str]] = {name: {} for name in wanted.values()}
     # Git also prints what is below such a name, and of an annotated tag what it stands for.
@@ -100,7 +100,7 @@ def named_commits(root: Path, names: Iterable[str]) -> dict[str, dict[str, str]]
 
 
 def resolve_commits(root: Path, names: Iterable[str]) -> dict[str, str]:
-    """The commits of those names that mean exactly one to ``Checkouts``; git is called twice at most."""
+    """Return the commits of those names that are unambiguous; git is called twice at most."""
     wanted = list(dict.fromkeys(names))
     if not wanted:
         return {}

@@ -41,7 +41,7 @@ _NO_NEWLINE = "\n\\ No newline at end of file\n"
 
 @dataclass(frozen=True)
 class FileEdit:
-    """What is to become of the file ``path``, which is relative to a root.
+    """An edit of the file ``path``, which is relative to a root.
 
     ``make`` gives the new bytes for those read under the lock; whatever it raises, nothing is written then.
     """
@@ -91,7 +91,7 @@ def safe_name(name: str) -> str:
 
 
 def inside_repository(path: str) -> bool:
-    """Whether a path relative to the repository's root stays below it, symbolic links aside."""
+    """Return whether a path relative to the repository's root stays below it, ignoring links."""
     # Windows paths are checked everywhere: a register is read on more than one system.
     normal = posixpath.normpath(path.replace("\\", "/"))
     outside = normal.startswith(("/", "~")) or normal.split("/")[0] == ".."
@@ -110,7 +110,7 @@ def relative(root: Path, path: Path) -> str:
 
 
 def replace(file: Path, content: bytes, mode: int = 0o600) -> None:
-    """Write ``content`` beside ``file``, then put it in its place in one step; a failure leaves nothing."""
+    """Write ``content`` to a temporary file, then replace ``file`` in one step; a failure leaves nothing."""
     with _staged(file, content) as staged:
         staged.chmod(mode)
         staged.replace(file)
@@ -146,7 +146,7 @@ def create(root: Path, texts: Mapping[str, str]) -> list[Path]:
 
 
 def rewrite(root: Path, edits: Sequence[FileEdit], *, dry_run: bool = False) -> tuple[FileChange, ...]:
-    """Edit several files, each named once, all of them or none; a dry run says what would change.
+    """Edit several files, each named once: all of them or none. A dry run returns the changes.
 
     No file is replaced before every new text is on the disk. Only a crash between two replacements can leave
     one file new and the next one old.
@@ -170,7 +170,7 @@ def rewrite(root: Path, edits: Sequence[FileEdit], *, dry_run: bool = False) -> 
 
 
 def _real(root: Path, path: str) -> Path:
-    """Where the links of ``path`` lead: a link stays a link, and the file behind it is edited."""
+    """Resolve the links of ``path``: a link stays a link, and the file behind it is edited."""
     with _errors_of(path, "read"):
         real = (root / path).resolve(strict=True)
         regular = stat.S_ISREG(real.stat().st_mode)
@@ -237,7 +237,7 @@ def _replace_all(stack: ExitStack, changes: Mapping[Path, FileChange]) -> None:
 
 @contextmanager
 def _edited(file: Path, path: str, data: bytes) -> Iterator[Path]:
-    """A file beside ``file`` that has its attributes and these bytes, and is on the disk."""
+    """Yield a temporary file with the attributes of ``file`` and these bytes, flushed to disk."""
     with ExitStack() as stack:
         with _errors_of(path, "written"):
             # A file that may not be written is protected on purpose, even from those who may replace it.
@@ -259,7 +259,7 @@ def _edited(file: Path, path: str, data: bytes) -> Iterator[Path]:
 
 @contextmanager
 def _staged(file: Path, content: bytes) -> Iterator[Path]:
-    """A file beside ``file`` with this content, which goes unless it is moved there.
+    """Yield a temporary file with this content, which is removed unless it is moved to ``file``.
 
     What a process that was killed while it wrote has left is removed by the next one.
     """
@@ -280,7 +280,7 @@ def _staged(file: Path, content: bytes) -> Iterator[Path]:
 
 
 def _is_running(process: int) -> bool:
-    """Whether there is such a process; it may be another user's."""
+    """Return whether a process exists, even if it is another user's."""
     with suppress(PermissionError):
         try:
             os.kill(process, 0)

@@ -26,7 +26,7 @@ FOREIGN_FOLDERS = frozenset(["node_modules", "site-packages", "dist-packages", "
 
 
 class GitError(Exception):
-    """Why git has no answer, in a few words."""
+    """The reason why git has no answer, in a few words."""
 
 
 class Commit(NamedTuple):
@@ -39,7 +39,7 @@ class Commit(NamedTuple):
 
 
 class LogEntry(NamedTuple):
-    """What a log says of a commit."""
+    """A commit as a log shows it."""
 
     commit: Commit
     message: str
@@ -47,7 +47,7 @@ class LogEntry(NamedTuple):
 
 
 def ask(root: Path, *arguments: str, settings: Mapping[str, str] | None = None) -> str:
-    """What git prints in the folder ``root``; paths among ``arguments`` are taken literally.
+    """Return the output of git in the folder ``root``; paths among ``arguments`` are literal.
 
     ``settings`` are environment variables that git knows. Nothing is refreshed in passing: the index stays.
 
@@ -63,7 +63,7 @@ def ask_bytes(
     settings: Mapping[str, str] | None = None,
     given: bytes | memoryview = b"",
 ) -> bytes:
-    """What ``ask`` gives before it is decoded; ``given`` is what git reads from its input."""
+    """Return the output of git as bytes; ``given`` is its input."""
     try:
         ran = subprocess.run(  # noqa: S603 - git with arguments of ours; no shell takes part
             command(root, *arguments),
@@ -81,7 +81,7 @@ def ask_bytes(
 
 
 def command(root: Path, *arguments: str) -> list[str]:
-    """The command line that asks git in a folder, without a pager and without the network."""
+    """Return the command line that asks git in a folder, without a pager and without the network."""
     git = shutil.which("git")
     if git is None:
         raise GitError("git is not installed")
@@ -91,14 +91,14 @@ def command(root: Path, *arguments: str) -> list[str]:
 
 
 def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment in which git is asked: no other repository's, and nothing is refreshed in passing."""
+    """Return the environment for git: of no other repository, and without refreshing the index."""
     inherited = {name: value for name, value in os.environ.items() if name not in _ANOTHER_REPOSITORY}
     # Messages are in English, because the one that says why is passed on.
     return {**inherited, **_AS_COMMITTED, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **(settings or {})}
 
 
 def log(root: Path, *arguments: str) -> Iterator[LogEntry]:
-    """The commits that ``git log`` prints with these arguments, in its order."""
+    """Yield the commits that ``git log`` prints with these arguments."""
     fields = ask(root, *_LOG, *arguments).split("\0")[1:]
     for start in range(0, len(fields), _LOG_FIELDS):
         *commit, message, changes = fields[start : start + _LOG_FIELDS]
@@ -107,7 +107,7 @@ def log(root: Path, *arguments: str) -> Iterator[LogEntry]:
 
 
 def work_tree(folder: Path) -> Path | None:
-    """The top of the work tree that holds a folder; None where there is none, or no git."""
+    """Return the top of the work tree that holds a folder; None if there is none, or no git."""
     try:
         return Path(ask(folder, "rev-parse", "--show-toplevel").rstrip("\n")).resolve()
     except GitError:
@@ -115,7 +115,7 @@ def work_tree(folder: Path) -> Path | None:
 
 
 def repository_files(root: Path) -> frozenset[str] | None:
-    """The files below ``root`` that are in git or could be added; None where there is no git.
+    """Return the files below ``root`` that are in git or could be added; None without git.
 
     What is in git need not be in the work tree any more.
     """
@@ -127,7 +127,7 @@ def repository_files(root: Path) -> frozenset[str] | None:
 
 
 def files_below(root: Path) -> Iterator[str]:
-    """The files below ``root`` but for those in hidden folders and in others' code, folder by folder."""
+    """Yield the files below ``root``, without hidden folders and code of others."""
     for folder, names, files in os.walk(root):
         names[:] = [name for name in names if not name.startswith(".") and name not in FOREIGN_FOLDERS]
         place = Path(folder).relative_to(root)
@@ -148,7 +148,7 @@ def paths_on_branches(root: Path, folders: Iterable[str]) -> frozenset[str]:
 
 
 def commit_containing(root: Path, files: Collection[str]) -> str | None:
-    """The commit at HEAD, in short, if it has each of these files as it is in the work tree; else None."""
+    """Return the short hash of HEAD if it has these files as they are in the work tree, else None."""
     try:
         commit = ask(root, "rev-parse", f"--short={SHORT_HASH}", "HEAD").strip()
         known = ask(root, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", *files).split("\0")
@@ -159,7 +159,7 @@ def commit_containing(root: Path, files: Collection[str]) -> str | None:
 
 
 def changed_files(root: Path, commit: str) -> frozenset[str]:
-    """The files below ``root`` that are others now than at a commit, or are gone or new in git."""
+    """Return the files below ``root`` that have changed since a commit, or are gone or new in git."""
     options = ("--name-only", "-z", "--relative", "--no-renames")
     # This command refreshes the index without asking whether it may.
     quietly = ("-c", "diff.autoRefreshIndex=false")
@@ -178,7 +178,7 @@ def last_author(root: Path, file: str, line: int) -> str:
 
 
 def shallow_commits(root: Path) -> frozenset[str]:
-    """The commits at which the history of a shallow clone begins; none in a whole clone."""
+    """Return the commits at which the history of a shallow clone begins; none in a whole clone."""
     try:
         file = root / ask(root, "rev-parse", "--git-path", "shallow").rstrip("\n")
         return frozenset(file.read_text(encoding="ascii").split())

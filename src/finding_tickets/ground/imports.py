@@ -11,7 +11,7 @@ _FOLDERS = ("", f"{SOURCES}/")
 
 
 def places_of(module: str) -> Iterator[str]:
-    """The files that a module and the packages that it is in may be."""
+    """Yield the possible files of a module and of its packages."""
     parts = module.split(".")
     for depth in range(1, len(parts) + 1):
         name = "/".join(parts[:depth])
@@ -21,7 +21,7 @@ def places_of(module: str) -> Iterator[str]:
 
 
 def module_of(path: str) -> str:
-    """The name by which a file is imported."""
+    """Return the name by which a file is imported."""
     parts = PurePosixPath(path).with_suffix("").parts
     parts = parts[1:] if parts[0] == SOURCES else parts
     return ".".join(parts).removesuffix(".__init__")

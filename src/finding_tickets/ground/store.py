@@ -1,4 +1,4 @@
-"""What was made of files, kept in one sqlite file of the cache for as long as each file stays as it is.
+"""Keep values made from files in one sqlite file of the cache, as long as the files stay the same.
 
 A store is a help and no truth: one that is missing, damaged or of another version is made anew, and where
 nothing can be kept, everything is made again each time.
@@ -56,7 +56,7 @@ class Store:
         return found
 
     def write(self, kind: str, new: Kept, gone: Iterable[str] = ()) -> None:
-        """Keep what is new of a kind, and forget files that are gone. Failure is no error."""
+        """Keep new values of a kind, and forget files that are gone. Ignore failures."""
         rows = []
         for path, (state, value) in new.items():
             if path.isprintable():

@@ -38,7 +38,7 @@ class Tokens:
     at: int = 0
 
     def peek(self, pattern: re.Pattern[str] | None = None) -> Token:
-        """The token that comes next, which stays the next one."""
+        """Return the next token without taking it."""
         match = (pattern or self.pattern).match(self.text, self.at)
         if match and match.lastgroup:
             kind = match.lastgroup
@@ -47,7 +47,7 @@ class Tokens:
         return Token(UNKNOWN if rest else END, rest[:1], len(self.text) - len(rest))
 
     def take(self, pattern: re.Pattern[str] | None = None) -> Token:
-        """The token that comes next, which is then behind; the end and what is unknown are not passed."""
+        """Take the next token; the end and unknown characters are not passed."""
         token = self.peek(pattern)
         if token.kind not in {END, UNKNOWN}:
             self.at = token.position + len(token.text)

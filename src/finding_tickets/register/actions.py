@@ -59,7 +59,7 @@ class DocumentEdit:
         fields: Collection[str],
         labels: Collection[str] = (),
     ) -> None:
-        """Write ``what`` in the first of several ways that reads back and changes only that.
+        """Write ``what`` in the first way that reads back and changes nothing else.
 
         ``tries`` are the bytes that each way replaces, the most likely one first; ``expected`` tells whether
         a document reads as it should afterwards. The ``fields`` of the record may differ, and those that are

@@ -1,4 +1,4 @@
-"""What a repository has of a register already: its tickets, and a configuration that fits them.
+"""Survey a repository for tickets, and propose a configuration that fits them.
 
 A document is a ticket by its shape: by what it states of itself, however that is written. The name of its
 file decides only where little else does.
@@ -79,7 +79,7 @@ class FiledTickets(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """What was found below ``root``."""
+    """The findings of a survey below ``root``."""
 
     root: Path
     configured: str | None  # the file that configures the register already
@@ -214,7 +214,7 @@ def _read(file: File, vocabulary: Vocabulary) -> _Read:
 
 
 def _left_out(found: Sequence[_Read]) -> dict[str, str]:
-    """Why each file that is no document is none."""
+    """Return the reason for each file that is left out."""
     left_out = {each.path: why for each in found if (why := _why_not(each))}
     # What says little of itself is a ticket where nearly everything beside it is one, or if it is the next of
     # their series.
@@ -238,7 +238,7 @@ def _numbered_id(each: _Read) -> tuple[str, int]:
 
 
 def _why_not(each: _Read) -> str | None:
-    """Why a file is no ticket and no review; None where it has the shape of one."""
+    """Return why a file is neither ticket nor review; None if it has the shape of one."""
     document, stem = each.document, PurePosixPath(each.path).stem
     has_id, is_usual = _NO_ID not in each.rules, squeeze(stem) in _NAMES
     is_ticket = document is not None and document.kind == "finding"
@@ -257,7 +257,7 @@ def _why_not(each: _Read) -> str | None:
 
 
 def _is_template(ticket: Ticket) -> bool:
-    """Whether a ticket is still to be filled in."""
+    """Return whether a ticket is still to be filled in."""
     values = [_COMMENT.sub("", text.raw).strip("`*_ ") for text in ticket.metadata.values()]
     chosen = [each.raw for each in (ticket.severity, ticket.status) if each]
     return (
@@ -268,7 +268,7 @@ def _is_template(ticket: Ticket) -> bool:
 
 
 def _is_shaped(ticket: Ticket, *, has_id: bool, is_usual: bool) -> bool:
-    """Whether a document states of itself what a finding does: the less by labels, the more by its parts."""
+    """Return whether a document has the shape of a finding, by its labels and its parts."""
     stated = {squeeze(label): text.raw for label, text in ticket.metadata.items()}
     ranked = _is_understood(ticket.severity, "severities") or bool(
         file_name(ticket.path, Vocabulary()).severity
@@ -298,14 +298,14 @@ def _is_shaped(ticket: Ticket, *, has_id: bool, is_usual: bool) -> bool:
 
 
 def _is_understood(field: Field[Any] | None, key: str) -> bool:
-    """Whether a value stands in the document and is a word, or a spelling for which one can be proposed."""
+    """Return whether a value is stated, and is a word or a spelling of one."""
     if field is None or not field.raw:
         return False
     return field.value is not None or _spelling(field.raw, key)[1] is not None
 
 
 def _spelling(raw: str, key: str) -> tuple[str, str | None]:
-    """What in a value may be a spelling of which word; all of it where nothing is."""
+    """Return the part of a value that may spell a word, with the word; the whole value and None otherwise."""
     text, words = plain(raw), SUGGESTED[key]
     known = [(each, word) for each in beginnings(text) if (word := word_for(each, words))]
     if key == "severities" and not known:
@@ -316,7 +316,7 @@ def _spelling(raw: str, key: str) -> tuple[str, str | None]:
 
 
 def _wordings(documents: Iterable[Document], vocabulary: Vocabulary) -> Iterator[Wording]:
-    """The severities and statuses that are no words yet, with what they may mean."""
+    """Yield the unknown severities and statuses, each with its likely meaning."""
     found: dict[tuple[str, str, str | None], list[tuple[str, Ticket]]] = defaultdict(list)
     for ticket in (each for each in documents if each.kind == "finding"):
         for key, field in (("severities", ticket.severity), ("statuses", ticket.status)):
@@ -351,7 +351,7 @@ def _filed(documents: Iterable[Document], vocabulary: Vocabulary) -> Iterator[Fi
 
 
 def _patterns(left_out: Iterable[str], taken: Collection[str]) -> Iterator[str]:
-    """Patterns for files that are left out: those of whole folders, of usual names, and of single files."""
+    """Yield patterns that exclude files: whole folders, usual names and single files."""
     has_tickets, names = _below(taken), {PurePosixPath(path).name for path in taken}
     patterns = dict[str, None]()
     # A name that is no text can be written nowhere.
@@ -399,7 +399,7 @@ def _folders(files: Iterable[str], documents: Iterable[str]) -> dict[str, int]:
 
 
 def _below(paths: Iterable[str]) -> Counter[str]:
-    """How many of the files are below each folder."""
+    """Count the files below each folder."""
     return Counter(parent.as_posix() for path in paths for parent in PurePosixPath(path).parents)
 
 

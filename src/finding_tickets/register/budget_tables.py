@@ -54,7 +54,7 @@ def parse_budgets(tables: Any, text: str, file: str) -> list[Budget]:
 
 
 def _parse_budget(table: Any, lines: Sequence[int]) -> Budget:
-    """Return the budget of a table, whose header and those of its allowances are at ``lines``."""
+    """Parse the table of a budget; ``lines`` has its header and the headers of its allowances."""
     tables = table.get("allow", []) if isinstance(table, dict) else []
     lines = [*lines, *([lines[0]] * len(tables))]
     for each, line in zip([table, *tables], lines, strict=False):
@@ -101,7 +101,7 @@ def _check_laws(laws: Iterable[Law], budget: Budget, line: int) -> None:
 
 
 def _headers(text: str) -> list[list[int]]:
-    """Return for each budget the lines of its own header and those of its allowances."""
+    """Return the lines of the headers of each budget: first its own, then its allowances."""
     found: list[list[int]] = []
     for number, line in enumerate(text.splitlines(), 1):
         match = _HEADER.match(line)

@@ -1,4 +1,4 @@
-"""Where a register is, and its configuration: tickets.toml, or ``[tool.tickets]`` in pyproject.toml.
+"""Find a register and read its configuration: tickets.toml, or ``[tool.tickets]`` in pyproject.toml.
 
 A file is validated once: the configuration that came of it is kept in the user's cache by the digest of the
 content, so that neither TOML nor pydantic is needed to read it again.
@@ -30,7 +30,7 @@ _KEEP = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """What a register may choose, as docs/configuration.md explains; paths are relative to its root."""
+    """The configuration of a register, as docs/configuration.md explains; paths are relative to its root."""
 
     tickets: tuple[str, ...] = ("tickets",)
     exclude: tuple[str, ...] = ()  # patterns of paths below them, or of names, that are no documents
@@ -46,7 +46,7 @@ class Config:
     budgets: tuple[Budget, ...] = ()
 
     def is_excluded(self, path: str) -> bool:
-        """Whether a file is no document, by its path from the root or, for a pattern without /, its name."""
+        """Return whether a file is excluded: by its path, or by its name for patterns without a slash."""
         name = path.rpartition("/")[2]
         return any(
             fnmatchcase(path if "/" in pattern else name, pattern.removeprefix("/"))
@@ -54,7 +54,7 @@ class Config:
         )
 
     def is_linted(self, rule: str) -> bool:
-        """Whether lint checks a rule, unless its options say otherwise."""
+        """Return whether lint checks a rule, unless its options say otherwise."""
         return (self.lint_select is None or rule in self.lint_select) and rule not in self.lint_ignore
 
 
@@ -97,7 +97,7 @@ def config_file_of(root: Path) -> str | None:
 
 
 def is_repository(folder: Path) -> bool:
-    """Whether ``folder`` is configured for a register or has a folder of tickets."""
+    """Return whether ``folder`` is configured for a register or has a folder of tickets."""
     return os.path.isdir(folder / Config.tickets[0]) or config_file_of(folder) is not None  # noqa: PTH112
 
 
@@ -118,7 +118,7 @@ def find_root(root: Path | None = None) -> Path:
 
 
 def checked_root(root: Path) -> Path:
-    """A root that the user names; ``UsageError`` where it is no folder."""
+    """Return a root that the user names. Raise ``UsageError`` if it is not a folder."""
     if not root.is_dir():
         raise UsageError(f"--root {root}: {'not a folder' if root.exists() else 'no such folder'}")
     return root.resolve()
@@ -155,7 +155,7 @@ def _content(path: Path) -> bytes:
 
 
 def _config(path: Path, content: bytes) -> Config | None:
-    """What a file says; None for a pyproject.toml without a table for the tool."""
+    """Return the configuration in a file; None for a pyproject.toml without a table for the tool."""
     # With other defaults, words or keys the same file makes another configuration.
     depends_on = f"{__version__} {Config()} {path.name}\n".encode() + content
     name = f"{hashlib.sha256(depends_on).hexdigest()}.json"

@@ -1,4 +1,4 @@
-"""The tables of a register's configuration, its budgets among them, and what is wrong with one.
+"""Validate the tables of a register's configuration, including its budgets.
 
 The description of each field ends the sentence "KEY must be ...", by which a wrong value is explained. What
 is wrong in a budget is told with its line.

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class State(NamedTuple):
-    """What a file system says of a regular file; changed bytes change it, once the clock has ticked.
+    """The state of a regular file in its file system; new bytes change it once the clock has ticked.
 
     Times are in nanoseconds since 1970.
     """
@@ -72,7 +72,7 @@ def problem_in(file: str, rule: str, message: str, level: Level = Level.ERROR, l
 
 
 class KeptFiles(Generic[T]):
-    """What was made of files, of which a store keeps what will still be true.
+    """Values made from files; a store keeps those that stay true.
 
     Without a store, and of files that have just changed, it is ``at_hand`` for this process alone.
     """
@@ -90,7 +90,7 @@ class KeptFiles(Generic[T]):
 
     @cached_property
     def before(self) -> dict[str, tuple[str, bytes]]:
-        """What is kept from before, by the paths of files."""
+        """Return the values that the store has, by the paths of files."""
         return self._store.read(self._kind) if self._store else {}
 
     def get(self, file: File, make: Callable[[File], T]) -> T:
@@ -135,7 +135,7 @@ def file_in(root: Path, path: str) -> File:
 
 
 def is_settled(state: State, now: int) -> bool:
-    """Whether a file in this state at the time ``now`` will be in another one if it is changed after that.
+    """Return whether a later change of a file is sure to change its state, which was read at ``now``.
 
     A file that changed a moment ago could change once more before the clock of its file system ticks.
     """
@@ -153,7 +153,7 @@ def markdown_files(
     largest: int,
     sidecars: list[File] | None = None,
 ) -> Iterator[File]:
-    """Every Markdown file below ``folders``, each once, in the order of their paths.
+    """Yield every Markdown file below ``folders`` once, in the order of paths.
 
     Files beside them that are called ``*.remediation.yaml`` are added to ``sidecars``.
     Hidden folders are left out. Links that leave ``root``, linked folders, folders that cannot be read and
@@ -202,7 +202,7 @@ def markdown_files(
 
 
 def read_file(file: File, problems: list[RawProblem]) -> bytes | None:
-    """The bytes of a file; None where it cannot be read, which is reported."""
+    """Return the bytes of a file. Report a file that cannot be read, and return None."""
     try:
         for _ in range(ATTEMPTS):
             # Opening what is no regular file may wait for ever; of what is not there, stat says why.
@@ -222,7 +222,7 @@ def read_file(file: File, problems: list[RawProblem]) -> bytes | None:
 
 
 def state_of(place: str | int) -> State | None:
-    """The state of a regular file, links followed; None for what is none, or is not there."""
+    """Return the state of a regular file, following links; None for anything else."""
     try:
         status = os.stat(place)  # noqa: PTH116 - thousands of these are made, and a Path takes longer
     except OSError:
@@ -249,7 +249,7 @@ class DiskFiles:
 
 
 def _sha256(file: File) -> str:
-    """The SHA-256 of a file; of a large one that of its beginning and its size."""
+    """Return the SHA-256 of a file; for a large file, of its beginning and its size."""
     digest = hashlib.sha256()
     size = file.state.size if file.state else 0
     try:
@@ -269,7 +269,7 @@ _sha256_kept = lru_cache(maxsize=4096)(_sha256)
 
 
 def sidecar_names(path: str, document_id: str) -> tuple[str, ...]:
-    """What the sidecar of the document at ``path`` may be called, from the root."""
+    """Return the possible paths of the sidecar of the document at ``path``."""
     folder = PurePosixPath(path).parent
     stems = dict.fromkeys((document_id, document_id.lower()))
     return tuple((folder / f"{stem}{SIDECAR}").as_posix() for stem in stems if "/" not in stem)
@@ -278,7 +278,7 @@ def sidecar_names(path: str, document_id: str) -> tuple[str, ...]:
 def pair_sidecars(
     documents: Iterable[tuple[str, str]], sidecars: Collection[str], problems: list[RawProblem]
 ) -> dict[str, str]:
-    """The sidecars of documents, by the paths of these; ``documents`` are paths and IDs.
+    """Return the sidecar of each document by the document's path; ``documents`` are paths and IDs.
 
     A sidecar that is beside none of them is reported.
     """

@@ -35,7 +35,7 @@ _REASONS = {
 
 
 class Place(Record):
-    """Where the finding is; ``lines`` are pairs of first and last line."""
+    """The place of a finding; ``lines`` are pairs of first and last line."""
 
     file: Line
     lines: tuple[tuple[int, int], ...] = ()
@@ -143,7 +143,7 @@ def free_ids(
     agent: str | None = None,
     paths: Iterable[str] = (),
 ) -> Iterator[str]:
-    """IDs of one series, without end, from the number after the highest that is taken.
+    """Yield IDs of one series without end, from the number after the highest one in use.
 
     Gaps are not filled, since others may remember an ID. The series is ``B<batch>-<agent's code>``.
     If neither is given, it is the series of all findings if they share one, else ``T``. A caller that finds

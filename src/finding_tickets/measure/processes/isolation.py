@@ -61,7 +61,7 @@ SERVER_KILLED = "the process that measures was stopped or killed"
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """What a task returned, or why it did not; ``never_ran`` if that is not the fault of its code.
+    """The value that a task returned, or the reason for none; ``never_ran`` if its code is not at fault.
 
     ``used`` are the files that it used, whatever came of it.
     """
@@ -101,7 +101,7 @@ class Isolation:
 
     @property
     def folder(self) -> str:
-        """A folder that goes away with the context, even if the caller is killed.
+        """Return a folder that is removed with the context, even if the caller is killed.
 
         Raises:
             UnreachableError: There is no room for one.
@@ -118,11 +118,11 @@ class Isolation:
 
     @property
     def may_have_gpu(self) -> bool:
-        """Whether this machine could have a GPU; if not, no process needs to ask CUDA."""
+        """Return whether this machine could have a GPU; if not, no process needs to ask CUDA."""
         return any(file for pattern in GPU_FILES for file in Path("/dev").glob(pattern))
 
     def __enter__(self) -> Self:
-        """The context itself."""
+        """Return the context itself."""
         return self
 
     def __exit__(
@@ -201,7 +201,7 @@ class Isolation:
                 yield name, replace(outcome, used=read_used_files(Path(own) / USED))
 
     def _read_line(self, server: subprocess.Popen[bytes]) -> bytes:
-        """The next line from the server; what came instead if it ended, or is so late that it is killed.
+        """Return the next line from the server; less if it ended, or is so late that it is killed.
 
         Code of a ticket may have stopped it, or somebody else.
         """
@@ -259,7 +259,7 @@ class Isolation:
         return self._server
 
     def _why_ended(self) -> str:
-        """The last line that the server wrote before it ended, to its log if it had one."""
+        """Return the last line that the server wrote before it ended."""
         text = cast("IO[bytes]", self._server.stderr).read().decode(errors="replace") if self._server else ""
         if self._folder:
             text += f"\n{read_log(Path(self._folder) / LOG)}"
@@ -295,7 +295,7 @@ class Isolation:
 
 
 def _move_files(source: Path, target: Path) -> None:
-    """Move the files that a task left; a link could lead to those of another one, and stays."""
+    """Move the files that a task left, except links, which could lead to files of another task."""
     if not source.is_symlink() and source.is_dir():
         for file in os.scandir(source):
             with suppress(OSError):
@@ -304,7 +304,7 @@ def _move_files(source: Path, target: Path) -> None:
 
 
 def _outcome(folder: Path, reason: str) -> TaskOutcome:
-    """The outcome of a task from what is in its folder, where its code could write anything."""
+    """Read the outcome of a task from its folder, where its code could write anything."""
     if reason:
         return TaskOutcome(reason=reason, never_ran=reason == NO_ROOM)
     try:

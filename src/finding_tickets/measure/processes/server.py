@@ -324,7 +324,7 @@ def _why_it_ended(status: int | None, task: Task, folder: Path) -> str:
 
 
 def read_log(log: Path) -> str:
-    """The text of a log; empty if code of a ticket removed it, or put a pipe there that never ends."""
+    """Return the text of a log; empty if a ticket's code removed it, or put a pipe there."""
     try:
         return log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
     except OSError:

@@ -116,7 +116,7 @@ class QueryError(UsageError):
 
 @dataclass
 class Query:
-    """A query that was understood.
+    """A parsed query.
 
     ``conditions`` say what each of them costs and whether it holds for a row. ``ids`` are those of documents
     that are named, in lower case. ``sorting`` has the most important key first, each with whether it sorts
