@@ -54,18 +54,17 @@ def test_contradictions_are_those_that_were_planted(made: Made, tickets: Tickets
     assert len(listed) == sum(each.contrary for each in survey(made.root).filed)
 
 
-def test_the_next_of_a_series_and_exports_of_issues(repository: Repository) -> None:
-    """Beside a ticket, a document with the next ID is one, but not a note on the same; issues are, too."""
+def test_exports_of_issues(repository: Repository) -> None:
+    """Their front matter is that of a finding; a note on a ticket is none."""
     repository.write(
         "bugs/1.md", "# PERF-1: x\n\n**Importance:** Urgent\n**State:** WIP\n\n## Problem\n\nx\n"
     )
-    repository.write("bugs/2.md", "# PERF-2: y\n\n**Ticket:** PERF-2\n\nIt is slow.\n")
     repository.write("bugs/note.md", "# PERF-1: a note\n\n**Ticket:** PERF-1\n\nSeen.\n")
     repository.write("bugs/plan.md", "# PLAN-2: z\n\n**Ticket:** PLAN-2\n\nLater.\n")
     meta = "number: 7\ntitle: It breaks\nstate: OPEN\nlabels: [bug]"
     repository.write("issues/7.md", f"---\n{meta}\n---\n\n### Bug\n\nx\n\n### Versions\n\n1\n")
     found = survey(repository.root)
-    assert found.folders == {"bugs": 2, "issues": 1}
+    assert found.folders == {"bugs": 1, "issues": 1}
     assert {path for path in found.left_out if path.startswith("bugs")} == {"bugs/note.md", "bugs/plan.md"}
 
 

@@ -216,25 +216,16 @@ def _read(file: File, vocabulary: Vocabulary) -> _Read:
 def _left_out(found: Sequence[_Read]) -> dict[str, str]:
     """Return the reason for each file that is left out."""
     left_out = {each.path: why for each in found if (why := _why_not(each))}
-    # What says little of itself is a ticket where nearly everything beside it is one, or if it is the next of
-    # their series.
+    # What says little of itself is a ticket where nearly everything beside it is one.
     beside = Counter(_parent(each.path) for each in found)
-    taken = [each for each in found if each.document and each.path not in left_out]
-    tickets, ids = Counter(_parent(each.path) for each in taken), {_numbered_id(each) for each in taken}
-    series = {(_parent(each.path), _numbered_id(each)[0]) for each in taken}
-    for each in (each for each in found if each.document and each.document.kind == "finding"):
-        folder, own = _parent(each.path), _numbered_id(each)
+    tickets = Counter(_parent(each.path) for each in found if each.document and each.path not in left_out)
+    for each in found:
+        is_finding = each.document is not None and each.document.kind == "finding"
+        folder = _parent(each.path)
         among = tickets[folder] >= max(_MANY_PEERS, beside[folder] * 2 / 3)
-        follows = bool(own[0]) and (folder, own[0]) in series and own not in ids
-        if (among or follows) and left_out.get(each.path) == SHAPELESS:
+        if is_finding and among and left_out.get(each.path) == SHAPELESS:
             del left_out[each.path]
     return left_out
-
-
-def _numbered_id(each: _Read) -> tuple[str, int]:
-    """The series and the number of an ID that the document states; nothing of another."""
-    parts = numbered(each.document.id.value) if each.document and _NO_ID not in each.rules else None
-    return (parts.series, parts.number) if parts else ("", 0)
 
 
 def _why_not(each: _Read) -> str | None:
