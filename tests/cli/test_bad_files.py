@@ -77,14 +77,6 @@ def test_links(tickets: Tickets, repository: Repository, tmp_path_factory: Any, 
     check(tickets, command, "tickets/deeper/again:1:1: note [linked-folder]")
 
 
-def test_a_folder_of_tickets_that_is_a_circle(tickets: Tickets, repository: Repository) -> None:
-    """A configured folder that leads to itself is no folder, which is only a warning."""
-    repository.ticket()
-    (repository.root / "circle").symlink_to("circle")
-    repository.write("tickets.toml", 'tickets = ["tickets", "circle"]\n')
-    check(tickets, "list", "circle:1:1: warning [no-folder]", code=0)
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_is_no_file(tickets: Tickets, repository: Repository, command: str) -> None:
     """Nobody waits for a pipe to which nobody writes; a folder of that name is searched."""
@@ -219,23 +211,3 @@ def _bound(command: str, root: Path, closed: Path) -> subprocess.CompletedProces
     return subprocess.run(
         ["sh", "-c", script, "sh", closed, *line], cwd=root, capture_output=True, text=True, check=False
     )
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is Linux's disk without room")
-@pytest.mark.parametrize(
-    ("stream", "code", "said"),
-    [
-        ("stdout", 4, "error: standard output: cannot be written: No space left on device\n"),
-        ("stderr", 0, None),
-    ],
-)
-def test_a_full_disk_under_the_output(
-    repository: Repository, stream: str, code: int, said: str | None
-) -> None:
-    """A list that cannot be written is no bug of the tool and no success; messages alone may be lost."""
-    repository.ticket()
-    line = [sys.executable, "-m", "finding_tickets", "list"]
-    with Path("/dev/full").open("w") as full:
-        streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: full}
-        ran = subprocess.run(line, cwd=repository.root, text=True, check=False, **streams)
-    assert (code, said) == (ran.returncode, ran.stderr and ran.stderr.replace("1 of 1 document\n", ""))

@@ -151,14 +151,6 @@ def test_an_id_may_be_any_text(tickets: Tickets, repository: Repository, command
         assert f"{len(ids) - 1} problems; " in ran.err
 
 
-def test_lint_takes_any_id(tickets: Tickets, repository: Repository) -> None:
-    """A ticket may relate to one whose number has five thousand digits, whether or not that is there."""
-    repository.ticket("A-" + "9" * 5000, path="tickets/long.md")
-    repository.ticket(more=f"## Related Findings\n\n- A-{'9' * 4999}8: the same\n")
-    ran = tickets("lint")
-    assert (0, True) == (ran.code, "[dangling-relation]" in ran.out)
-
-
 @pytest.mark.parametrize("key", ["tickets", "evidence", "templates"])
 @pytest.mark.parametrize(
     "value", ["a\\u0000b", "", "/etc", "..", "~", "a\\nb", "\\u202e", ".git/hooks", "a" * 300, "a/" * 2000]
@@ -171,16 +163,6 @@ def test_a_path_that_is_none_is_bad_data(
     ran = tickets("list")
     assert (ExitCode.BAD_DATA, True) == (ran.code, f"tickets.toml: {key}: " in ran.err)
     assert "\0" not in ran.err
-
-
-@pytest.mark.parametrize("folder", ["evidence", "templates"])
-def test_a_usual_folder_that_leads_out_of_the_repository(
-    repository: Repository, tickets: Tickets, tmp_path_factory: pytest.TempPathFactory, folder: str
-) -> None:
-    """A link in the place of a folder that nobody configured is refused as a configured one is."""
-    (repository.root / folder).symlink_to(tmp_path_factory.mktemp("elsewhere"))
-    ran = tickets("list")
-    assert (ExitCode.BAD_DATA, True) == (ran.code, f"{folder} leaves the repository" in ran.err)
 
 
 @pytest.mark.parametrize("path", ["a\\0b.py", "a" * 300 + ".py", "a/" * 2000 + "b.py", "a\\nb.py"])

@@ -161,16 +161,6 @@ def test_a_reader_that_goes_away_is_no_error(repository: Repository) -> None:
     assert (0, "1 of 1 document\n") == (process.wait(), said)
 
 
-def test_a_terminal_without_unicode(repository: Repository) -> None:
-    """Letters that the terminal's encoding lacks are written as escapes."""
-    repository.ticket(title="Größe")
-    line = [*TICKETS, "list", "--root", str(repository.root)]
-    done = subprocess.run(
-        line, capture_output=True, check=True, env=os.environ | {"PYTHONIOENCODING": "ascii"}
-    )
-    assert b"Gr\\xf6\\xdfe" in done.stdout
-
-
 @pytest.mark.parametrize("typed", ["B1", "b1-pt"])
 def test_ids_complete_in_the_shell(repository: Repository, typed: str) -> None:
     """What was typed, in any case, completes to the IDs of the register that --root names."""
@@ -190,10 +180,3 @@ def test_the_same_program_by_both_names(repository: Repository) -> None:
     module = [*TICKETS, "list", "--root", str(repository.root)]
     outputs = [subprocess.run(line, capture_output=True, check=True).stdout for line in (command, module)]
     assert outputs[0] == outputs[1]
-
-
-def test_inside_a_folder_of_the_repository(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without --root, the nearest register above the current folder is taken."""
-    repository.ticket()
-    monkeypatch.chdir(repository.root / "tickets")
-    assert 0 == run(["show", "B1-PT-01"])

@@ -72,12 +72,6 @@ def test_json_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> N
     assert printed.replace("\n", "").isprintable()
 
 
-def test_a_table_in_a_pipe_loses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    """Columns are aligned, and long text is kept whole where nobody looks at a screen."""
-    output.write_table(("A", "TITLE"), [("long", "x" * 300), ("b", "y")])
-    assert f"A     TITLE\nlong  {'x' * 300}\nb     y\n" == capsys.readouterr().out
-
-
 def test_a_table_on_a_terminal_fits(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,15 +22,6 @@ def step(loss):
     return value
 """
 EXACT = {"Call stack": "train.py(2): step;train.py(9): <module>"}
-STEP = {
-    "ph": "X",
-    "cat": "python_function",
-    "name": "train.py(1): step",
-    "pid": 1,
-    "tid": 1,
-    "ts": 50,
-    "dur": 300,
-}
 
 
 def written(repository: Repository, name: str, *more: dict[str, Any], **arguments: Any) -> str:
@@ -83,21 +74,6 @@ def test_json_of_a_trace(exact: str, tickets: Tickets) -> None:
     ]
     assert sha256(exact) == item["sha256"]
     assert "launches 1, with their kernel 1" in item["sums"]
-
-
-def test_functions_without_lines(repository: Repository, tickets: Tickets) -> None:
-    """Newer traces name functions: a line is then where one begins, and the table says so."""
-    repository.write("train.py", CODE)
-    file = written(repository, "functions.json", STEP)
-    shown = tickets("trace", file, "--lines").out
-    assert "train.py:1  waits 1x for 0.002 ms, copies d2h 1x  def step(loss):" in shown
-    assert "a line is where its function begins" in shown
-
-
-def test_a_trace_without_stacks(repository: Repository, tickets: Tickets) -> None:
-    """There are totals and no lines, and the way to record them is named."""
-    shown = tickets("trace", written(repository, "bare.json"), "--lines").out
-    assert "no lines: recorded without with_stack=True\n  in all: syncs 1, d2h 1, launches 1" in shown
 
 
 def test_a_refused_trace_keeps_no_other_back(exact: str, repository: Repository, tickets: Tickets) -> None:

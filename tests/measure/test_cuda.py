@@ -72,14 +72,6 @@ def test_a_run_is_counted_after_a_warm_up(gpu: pytest.MonkeyPatch) -> None:
     assert [3.0] * 100 == trial.result.tolist()
 
 
-def test_errors_are_data(gpu: pytest.MonkeyPatch) -> None:
-    """With what had been counted until then, under the memory that the workload asks for."""
-    del gpu
-    trial = measure(lambda values: [values.repeat(1000) for _ in range(11)], memory=lambda _: 4 << 20)
-    assert (1, 1) == (trial.metrics["raised"], trial.metrics["ooms"])
-    assert "OutOfMemoryError" in str(trial.error)
-
-
 def test_points_that_need_more_than_there_is(gpu: pytest.MonkeyPatch) -> None:
     """More devices or more memory than this machine has, with both numbers."""
     del gpu

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import sqlite3
 import subprocess
 import sys
 import time
@@ -142,22 +141,6 @@ def test_remediations_beside_their_tickets(register: Repository) -> None:
     assert ([], set()) == (opened, {"pydantic", "pyromark", "yaml"} & set(modules))
     register.write("tickets/A-1.remediation.yaml", "verifier: verifiers/b.py\n")
     assert "verifiers/b.py" == load(register.root).entries[0].verifier
-
-
-def test_files_come_and_go(register: Repository, read: list[str]) -> None:
-    """A new file is read, and the entries of one that is gone and of a renamed one are forgotten."""
-    load(register.root)
-    (register.root / "tickets" / "A-1.md").unlink()
-    (register.root / "tickets" / "A-2.md").rename(register.root / "tickets" / "b.md")
-    register.ticket("A-3")
-    read.clear()
-    assert ["A-2", "A-3", "A-10"] == [row.id for row in load(register.root).entries]
-    assert ["tickets/A-3.md", "tickets/b.md"] == read
-    files = ["A-3.md", "README.md", "b.md", "bad.md", "old/last.md"]
-    connection = sqlite3.connect(stored())
-    kept = connection.execute("select path from kept where kind = 'entry' order by path").fetchall()
-    connection.close()
-    assert [f"tickets/{name}" for name in files] == [path for (path,) in kept]
 
 
 def test_a_fresh_file_is_not_kept(
@@ -338,15 +321,6 @@ def test_documents_are_those_of_their_files(register: Repository) -> None:
     warm = load(register.root)
     assert expected == tuple(map(warm.document, warm.entries))
     assert load(register.root, cached=False).problems == warm.problems
-
-
-@pytest.mark.usefixtures("read")
-def test_a_store_that_is_lost_meanwhile(register: Repository) -> None:
-    """What the store has lost since is read anew."""
-    load(register.root)
-    warm = load(register.root)
-    stored().unlink()
-    assert load(register.root, cached=False).documents == warm.documents
 
 
 def test_a_store_of_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

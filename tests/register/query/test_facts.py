@@ -35,22 +35,6 @@ def test_the_whole_text_is_searched(repository: Repository) -> None:
     assert ["A-1", "A-2"] == [row.id for row in select("waits", facts)]
 
 
-def test_a_file_that_is_gone_has_no_text(repository: Repository) -> None:
-    """Between listing and searching, files may go."""
-    file = repository.ticket("A-1")
-    facts = facts_of(repository)
-    file.unlink()
-    assert [] == select("waits", facts)
-
-
-@pytest.mark.parametrize("documents", [True, False])
-def test_documents_are_those_of_the_rows(repository: Repository, documents: bool) -> None:
-    """At hand or read, a document is the same."""
-    repository.ticket("A-1")
-    facts = facts_of(repository, documents=documents)
-    assert repository.load().documents[0] == facts.document(facts.entries[0])
-
-
 @pytest.mark.parametrize("documents", [True, False])
 def test_verdicts(repository: Repository, documents: bool) -> None:
     """What was measured counts as long as nothing has changed since; without evidence it is unverified."""
@@ -64,15 +48,6 @@ def test_verdicts(repository: Repository, documents: bool) -> None:
     assert ["B-1"] == [row.id for row in select("verdict:stale", facts)]
 
 
-def test_damaged_evidence_is_stale(repository: Repository) -> None:
-    """It says nothing, and the reason is among what changed."""
-    repository.ticket("A-1")
-    repository.write("evidence/A-1/simulated.json", "{")
-    facts = facts_of(repository)
-    (row,) = select("verdict:stale", facts)
-    assert ("its evidence was merged or edited",) == facts.measured(row).changed
-
-
 def test_a_verifier_by_name_or_by_convention(repository: Repository) -> None:
     """A document has a verifier that it names, or else one in the usual place."""
     repository.ticket("A-1", more="## Remediation\n\n```yaml\nverifier: elsewhere.py\n```\n")
@@ -82,15 +57,3 @@ def test_a_verifier_by_name_or_by_convention(repository: Repository) -> None:
     facts = facts_of(repository)
     assert ["A-1", "A-2"] == [row.id for row in select("has:verifier", facts)]
     assert ["A-3"] == [row.id for row in select("no:verifier", facts)]
-
-
-def test_no_document_is_read_for_a_verdict(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The row says what evidence rests on, whether there is any or not."""
-    repository.ticket("A-1")
-    repository.ticket("A-2")
-    repository.write("evidence/A-2/simulated.json", "{")
-    facts = facts_of(repository)
-    read: list[str] = []
-    monkeypatch.setattr(facts, "document", lambda row: read.append(row.id))
-    assert ["A-1", "A-2"] == [row.id for row in select("verdict:unverified,stale", facts)]
-    assert [] == read

@@ -162,25 +162,6 @@ def test_the_words_of_a_register(words: Words) -> None:
     assert "" == chosen(facts, "agent:operations")
 
 
-def test_names_of_any_script(words: Words) -> None:
-    """People whose names have no Latin letter are told apart."""
-    facts = words(row("A-1", agent="山田", assignee="Ωμέγα"), row("A-2", agent="田中", assignee="山田"))
-    assert "1" == chosen(facts, "agent:山田")
-    assert "1" == chosen(facts, "assignee:ΩΜΈΓΑ")
-    assert "2" == chosen(facts, "assignee:山田 -agent:山田")
-    with pytest.raises(QueryError, match="no such agent as"):
-        select("agent:佐藤", facts)
-
-
-def test_what_is_not_asked_is_not_looked_up(words: Words) -> None:
-    """Texts are read where conditions leave a row in question, verdicts where a query names them."""
-    facts = words(*ROWS)
-    chosen(facts, "sort:severity status:open agent:drl")
-    assert [] == facts.asked
-    chosen(facts, "waits verdict:refuted batch:2")
-    assert ["verdict of A-1", "text of A-1"] == facts.asked
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

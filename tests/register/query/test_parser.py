@@ -63,22 +63,6 @@ def test_words_and_conditions(words: Words, text: str, expected: list[str] | Non
 
 
 @pytest.mark.parametrize(
-    ("text", "asked"),
-    [
-        # The condition is asked before the text, which has to be read, and so is the verdict.
-        ("a status:open", []),
-        ("a verdict:stale status:fixed", ["verdict"]),
-        ("a verdict:refuted status:fixed", ["verdict", "text"]),
-    ],
-)
-def test_what_is_cheap_is_asked_first(words: Words, text: str, asked: list[str]) -> None:
-    """Texts are read and verdicts looked up only where they decide."""
-    facts = words()
-    parse(text, facts).choose([row("A-2", status="fixed", severity="P0")])
-    assert asked == [each.split()[0] for each in facts.asked]
-
-
-@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("a-2 A-1", ["A-2", "A-1"]),
@@ -135,38 +119,6 @@ def test_errors_have_their_place(words: Words, text: str, column: int, reason: s
     assert caught.value.message.startswith(f"{reason} at column {column} of ") or (
         caught.value.message.startswith(reason) and f" at column {column} of " in caught.value.message
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "hint"),
-    [
-        ("severity>=P1", "write severity:>=P1"),
-        ("status=open", "write status:open"),
-        ("status==open", "write status:open"),
-        ("status!=open", "write -status:open"),
-        ("priority>P1", "write severity:>P1"),
-        ("label:gpu", "write domain:gpu"),
-        ("is:open", "write status:open"),
-        ("statsu:open", "did you mean status?"),
-        ("status:opne", "did you mean open?"),
-        ("severity:urgent", "one of P0, P1, P2, P3, P4"),
-        ("sort:update", "did you mean updated?"),
-        ("has:verifer", "did you mean verifier?"),
-        ("A-12", "did you mean A-1?"),
-        ("SHA-256", "quote it to search for it"),
-        ("not a", "write a minus in front of what is not meant, as in -status:open"),
-        (
-            "a or b",
-            "OR is gone: write several values with commas, as in status:open,investigating, or ask twice",
-        ),
-        ("(a)", "parentheses are gone: all conditions must hold; quote what is to be searched for"),
-    ],
-)
-def test_what_may_have_been_meant(words: Words, text: str, hint: str) -> None:
-    """The hint has the right form, the words that come close, else what there is, else what to do."""
-    with pytest.raises(QueryError) as caught:
-        parse(text, words(row("A-1")))
-    assert hint == caught.value.hint
 
 
 def test_a_query_has_an_end(words: Words) -> None:
