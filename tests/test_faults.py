@@ -96,10 +96,12 @@ class Broken(Place):
     """A repository with cheap tickets, and the runs that something happens to."""
 
     def evidence(self) -> Files:
-        """The files of evidence, and all else that is in their folder, by their names."""
+        """The files of evidence, and all else that is in their folder but what git needs, by their names."""
         folder = self.root / "evidence"
         return {
-            str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()
+            str(file.relative_to(folder)): file.read_bytes()
+            for file in folder.rglob("*")
+            if file.is_file() and file.name != ".gitattributes"
         }
 
     def recorded(self) -> set[str]:
@@ -148,8 +150,7 @@ class Broken(Place):
 
     def left(self, mark: str) -> list[str]:
         """Processes, temporary files, unfinished files and work trees that a run has left."""
-        # Names of unfinished files begin with a dot.
-        places = ("temporary/*", "repository/evidence/**/.*", "cache/*/.*", "cache/*/*/.*")
+        places = ("temporary/*", "repository/evidence/**/.*.part", "cache/*/.*", "cache/*/*/.*")
         return [*processes(mark), *(str(file) for place in places for file in self.around.glob(place))]
 
 
@@ -339,7 +340,7 @@ def test_what_cannot_be_written_is_said(
     script = f"""{what}
         cd "$PWD"
         "$@" || code=$?
-        find evidence/ -name ".*" >&2
+        find evidence/ -name ".*.part" >&2
         exit ${{code:-0}}"""
     done = place.run(*APART, script, "sh", *VERIFY, *TWO, mark=mark)
     assert (code, True) == (done.returncode, message in done.stdout + done.stderr), done.stdout + done.stderr
