@@ -36,7 +36,7 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 210490,
+    "finding_tickets": 210326,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 4564,
     "finding_tickets.claims": 8822,
@@ -50,7 +50,7 @@ MOST_NODES = {
     "finding_tickets.lint": 10329,
     "finding_tickets.measure": 30493,
     "finding_tickets.model": 4336,
-    "finding_tickets.register": 29851,
+    "finding_tickets.register": 29687,
     "finding_tickets.report": 25634,
     "finding_tickets.verify": 12256,
     "finding_tickets.workload": 34,
@@ -70,7 +70,7 @@ MOST_NODES = {
     "simcuda.traces": 12430,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6488, "simcuda": 2635}
+MOST_BRANCHES = {"finding_tickets": 6479, "simcuda": 2593}
 MOST_NODES_A_LINE = {"finding_tickets": 7.8, "simcuda": 7.03}
 MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 21.1, "simcuda": 18.9}
 """In percent of all docstrings."""
