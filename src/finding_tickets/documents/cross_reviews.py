@@ -87,7 +87,7 @@ class ReviewToken(NamedTuple):
 
 
 def reviewer_word(name: str, vocabulary: Vocabulary) -> str | None:
-    """The register's word for the first reviewer in ``name``, if any: ``drl`` for ``DRL Specialist``.
+    """Return the register's word for the first reviewer in ``name``: ``drl`` for ``DRL Specialist``.
 
     A spelling of two letters must be a word of its own.
     """
@@ -116,7 +116,7 @@ def _reviewer_in_heading(headline: Excerpt) -> Excerpt:
 
 
 def _without_end(text: str) -> str:
-    """A text up to its last word, but for a date."""
+    """Return a text up to its last word, but for a date."""
     # Patterns that are searched for up to an end take the square of a line's length.
     words = _TO_LAST_WORD.match(text)[0]  # type: ignore[index] # it matches any text
     if _DATE_AT_END.fullmatch(words[-10:]):
@@ -127,7 +127,7 @@ def _without_end(text: str) -> str:
 def _opinion_span(
     text: str, opinions: Words, start: int = 0, end: int | None = None
 ) -> tuple[int, int] | None:
-    """Where in ``text[start:end]`` the first word stands that is an opinion and is not negated."""
+    """Return the span of the first word in ``text[start:end]`` that is an opinion and is not negated."""
     before = ""
     for match in _WORD.finditer(text, start, len(text) if end is None else end):
         if before not in _NEGATIONS and word_for(match[0], opinions):
@@ -140,7 +140,7 @@ def _opinion_span(
 
 
 def _review_tokens(source: Source, blocks: Iterable[Block]) -> Iterator[ReviewToken]:
-    """The tokens of ``blocks``, none of which is a heading, in the order of the file."""
+    """Yield the tokens of ``blocks`` without headings, in the order of the file."""
     above: tuple[list[str], str] | None = None
     for block in blocks:
         text = source.whole(block)
@@ -237,7 +237,7 @@ def _of_rows(rows: Sequence[ReviewRow], verdict: str, whole: Excerpt) -> Iterato
 
 
 def _of_text(text: Excerpt) -> Iterator[ReviewToken]:
-    """A paragraph: text, and labelled values within it."""
+    """Yield the text of a paragraph and the labelled values within it."""
     found = list(labels_in(text.source, text, _BARE))
     before = text.source.text(text.start, found[0].start if found else text.end)
     if before.raw:
@@ -247,7 +247,7 @@ def _of_text(text: Excerpt) -> Iterator[ReviewToken]:
 
 
 def _of_label(entry: LabelledValue, *, cell: bool) -> Iterator[ReviewToken]:
-    """What a labelled value says; in a table it ends with its cell."""
+    """Yield the tokens of a labelled value; in a table it ends with its cell."""
     key, value, source = entry.key, entry.value, entry.value.source
     about = reviewer_word(entry.label, source.vocabulary)
     if key in _REVIEWER_KEYS:
@@ -327,14 +327,14 @@ def _sentence(text: Excerpt, *, known: bool = True) -> list[ReviewToken]:
 
 
 def _name(text: Excerpt, first: int, last: int) -> Excerpt:
-    """A name without the marks around it."""
+    """Return a name without the marks around it."""
     piece = text.raw[first:last]
     first += len(piece) - len(piece.lstrip(_MARKS_OF_NAME))
     return text.piece(first, first + len(piece.strip(_MARKS_OF_NAME)))
 
 
 def _reason(text: Excerpt, first: int) -> Excerpt:
-    """What follows a verdict, without what separates the two."""
+    """Return the text behind a verdict, without the separator."""
     separator = _BEFORE_REASON.match(text.raw, first)
     return text.piece(separator.end() if separator else first)
 

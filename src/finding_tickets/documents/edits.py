@@ -1,4 +1,4 @@
-"""Ways to edit a document in its own form: rows, sections, boxes, related findings.
+"""Edit a document in its own form: rows, sections, boxes, related findings.
 
 Of several ways the most likely comes first. The caller takes the first that reads back as wanted.
 """
@@ -14,6 +14,7 @@ from finding_tickets.documents.sections import DocumentPart, SectionKind
 from finding_tickets.documents.source import (
     BYTE_ORDER_MARK,
     Block,
+    Excerpt,
     MarkdownTable,
     Splice,
     Splices,
@@ -44,7 +45,6 @@ _BETWEEN = re.compile(r"`(\s*[/,;]\s*)`")
 
 _IN_CODE = frozenset(["severity", "status", "resolution", "agent", "domain"])
 _BEFORE_LABEL = re.compile(rb"[\s>|*_`+\d.)\"'-]*")
-_PADDED = re.compile(rb"([^|]*?)( {2,})\|[ \t]*")
 # Where a new row goes: after the last row whose label stands before its own label in this list.
 _ORDER = [
     *("ticketid", "severity", "status", "resolution", "batch", "agent", "domain", "assignee"),
@@ -62,7 +62,6 @@ _HEADER = ("| Ticket ID | Relationship | Notes |", "|-----------|--------------|
 _ID_COLUMNS = re.compile(r"(?:ticket|id|finding).*", re.DOTALL)
 _KIND = re.compile(rb"(?P<closing>[*`_\]]*)[ \t]*(?:\((?P<kind>[^()\r\n|]*)\))?")
 _MARKER = re.compile(rb"(?P<number>\d{0,9})(?P<mark>[-*+.)])")
-_OPENING = re.compile(rb"(?:\*\*)?`?")
 # Narrower than what is read as nothing: a text that says more than "none" stays.
 _NOTHING = re.compile(r"(none|n/?a|-+|\u2014)\W*|\W*", re.IGNORECASE)
 
@@ -116,12 +115,12 @@ def add_below(page: Page, heading: Block, body: Sequence[str]) -> Splices:
 
 
 def mark_earlier(heading: Block) -> Splice:
-    """Say of a section that it was true once; its text stays."""
+    """Mark a section as one that was true once; its text stays."""
     return Splice(heading.first, heading.first, f"{EARLIER} ".encode())
 
 
 def _apart(page: Page, block: Block, *texts: bytes) -> Splice:
-    """Lines below a block, with blank lines around them."""
+    """Add lines below a block, with blank lines around them."""
     data = page.data
     line = line_at(data, page.source.whole(block).end)
     follows = data[line.after : line_at(data, line.after).end].strip()
@@ -132,7 +131,7 @@ def _apart(page: Page, block: Block, *texts: bytes) -> Splice:
 
 
 def spellings(values: Sequence[str], like: str, *, cell: bool) -> Iterator[str]:
-    """Ways to write one or several values: in the markup of ``like``, bare, and as code."""
+    """Yield ways to write one or several values: in the markup of ``like``, bare, and as code."""
     between = _BETWEEN.search(like)
     separator = between[1] if between else ", "
     # The markup of the old value may not suit the new one; the caller takes the first that reads back.
@@ -153,7 +152,7 @@ def _in_yaml(values: Sequence[str], like: str, quote: str = "") -> Iterator[str]
 
 
 def _markup_of(like: str) -> Callable[[str], str]:
-    """What ``like`` is written in: bold, code, both or neither."""
+    """Return a function that writes a value like ``like``: in bold, as code, both or neither."""
     inner = like.removeprefix(_BOLD).removesuffix(_BOLD)
     bold = _BOLD if len(inner) == len(like) - 2 * len(_BOLD) else ""
     inside = code_span if inner.startswith("`") and inner.endswith("`") else _bare
@@ -161,12 +160,12 @@ def _markup_of(like: str) -> Callable[[str], str]:
 
 
 def _in_cell(text: str) -> str:
-    """A text with its pipes escaped, which would end the cell of a table."""
+    """Return a text with its pipes escaped, which would end the cell of a table."""
     return _PIPE.sub(r"\|", text)
 
 
 def _bare(value: str) -> str:
-    """A value as text that shows each of its characters."""
+    """Return a value as text that shows each of its characters."""
     return _SPECIAL.sub(r"\\\g<0>", value)
 
 
@@ -182,7 +181,7 @@ def row_of(page: Page, labels: Sequence[str]) -> tuple[str, Text] | None:
 
 
 def set_row(page: Page, labels: Sequence[str], values: Sequence[str]) -> Iterator[Splices]:
-    """Ways to give the row with the first of ``labels`` that is there new values; without one, to add it."""
+    """Yield ways to give the row with one of ``labels`` new values, or to add it."""
     like = ""
     if squeeze(labels[0]) in _IN_CODE:
         # Words are code where the document's other words are.
@@ -234,7 +233,7 @@ def _fill_cell(data: bytes, at: int, row: Block, written: bytes) -> Splice:
 
 
 def _add_row(page: Page, label: str, values: Sequence[str], like: str) -> Iterator[Splices]:
-    """Ways to add a row, in the markup of ``like``: below another row, else below the title."""
+    """Yield ways to add a row in the markup of ``like``: below another row, else below the title."""
     rows, key, data = list(page.document.metadata.items()), squeeze(label), page.data
     before = _ORDER[: _ORDER.index(key)] if key in _ORDER else []
     preceding = [row for row in rows if squeeze(row[0]) in before]
@@ -257,7 +256,7 @@ def _add_row(page: Page, label: str, values: Sequence[str], like: str) -> Iterat
 
 
 def _row_below(page: Page, sibling: str, value: Text, label: str, text: str) -> Splice | None:
-    """A new row below ``sibling`` that is written as that one is."""
+    """Return a new row below ``sibling`` that is written like it; None where it cannot be told how."""
     data, row = page.data, page.enclosing(value, _ROWS, sibling)
     start, end = sorted((value.span.start, value.span.end))
     line = line_at(data, row.start if row else start)
@@ -265,31 +264,25 @@ def _row_below(page: Page, sibling: str, value: Text, label: str, text: str) -> 
     prefix, after = data[line.start : at], at + len(sibling.encode())
     if at < 0 or (after > start and not row) or not _BEFORE_LABEL.fullmatch(prefix):
         return None
-    # What stands between a label and its value stays, as wide as it is where columns are padded.
-    between = data[after : min(start, line.end)]
-    padded = _PADDED.fullmatch(between.rstrip(_BLANK)) if row else None
-    if padded:
-        between = padded[1] + b" " * max(1, len(padded[2]) + len(sibling) - len(label)) + b"| "
-    else:
-        between = between.rstrip(_BLANK + b"\"'") + b" "
+    # What stands between a label and its value stays.
+    between = data[after : min(start, line.end)].rstrip(_BLANK + b"\"'") + b" "
     # Front matter and some tables write their labels in lower case.
     named = label.lower() if sibling.islower() else label
     written = prefix + named.encode() + between + text.encode()
     if row:
-        closed = data[line.start : line.end].rstrip().endswith(b"|")
+        is_closed = data[line.start : line.end].rstrip().endswith(b"|")
         below = line_at(data, line.after) if row.kind == "TableHead" else line
-        return lines_below(data, below, written + (b" |" if closed else b""))
+        return lines_below(data, below, written + b" |" * is_closed)
     item = page.enclosing(value, ["Item"])
-    last = page.source.whole(item).end if item else max(end, after)
-    below = line_at(data, last)
+    below = line_at(data, page.source.whole(item).end if item else max(end, after))
     trailing = data[max(end, after) : line.end] if not value.raw or below.start == line.start else b""
-    written += trailing if not trailing.strip() else b""
+    if not trailing.strip():
+        written += trailing
     # The document may write each of its labelled lines as a paragraph.
-    others = (each for each in page.document.metadata.values() if each is not value)
-    paragraphs = [block for each in others if (block := page.enclosing(each, ["Paragraph"]))]
+    paragraphs = [page.enclosing(each, ["Paragraph"]) for each in page.document.metadata.values()]
     own = page.enclosing(value, ["Paragraph"])
-    alone = item is None and own is not None and bool(paragraphs) and own not in paragraphs
-    return lines_below(data, below, *([b"", written] if alone else [written]))
+    is_alone = item is None and own is not None and paragraphs.count(own) == 1 < len(paragraphs)
+    return lines_below(data, below, *([b"", written] if is_alone else [written]))
 
 
 # Related findings.
@@ -308,7 +301,7 @@ def name_duplicate(page: Page, named: tuple[Relation, ...], other: str) -> Itera
             if block.kind == "Table":
                 yield [_link_row(page, page.source.table(block), other)]
             elif block.kind == "List":
-                yield from ([splice] for splice in _link_item(page, block, other))
+                yield _link_item(page, block, other)
         for block in blocks:
             text = page.source.whole(block)
             if block.kind == "Paragraph" and _NOTHING.fullmatch(text.plain):
@@ -322,46 +315,49 @@ def name_duplicate(page: Page, named: tuple[Relation, ...], other: str) -> Itera
 
 
 def _change_kind(page: Page, relation: Relation) -> Iterator[Splices]:
-    """Ways to say in the line that names a ticket that it is a duplicate."""
+    """Yield ways to say in the line that names a ticket that it is a duplicate."""
     kind = Relationship.DUPLICATE
     start, end, _ = relation.span
-    blocks = [block for block in page.blocks if block.kind == "Table" and block.start <= start < block.end]
-    for table in (page.source.table(block) for block in blocks):
-        rows = [row for row in table.body if row.block.start <= start < row.block.end]
-        for title, cell in (
-            (*each,) for row in rows for each in zip(table.titles, table.cells(row), strict=True)
-        ):
-            # Whatever else stands in the cell is not for us to remove.
-            if KIND_COLUMNS.match(title) and word_for(cell.plain, RELATIONSHIPS):
-                yield [Splice(cell.start, cell.end, _markup_of(cell.raw)(kind).encode())]
-            elif KIND_COLUMNS.match(title) and not cell.raw:
-                at = min(cell.start, cell.end)
-                yield [Splice(at, at, f" {code_span(kind)}".encode())]
+    is_in_table = False
+    for block in page.blocks:
+        if block.kind == "Table" and block.start <= start < block.end:
+            is_in_table = True
+            table = page.source.table(block)
+            title = table.column(KIND_COLUMNS)
+            for row, cells in zip(table.body, table.records, strict=True):
+                if title and row.block.start <= start < row.block.end:
+                    yield from _change_cell(cells[title])
     at = page.data.upper().find(relation.id.encode(), start, end)
-    match = _KIND.match(page.data, at + len(relation.id.encode()), end) if at >= 0 and not blocks else None
-    if match and match["kind"] and word_for(match["kind"].decode(), RELATIONSHIPS):
+    match = _KIND.match(page.data, at + len(relation.id.encode()), end) if at >= 0 else None
+    if match is None or is_in_table:
+        return
+    if match["kind"] and word_for(match["kind"].decode(), RELATIONSHIPS):
         yield [Splice(*match.span("kind"), kind.encode())]
-    elif match:
+    else:
         yield [Splice(match.end("closing"), match.end("closing"), f" ({kind})".encode())]
 
 
+def _change_cell(cell: Excerpt) -> Iterator[Splices]:
+    """Yield the way to have a cell say that a ticket is a duplicate."""
+    # Whatever else stands in the cell is not for us to remove.
+    if word_for(cell.plain, RELATIONSHIPS):
+        yield [Splice(cell.start, cell.end, _markup_of(cell.raw)(Relationship.DUPLICATE).encode())]
+    elif not cell.raw:
+        at = min(cell.start, cell.end)
+        yield [Splice(at, at, f" {code_span(Relationship.DUPLICATE)}".encode())]
+
+
 def _link_row(page: Page, table: MarkdownTable, other: str) -> Splice:
-    """A row below the last one, or instead of one that says that there is nothing."""
+    """Return a row below the last one, or instead of one that says that there is nothing."""
     data, titles, header = page.data, table.titles, table.rows[0].block
-    rows = [row for row in table.body if not row.text]
-    last = table.cells(rows[-1]) if rows else []
-    empty = len(rows) == 1 and all(_NOTHING.fullmatch(cell.plain) for cell in last)
-    # Without a row to copy from, IDs are code.
-    like = ["`" if empty or not last else last[index].raw for index in range(len(titles))]
     own, kind = table.column(_ID_COLUMNS), table.column(KIND_COLUMNS)
-    cells = [""] * len(titles)
+    cells = dict.fromkeys(titles, "")
     if kind:
-        cells[titles.index(kind)] = _markup_of(like[titles.index(kind)])(Relationship.DUPLICATE)
-    at = titles.index(own) if own else 0
-    cells[at] = _markup_of(like[at])(other)
-    head, text = data[header.start : header.end].strip(), " | ".join(map(_in_cell, cells)).encode()
-    text = (b"| " if head.startswith(b"|") else b"") + text + (b" |" if head.endswith(b"|") else b"")
-    if empty:
+        cells[kind] = code_span(Relationship.DUPLICATE)
+    cells[own or titles[0]] = code_span(other)
+    text = f"| {' | '.join(cells.values())} |".encode()
+    rows = [row for row in table.body if not row.text]
+    if len(rows) == 1 and all(_NOTHING.fullmatch(cell.plain) for cell in table.cells(rows[0])):
         row = page.source.whole(rows[0].block)
         return Splice(row.start, row.end, text)
     head_line = line_at(data, header.start)
@@ -369,24 +365,14 @@ def _link_row(page: Page, table: MarkdownTable, other: str) -> Splice:
     return lines_below(data, line, data[head_line.start : header.start] + text)
 
 
-def _link_item(page: Page, listing: Block, other: str) -> Iterator[Splice]:
-    """An item below the last one, with its marker and the markup of its ID."""
+def _link_item(page: Page, listing: Block, other: str) -> Splices:
+    """Return an item below the last one, with its marker."""
     data, last = page.data, listing.children[-1]
     line = line_at(data, last.start)
     marker = _MARKER.match(data, last.start)
-    if marker is None:
-        return
-    number = str(int(marker["number"]) + 1) if marker["number"] else ""
-    opening = _OPENING.match(data[marker.end() : line.end].lstrip())
-    markup = opening[0].decode() if opening else ""
-    named = f"{markup}{other}{markup[::-1]} ({Relationship.DUPLICATE})"
-    item = f"{number}{marker['mark'].decode()} {named}"
-    text = data[line.start : last.start] + item.encode()
-    if len(listing.children) > 1:
-        # Blank lines between the items are to stand around the new one, too.
-        before = listing.children[-2]
-        after = line_at(data, page.source.whole(before).end).after
-        if not data[after : line_at(data, after).end].strip():
-            yield _apart(page, last, text)
-            return
-    yield lines_below(data, line_at(data, page.source.whole(last).end), text)
+    mark = marker["mark"].decode() if marker else "-"
+    if marker and marker["number"]:
+        mark = f"{int(marker['number']) + 1}{mark}"
+    item = f"{mark} {other} ({Relationship.DUPLICATE})".encode()
+    below = line_at(data, page.source.whole(last).end)
+    return [lines_below(data, below, data[line.start : last.start] + item)]

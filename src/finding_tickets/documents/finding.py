@@ -101,7 +101,7 @@ _IN_WORDS = re.compile(
 
 
 def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Excerpt | None) -> Ticket:
-    """The ticket that ``sections`` make up."""
+    """Return the ticket that ``sections`` make up."""
     source, words = metadata.source, metadata.source.vocabulary
     of_kind = parts_by_kind(sections)
     # All sections but these two are in the ticket's own words.
@@ -357,7 +357,7 @@ def _checked(sections: Sequence[DocumentPart]) -> Iterator[DocumentPart]:
 
 
 def _labelled(metadata: Metadata, names: Iterable[str]) -> Values | None:
-    """What a ticket without sections says under the first of the labels that it has."""
+    """Return the text of a ticket without sections under the first of the labels that it has."""
     # ``Issue: BUG-7`` is the ID.
     entries = (metadata.get(name) for name in names)
     return next((entry.value.record() for entry in entries if entry and entry != metadata.stated_id), None)
@@ -375,7 +375,7 @@ def _opening(sections: Sequence[DocumentPart], title: Excerpt | None) -> Iterato
 
 
 def _checked_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:
-    """The rows of every table with a column of claims and one that says what came of them."""
+    """Yield the rows of tables with a column of claims and one of their outcomes."""
     for table in (table for part in parts for table in part.tables):
         claim = table.column(_CLAIM)
         status = table.column(_STATUS, claim)

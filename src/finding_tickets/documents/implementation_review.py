@@ -80,7 +80,7 @@ _ISSUES = re.compile(r"(?:.* )?(?:issues?|suggestions?|findings|concerns|problem
 def read_implementation_review(
     sections: Sequence[DocumentPart], metadata: Metadata, title: Excerpt | None
 ) -> ImplementationReview:
-    """The review that ``sections`` make up."""
+    """Return the review that ``sections`` make up."""
     of_kind = parts_by_kind(sections)
     artifacts = list(_artifacts(sections))
     files = [(text, each["name"]) for text, each in artifacts if "file" in each["group"].lower()]
@@ -165,7 +165,7 @@ def _verdict(parts: Sequence[DocumentPart]) -> Values | None:
 
 
 def _performance_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:
-    """What the sections on performance state: labelled values, and the totals in their code."""
+    """Yield the labelled values of sections on performance, and the totals in their code."""
     for part in (each for each in parts if "performance" in each.name):
         found = [(entry.value, f"{entry.label}: {entry.plain}") for entry in part.entries]
         for block in part.by_kind["CodeBlock"]:
@@ -178,7 +178,7 @@ def _performance_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:
 
 
 def _artifacts(parts: Iterable[DocumentPart]) -> Iterator[tuple[Excerpt, Values]]:
-    """What the change made or touched, under the heading or the line that announces its group."""
+    """Yield the artifacts of the change, under the heading or line that announces their group."""
     for part in parts:
         if part.name not in ("artifacts", "deliverables") and not _FILES.fullmatch(part.name):
             yield from _artifacts(part.parts)
@@ -232,7 +232,7 @@ def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
 
 
 def _is_met(words: str) -> bool | None:
-    """What a status mark or word means; None where it leaves the question open."""
+    """Return the answer that a status mark or word gives; None where it leaves the question open."""
     return next((met for pattern, met in _ANSWERS.items() if pattern.match(words)), None)
 
 

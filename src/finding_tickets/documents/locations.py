@@ -85,7 +85,7 @@ def line_ranges(text: str) -> Lines:
 
 
 def _path_and_lines(text: str) -> tuple[str, Lines]:
-    """A path and the lines that may follow it after a colon; a remark beside the path is left out."""
+    """Return a path and the lines that may follow it after a colon, without remarks."""
     if "#" in text or "://" in text:
         if blob := _BLOB.search(text):
             return blob["path"], line_ranges(blob["lines"] or "")
@@ -122,7 +122,7 @@ def place_of(text: Excerpt, name: str | None = None) -> list[Values]:
 
 
 def names(name: str, path: str) -> bool:
-    """Whether ``name`` is the end of ``path``: ``ppo.py`` names ``src/agent/ppo.py``."""
+    """Return True if ``name`` is the end of ``path``: ``ppo.py`` names ``src/agent/ppo.py``."""
     parts = PurePosixPath(name).parts
     return PurePosixPath(path).parts[-len(parts) :] == parts
 

@@ -131,7 +131,7 @@ _DOMAIN_AND_SLUG = 2
 
 
 class LabelledValue(NamedTuple):
-    """A label, without markup, and the value beside it; ``start`` is where the label does."""
+    """A label without markup, its value, and the offset at which the label starts."""
 
     label: str
     value: Excerpt
@@ -139,7 +139,7 @@ class LabelledValue(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The label as it is compared: that of ``File(s)`` is ``files``."""
+        """The label in the form that is compared: ``files`` for ``File(s)``."""
         return squeeze(self.label)
 
     @property
@@ -235,7 +235,7 @@ def labels_in(
 
 
 def _matches(label: re.Pattern[bytes], data: bytes) -> list[re.Match[bytes]]:
-    """Where a pattern of labels matches; to try it at every byte would take a tenth of reading a ticket."""
+    """Return the matches of a pattern of labels, tried only where lines begin if that will do."""
     if any(bar in data for bar in _BARS):
         return list(label.finditer(data))
     lines = (label.match(data, line.start()) for line in _LINE.finditer(data))
@@ -376,7 +376,7 @@ def listed(value: Excerpt) -> list[Excerpt]:
 
 
 def beginnings(phrase: str) -> Iterator[str]:
-    """``phrase`` and its first words, the longest first; after an arrow, those of the last state.
+    """Yield ``phrase`` and its first words, the longest first; after an arrow, those of the last state.
 
     Struck text does not count: ``closed (2024-12-28)``, ``P1 -> P3``, ``~~open~~ fixed``.
     """
@@ -388,7 +388,7 @@ def beginnings(phrase: str) -> Iterator[str]:
 
 
 def word_in(phrase: str, words: Words, *, mentioned: bool = True) -> str | None:
-    """The word of a vocabulary that ``phrase`` begins with; after an arrow, that of the last state.
+    """Return the word of a vocabulary that ``phrase`` begins with; after an arrow, the last state counts.
 
     Else, if ``mentioned`` words count, the only word anywhere in it: ``Medium (P2)``.
     """
@@ -423,7 +423,7 @@ def file_name(path: str, vocabulary: Vocabulary) -> FileName:
 
 
 def kind_of(title: Excerpt | None, metadata: Metadata) -> Literal["finding", "review"] | None:
-    """Whether a document is a finding or a review; None where nothing says that it is either."""
+    """Return the kind of a document; None where nothing states one."""
     source, words = metadata.source, title.plain if title else ""
     if metadata.get("Severity") or _FINDING_TITLE.match(words):
         return "finding"
@@ -506,7 +506,7 @@ def _read_title(metadata: Metadata, title: Excerpt | None, document_id: str) -> 
 
 
 def is_finding_title(title: str) -> bool:
-    """Whether a heading calls its document a finding, if only as the template of findings does."""
+    """Return True if a heading calls its document a finding, if only as the template of findings does."""
     return bool(_FINDING_TITLE.match(title) or _BOILERPLATE.fullmatch(title.strip()))
 
 

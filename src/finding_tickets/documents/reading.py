@@ -84,7 +84,7 @@ def read_document(
 def read_page(
     data: bytes, path: str, vocabulary: Vocabulary | None = None
 ) -> tuple[Page | None, tuple[Problem, ...]]:
-    """The document in ``data`` with its parts, and the problems, in which ``path`` names the file.
+    """Return the document in ``data`` with its parts, and the problems, in which ``path`` names the file.
 
     Where ``data`` is no text, or neither a ticket nor a review, there is no document, and a problem says why.
     """

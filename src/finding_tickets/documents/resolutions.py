@@ -1,4 +1,4 @@
-"""How a ticket was resolved, corrected and weighed again, as far as its words say."""
+"""Read the resolution, the corrections and the changed severities of a ticket."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def outcome_of(phrase: str, outcomes: Words) -> Outcome | None:
 
 
 def _outcome_of_status(metadata: Metadata, status: Values | None) -> Values | None:
-    """The outcome that a status means, or that it names beside: ``closed (won't fix)``."""
+    """Return the outcome that a status means or names: ``closed (won't fix)``."""
     row, words = metadata.get("Status"), metadata.source.vocabulary
     if row is None or status is None:
         return None
@@ -187,7 +187,7 @@ def _stated_outcome(part: DocumentPart) -> Values | None:
 
 
 def _stating_headings(part: DocumentPart) -> list[Excerpt]:
-    """What headings state: ``Status: FIXED``, ``Resolution (FIXED)``."""
+    """Yield the outcomes that headings state: ``Status: FIXED``, ``Resolution (FIXED)``."""
     marks = ((headline, _TITLE_WORDS.search(headline.raw)) for headline in part.headlines)
     return [
         headline.piece(mark.end())

@@ -26,7 +26,7 @@ _BRACES = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
 class WrongCommandError(ValueError):
-    """What is wrong with a command, and how to write it."""
+    """A command that cannot be run, with a hint on how to write it."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class WrongCommandError(ValueError):
 
 
 def target_kind(target: str) -> TargetKind | None:
-    """What a target is by its form alone; None where Python runs nothing that is written so."""
+    """Return the kind of a target by its form alone; None for what Python cannot run."""
     return next((name for name, form in _TARGETS.items() if form.fullmatch(target)), None)
 
 
@@ -60,7 +60,7 @@ def parse_command(raw: str, names: Iterable[str]) -> Values:
 def _wrong(
     raw: str, kind: TargetKind | None, words: list[str], variables: set[str]
 ) -> tuple[str, str | None] | None:
-    """What is wrong with a command, and a hint; None where nothing is."""
+    """Return the mistake in a command and a hint; None for a sound one."""
     named, target = _BRACES.findall(raw), words[0]
     if shell := _SHELL.search(_QUOTED.sub("", raw)):
         return f"{shell[0]!r} has no meaning here, for no shell runs this", "quote it to pass it on as it is"

@@ -29,7 +29,7 @@ _ON_RESOLUTION = r"(?:notes?|details?|summary|status|statement|decision|analysis
 
 
 class SectionKind(Enum):
-    """What a section is for. The value is a pattern of its titles, in lower case without punctuation.
+    """The purpose of a section. The value is a pattern of its titles, in lower case without punctuation.
 
     The first match counts. Only the pattern of cross-reviews is matched with the title as written.
     """
@@ -137,7 +137,7 @@ class DocumentPart:
 
     @property
     def title(self) -> str:
-        """The heading's text without markup; empty where there is no heading."""
+        """The heading's text without markup; empty without a heading."""
         return self.headline.plain if self.headline else ""
 
     @cached_property
@@ -147,7 +147,7 @@ class DocumentPart:
 
     @cached_property
     def kind(self) -> SectionKind | None:
-        """What the section is for, as far as its title says; the title of a document says nothing."""
+        """The kind of the section by its title; the title of a document gives none."""
         if self.level == 1 and not _PLAIN_TITLE.fullmatch(self.name):
             return None
         kind = kind_of_title(self.title)
@@ -200,7 +200,7 @@ class DocumentPart:
 
     @cached_property
     def pieces(self) -> tuple[DocumentPart, ...]:
-        """What stands below the heading, cut at the headings of the highest level within."""
+        """The content below the heading, cut at the headings of the highest level within."""
         start = self.heading.end if self.heading else self.start
         level = min((block.level for block in self.blocks if block.level), default=0)
         return tuple(_cut(self.source, self.blocks, start, self.end, level))
@@ -227,7 +227,7 @@ PartsByKind: TypeAlias = defaultdict[SectionKind | None, list[DocumentPart]]
 
 
 def parts_by_kind(parts: Iterable[DocumentPart]) -> PartsByKind:
-    """Sections by what they are for, those of no known kind under None."""
+    """Group sections by their kind; unknown ones are under None."""
     of_kind = PartsByKind(list)
     for part in parts:
         of_kind[part.kind].append(part)
@@ -279,7 +279,7 @@ def read_metadata(source: Source, parts: Sequence[DocumentPart]) -> Metadata:
 
 
 def title_of(parts: Iterable[DocumentPart], metadata: Metadata) -> Excerpt | None:
-    """The text of the first heading of level 1, or else of the first heading that is no section's."""
+    """Return the text of the first heading of level 1, else of the first one that heads no section."""
     headed = [part for part in parts if part.heading and part.heading.first < part.heading.last]
     titles = [part for part in headed if part.level == 1]
     # A file may begin with a section, whose heading is not the title; nor is one where front matter has it.

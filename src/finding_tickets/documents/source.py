@@ -98,7 +98,7 @@ def code_spans(data: bytes, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def is_within(offset: int, spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether one of ``spans``, which are sorted and lie apart, holds the offset."""
+    """Return True if one of ``spans``, which are sorted and lie apart, holds the offset."""
     # A hostile file may have a hundred thousand of both.
     at = bisect_right(spans, offset, key=itemgetter(0)) - 1
     return at >= 0 and offset < spans[at][1]
@@ -134,13 +134,13 @@ class Excerpt:
         return self._plain
 
     def piece(self, first: int, last: int | None = None) -> Excerpt:
-        """What stands between two of its characters."""
+        """Return the text between two of its characters."""
         start = self.start + len(self.raw[:first].encode())
         return self.source.text(start, start + len(self.raw[first:last].encode()))
 
     @property
     def after_colon(self) -> Excerpt:
-        """What stands behind its first colon; empty without one."""
+        """The text behind its first colon; empty without one."""
         return self.piece(len(self.raw.partition(":")[0]) + 1)
 
     @property
@@ -149,7 +149,7 @@ class Excerpt:
         return self.piece(0, len(self.raw.partition("\n")[0]))
 
     def code_spans(self) -> list[Excerpt]:
-        """What stands between backticks."""
+        """Return the texts between backticks."""
         return [self.source.text(*span) for span in code_spans(self.source.data, self.start, self.end)]
 
     def record(self, **values: object) -> Values:
@@ -261,7 +261,7 @@ class Source:
 
 @dataclass(eq=False, slots=True)
 class Block:
-    """A block of Markdown: the bytes ``[start, end)``, of which ``[first, last)`` is its text, if any.
+    """A block of Markdown: its bytes are ``[start, end)`` and its text, if any, is ``[first, last)``.
 
     Attributes:
         kind: The parser's name for it: Heading, Paragraph, List, Item, CodeBlock, BlockQuote, HtmlBlock,
@@ -391,7 +391,7 @@ class MarkdownTable:
         return [dict(zip(self.titles, self.cells(row), strict=True)) for row in self.body]
 
     def column(self, pattern: re.Pattern[str], *but: str | None) -> str | None:
-        """The first title that matches, beside some others; None where no column has one."""
+        """Return the first title that matches and is not excluded; None where no column has one."""
         return next((title for title in self.titles if title not in but and pattern.fullmatch(title)), None)
 
     def text_of(self, record: dict[str, Excerpt]) -> Excerpt:
@@ -464,7 +464,7 @@ def line_at(data: bytes, offset: int) -> LineOfFile:
 
 
 def line_end(data: bytes, offset: int) -> bytes:
-    """The line end that a line added at ``offset`` is to have: that of the line there or before it."""
+    """Return the line end for a line added at ``offset``: the one of the line there or before it."""
     line = line_at(data, offset)
     if line.after == line.end and line.start:
         line = line_at(data, line.start - (2 if data[: line.start].endswith(b"\r\n") else 1))

@@ -36,7 +36,7 @@ _WITHOUT_PUNCTUATION = re.compile(r"^([\"']*)(.+?)([\"'.,;:?]*)$", re.DOTALL)
 
 
 def draft_of_finding(found: SarifFinding, batch: int | None, agent: str | None) -> Draft:
-    """Return the content of a ticket about a finding; ``batch`` and ``agent`` are those of its ID."""
+    """Return the content of a ticket about a finding, with the batch and agent for its ID."""
     title = words(found.text, LONGEST_TITLE).rstrip(".") or "A finding without words"
     # Of a title that begins with the ticket's own ID, the ID is taken for a remark.
     title = f"Reported: {title}" if _LIKE_AN_ID.match(title) else title
@@ -127,7 +127,7 @@ def words(text: str, longest: int) -> str:
 
 
 def _is_plain(word: str, *, begins: bool) -> bool:
-    """Return True if a word is no markup; only the first one of a text can begin a block."""
+    """Return True if a word has no markup. The first one of a text can also begin a block."""
     if begins and (_BLOCK.fullmatch(word) or _COMPARED.fullmatch(word)):
         return False
     return _MARKUP.isdisjoint(word) or _COMPARED.fullmatch(word) is not None

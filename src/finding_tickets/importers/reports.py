@@ -187,7 +187,7 @@ def _finding(piece: _Piece, path: str, title: str, fingerprint: str) -> ReportFi
 
 @dataclass(frozen=True)
 class _Title:
-    """What a heading says: its text, what is left of it as a title, the severity in it."""
+    """A heading taken apart: its text, its title, its severity."""
 
     heading: str
     title: str
@@ -310,7 +310,7 @@ class _Section:
 
     @property
     def sections(self) -> Iterator[_Section]:
-        """The sections right below it, also those of a deeper level that stand before the first of these."""
+        """The sections right below it, and deeper ones before the first of them."""
         for piece in self.part.pieces:
             for part in [piece] if piece.heading else piece.parts:
                 yield _Section(part, self)

@@ -136,7 +136,7 @@ class _Log(_Part, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place that a result names, as far as it does.
+    """A place that a result names; any part may be missing.
 
     ``uri`` is the file as the log has it, ``path`` its path from the repository's root, None for one outside
     of it. ``lines`` are the first and the last one, ``column`` counts from 1.
@@ -303,7 +303,7 @@ def _usable(fingerprints: dict[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _text(message: _Message, rule: _Rule) -> str:
-    """Return what a message says, by itself or by a text of its rule; empty where it says nothing."""
+    """Return the text of a message, its own or one of its rule; empty without one."""
     text = message.text
     if message.id in rule.message_strings and not text:
         text = rule.message_strings[message.id].text
@@ -314,7 +314,7 @@ def _text(message: _Message, rule: _Rule) -> str:
 
 
 def _why_left_out(result: _Result) -> str:
-    """Return why a result is no finding to work on: it passed, or is gone."""
+    """Return the reason to leave a result out: it passed, or is gone."""
     if result.kind in _NOT_A_FINDING:
         return f"kind {result.kind}"
     return "baseline state absent" if result.baseline_state == "absent" else ""

@@ -43,7 +43,7 @@ def contradictions_of(register: Register, entry: Entry) -> tuple[list[dict[str, 
 def contradictions_in(
     document: Document, data: bytes, vocabulary: Vocabulary
 ) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
-    """Where a document of these bytes contradicts itself, and the rules that it has lint ignore."""
+    """Return the contradictions within a document of these bytes, and the rules that its comments ignore."""
     from finding_tickets.documents.reading import ignored_rules
     from finding_tickets.register.config import Config
 
@@ -54,7 +54,7 @@ def contradictions_in(
 def problems_of(
     document: Document, data: bytes, root: Path, config: Config, rules: Collection[str]
 ) -> tuple[Problem, ...]:
-    """What these rules, which look at one document alone, say of it."""
+    """Return the problems that these rules, which look at one document alone, find in it."""
     from finding_tickets.documents.source import Source
     from finding_tickets.lint.engine import examine
     from finding_tickets.lint.rules import RULES, Context

@@ -73,7 +73,7 @@ def examine(
     context: Context,
     rules: Collection[Rule] = RULES.values(),
 ) -> list[Breach]:
-    """Return all that ``rules`` have to say about one document but for what it has lint ignore."""
+    """Return the breaches of ``rules`` in one document, without those that its comments ignore."""
     found = []
     for problem in reported:
         fix = RULES[problem.rule].fix
@@ -111,7 +111,7 @@ class _Baseline(BaseModel):
 
 
 def new_breaches(found: Iterable[Breach], text: bytes, file: str) -> tuple[list[Breach], int]:
-    """Return the breaches that are not in a baseline, and how many of those in it are gone.
+    """Return the breaches that are not in a baseline, and the number of known ones that are gone.
 
     Raises:
         BadDataError: The text is no baseline.
@@ -147,7 +147,7 @@ def close_rules(name: str) -> str | None:
 
 
 def _breach(source: Source, remark: Remark, document: Document, context: Context) -> Breach:
-    """Return the breach for a remark, at its place in the document's file or in that of its remediation."""
+    """Return the breach for a remark, at its place in the file of the document or of its remediation."""
     if isinstance(remark.place, Span):
         at: int | tuple[int, int] = remark.place.start
     else:
@@ -167,7 +167,7 @@ def _may_ignore(name: str) -> bool:
 
 
 def _of_comment(source: Source, comment: Suppression, broken: Collection[str]) -> Iterator[Remark]:
-    """Yield what is wrong with a comment that has lint ignore something."""
+    """Yield the mistakes of a lint-ignore comment."""
     place = source.span(comment.start, comment.end)
     if not comment.rules or not comment.reason:
         missing = "no reason" if comment.rules else "no rule"

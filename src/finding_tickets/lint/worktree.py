@@ -64,7 +64,7 @@ class WorkTree:
         return next((end for end in ends if self.exists(end) and (self.root / end).is_file()), None)
 
     def line_count(self, path: str) -> int | None:
-        """Return the number of lines of a file; None where it is no text."""
+        """Return the number of lines of a file; None for a file without text."""
         file = self._file(path)
         return file.lines if file else None
 

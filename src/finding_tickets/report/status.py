@@ -338,7 +338,7 @@ def hot_spots(rows: Sequence[ReportRow], paths: Mapping[str, str]) -> HotSpots:
 
 
 def short_paths(files: Collection[str], root: Path) -> dict[str, str]:
-    """Return the path of each file from the repository's root, as far as it can be found.
+    """Return the path of each file from the repository's root, where that can be found.
 
     Reviewers write absolute paths of their machines. ``/home/ada/repo/src/a.py`` is ``src/a.py`` where that
     is a file below ``root``, or is what somebody else has written. Else the folder below a home is a root.

@@ -19,7 +19,7 @@ from finding_tickets.register.entries import outcome_of
     of=Ticket,
 )
 def lists_of_relations(ticket: Ticket, context: Context) -> Iterator[Remark]:
-    """Relations to an ID that no ticket has, to the ticket itself, for the second time, or not answered."""
+    """Find relations to no ticket, to the ticket itself, for the second time, or not answered."""
     own = ticket.id.value
     first: dict[str, Relation] = {}
     for relation in ticket.related:
@@ -43,7 +43,7 @@ def lists_of_relations(ticket: Ticket, context: Context) -> Iterator[Remark]:
 
 @check(Rule("duplicates-differ", Level.WARNING), of=Ticket)
 def duplicates_differ(ticket: Ticket, context: Context) -> Iterator[Remark]:
-    """Relations to duplicates that people decided about differently."""
+    """Find relations to duplicates that people decided about differently."""
     for relation in ticket.related:
         others = context.named(relation.id) if relation.relationship is Relationship.DUPLICATE else ()
         for other in others:
@@ -56,7 +56,7 @@ def duplicates_differ(ticket: Ticket, context: Context) -> Iterator[Remark]:
 
 @check(Rule("blocking-cycle", Level.WARNING), of=Ticket)
 def blocking_cycle(ticket: Ticket, context: Context) -> Iterator[Remark]:
-    """Relations within a cycle of tickets, each of which is to be fixed before the next one."""
+    """Find relations within a cycle of tickets that block one another."""
     own = ticket.id.value.casefold()
     for relation in ticket.related:
         blocks = relation.relationship in {Relationship.BLOCKS, Relationship.BLOCKED_BY}

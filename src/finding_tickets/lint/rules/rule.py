@@ -100,7 +100,7 @@ class Context:
         return f"did you mean {', '.join(names)}?" if names else None
 
     def reported(self, document: Document) -> Sequence[Problem]:
-        """Return what was reported when the document, and its remediation beside it, were read."""
+        """Return the problems that reading the document and its remediation reported."""
         return [problem for file in sorted(files_of(document)) for problem in self._by_file.get(file, ())]
 
     def understood(self, document: Document) -> bool:
@@ -127,7 +127,7 @@ class Context:
 
     @cached_property
     def related(self) -> Collection[tuple[str, str]]:
-        """Pairs of IDs, in lower case, of which the first one's ticket names the second."""
+        """Pairs of IDs, in lower case: the ticket of the first names the second."""
         pairs = set()
         for document in self._register.documents:
             if isinstance(document, Ticket):

@@ -23,7 +23,7 @@ FITTING = {
 
 @check(Rule("contradiction", Level.WARNING), Rule("done-but-open", Level.NOTE), of=Ticket)
 def contradictory_status(ticket: Ticket, context: Context) -> Iterator[Remark]:
-    """Statuses that fit neither the outcome that the ticket states nor its checklist."""
+    """Find statuses that fit neither the outcome that the ticket states nor its checklist."""
     status, outcome, items = status_of(ticket), outcome_of(ticket), ticket.checklist
     # An outcome that was recommended when the ticket was filed decides nothing.
     proposed = ticket.resolution and ticket.resolution.proposed and "Resolution" not in ticket.metadata
@@ -36,7 +36,7 @@ def contradictory_status(ticket: Ticket, context: Context) -> Iterator[Remark]:
 
 @check(Rule("closed-without-outcome", Level.WARNING), Rule("duplicate-of-nothing", Level.WARNING), of=Ticket)
 def incomplete_closing(ticket: Ticket, context: Context) -> Iterator[Remark]:
-    """Closed tickets that do not say how they ended, or which ticket they repeat."""
+    """Find closed tickets that do not say how they ended, or which ticket they repeat."""
     status, outcome, resolution = status_of(ticket), outcome_of(ticket), ticket.resolution
     if status is Status.CLOSED and not (outcome or resolution):
         hint = "add a section ## Resolution with **Status:** and one of " + ", ".join(Outcome)
@@ -51,7 +51,7 @@ def incomplete_closing(ticket: Ticket, context: Context) -> Iterator[Remark]:
 
 @check(Rule("folder", Level.WARNING), of=Ticket)
 def folder(ticket: Ticket, context: Context) -> Iterator[Remark]:
-    """Tickets in a folder that says something else than they do."""
+    """Find tickets in a folder that contradicts them."""
     if said := contradicted_folder(ticket, context.vocabulary):
         yield Remark("folder", _status(ticket), f"{said[0]}, the folder {said[1]}")
 
@@ -77,7 +77,7 @@ def evidence(document: Document, context: Context) -> Iterator[Remark]:
 
 @check(Rule("severity-changed", Level.WARNING), of=Ticket)
 def severity_changed(ticket: Ticket, context: Context) -> Iterator[Remark]:
-    """The last severity that the text states, where the metadata has another one."""
+    """Find the last severity of the text where the metadata has a different one."""
     last = ticket.severity_changes[-1] if ticket.severity_changes else None
     stated = ticket.severity.value if ticket.severity else None
     if last and stated and last.revised is not stated:
@@ -88,7 +88,7 @@ def severity_changed(ticket: Ticket, context: Context) -> Iterator[Remark]:
 
 @check(Rule("missing-remediation", Level.NOTE), of=Ticket)
 def missing_remediation(ticket: Ticket, context: Context) -> Iterator[Remark]:
-    """Open tickets without a Remediation section; one that is not understood was reported."""
+    """Find open tickets without a Remediation section; one that is not understood was reported."""
     if status_of(ticket) not in UNSETTLED or ticket.remediation or not context.understood(ticket):
         return
     hint = "tickets new --with-verifier writes a ticket that has one"
