@@ -36,12 +36,12 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 210326,
+    "finding_tickets": 209934,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 4564,
     "finding_tickets.claims": 8822,
     "finding_tickets.cli": 20805,
-    "finding_tickets.documents": 39235,
+    "finding_tickets.documents": 38843,
     "finding_tickets.errors": 335,
     "finding_tickets.executors": 963,
     "finding_tickets.gate": 8336,
@@ -70,9 +70,9 @@ MOST_NODES = {
     "simcuda.traces": 12430,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6479, "simcuda": 2593}
-MOST_NODES_A_LINE = {"finding_tickets": 7.8, "simcuda": 7.03}
-MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 21.1, "simcuda": 18.9}
+MOST_BRANCHES = {"finding_tickets": 6462, "simcuda": 2593}
+MOST_NODES_A_LINE = {"finding_tickets": 7.79, "simcuda": 7.03}
+MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.3, "simcuda": 18.9}
 """In percent of all docstrings."""
 BRANCHES = (
     *(ast.If, ast.IfExp, ast.For, ast.While, ast.Try, ast.With),
