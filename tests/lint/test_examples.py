@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -48,9 +47,6 @@ SOUND = """\
 """
 ROW = re.compile(r"\| \*\*(.+?)\*\* \|.*\n")
 EVIDENCE = re.compile(r"\(evidence with the verdict (\w+)\)")
-IN_REPOSITORY = {"created-before-history"}
-"""Rules whose examples need a repository of git; its first commit is of 2025-12-01, as the page says."""
-FIRST_COMMIT = "2025-12-01T12:00:00"
 
 
 def expanded(path: str, example: str) -> str:
@@ -123,15 +119,6 @@ def evidence(verdict: Verdict) -> bytes:
     return dump(Evidence(inputs=(), verification=done))
 
 
-def commit(root: Path) -> None:
-    """Make the folder a repository whose first commit is of a known day."""
-    date = {"GIT_AUTHOR_DATE": FIRST_COMMIT, "GIT_COMMITTER_DATE": FIRST_COMMIT}
-    who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
-    command = ["git", *who, "commit", "-q", "--allow-empty", "-m", "Begin"]
-    subprocess.run(command, cwd=root, check=True, env={**date, "PATH": "/usr/bin:/bin:/usr/local/bin"})
-
-
 def broken(root: Path) -> set[str]:
     """The rules that a register breaks."""
     return {problem.rule for problem in lint(load(root))}
@@ -141,8 +128,6 @@ def broken(root: Path) -> set[str]:
 def test_the_wrong_example_draws_its_problem_alone(tmp_path: Path, name: str) -> None:
     """The example that is documented as wrong breaks this rule and no other one."""
     write(tmp_path, explanations()[name].wrong)
-    if name in IN_REPOSITORY:
-        commit(tmp_path)
     assert {name} == broken(tmp_path)
 
 
@@ -150,8 +135,6 @@ def test_the_wrong_example_draws_its_problem_alone(tmp_path: Path, name: str) ->
 def test_the_right_example_draws_no_problem(tmp_path: Path, name: str) -> None:
     """The example that is documented as right breaks no rule at all."""
     write(tmp_path, explanations()[name].right)
-    if name in IN_REPOSITORY:
-        commit(tmp_path)
     assert set() == broken(tmp_path)
 
 

@@ -40,10 +40,10 @@ def test_no_more_annotations_than_are_shown() -> None:
 def test_a_summary_counts_and_lists() -> None:
     """The table of verdicts, and the open work with the next step."""
     page = summary(report([row("T-1", "a | <b> *c*"), row("T-2", status="fixed")]), ROOM)
-    assert page.startswith("## Tickets: 2 chosen by a query\n")
+    assert page.startswith("## Tickets: 2 chosen by `a query`\n")
     assert "| sum | 2 | 2 |" in page
     assert (
-        "| T-1 | P2 | unverified | a `\\|` `<b>` `*c*` | fix it, or decide to keep the code as it is |\n"
+        "| T-1 | P2 | unverified | a \\| \\<b> \\*c\\* | fix it, or decide to keep the code as it is |\n"
         in page
     )
     assert "T-2" not in page

@@ -88,11 +88,10 @@ def spelling(ticket: Ticket, context: Context) -> Iterator[Remark]:
 @check(
     Rule("date-form", Level.NOTE),
     Rule("date-order", Level.WARNING),
-    Rule("created-before-history", Level.WARNING),
     of=Ticket,
 )
 def dates(ticket: Ticket, context: Context) -> Iterator[Remark]:
-    """Dates in another form, updates from before the creation, tickets from before the first commit."""
+    """Find dates in another form, and updates from before the creation."""
     created, updated = _day_of(ticket.created), _day_of(ticket.updated)
     for field, day in ((ticket.created, created), (ticket.updated, updated)):
         if field and day is None:
@@ -100,12 +99,6 @@ def dates(ticket: Ticket, context: Context) -> Iterator[Remark]:
     if ticket.updated and created and updated and updated < created:
         message = f"updated on {updated}, before it was created on {created}"
         yield Remark("date-order", ticket.updated.span, message)
-    # Asking git starts a process, which tickets without a date or of code elsewhere do not need.
-    if ticket.created and created and not ticket.code_repository:
-        first = context.first_commit
-        if first and created < first:
-            message = f"created on {created}, before the repository's first commit on {first}"
-            yield Remark("created-before-history", ticket.created.span, message)
 
 
 def _day_of(field: Field[str] | None) -> date | None:

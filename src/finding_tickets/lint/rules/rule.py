@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Source, Splice
-from finding_tickets.ground.git import GitError, ask, shallow_commits
 from finding_tickets.lint.worktree import LEAST_LIKENESS, WorkTree
 from finding_tickets.model.ticket import Problem, Span, Ticket
 from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
@@ -112,18 +110,6 @@ class Context:
         code = code_inputs(document.remediation)
         current = self._verdicts.current(document.id.value, code)
         return current.evidence.verdict.value if current.evidence else None
-
-    @cached_property
-    def first_commit(self) -> date | None:
-        """The day of the repository's first commit; None where git, or a shallow clone, cannot say."""
-        # The oldest commit of a shallow clone is not the first one of its repository.
-        if shallow_commits(self.root):
-            return None
-        try:
-            days = ask(self.root, "log", "--max-parents=0", "--format=%as", "HEAD").split()
-        except GitError:
-            return None
-        return min(map(date.fromisoformat, days), default=None)
 
     @cached_property
     def related(self) -> Collection[tuple[str, str]]:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import accumulate
 
-from finding_tickets.importers.drafts import words
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.report.formats.sarif import VERDICTS, code_of
 from finding_tickets.report.status import StatusReport
+from finding_tickets.report.templates import render
 from finding_tickets.report.text import printable
 
 MOST = 10
 """Annotations of a kind that GitHub shows of a step."""
-LONGEST_CELL = 300
-"""Characters of a text in the summary."""
 LONGEST_MESSAGE = 4_000
 """Characters of a message: more than people read there, and GitHub takes 64 KB with all escapes."""
 ROOM_FOR_THE_REST = 200
@@ -39,7 +36,7 @@ def annotation(problem: Problem) -> str:
 
 
 def write_report(report: StatusReport) -> Iterator[str]:
-    """A workflow command for each piece of open work that GitHub shows, and one that counts the rest."""
+    """Yield a workflow command for the open work that GitHub shows, and one that counts the rest."""
     said: Counter[str] = Counter()
     for work in report.status.alerts:
         row, (level, meaning) = work.row, VERDICTS[work.row.verdict]
@@ -61,31 +58,17 @@ def write_report(report: StatusReport) -> Iterator[str]:
 
 
 def summary(report: StatusReport, room: int) -> str:
-    """Counts and open work as Markdown of at most ``room`` bytes; what is left out is counted."""
-    table = report.status.by_verdict
-    chosen = f" chosen by {words(report.status.query, LONGEST_CELL)}" if report.status.query else ""
-    page = [
-        f"## Tickets: {report.status.total}{chosen}",
-        "",
-        f"| severity | {' | '.join(table.columns)} |",
-        f"|---{'|---:' * len(table.columns)}|",
-        *(f"| {name} | {' | '.join(map(str, counts))} |" for name, counts in table.rows),
-        "",
-        "### Open work",
-        "",
-        "| ticket | severity | verdict | title | next |",
-        "|---|---|---|---|---|",
-    ]
-    lines = []
-    for work in report.status.alerts:
-        cells = (work.row.id, work.row.severity, work.row.verdict, work.row.title, work.step)
-        shown = (words(cell, LONGEST_CELL).replace("|", "\\|") for cell in cells)
-        lines.append(f"| {' | '.join(shown)} |")
-    left = room - ROOM_FOR_THE_REST - len("\n".join([*page, ""]).encode(errors="replace"))
-    sizes = accumulate(len(line.encode(errors="replace")) + 1 for line in lines)
-    fitting = sum(size <= left for size in sizes)
-    page += lines[:fitting]
-    page += ["", f"{len(lines) - fitting} more do not fit."] if fitting < len(lines) else []
-    text = "\n".join([*page, ""])
+    """Return counts and open work as Markdown of at most ``room`` bytes; rows without room are counted."""
+    made = render("report_summary.md.j2", {"status": report.status}, report.templates)
+    lines = made.encode(errors="replace").decode().splitlines(keepends=True)
+    left = len(lines)
+    for line in lines:
+        room -= len(line.encode())
+        if room < ROOM_FOR_THE_REST:
+            break
+        left -= 1
     # A summary that is too long would not be shown at all.
-    return text if len(text.encode()) <= room else ""
+    if left > len(report.status.alerts):
+        return ""
+    more = [f"\n{left} more do not fit.\n"] if left else []
+    return "".join([*lines[: len(lines) - left], *more])
