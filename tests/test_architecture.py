@@ -36,7 +36,7 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 209934,
+    "finding_tickets": 209579,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 4564,
     "finding_tickets.claims": 8822,
@@ -47,11 +47,11 @@ MOST_NODES = {
     "finding_tickets.gate": 8336,
     "finding_tickets.ground": 6799,
     "finding_tickets.importers": 7511,
-    "finding_tickets.lint": 10329,
+    "finding_tickets.lint": 10196,
     "finding_tickets.measure": 30493,
     "finding_tickets.model": 4336,
     "finding_tickets.register": 29687,
-    "finding_tickets.report": 25634,
+    "finding_tickets.report": 25412,
     "finding_tickets.verify": 12256,
     "finding_tickets.workload": 34,
     "simcuda": 102705,
@@ -70,7 +70,7 @@ MOST_NODES = {
     "simcuda.traces": 12430,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6462, "simcuda": 2593}
+MOST_BRANCHES = {"finding_tickets": 6452, "simcuda": 2593}
 MOST_NODES_A_LINE = {"finding_tickets": 7.79, "simcuda": 7.03}
 MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.3, "simcuda": 18.9}
 """In percent of all docstrings."""
