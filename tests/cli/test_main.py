@@ -75,6 +75,8 @@ def test_a_misspelt_command_is_suggested(capsys: pytest.CaptureFixture[str]) -> 
     [
         (["gone", "B1-PT-01"], "error: tickets gone is gone; use it no more\n"),
         (["list", "--old=3"], "error: tickets list --old is gone; use --new\n"),
+        (["list", "--format", "dot"], "error: tickets list --format dot is gone; use csv\n"),
+        (["list", "--format=dot"], "error: tickets list --format dot is gone; use csv\n"),
     ],
 )
 def test_a_removed_command_or_option_names_its_replacement(
@@ -84,7 +86,8 @@ def test_a_removed_command_or_option_names_its_replacement(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Who types what an older version had reads in one line what to do instead."""
-    monkeypatch.setattr(main_module, "REMOVED", {"gone": "use it no more", "list --old": "use --new"})
+    removed = {"gone": "use it no more", "list --old": "use --new", "list --format dot": "use csv"}
+    monkeypatch.setattr(main_module, "REMOVED", removed)
     assert 2 == run(typed)
     assert ("", message) == capsys.readouterr()
 

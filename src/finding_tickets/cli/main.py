@@ -64,8 +64,10 @@ COMMANDS = {
         "report:report", "reports.md", "Report what was won, what to do next and what is refuted."
     ),
 }
-# What to do instead of a command that older versions had, or of an option, such as "history --since".
+# What to do instead of a command that older versions had, of an option, or of a value of one.
 REMOVED = {
+    "budget --format markdown": "use --format github, or tickets check --summary",
+    "budget --format sarif": "use --format github or json",
     "budget --static": "an allowance that matches nothing is a warning of tickets budget",
     "budget --summary": "use tickets check --summary",
     "budget import": "write [[budget.allow]] with file, function, code, reason and owner",
@@ -74,6 +76,7 @@ REMOVED = {
     "bisect": "use git bisect run, see docs/bisect.md",
     "board": "use tickets list --by disposition",
     "edit": "use your editor, then tickets lint",
+    "graph --format dot": "use --format mermaid, or make it of nodes and edges of --format json",
     "history": "use tickets show ID --history; to find a commit, see docs/bisect.md",
     "trace --beside": "run tickets probe, and compare its lines with those of the trace",
     "trace --draft": "draft it from a run: tickets probe TARGET --draft SITE",
@@ -81,6 +84,7 @@ REMOVED = {
     "relate": "write - ID (blocks): why below ## Related Findings, then run tickets lint",
     "reopen": "use tickets set ID status=open",
     "verify --matrix": "run tickets verify in each environment of your CI's own matrix, see docs/ci.md",
+    "report --format junit": "use pytest --tickets --junit-xml tickets.xml",
     "report --since": "compare tickets report --format csv of two checkouts",
 }
 SANDBOXED = ("audit", "budget", "check", "close", "fix", "probe", "verify")
@@ -154,12 +158,14 @@ def check_removed(words: Sequence[str]) -> None:
     command = words[0] if words else ""
     if command in REMOVED and command not in COMMANDS:
         raise UsageError(f"tickets {command} is gone; {REMOVED[command]}")
-    for word in words[1:]:
+    for number, word in enumerate(words[1:], 2):
         if word == "--":
             break
-        option = f"{command} {word.partition('=')[0]}"
-        if option in REMOVED:
-            raise UsageError(f"tickets {option} is gone; {REMOVED[option]}")
+        name, _, value = word.partition("=")
+        value = value or " ".join(words[number : number + 1])
+        for option in (f"{command} {name}", f"{command} {name} {value}"):
+            if option in REMOVED:
+                raise UsageError(f"tickets {option} is gone; {REMOVED[option]}")
 
 
 def application(names: Iterable[str], *, load: bool = True) -> Any:
