@@ -23,7 +23,7 @@ from finding_tickets.cli.options import (
 )
 from finding_tickets.cli.output import Format, say, write, write_json
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.errors import UsageError
 from finding_tickets.ground.files import rewrite
 from finding_tickets.model.vocabulary import UNSETTLED, Outcome, Verdict, squeeze
 from finding_tickets.register.actions import (
@@ -54,7 +54,7 @@ def set_values(
     ],
     root: Root = HERE,
     writing: Writing = WRITING,
-) -> ExitCode:
+) -> None:
     """Set metadata: severity=P3 assignee=me."""
     changes = [word for word in words if "=" in word]
     if not changes or len(changes) == len(words):
@@ -71,7 +71,7 @@ def set_values(
     rows = list(dict.fromkeys(register.find_entry(word) for word in words if "=" not in word))
     steps = [set_key(key, values) for key, values in values_of.values()]
     what = f"{', '.join(row.id for row in rows)}: {', '.join(changes)}"
-    return _edit(register, [(row, steps) for row in rows], what, writing)
+    _edit(register, [(row, steps) for row in rows], what, writing)
 
 
 def tick(
@@ -82,13 +82,13 @@ def tick(
     root: Root = HERE,
     undo: Annotated[bool, flag("--undo", "Clear the boxes instead.")] = False,
     writing: Writing = WRITING,
-) -> ExitCode:
+) -> None:
     """Tick items of a checklist."""
     register = load(root)
     row = register.find_entry(ticket)
     steps = [tick_items(items, not undo)]
     what = f"{row.id}: {'cleared' if undo else 'ticked'} {', '.join(map(str, items))}"
-    return _edit(register, [(row, steps)], what, writing)
+    _edit(register, [(row, steps)], what, writing)
 
 
 def close(
@@ -107,7 +107,7 @@ def close(
     force: Annotated[bool, flag("--force", "Close as fixed without a measurement; needs a reason.")] = False,
     timeout: Timeout = None,
     writing: Writing = WRITING,
-) -> ExitCode:
+) -> None:
     """Close a ticket; as fixed only if it is verified."""
     register = load(root)
     row = register.find_entry(ticket)
@@ -149,10 +149,9 @@ def close(
         # Should a crash leave the second file old, the ticket is still open and can be closed once more.
         steps.insert(0, (original, [add_duplicate(row.id)]))
     what = f"{row.id}: closed as {wanted}{f' of {original.id}' if original else ''}"
-    code = _edit(register, steps, what, writing)
+    _edit(register, steps, what, writing)
     if not writing.dry_run and wanted is Outcome.FIXED:
         _say_what_is_left(register, row)
-    return code
 
 
 def _say_what_is_left(register: Register, row: Entry) -> None:
@@ -173,7 +172,7 @@ def _edit(
     steps: Sequence[tuple[Entry, Sequence[Step]]],
     what: str,
     writing: Writing,
-) -> ExitCode:
+) -> None:
     """Make the steps of each document, all or none; print the files that changed, or a dry run's diff."""
     dry_run = writing.dry_run
     edits = [edit_of(row, register.config.vocabulary, today(), *each) for row, each in steps]
@@ -187,4 +186,3 @@ def _edit(
         say(f"nothing to change: {what}")
     elif not dry_run:
         say(what)
-    return ExitCode.OK

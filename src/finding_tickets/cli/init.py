@@ -43,9 +43,7 @@ def init(
     # Printed first: if writing fails, this explains why.
     say("\n".join(_explained(found)))
     if found.configured:
-        # The table in pyproject.toml that was asked for is not written.
-        ignored = pyproject and found.configured != PROJECT_FILE
-        say("nothing to do" + (f"; --pyproject is ignored: {found.configured} counts" if ignored else ""))
+        say("nothing to do")
     is_needed = not found.configured
     is_written = yes and is_needed and not dry_run
     if is_written:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from io import TextIOWrapper
+from itertools import pairwise, takewhile
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -155,17 +156,13 @@ def run(arguments: Sequence[str]) -> int:
 
 def check_removed(words: Sequence[str]) -> None:
     """Raise UsageError with the replacement where a command line uses what older versions had."""
-    command = words[0] if words else ""
-    if command in REMOVED and command not in COMMANDS:
-        raise UsageError(f"tickets {command} is gone; {REMOVED[command]}")
-    for number, word in enumerate(words[1:], 2):
-        if word == "--":
-            break
-        name, _, value = word.partition("=")
-        value = value or " ".join(words[number : number + 1])
-        for option in (f"{command} {name}", f"{command} {name} {value}"):
-            if option in REMOVED:
-                raise UsageError(f"tickets {option} is gone; {REMOVED[option]}")
+    # What follows -- is the target's own.
+    parts = [part for word in takewhile("--".__ne__, words) for part in word.split("=", 1)]
+    command, options = parts[:1], parts[1:]
+    for option in ("", *options, *map(" ".join, pairwise(options))):
+        removed = " ".join(filter(None, [*command, option]))
+        if removed in REMOVED:
+            raise UsageError(f"tickets {removed} is gone; {REMOVED[removed]}")
 
 
 def application(names: Iterable[str], *, load: bool = True) -> Any:
