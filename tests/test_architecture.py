@@ -36,11 +36,11 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 209579,
+    "finding_tickets": 209558,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 4564,
     "finding_tickets.claims": 8822,
-    "finding_tickets.cli": 20805,
+    "finding_tickets.cli": 20784,
     "finding_tickets.documents": 38843,
     "finding_tickets.errors": 335,
     "finding_tickets.executors": 963,
@@ -70,7 +70,7 @@ MOST_NODES = {
     "simcuda.traces": 12430,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6452, "simcuda": 2593}
+MOST_BRANCHES = {"finding_tickets": 6448, "simcuda": 2593}
 MOST_NODES_A_LINE = {"finding_tickets": 7.79, "simcuda": 7.03}
 MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.3, "simcuda": 18.9}
 """In percent of all docstrings."""
