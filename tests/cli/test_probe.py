@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from finding_tickets.errors import UsageError
 from finding_tickets.register.config import Config
 from finding_tickets.register.load import Register
 from finding_tickets.report.probe import doubts, draft_of_site, probe_lines, site_of
@@ -374,7 +375,9 @@ def made_up(*sites: ProbedSite) -> Probed:
 
 
 def draft_of(probed: Probed, root: Path) -> tuple[Draft, Attached]:
-    """The ticket about the first site."""
+    """The ticket about the first site; its file is there unless the test wrote another one."""
+    if not (root / "a.py").exists():
+        (root / "a.py").write_text("def f():\n    x = y\n    z = y\n")
     register = Register(root, Config())
     wanted = ProbeRequest(target="a:f", root=root, timeout=60, memory=1 << 30)
     return draft_of_site(wanted, probed, probed.sites[0], register, {}, None)
@@ -407,7 +410,7 @@ def test_claims_without_a_law_are_ranges(tmp_path: Path) -> None:
     """Where no law was found, what was measured lies between the smallest and the largest value."""
     probed = made_up(site())
     _, attached = draft_of(probed, tmp_path)
-    assert {"allocations": "3..5", "peak_bytes": "64"} == attached.context["claims"]
+    assert {"allocations": "3..5"} == attached.context["claims"]
 
 
 def test_long_laws_and_places() -> None:
@@ -425,11 +428,9 @@ def test_long_laws_and_places() -> None:
 
 
 def test_a_line_of_an_installed_package(tmp_path: Path) -> None:
-    """The ticket is about the function that was probed; there is no code of the repository to quote."""
-    probed = made_up(site(file="library/x.py"))
-    draft, _ = draft_of(probed, tmp_path)
-    assert [("a.py", "f")] == [(place.file, place.symbol) for place in draft.locations]
-    assert "```" not in draft.description
+    """No statement of the repository is known to lead there that a ticket could be about."""
+    with pytest.raises(UsageError, match=r"library/x\.py:2 is no statement"):
+        draft_of(made_up(site(file="library/x.py")), tmp_path)
 
 
 def test_a_line_that_leads_to_an_installed_package(tmp_path: Path) -> None:
@@ -449,11 +450,11 @@ def test_what_was_measured_stands_in_a_table(tmp_path: Path) -> None:
     assert [
         "`tickets probe a:f`, on a simulated device (h200-cuda13), torch 2.13.0:",
         "",
-        "| n | allocations of the line | allocations of the run | peak_bytes of the run |",
-        "|---:|---:|---:|---:|",
-        "| 1 | 3 | 3 | 64 |",
-        "| 2 | 5 | 5 | 64 |",
-        "| law | `no law, 3..5` | `3` | `64` |",
+        "| n | allocations of the statement | allocations of the run |",
+        "|---:|---:|---:|",
+        "| 1 | 3 | 3 |",
+        "| 2 | 5 | 5 |",
+        "| law | `3..5` | `3` |",
     ] == draft.description.partition("### Measured\n\n")[2].split("\n")
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from finding_tickets.budget.rules import MEMORY, OF_STATEMENTS, Judged
+from finding_tickets.budget.rules import MEMORY, Judged
 from finding_tickets.claims.laws import fit
+from finding_tickets.claims.metrics import OF_STATEMENTS
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import FileEdit, create, rewrite
 from finding_tickets.ground.git import last_author

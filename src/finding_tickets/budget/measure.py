@@ -16,9 +16,9 @@ from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOut
 from finding_tickets.measure.tasks import RUN, VARYING, RunJob
 from finding_tickets.model.verification import CallCost, MeasuredRun
 from finding_tickets.register.budgets import CALLS, Budget
+from finding_tickets.verify.places import Counts, add_cost, count_statements
 
 _RUN = TypeAdapter(MeasuredRun)
-Counts = dict[Statement, dict[str, int]]
 
 
 @dataclass(frozen=True)
@@ -145,22 +145,13 @@ def _parse_run(outcome: TaskOutcome) -> MeasuredRun:
 
 def _count(cost: CallCost, code: Path, regions: dict[Statement, str]) -> Counts:
     """Return the counts of each statement, and note those that wait in a region of ``simcuda.allowed``."""
-    counts: Counts = {}
-    for file, line, function, what, number in cost.sites:
-        _add(counts, find_statement(code, file, line, function), what, number)
+    counts = count_statements(cost.sites, code)
     for reason, file, line, function, what, number in cost.allowed:
         statement = find_statement(code, file, line, function)
         if what in counts.get(statement, {}):
-            _add(counts, statement, what, -number)
+            add_cost(counts, statement, what, -number)
             regions[statement] = reason
     return counts
-
-
-def _add(counts: Counts, statement: Statement, what: str, number: int) -> None:
-    """Add to the count of a statement; waits of each kind are ``syncs``, too."""
-    of_statement = counts.setdefault(statement, {})
-    for metric in [what, "syncs"] if what in SYNCS else [what]:
-        of_statement[metric] = of_statement.get(metric, 0) + number
 
 
 def _fill(template: str, at: Mapping[str, int]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -11,17 +11,13 @@ from finding_tickets.budget.measure import Cost, Spending
 from finding_tickets.claims.check import at_text
 from finding_tickets.claims.language import evaluate, parse_expression, variables
 from finding_tickets.claims.laws import fit
-from finding_tickets.ground.statements import Statement, is_renamed, normalize, read_statements
+from finding_tickets.claims.metrics import OF_STATEMENTS
+from finding_tickets.ground.statements import Statement, match_statements
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.budgets import CALLS, LOOPS, Allowance, Budget, Law
 
 EXCEEDED, UNUSED, UNMEASURED = "budget-exceeded", "budget-unused", "budget-unmeasured"
-OF_STATEMENTS = (
-    *("syncs", "stream_syncs", "event_syncs", "device_syncs", "drains", "implicit_syncs", "hazards"),
-    *("d2h", "h2d", "d2d", "p2p", "allocations"),
-)
-"""The metrics that are known by statement."""
 MEMORY = ("peak", "largest", "retained")
 # A request for memory is named if it is at least this part of the largest one.
 LARGE = Fraction(1, 2)
@@ -140,25 +136,12 @@ def judge(budget: Budget, spending: Spending, root: Path) -> Judged:
 
 
 def match_allowances(
-    allowances: Iterable[Allowance], statements: Sequence[Statement], root: Path
+    allowances: Sequence[Allowance], statements: Sequence[Statement], root: Path
 ) -> dict[Statement, Allowance]:
     """Find the statement of each allowance, also if names in it, its function or its file were changed."""
-    matched: dict[Statement, Allowance] = {}
-    left = []
-    for allowance in allowances:
-        key = (allowance.file, allowance.function, normalize(allowance.code))
-        for statement in statements:
-            if statement not in matched and key == (statement.file, statement.function, statement.code):
-                matched[statement] = allowance
-                break
-        else:
-            left.append(allowance)
-    for allowance in left:
-        for statement in statements:
-            if statement not in matched and _is_renamed(allowance, statement, root):
-                matched[statement] = allowance
-                break
-    return matched
+    known = [Statement(each.file, each.line, each.function, each.code) for each in allowances]
+    matched = match_statements(known, statements, root)
+    return {statement: allowances[place] for statement, place in matched.items()}
 
 
 def problems(judged: Judged, file: str) -> Iterator[Problem]:
@@ -226,16 +209,3 @@ def _statements_behind(judged: Judged, whole: Excess) -> Iterator[Excess]:
             if nbytes >= LARGE * max(requests.values()):
                 message = f"{whole.message}, here {nbytes} at once"
                 yield replace(whole, statement=statement, message=message)
-
-
-def _is_renamed(allowance: Allowance, statement: Statement, root: Path) -> bool:
-    """Return True if a statement is that of an allowance, and only names have changed."""
-    if allowance.file != statement.file and (root / allowance.file).exists():
-        return False
-    beside = read_statements(root, statement.file)
-    if allowance.function != statement.function and allowance.function in {each.function for each in beside}:
-        return False
-    code_now = " ".join(each.code for each in beside if each.function == statement.function)
-    if normalize(allowance.code) == statement.code:
-        return True
-    return is_renamed(allowance.code, statement.code, code_now)

@@ -55,6 +55,11 @@ DEFINITIONS: Mapping[str, str] = {
 }
 SYNCS = ("stream_syncs", "event_syncs", "device_syncs")
 """The kinds of ``syncs``."""
+OF_STATEMENTS = (
+    *("syncs", *SYNCS, "drains", "implicit_syncs", "hazards"),
+    *("d2h", "h2d", "d2d", "p2p", "allocations"),
+)
+"""The metrics that are known by statement."""
 METRICS = tuple(DEFINITIONS)
 WAITING = frozenset(
     [

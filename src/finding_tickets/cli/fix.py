@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
-from finding_tickets.cli.options import HERE, MEASURING, WRITING, Id, Measuring, Root, Writing, today
+from finding_tickets.cli.options import (
+    HERE,
+    MEASURING,
+    WRITING,
+    Id,
+    Measuring,
+    Root,
+    Writing,
+    option,
+    today,
+)
 from finding_tickets.cli.output import Format, say, style, terminal_size, write, write_json
 from finding_tickets.cli.verify import code_of, measurable
 from finding_tickets.documents.reading import Document, read_document
@@ -14,9 +25,10 @@ from finding_tickets.errors import ExitCode, GateError, RevisionError, UsageErro
 from finding_tickets.ground.commits import Checkouts, named_commits
 from finding_tickets.ground.files import FileChange, fixes_folder, rewrite
 from finding_tickets.ground.git import GitError
+from finding_tickets.ground.statements import find_statement
 from finding_tickets.measure.processes.isolation import Isolation
-from finding_tickets.model.ticket import Claim, Remediation, VariantRef
-from finding_tickets.model.vocabulary import SAME_RESULT, WORKTREE, Verdict
+from finding_tickets.model.ticket import Claim, Remediation, StatementRef, VariantRef
+from finding_tickets.model.vocabulary import ELSEWHERE, SAME_RESULT, WORKTREE, Verdict
 from finding_tickets.register.actions import add_to_remediation, add_to_sidecar, edit_of
 from finding_tickets.register.entries import entry_of
 from finding_tickets.register.load import Register, load
@@ -34,6 +46,9 @@ if TYPE_CHECKING:
 def fix(
     ticket: Id,
     root: Root = HERE,
+    moved: Annotated[
+        list[str] | None, option("FILE:LINE", "A line of the fix that waits instead, and less (repeatable).")
+    ] = None,
     how: Measuring = MEASURING,
     writing: Writing = WRITING,
 ) -> ExitCode:
@@ -45,7 +60,7 @@ def fix(
         sound, code = measurable(register, [register.find(ticket)])
         if not sound:
             return code
-        trial = FixTrial(register, sound[0], dry_run=dry_run)
+        trial = FixTrial(register, sound[0], moved or (), dry_run=dry_run)
         settings = how.settings(register, amend=trial.amend, record=not dry_run)
         say(f"measuring {trial.id}")
         (done,) = verify([trial.document], isolation, settings)
@@ -80,7 +95,9 @@ class FixTrial:
         UsageError: There is nothing that the work tree could be the fix of.
     """
 
-    def __init__(self, register: Register, document: Document, *, dry_run: bool) -> None:
+    def __init__(
+        self, register: Register, document: Document, moved: Sequence[str] = (), *, dry_run: bool
+    ) -> None:
         self.id = document.id.value
         self.change: FileChange | None = None
         self._register, self._stated, self._dry_run = register, document, dry_run
@@ -93,7 +110,9 @@ class FixTrial:
         if not before.run and not any(each.variant == FIX and each.metric == SAME_RESULT for each in claims):
             claims += (_CLAIM,)
         added = {name: _ref(raw) for name, raw in self._added.items()}
+        self._moved = [_statement(self.id, before, line, register.root) for line in moved]
         update = {"variants": {**before.variants, **added}, "claims": claims}
+        update["moved"] = (*before.moved, *self._moved)
         self.document = document.model_copy(update={"remediation": before.model_copy(update=update)})
 
     def amend(self, todo: Plan, measured: MeasuredTicket) -> tuple[Document, Plan] | None:
@@ -114,6 +133,8 @@ class FixTrial:
                     f"{self.id}: {one.id} is claimed to be {one.claimed}, and was measured as {one.measured}"
                 )
                 raise GateError(message, hint="correct the claim about the code as found first")
+        if before.place:
+            _check_place(self.id, todo, measured)
         values, false = propose(before.claims, [each for each in todo.claims if each is _CLAIM], measured)
         for one in false:
             points = "; ".join(one.counterexamples[:1])
@@ -129,7 +150,9 @@ class FixTrial:
                 f"{self.id}: the work tree costs what the code as found does: {what}",
                 hint="change the code, then try again; nothing was written",
             )
+        moved = [each.stated for each in self._moved]
         entries: dict[str, Any] = {"variants": self._added, "claims": {FIX: values} if values else {}}
+        entries["moved"] = moved
         document = self._written(before, {key: each for key, each in entries.items() if each})
         found = plan(document, self._register.root.resolve())
         return (document, found) if found else None
@@ -149,6 +172,36 @@ class FixTrial:
             return written or document
         remediation, _ = read_sidecar(change.new, before.path)
         return document.model_copy(update={"remediation": remediation})
+
+
+def _check_place(ticket: str, todo: Plan, measured: MeasuredTicket) -> None:
+    """Raise GateError if the statement of a ticket still waits, or another one waits in its stead."""
+    false = [one for one in check(todo.claims, measured) if one.is_surprise]
+    if not false:
+        return
+    hint = "change the code, then try again; nothing was written"
+    others = [line for line in measured.elsewhere if line]
+    if all(one.metric == ELSEWHERE for one in false) and others:
+        words = " ".join(f"--moved {line}" for line in others)
+        hint = (
+            f"nothing was written; if that is part of the fix, and waits less: tickets fix {ticket} {words}"
+        )
+    raise GateError(f"{ticket}: {'; '.join(one.said for one in false)}", hint=hint)
+
+
+def _statement(ticket: str, before: Remediation, place: str, root: Path) -> StatementRef:
+    """Return the statement of the work tree at a line.
+
+    Raises:
+        UsageError: There is none, or the ticket is about no place.
+    """
+    file, _, line = place.rpartition(":")
+    found = find_statement(root, file, int(line) if line.isdecimal() else 0, "")
+    if not before.place:
+        raise UsageError(f"--moved {place}: {ticket} is about no place", hint="docs/tickets.md#a-place")
+    if not found.last_line:
+        raise UsageError(f"--moved {place}: there is no such statement", hint="write FILE:LINE")
+    return StatementRef(file=found.file, function=found.function, code=found.code, line=1)
 
 
 def _ref(raw: str) -> VariantRef:

@@ -106,6 +106,7 @@ class Measuring:
             meter=self.meter or register.config.meter,
             timeout=self.timeout or register.config.timeout,
             memory=register.config.memory,
+            excused=register.excused,
             **more,
         )
 

@@ -25,7 +25,15 @@ from finding_tickets.documents.source import (
 )
 from finding_tickets.ground.files import inside_repository
 from finding_tickets.model.ticket import Problem, Remediation, Span
-from finding_tickets.model.vocabulary import MOST_POINTS, SAME_RESULT, WORKTREE, Level, Vocabulary
+from finding_tickets.model.vocabulary import (
+    ELSEWHERE,
+    MOST_POINTS,
+    NO_NEW_WAITS,
+    SAME_RESULT,
+    WORKTREE,
+    Level,
+    Vocabulary,
+)
 
 if TYPE_CHECKING:
     from yaml.nodes import Node
@@ -39,7 +47,8 @@ _TEXT_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "f
 _KINDS = {"mapping": "a mapping", "sequence": "a list", "scalar": "a single value"}
 _QUOTE = "quote a value that starts with one of > | * & ! % @ { [, or that contains ': ' or ' #'"
 _INDENT = "indent with spaces: here is a tab"
-_KEYS = ("verifier", "run", "sweep", "within", "variants", "decision", "claims", "unmeasured", "checklist")
+_OF_RUN = ("run", "sweep", "within", "place", "moved")
+_KEYS = ("verifier", *_OF_RUN, "variants", "decision", "claims", "unmeasured", "checklist")
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _NO_RUN = {
     SAME_RESULT: "a run returns no result to compare",
@@ -268,10 +277,10 @@ def _variants(keys: YamlMapping) -> Values:
 
 
 def _run(keys: YamlMapping) -> Values:
-    """What is run instead of a verifier, the points of its sweep, and the function that it is counted in."""
-    found = Values(run=None, sweep=[], within=None)
+    """What is run instead of a verifier, its sweep, the function and the statement that it is counted in."""
+    found = Values(run=None, sweep=[], within=None, place=None, moved=[])
     if "run" not in keys or "verifier" in keys:
-        for key in ("run", "sweep", "within"):
+        for key in _OF_RUN:
             if key in keys:
                 message = f"a verifier and {key}: one of them" if "verifier" in keys else f"{key} needs run"
                 keys[key].wrong("run", message, "a verifier has a sweep of its own")
@@ -283,6 +292,11 @@ def _run(keys: YamlMapping) -> Values:
         found["within"] = within
     elif within:
         keys["within"].wrong("run", f"within: {within!r} does not name a function", "write path.py:function")
+    if "place" in keys:
+        found["place"] = _statement(keys["place"], "place")
+    found["moved"] = [each for node in keys.items_of("moved") if (each := _statement(node, "moved"))]
+    if "moved" in keys and "place" not in keys:
+        keys["moved"].wrong("run", "moved needs place", "they wait in the stead of that statement")
     if raw:
         # Few tickets have one.
         from finding_tickets.documents.run_command import WrongCommandError, parse_command
@@ -293,6 +307,23 @@ def _run(keys: YamlMapping) -> Values:
         except WrongCommandError as error:
             keys["run"].wrong("run", error.message, error.hint)
     return found
+
+
+def _statement(node: YamlNode, what: str) -> Values | None:
+    """Read which statement is meant; None where that is not understood."""
+    keys = node.mapping(what, ("file", "function", "code", "occurrence"), ("file", "code"))
+    file, code, function = keys.text("file"), keys.text("code"), keys.text("function")
+    occurrence = _integer(keys["occurrence"], "occurrence") if "occurrence" in keys else None
+    if occurrence is not None and occurrence < 1:
+        keys["occurrence"].wrong("type", "occurrence counts from 1")
+        return None
+    if file and not inside_repository(file):
+        keys["file"].wrong("path", f"{file} leaves the repository")
+        return None
+    if not file or not code:
+        return None
+    line = node.place[0]
+    return {"file": file, "function": function or "", "code": code, "occurrence": occurrence, "line": line}
 
 
 def _points(node: YamlNode) -> list[dict[str, int]]:
@@ -334,6 +365,10 @@ def _integer(node: YamlNode, name: str) -> int | None:
 def _claims(keys: YamlMapping) -> Iterator[Values]:
     """Every claim, in the order of the block; what is wrong is reported and left out."""
     for variant, metrics in keys.mapping("claims").items():
+        if variant == ELSEWHERE:
+            if claim := _elsewhere(keys, metrics):
+                yield claim
+            continue
         for metric, node in metrics.mapping(f"claims about {variant}").items():
             name = f"{variant}.{metric}"
             several = node.kind == "sequence"
@@ -345,6 +380,19 @@ def _claims(keys: YamlMapping) -> Iterator[Values]:
                 if claim := _claim(claim_id, metric, value):
                     own = {"id": claim_id, "variant": variant, "metric": metric, "line": value.place[0]}
                     yield own | claim
+
+
+def _elsewhere(keys: YamlMapping, node: YamlNode) -> Values | None:
+    """Read the claim that only the place waits otherwise than at the code as found."""
+    if "place" not in keys:
+        node.wrong("run", f"{ELSEWHERE} needs place", "it is about all statements but that one")
+    elif (text := node.text(ELSEWHERE)) == NO_NEW_WAITS:
+        own = {"id": ELSEWHERE, "variant": "fix", "metric": ELSEWHERE, "line": node.place[0]}
+        no_condition: Values = {"at": {}, "expect": "holds", "why": None, "tolerance": None}
+        return {**own, "value": NO_NEW_WAITS, **no_condition}
+    elif text is not None:
+        node.wrong("type", f"{ELSEWHERE} is not understood", f"write {ELSEWHERE}: {NO_NEW_WAITS}")
+    return None
 
 
 def _claim(name: str, metric: str, node: YamlNode) -> Values | None:
@@ -410,10 +458,24 @@ def _changes(node: Any, text: str, entries: Entries) -> Iterator[tuple[int, int,
             yield from _changes(there[key], text, value)
         elif key in there and isinstance(value, str) and there[key].value != value:
             yield there[key].start_mark.index, _end(there[key], text), _flow(value)
-    new = [f"{key}: {_flow(value)}" for key, value in entries.items() if key not in there]
+        elif key in there and isinstance(value, list) and isinstance(there[key].value, list):
+            own = there[key]
+            yield from _added(
+                own, text, [_flow(each) if own.flow_style else f"- {_flow(each)}" for each in value]
+            )
+    yield from _added(
+        node, text, [f"{key}: {_flow(value)}" for key, value in entries.items() if key not in there]
+    )
+
+
+def _added(node: Any, text: str, new: list[str]) -> Iterator[tuple[int, int, str]]:
+    """Add items to a mapping or a list."""
     if not new:
         return
-    last = _end(node.value[-1][1], text) if node.value else node.start_mark.index + 1
+    last = node.start_mark.index + 1
+    if node.value:
+        item = node.value[-1]
+        last = _end(item[1] if isinstance(item, tuple) else item, text)
     if node.flow_style:
         yield last, last, (", " if node.value else "") + ", ".join(new)
     else:
@@ -435,6 +497,8 @@ def _end(node: Any, text: str) -> int:
 def _flow(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{key}: {_flow(each)}' for key, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_flow, value))}]"
     return str(value) if _PLAIN.fullmatch(str(value)) else json.dumps(str(value))
 
 

@@ -32,7 +32,7 @@ VARIABLES = {
     "RAY_OVERRIDE_RUNTIME_ENV_DEFAULT_EXCLUDES": ".venv,venv,__pycache__",
 }
 # The settings that the cluster is told.
-TRAVELLING = ("meter", "timeout", "memory", "overrides", "seed", "operations")
+TRAVELLING = ("meter", "timeout", "memory", "overrides", "seed", "operations", "excused")
 
 
 @dataclass(frozen=True, kw_only=True)

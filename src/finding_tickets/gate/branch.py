@@ -112,6 +112,11 @@ def _statements(document: Document, root: Path) -> dict[str, str]:
             stated["within"] = remediation.within
         if remediation.sweep:
             stated["sweep"] = "; ".join(str(at) for at in remediation.sweep)
+    if remediation and remediation.place:
+        stated["place"] = " ".join(map(str, remediation.place.key))
+    if remediation and remediation.place and FIX in remediation.variants:
+        # Of a fix that is there, one that may wait elsewhere is a change.
+        stated["moved"] = "; ".join(each.code for each in remediation.moved) or "nothing"
     if remediation and remediation.run:
         stated["run"] = remediation.run.raw
     elif verifier := verifier_of(document, root):

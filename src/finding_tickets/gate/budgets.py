@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from finding_tickets.budget.measure import Target, measure
-from finding_tickets.budget.rules import EXCEEDED, OF_STATEMENTS, Excess, Judged, judge, problems
+from finding_tickets.budget.rules import EXCEEDED, Excess, Judged, judge, problems
 from finding_tickets.claims.language import evaluate, parse_expression
+from finding_tickets.claims.metrics import OF_STATEMENTS
 from finding_tickets.ground.statements import normalize
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem

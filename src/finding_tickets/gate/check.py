@@ -10,15 +10,17 @@ from pathlib import Path
 
 from finding_tickets.claims.check import ONCE, at_text
 from finding_tickets.claims.language import evaluate, parse_condition
+from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import ExitCode, UsageError
 from finding_tickets.gate.branch import Base, changed_rules, find_fix
 from finding_tickets.ground.git import GitError, ask, changed_files
-from finding_tickets.ground.statements import find_statement, parse_file
+from finding_tickets.ground.statements import Statement, find_statement, parse_file
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import ClaimResult, SiteLaw, Verification
 from finding_tickets.model.vocabulary import (
+    ELSEWHERE,
     REMEDIATION_RULES,
     SAME_RESULT,
     Level,
@@ -32,6 +34,7 @@ from finding_tickets.register.files import DiskFiles
 from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import Verdicts
 from finding_tickets.verify.judge import FIX, FOUND
+from finding_tickets.verify.places import A_NEW_WAIT
 from finding_tickets.verify.plan import EVERY, verifier_of
 from finding_tickets.verify.verify import Planned, Settings, Verified, measure, plan_each
 
@@ -43,7 +46,7 @@ CODES = {
     "budget-unmeasured": ExitCode.INCONCLUSIVE,
 }
 # The names of sites behind a metric, where these are others.
-SITES = {"syncs": ("stream_syncs", "event_syncs", "device_syncs"), "peak_bytes": ("allocations",)}
+SITES = {"syncs": SYNCS, ELSEWHERE: (*SYNCS, "hazards"), "peak_bytes": ("allocations",)}
 OF_TESTS = re.compile(r"(?:.*/)?(?:tests?/.*|test_[^/]*\.py|[^/]*_test\.py|conftest\.py)")
 UNPROVEN = {Verdict.UNVERIFIED, Verdict.REPRODUCED, Verdict.INCONCLUSIVE}
 PROSE = (".md", ".rst")
@@ -112,7 +115,7 @@ def decide(before: Verification | None, now: Verification) -> Comparison:
             compared.better.append(f"{claim.id} is better than claimed, {claim.claimed}{example}")
         else:
             reason = f"{claim.id} is claimed to be {claim.claimed}, and is {claim.measured}{example}"
-            compared.worse.append(reason)
+            compared.worse.append(claim.said or reason)
             compared.site = compared.site or _costly_site(before, now, claim)
     return compared
 
@@ -140,10 +143,31 @@ def check_tickets(
         ticket.must_hold = is_newly_fixed or (ticket.is_accepted and is_affected and is_fixed(document))
         if is_affected or is_newly_fixed:
             tickets.append(ticket)
-    _measure(tickets, base, isolation, settings)
+    moved = list(settings.excused)
+    for ticket in tickets:
+        # Those of its fix are judged with it.
+        remediation = ticket.document.remediation
+        if remediation and (ticket.is_accepted or not ticket.changes):
+            moved += [Statement(each.file, 0, each.function, each.code) for each in remediation.moved]
+    _measure(tickets, base, isolation, replace(settings, excused=tuple(moved)))
     for ticket in tickets:
         _judge(ticket, base, head)
+    _leave_out_repeated(tickets)
     return tickets
+
+
+def _leave_out_repeated(tickets: Sequence[CheckedTicket]) -> None:
+    """Say of each line once that it costs more: a place that waits again is a new wait to other tickets."""
+    told = set[tuple[str, int]]()
+    for is_own in (True, False):
+        for ticket in tickets:
+            for problem in list(ticket.problems):
+                place = problem.file, problem.line
+                if problem.rule != WORSE or (A_NEW_WAIT in problem.message) is is_own:
+                    continue
+                if place in told and not is_own:
+                    ticket.problems.remove(problem)
+                told.add(place)
 
 
 def find_gone(base: Base, head: Register, accepted: Collection[str]) -> Iterator[Problem]:
@@ -293,8 +317,9 @@ def _judge(ticket: CheckedTicket, base: Base, head: Register) -> None:
         site = compared.site
         culprit = site or find_fix(ticket.document, head.root)
         place = (culprit.file, culprit.line) if culprit else ("", 0)
-        code = f": {find_statement(head.root, site.file, site.line, '').code}" if site else ""
-        ticket.add(WORSE, "; ".join(compared.worse) + code, "", place)
+        reason = "; ".join(compared.worse)
+        code = find_statement(head.root, site.file, site.line, "").code if site else ""
+        ticket.add(WORSE, reason if code in reason else f"{reason}: {code}", "", place)
     elif ticket.must_hold and verification.verdict in UNPROVEN:
         ticket.add(CLOSED, f"closed as fixed, and {verification.verdict}: {verification.reason}", hint)
     for note in compared.better:

@@ -91,6 +91,42 @@ def is_renamed(old: str, new: str, code_now: str) -> bool:
     return not changed & _NOT_RENAMED and not changed & set(_NAME.findall(code_now))
 
 
+def match_statements(
+    known: Sequence[Statement], statements: Sequence[Statement], root: Path
+) -> dict[Statement, int]:
+    """Return for each statement below ``root`` that is known its place among those that are.
+
+    Its line may be another one. Names in it, its function or its file may have been changed. Each known
+    statement is matched once, so that of two equal ones both have to be known.
+    """
+    matched: dict[Statement, int] = {}
+    for is_same in (_is_equal, _is_renamed):
+        for place, other in enumerate(known):
+            if place in matched.values():
+                continue
+            for statement in statements:
+                if statement not in matched and is_same(other, statement, root):
+                    matched[statement] = place
+                    break
+    return matched
+
+
+def _is_equal(known: Statement, statement: Statement, _: Path) -> bool:
+    mine, its = (known.file, known.function), (statement.file, statement.function)
+    return mine == its and normalize(known.code) == statement.code
+
+
+def _is_renamed(known: Statement, statement: Statement, root: Path) -> bool:
+    """Return True if only names are others than those of a known statement."""
+    if known.file != statement.file and (root / known.file).exists():
+        return False
+    beside = read_statements(root, statement.file)
+    if known.function != statement.function and known.function in {each.function for each in beside}:
+        return False
+    code_now = " ".join(each.code for each in beside if each.function == statement.function)
+    return normalize(known.code) == statement.code or is_renamed(known.code, statement.code, code_now)
+
+
 @lru_cache(maxsize=256)
 def _parse(file: str, content: bytes) -> tuple[Statement, ...]:
     try:

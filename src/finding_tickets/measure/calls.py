@@ -12,7 +12,7 @@ import linecache
 import sys
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -320,6 +320,57 @@ class Callers:
             owner = "own" if belongs_to(self._root, file) else owner
             self._owners[id(code)] = code, "tool" if file.is_relative_to(TOOL[0]) else owner
         return self._owners[id(code)][1]
+
+
+class CallChains:
+    """By which calls of the repository's own code each line was reached.
+
+    A chain is the expressions that were at work, the innermost first: moved lines leave it as it is.
+    """
+
+    def __init__(self, is_own: Callable[[str], bool]) -> None:
+        self._is_own = is_own
+        self._own: dict[int, tuple[CodeType, bool]] = {}
+        self._noted: dict[Line, set[tuple[tuple[int, int], ...]]] = defaultdict(set)
+
+    def note(self, frame: FrameType) -> None:
+        """Take down how the line was reached that a frame is at."""
+        chain, outer = list[tuple[int, int]](), cast("FrameType | None", frame)
+        while outer is not None:
+            code = outer.f_code
+            if id(code) not in self._own:
+                # The code is kept: no other one can have its address.
+                self._own[id(code)] = code, self._is_own(code.co_filename)
+            if self._own[id(code)][1]:
+                chain.append((id(code), outer.f_lasti))
+            outer = outer.f_back
+        self._noted[_line_of(frame)].add(tuple(chain))
+
+    def texts(self, root: Path) -> list[tuple[str, int, str, str]]:
+        """Return file, line and function of each line that was reached, with each chain."""
+        found = []
+        for (file, line, function), chains in self._noted.items():
+            for each in chains:
+                text = " < ".join(self._expression(*call, root) for call in each)
+                found.append((portable(file, root), line, function, text))
+        return sorted(set(found))
+
+    def _expression(self, code_id: int, at: int, root: Path) -> str:
+        code = self._own[code_id][0]
+        first, last, begin, end = _positions(code)[at // 2]
+        lines = [line.encode() for line in linecache.getlines(code.co_filename)[(first or 1) - 1 : last]]
+        if lines and begin is not None:
+            # Cut the end first: begin and end may be on one line.
+            lines[-1] = lines[-1][:end]
+            lines[0] = lines[0][begin:]
+        text = b" ".join(lines).decode(errors="replace")
+        return f"{portable(code.co_filename, root)}:{code.co_qualname}: {' '.join(text.split())}"
+
+
+@lru_cache(maxsize=1024)
+def _positions(code: CodeType) -> list[tuple[int | None, int | None, int | None, int | None]]:
+    """Return where each instruction stands in its file: lines, then columns in bytes."""
+    return list(code.co_positions())
 
 
 def _line_of(frame: FrameType) -> Line:

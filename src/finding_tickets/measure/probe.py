@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ import simcuda
 from finding_tickets.claims.check import ONCE, at_text, named_at
 from finding_tickets.claims.laws import Fit, Place, by_line, fit_metrics, fit_sites, join_ranges
 from finding_tickets.ground.git import FOREIGN_FOLDERS
-from finding_tickets.measure.calls import Callers, CallMeter, CallsRun, Line, statement_at
+from finding_tickets.measure.calls import CallChains, Callers, CallMeter, CallsRun, Line, statement_at
 from finding_tickets.measure.loading import import_from, imported_files, load_function, load_workload
 from finding_tickets.measure.meter import (
     AllowedPlace,
@@ -99,7 +100,11 @@ def probe_payload(job: RunJob) -> dict[str, Any]:
     root = Path(job.code)
     callers = Callers(root)
     try:
-        with listening(frame_listeners, callers.note), noting_operations(job.operations):
+        with (
+            listening(frame_listeners, callers.note),
+            noting_operations(job.operations),
+            _own_lines(root, {}, callers) if job.own_lines else nullcontext(),
+        ):
             report = run_target(job)
     except WrongTargetError as error:
         return {"wrong": str(error)}
@@ -157,8 +162,10 @@ def run_payload(job: RunJob) -> dict[str, Any]:
     try:
         largest: dict[Line, int] = {}
         callers = Callers(root)
+        chains = CallChains(partial(_is_own, root))
         with (
             noting_operations(job.operations),
+            listening(frame_listeners, chains.note) if job.with_chains else nullcontext(),
             _own_lines(root, largest, callers) if job.own_lines else nullcontext(),
         ):
             report = run_target(replace(job, code=str(root)))
@@ -186,6 +193,7 @@ def run_payload(job: RunJob) -> dict[str, Any]:
         "allowed": [(*place, count) for place, count in run.allowed.items() if job.own_lines],
         "largest": [(portable(file, root), *rest, nbytes) for (file, *rest), nbytes in largest.items()],
         "repeated": [(portable(file, root), *rest) for file, *rest in callers.repeated],
+        "chains": chains.texts(root),
         **(_calls(run) if isinstance(run, CallsRun) and job.own_lines else {}),
     }
 
@@ -210,6 +218,11 @@ def _calls(run: CallsRun) -> dict[str, Any]:
     return {"calls": costs, "order": order}
 
 
+def _is_own(root: Path, file: str) -> bool:
+    path = Path(file).resolve()
+    return belongs_to(root, path) and not FOREIGN_FOLDERS.intersection(path.relative_to(root).parts)
+
+
 @contextmanager
 def _own_lines(root: Path, largest: dict[Line, int], callers: Callers) -> Iterator[None]:
     """Attribute costs to lines of the repository, with the largest request of each and who called it.
@@ -220,12 +233,8 @@ def _own_lines(root: Path, largest: dict[Line, int], callers: Callers) -> Iterat
     def note(nbytes: int, line: Line) -> None:
         largest[line] = max(nbytes, largest.get(line, 0))
 
-    def is_own(file: str) -> bool:
-        path = Path(file).resolve()
-        return belongs_to(root, path) and not FOREIGN_FOLDERS.intersection(path.relative_to(root).parts)
-
     with (
-        attributing_to(is_own),
+        attributing_to(partial(_is_own, root)),
         listening(allocation_listeners, note),
         listening(frame_listeners, callers.note),
     ):

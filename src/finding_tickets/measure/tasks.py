@@ -136,9 +136,10 @@ class RunJob:
     # Of a ticket: code that is not the work tree's runs in a copy. ``stated`` is where the ticket says so.
     work_tree: str = ""
     stated: str = ""
-    # Of a budget: what installed packages do counts at the line of the repository that led there, and calls
-    # may differ.
+    # Of a budget or a ticket about a place: what installed packages do counts at the line of the repository
+    # that led there, and calls may differ.
     own_lines: bool = False
+    with_chains: bool = False  # whether to tell by which calls each line was reached
 
 
 def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:

@@ -243,6 +243,31 @@ class RunCommand(Record):
     line: int
 
 
+class StatementRef(Record):
+    """A statement by its file, its function, with the class in front, and its code, never by its line.
+
+    ``function`` is empty at module level. ``occurrence``, from 1, tells equal statements of a function apart.
+    ``line`` is that of the ticket.
+    """
+
+    file: str
+    function: str
+    code: str
+    occurrence: int | None = None
+    line: int
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """Return what tells it from other statements."""
+        return self.file, self.function, self.code, self.occurrence or 0
+
+    @property
+    def stated(self) -> dict[str, str]:
+        """Return what a ticket says of it."""
+        function = {"function": self.function} if self.function else {}
+        return {"file": self.file, **function, "code": self.code}
+
+
 class Claim(Record):
     """One value claimed for one metric of one variant.
 
@@ -294,12 +319,16 @@ class Remediation(Record):
     ``verifier`` and ``variants`` are the block's own: empty where the convention (``verifiers/<id>.py``,
     ``fixes/<id>/*.py``) applies. ``variants`` keeps the order of the block. In the place of a verifier there
     may be a command to ``run``, the points of its ``sweep`` and the function ``within`` which it is counted.
+    With a ``place``, claims are about that statement of what runs; ``moved`` are statements of the fix that
+    wait in its stead.
     """
 
     verifier: str | None
     run: RunCommand | None = None
     sweep: tuple[dict[str, int], ...] = ()
     within: str | None = None
+    place: StatementRef | None = None
+    moved: tuple[StatementRef, ...] = ()
     variants: dict[str, VariantRef]
     decision: Literal["fix", "keep"]
     claims: tuple[Claim, ...]
@@ -313,6 +342,11 @@ class Remediation(Record):
     def claim_names(self) -> frozenset[str]:
         """What an answer may name: claims, and a metric with several values as a whole."""
         return frozenset(name for each in self.claims for name in (each.id, f"{each.variant}.{each.metric}"))
+
+    @property
+    def moved_as_stated(self) -> list[dict[str, str]]:
+        """Return the statements that wait in the stead of the place, as the ticket states them."""
+        return [each.stated for each in self.moved]
 
     def answer_to(self, item: str) -> Answer | None:
         """The answer to an item of the checklist, compared without case, markup and punctuation."""

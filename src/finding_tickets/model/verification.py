@@ -70,7 +70,8 @@ class ClaimResult(Record):
     """A claim beside what was measured; ``holds`` is None where it could not be checked.
 
     ``counterexamples`` are the points at which it fails, with the value measured there. A claim that is
-    ``modelled`` might come out otherwise on a GPU: modelled numbers decide it.
+    ``modelled`` might come out otherwise on a GPU: modelled numbers decide it. ``said`` puts into words why
+    one about a place is false; neither evidence nor JSON has it.
     """
 
     id: str
@@ -83,6 +84,7 @@ class ClaimResult(Record):
     why: str | None = None
     counterexamples: tuple[str, ...] = ()
     modelled: bool = False
+    said: str = Default(default="", exclude=True)
 
     @property
     def as_expected(self) -> bool:
@@ -122,7 +124,9 @@ class MeasuredTicket(Record):
     """What a process measured of one ticket on one meter, before any claim is judged.
 
     ``compares`` tells whether the workload compares results in its own way; ``fixed_inputs`` whether a drawn
-    seed changes nothing of what it builds. ``further`` are the points of the sweep that no file states.
+    seed changes nothing of what it builds. ``further`` are the points of the sweep that no file states. Of a
+    ticket about a place, ``lines`` has where it stands in each variant, and ``elsewhere`` a sentence for each
+    line that waits against the claim.
     """
 
     meter: str
@@ -135,6 +139,8 @@ class MeasuredTicket(Record):
     compares: bool = False
     fixed_inputs: bool = False
     further: tuple[dict[str, int], ...] = ()
+    lines: dict[str, str] = Default(default_factory=dict)
+    elsewhere: dict[str, str] = Default(default_factory=dict)
 
 
 class CallCost(Record):
@@ -155,7 +161,8 @@ class MeasuredRun(CallCost):
 
     For a budget, ``largest`` has the bytes of the largest request for memory by file, line and function, and
     ``repeated`` the lines that loops or threads led to. If calls of a function count, ``calls`` are their
-    different costs, and ``order`` has for each call the place of its cost among them.
+    different costs, and ``order`` has for each call the place of its cost among them. For a ticket about a
+    place, ``chains`` are the calls by which lines were reached.
     """
 
     meter: str
@@ -170,6 +177,7 @@ class MeasuredRun(CallCost):
     repeated: tuple[tuple[str, int, str], ...] = ()
     calls: tuple[CallCost, ...] = ()
     order: tuple[int, ...] = ()
+    chains: tuple[tuple[str, int, str, str], ...] = ()
 
 
 class Verification(Record):

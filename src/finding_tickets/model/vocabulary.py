@@ -89,6 +89,10 @@ REMEDIATION_RULES = "remediation-"
 SAME_RESULT = "same_result_as"
 """Stands where a metric does, in a claim that a variant returns what another one returns."""
 
+ELSEWHERE = "elsewhere"
+NO_NEW_WAITS = "no new waits"
+"""A claim of a ticket about a place: where the fix waits, the code as found does, too."""
+
 WORKTREE = "worktree"
 """Stands where a revision does, for the code as it is now."""
 

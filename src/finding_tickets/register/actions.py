@@ -420,9 +420,11 @@ def _extends(before: Remediation, after: Remediation | None, entries: Entries) -
     }
     refs, known = entries.get("variants", {}), {claim.id for claim in before.claims}
     own = {"claims": tuple(claim for claim in after.claims if claim.id in known), "variants": before.variants}
+    own["moved"] = before.moved
     kept = after.model_copy(update={**own, "digest": before.digest, "path": before.path})
     return (
         _meaning(before) == _meaning(kept)
+        and [*before.moved_as_stated, *entries.get("moved", [])] == after.moved_as_stated
         and claims == {each.id: each.value for each in after.claims if each.id not in known}
         and {name: ref.raw for name, ref in before.variants.items()} | refs
         == {name: ref.raw for name, ref in after.variants.items()}

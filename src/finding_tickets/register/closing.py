@@ -15,7 +15,7 @@ from finding_tickets.documents.sections import DocumentPart, SectionKind
 from finding_tickets.documents.source import Splices
 from finding_tickets.errors import GateError, UsageError
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.vocabulary import Outcome, Verdict
+from finding_tickets.model.vocabulary import ELSEWHERE, Outcome, Verdict
 from finding_tickets.register.actions import (
     KEYS,
     TITLES,
@@ -40,7 +40,7 @@ _RESOLUTION = MetadataKey(("Resolution",))
 _FIELDS = frozenset({"outcome", "resolution", "closed", "evidence", "corrections", TITLES})
 _CLOSED = "Resolution"
 _BEFORE = (SectionKind.REMEDIATION, SectionKind.APPENDIX)
-_DECIDING = ("found.", "fix.")
+_DECIDING = ("found.", "fix.", ELSEWHERE)
 """The variants on whose claims a verdict rests."""
 
 

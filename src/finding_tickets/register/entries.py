@@ -28,6 +28,10 @@ class StatedClaim(NamedTuple):
     is_everywhere: bool = True
 
 
+StatementKey = tuple[str, str, str, int]
+"""File, function, code and occurrence of a statement."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What lists, queries and reports need of a document; what it does not state is None, 0 or empty.
@@ -58,6 +62,8 @@ class Entry:
     code: CodeInputs | None = None  # what verifying it depends on, by its Remediation
     filed: bool = False  # whether status or outcome are not the document's own, but its folder's
     claims: tuple[StatedClaim, ...] = ()
+    place: StatementKey | None = None  # the statement that it is about
+    moved: tuple[StatementKey, ...] = ()  # those of its fix that wait in the stead of that one
     line: int = field(default=0, compare=False)  # of the ID
     section_line: int = field(default=0, compare=False)  # of the Remediation section, if there is one
 
@@ -73,8 +79,7 @@ def entry_of(document: Document | Remediation) -> Entry:
     from finding_tickets.model.ticket import Remediation
 
     if isinstance(document, Remediation):
-        code, claims = code_inputs(document), _stated_claims(document)
-        return Entry("remediation", document.path, "", "", code=code, claims=claims)
+        return replace(Entry("remediation", document.path, "", ""), **_stated_code(document))
     done = sum(item.done for item in document.checklist)
     section = document.remediation
     entry = Entry(
@@ -85,8 +90,7 @@ def entry_of(document: Document | Remediation) -> Entry:
         files=_unique(location.file for location in document.locations),
         done=done,
         undone=len(document.checklist) - done,
-        code=code_inputs(section),
-        claims=_stated_claims(section),
+        **_stated_code(section),
         line=document.id.span.line,
         section_line=section.span.line if section and section.path == document.path else 0,
     )
@@ -118,9 +122,17 @@ def entry_of(document: Document | Remediation) -> Entry:
     )
 
 
-def _stated_claims(remediation: Remediation | None) -> tuple[StatedClaim, ...]:
-    claims = remediation.claims if remediation else ()
-    return tuple(StatedClaim(each.variant, each.metric, each.text, not each.at) for each in claims)
+def _stated_code(remediation: Remediation | None) -> dict[str, Any]:
+    """Return what a remediation adds to the entry of its document."""
+    if remediation is None:
+        return {}
+    claims = [StatedClaim(each.variant, each.metric, each.text, not each.at) for each in remediation.claims]
+    return {
+        "code": code_inputs(remediation),
+        "claims": tuple(claims),
+        "place": remediation.place.key if remediation.place else None,
+        "moved": tuple(each.key for each in remediation.moved),
+    }
 
 
 def outcome_of(document: Document) -> Outcome | None:

@@ -29,6 +29,7 @@ import msgspec
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.files import verifier_path
+from finding_tickets.ground.statements import Statement
 from finding_tickets.ground.store import Store
 from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level, Vocabulary
 from finding_tickets.register.config import Config, find_root, folders_of
@@ -124,7 +125,8 @@ class Register:
                 why = f"the ticket has a Remediation section, and {beside} beside it is one too"
                 problems.append(problem_in(entry.path, "remediation-sidecar", why, line=entry.section_line))
             elif other:
-                entry = replace(entry, code=other.code, claims=other.claims)  # noqa: PLW2901 - the whole one
+                own = {"code": other.code, "claims": other.claims, "place": other.place, "moved": other.moved}
+                entry = replace(entry, **own)  # noqa: PLW2901 - the whole one
             entries.append(entry)
         entries.sort(key=lambda entry: (natural(entry.id), entry.path))
         self.entries, self._files, self._met = tuple(entries), read, problems
@@ -228,6 +230,18 @@ class Register:
         """The IDs as the documents spell them, by the same in lower case and by the paths of files."""
         by_path = {entry.path: entry.id for entry in self.entries}
         return by_path | {entry.id.casefold(): entry.id for entry in self.entries}
+
+    @cached_property
+    def excused(self) -> tuple[Statement, ...]:
+        """The statements that may wait: tickets name them as moved, or budgets allow them."""
+        found = []
+        for entry in self.entries:
+            for file, function, code, _ in entry.moved:
+                found.append(Statement(file, 0, function, code))
+        for budget in self.config.budgets:
+            for allowed in budget.allow:
+                found.append(Statement(allowed.file, 0, allowed.function, allowed.code))
+        return tuple(found)
 
     def is_id(self, word: str) -> bool:
         """Return whether a word means a document: one has it as its ID, or it has the form of one."""

@@ -13,7 +13,9 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.claims.check import ONCE
+from finding_tickets.claims.laws import fit, span
 from finding_tickets.errors import UsageError
+from finding_tickets.ground.statements import Statement, find_statement, read_statements
 from finding_tickets.report.text import (
     INDENT,
     LEAST_CUT,
@@ -70,6 +72,7 @@ EFFECTS = {
 it."""
 CATEGORIES = {"hazards": "Race condition / concurrency", "allocations": "Memory leak / resource issue"}
 USUAL_CATEGORY = "Performance bottleneck"
+ELSEWHERE_TOO = "Nothing else waits that did not"
 SEVERITY = "P2"
 LONGEST_QUOTE = 24
 AROUND = 6
@@ -310,6 +313,46 @@ def _draft(what: str, content: Mapping[str, Any], register: Register, given: Map
     return draft_of({**usual, **content, **given}, "the draft")
 
 
+def place_of(root: Path, site: ProbedSite) -> Statement:
+    """Return the statement that a ticket about a site is about: of a package's line the one that leads there.
+
+    Raises:
+        UsageError: It is in no file of the repository.
+    """
+    here = site.called_from[0] if site.called_from else site
+    place = find_statement(root, here.file, here.line, here.function)
+    if not place.last_line:
+        message = f"{here.file}:{here.line} is no statement of the repository, which a ticket could be about"
+        raise UsageError(message, hint="name the line that leads there, or give a --verifier")
+    return place
+
+
+def is_reached(root: Path, probed: Probed, place: Statement) -> bool:
+    """Return True if a statement leads to lines of installed packages that cost something."""
+    callers = [caller for site in probed.sites for caller in site.called_from]
+    return any(find_statement(root, each.file, each.line, each.function) == place for each in callers)
+
+
+def cost_of(root: Path, probed: Probed, place: Statement, metric: str) -> ProbedCost:
+    """Return what a statement costs by a metric in each run, with all of its lines."""
+    values = [0] * len(probed.points)
+    for site in probed.sites:
+        is_counted = site.what in SYNCS if metric == "syncs" else site.what == metric
+        if is_counted and find_statement(root, site.file, site.line, site.function) == place:
+            values = [before + own for before, own in zip(values, site.cost.values, strict=True)]
+    law = fit(probed.points, values, probed.points).law if len(values) > 1 else None
+    return ProbedCost(tuple(values), law, None if law else span(values))
+
+
+def occurrence_of(root: Path, place: Statement) -> int | None:
+    """Return which of the equal statements of its function one is, from 1; None for the only one."""
+    twins = []
+    for each in read_statements(root, place.file):
+        if (each.function, each.code) == (place.function, place.code):
+            twins.append(each)
+    return twins.index(place) + 1 if len(twins) > 1 else None
+
+
 def draft_of_site(
     wanted: ProbeRequest,
     probed: Probed,
@@ -317,11 +360,15 @@ def draft_of_site(
     register: Register,
     given: Mapping[str, Any],
     revision: str | None,
+    by_own_lines: Probed | None = None,
 ) -> tuple[Draft, Attached]:
     """The ticket about a site of a probe, and how it is measured again.
 
     ``given`` is what the ticket is to say whatever the probe says. The code can be had as it was found at the
-    ``revision``; None for the work tree.
+    ``revision``; None for the work tree. The second probe has what packages cost at lines of the repository.
+
+    Raises:
+        UsageError: The site is of no statement of the repository.
     """
     from finding_tickets.register.new import Place
     from finding_tickets.report.templates import Attached, render
@@ -334,7 +381,6 @@ def draft_of_site(
     # Python calls the code of a comprehension after its form.
     symbol = around if here.function.startswith("<") else here.function
     subject = symbol or PurePosixPath(here.file).name
-    times = times_text(site.cost)
     when = f"in each call of `{within}`" if within else f"in a run of `{probed.target}`"
     module, _, function = probed.function.rpartition(":")
     places: tuple[Place, ...] = ()
@@ -343,11 +389,17 @@ def draft_of_site(
     elif module.endswith(".py"):
         # Nothing tells who called the package; the ticket is about the function that was probed.
         places = (Place(file=module, symbol=function),)
+    place, cost, costs = None, site.cost, probed.metrics
+    if not wanted.verifier:
+        place, related = place_of(root, site), related[:1]
+        cost = cost_of(root, by_own_lines or probed, place, related[0])
+        costs = {related[0]: cost}
     claims = {}
-    for name in (name for name in related if name in probed.metrics):
+    for name in (name for name in related if name in costs):
         # A metric without a law is claimed to stay in the range that was measured.
-        least, most = min(probed.metrics[name].values), max(probed.metrics[name].values)
-        claims[name] = probed.metrics[name].law or (f"{least}..{most}" if least < most else str(least))
+        claims[name] = costs[name].law or span(costs[name].values)
+    times = times_text(cost)
+    result = ("The result is the same",)
     names = [] if probed.points[0] == ONCE else list(probed.points[0])
     context = {
         "probed": probed,
@@ -361,7 +413,11 @@ def draft_of_site(
         "said": f"{effect}: {times}",
         "quote": quote,
         "names": names,
-        "metrics": list(claims),
+        "metrics": [name for name in claims if name in probed.metrics],
+        "place": place,
+        "occurrence": occurrence_of(root, place) if place else None,
+        "cost": cost,
+        "counted": site.what if wanted.verifier else related[0],
         "most": MOST_ROWS,
         # All combinations of these are the points.
         "sweep": {name: list(dict.fromkeys(at[name] for at in probed.points)) for name in names},
@@ -374,7 +430,7 @@ def draft_of_site(
         "summary": f"Line {here.line} of `{here.file}` {effect} {times} {when}.",
         "description": render("probed.md.j2", context, root / register.config.templates).strip(),
         "locations": places,
-        "checklist": (f"Line {here.line} {effect} less often", "The result is the same"),
+        "checklist": (f"Line {here.line} no longer {effect}", *([ELSEWHERE_TOO] if place else []), *result),
     }
     return _draft(site.what, content, register, given), Attached(
         remediation="probed.yaml.j2", context=context

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import json
 import os
 import re
 import traceback
@@ -131,8 +132,13 @@ def _environment(own: Path | None) -> Environment:
         # The other templates make Markdown, Python and YAML.
         autoescape=lambda name: name is not None and name.endswith(HTML),
     )
-    environment.filters |= {"cell": cell, "code": code, "fenced": fenced, "text": text}
+    environment.filters |= {"cell": cell, "code": code, "fenced": fenced, "quoted": quoted, "text": text}
     return environment
+
+
+def quoted(value: object) -> str:
+    """A value as a text in YAML."""
+    return json.dumps(str(value), ensure_ascii=False)
 
 
 def cell(value: object) -> str:

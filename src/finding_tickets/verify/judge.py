@@ -20,6 +20,7 @@ from finding_tickets.claims.check import (
     parse_conditions,
 )
 from finding_tickets.claims.language import GROWTH, check_variables, parse_condition
+from finding_tickets.claims.laws import span
 from finding_tickets.claims.metrics import COUNTS, ENDINGS
 from finding_tickets.measure.processes.isolation import TaskOutcome
 from finding_tickets.model.ticket import Claim
@@ -29,7 +30,7 @@ from finding_tickets.model.verification import (
     ResultCheck,
     Verification,
 )
-from finding_tickets.model.vocabulary import SAME_RESULT, Verdict
+from finding_tickets.model.vocabulary import ELSEWHERE, SAME_RESULT, Verdict
 from finding_tickets.verify.plan import Plan
 
 T = TypeVar("T")
@@ -37,6 +38,8 @@ T = TypeVar("T")
 FOUND = "found"
 FIX = "fix"
 DECIDING = (FOUND, FIX)
+# Claims about these compare no number.
+NOT_COUNTED = {SAME_RESULT, ELSEWHERE}
 
 MEASURED = TypeAdapter(MeasuredTicket)
 
@@ -62,10 +65,14 @@ def check(claims: Sequence[Claim], measured: MeasuredTicket) -> tuple[ClaimResul
         with located(claim.id, claim.line):
             for text in [*claim.at, *claim.at.values()]:
                 check_variables(parse_condition(text), known)
-            if claim.metric != SAME_RESULT:
+            if claim.metric not in NOT_COUNTED:
                 check_variables(parse_condition(claim.value), known)
     troubles = {name: trouble(name, measured, claims) for name in measured.variants}
-    return tuple(_result(claim, _checked(claim, measured, troubles)) for claim in claims)
+    results = []
+    for claim in claims:
+        result = _result(claim, _checked(claim, measured, troubles))
+        results.append(result.model_copy(update={"said": _said_of_place(result, measured)}))
+    return tuple(results)
 
 
 def open_claims(claims: Sequence[Claim]) -> tuple[ClaimResult, ...]:
@@ -175,7 +182,9 @@ def verdict_of(
     # What is said of the code as found comes first.
     false = [claim for name in DECIDING for claim in deciding if claim.variant == name and not claim.holds]
     if false:
-        reasons = (f"{claim.id}: claimed {claim.claimed}, measured {claim.measured}" for claim in false)
+        reasons = []
+        for claim in false:
+            reasons.append(claim.said or f"{claim.id}: claimed {claim.claimed}, measured {claim.measured}")
         is_refuted = not keep and all(claim.variant == FOUND for claim in false)
         return Verdict.REFUTED if is_refuted else Verdict.FAILED, "; ".join(reasons)
     if keep:
@@ -184,6 +193,31 @@ def verdict_of(
         return Verdict.VERIFIED, "every claim about found and fix holds"
     why = "the fix has no claims" if has_fix else "there is no fix yet"
     return Verdict.REPRODUCED, f"every claim about found holds; {why}"
+
+
+def _said_of_place(claim: ClaimResult, measured: MeasuredTicket) -> str:
+    """Say where and how often the statement of a ticket waits, against a claim; empty for other claims."""
+    if not measured.lines or claim.holds is not False:
+        return ""
+    if claim.metric == ELSEWHERE:
+        return "; ".join(measured.elsewhere.values())
+    line = measured.lines.get(claim.variant)
+    does = "waits" if claim.metric == "syncs" else f"costs {claim.metric}"
+    times = times_text(claim.measured)
+    if claim.variant != FIX:
+        return f"{line} {does} {times} in {claim.variant}, claimed {claim.claimed}"
+    if not line:
+        return f"the statement is gone, and {claim.metric} {claim.claimed} is claimed"
+    counts = []
+    for name in (FOUND, FIX):
+        counts.append([sample.metrics.get(claim.metric, 0) for sample in measured.variants[name].samples])
+    before = "" if counts[0] == counts[1] else f"; it did so {times_text(span(counts[0]))} in found"
+    return f"{line} still {does} {times}{before}"
+
+
+def times_text(number: str) -> str:
+    """Return how often something happens in words, by a number or a law."""
+    return "once" if number == "1" else f"{number} times"
 
 
 def _result(claim: Claim, checked: Checked) -> ClaimResult:
@@ -206,6 +240,9 @@ def _checked(claim: Claim, measured: MeasuredTicket, troubles: Mapping[str, str 
         if why_not := troubles.get(claim.variant):
             return Checked(None, why_not)
         where = parse_conditions(claim.at)
+        if claim.metric == ELSEWHERE:
+            lines = ", ".join(measured.elsewhere) or "none"
+            return Checked(not measured.elsewhere, lines)
         if claim.metric == SAME_RESULT:
             wanted = (claim.variant, claim.value, claim.tolerance)
             return _check_results(

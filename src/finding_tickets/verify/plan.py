@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from finding_tickets.claims.check import ONCE, located, parse_conditions
 from finding_tickets.claims.language import GROWTH, ExpressionError, parse_condition, suggest
-from finding_tickets.claims.metrics import CLAIMABLE, REMOVED_METRICS
+from finding_tickets.claims.metrics import CLAIMABLE, ENDINGS, OF_STATEMENTS, REMOVED_METRICS
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError
 from finding_tickets.ground.files import fixes_folder, verifier_path
+from finding_tickets.ground.statements import Statement
 from finding_tickets.measure.tasks import (
     At,
     FunctionPath,
@@ -28,8 +29,8 @@ from finding_tickets.measure.tasks import (
     RunJob,
     find_variants,
 )
-from finding_tickets.model.ticket import Claim, RunCommand
-from finding_tickets.model.vocabulary import SAME_RESULT
+from finding_tickets.model.ticket import Claim, RunCommand, StatementRef
+from finding_tickets.model.vocabulary import ELSEWHERE, SAME_RESULT
 
 if TYPE_CHECKING:
     from finding_tickets.ground.commits import Revision
@@ -58,6 +59,9 @@ class Plan:
     run: RunCommand | None = None  # what is run in the place of a verifier
     sweep: tuple[At, ...] = (ONCE,)  # the points that it is run at
     within: str | None = None  # the function that is counted
+    place: StatementRef | None = None  # the statement that claims are about
+    moved: tuple[StatementRef, ...] = ()  # those of the fix that wait in its stead
+    excused: tuple[Statement, ...] = ()  # those that other tickets and budgets of the register answer for
     stated: str = ""  # where the document says what to run
     seed: int | None = None  # takes the place of the workload's
     further: Further = ""  # the points that are added to those of the sweep
@@ -137,6 +141,8 @@ class Plan:
                     within=self.within or "",
                     stated=self.stated,
                     meter=meter,
+                    own_lines=self.place is not None,
+                    with_chains=self.place is not None,
                 )
             if meter == "simulated":
                 jobs[f"{name} {AGAIN}"] = replace(jobs[f"{name} 0"], repeated=True)
@@ -172,6 +178,10 @@ def plan(
     refs = remediation.variants if remediation else {}
     claims = remediation.claims if remediation else ()
     overrides = overrides or {}
+    is_placed = remediation is not None and remediation.place is not None
+    if is_placed and "fix" not in refs:
+        # What is claimed of the fix is checked once there is one.
+        claims = tuple(claim for claim in claims if claim.variant != "fix")
     missing = ""
     try:
         if verifier:
@@ -188,7 +198,7 @@ def plan(
             elif source.module.endswith(".py"):
                 _check_file(source.module, root)
         for claim in claims:
-            _check_claim(claim, variants)
+            _check_claim(claim, variants, is_placed=is_placed)
     except BadDataError as error:
         if remediation is None:
             raise error.in_file(document.path) from None
@@ -213,6 +223,8 @@ def plan(
         run=run,
         sweep=(remediation.sweep if remediation else ()) or (ONCE,),
         within=remediation.within if remediation else None,
+        place=remediation.place if remediation else None,
+        moved=remediation.moved if remediation else (),
         stated=stated,
     )
 
@@ -293,7 +305,9 @@ def _check_file(file: str, root: Path) -> None:
         raise BadDataError(f"there is no file {file}", hint=hint)
 
 
-def _check_claim(claim: Claim, variants: Mapping[str, FunctionPath]) -> None:
+def _check_claim(claim: Claim, variants: Mapping[str, FunctionPath], *, is_placed: bool) -> None:
+    if claim.id == ELSEWHERE:
+        return
     words = [("variant", claim.variant, list(variants)), ("metric", claim.metric, list(CLAIMABLE))]
     if claim.metric == SAME_RESULT:
         words.append(("variant", claim.value, list(variants)))
@@ -302,6 +316,10 @@ def _check_claim(claim: Claim, variants: Mapping[str, FunctionPath]) -> None:
             message = f"claim {claim.id}: unknown {kind} '{word}'"
             hint = REMOVED_METRICS.get(word) if kind == "metric" else None
             raise BadDataError(message, line=claim.line, hint=hint or suggest(word, known))
+    if is_placed and claim.metric not in {*OF_STATEMENTS, *ENDINGS}:
+        message = f"claim {claim.id}: {claim.metric} is not known of a statement"
+        hint = f"one of {', '.join(OF_STATEMENTS)}; a ticket without place claims it of the whole run"
+        raise BadDataError(message, line=claim.line, hint=hint)
     if claim.metric == SAME_RESULT and claim.value == claim.variant:
         hint = "name the variant whose results are expected, such as found"
         raise BadDataError(

@@ -119,6 +119,7 @@ class ProbeRequest:
     within: str | None = None  # the function inside whose calls alone things count
     after: int | None = None  # how many of its calls are set apart
     operations: bool = False  # whether to tell what each operation costs
+    own_lines: bool = False  # whether what installed packages do counts at the line that led there
     timeout: float  # seconds
     memory: int  # bytes
 
@@ -189,6 +190,7 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
         within=request.within_path,
         after=request.after,
         operations=request.operations,
+        own_lines=request.own_lines,
     )
     task = Task(target=PROBE, payload=job, root=request.root, timeout=request.timeout, memory=request.memory)
     ((_, outcome),) = isolation.run({request.target: task})

@@ -21,6 +21,7 @@ from finding_tickets.claims.check import named_at
 from finding_tickets.claims.laws import CountedRun, Place, fitted
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
+from finding_tickets.ground.statements import Statement
 from finding_tickets.measure import tasks
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.processes.server import NO_ROOM
@@ -45,6 +46,7 @@ from finding_tickets.verify.judge import (
     judge,
     open_claims,
 )
+from finding_tickets.verify.places import PlacedRuns, find_place, measure_place
 from finding_tickets.verify.plan import AGAIN, Plan, plan
 
 _RUN = TypeAdapter(MeasuredRun)
@@ -73,6 +75,8 @@ class Settings:
     further: Further = ""  # the points that are added to those of the sweep
     repository: Path | None = None  # where git knows revisions, if that is not the root
     operations: bool = False  # whether to tell what each operation costs, which is no evidence
+    # Statements that tickets of the register name as moved, and that budgets allow: no new waits of others.
+    excused: tuple[Statement, ...] = ()
     # Makes another document and plan of those that were measured, before these are judged and recorded; or
     # nothing, and then nothing is recorded.
     amend: Callable[[Plan, MeasuredTicket], tuple[Document, Plan] | None] | None = None
@@ -126,7 +130,8 @@ def plan_each(documents: Iterable[Document], settings: Settings, planned: Planne
             yield Verified(document, inconclusive(todo, settings, todo.trouble))
         else:
             seed = None if settings.seed is None else seed_of(todo.ticket, settings.seed)
-            planned[document.path] = document, replace(todo, seed=seed, further=settings.further)
+            todo = replace(todo, seed=seed, further=settings.further, excused=settings.excused)
+            planned[document.path] = document, todo
 
 
 def measure(planned: Planned, isolation: Isolation, settings: Settings) -> Iterator[tuple[str, Verified]]:
@@ -269,6 +274,11 @@ class VerificationRun:
                 # That is no evidence.
                 yield key, Verified(document, inconclusive(todo, self._settings, _trouble(error)))
                 continue
+            except BadDataError as error:
+                document = self._planned[key][0]
+                block = document.remediation
+                yield key, Verified(document, error=error.in_file(block.path if block else document.path))
+                continue
             for name, task in work.tasks.items():
                 queue = late if name in work.late else early
                 queue[key, name] = task
@@ -291,8 +301,11 @@ class VerificationRun:
         Raises:
             OSError: There is no room for results.
             RevisionError: A revision cannot be checked out.
+            BadDataError: The statement that the ticket is about cannot be found.
         """
         document, todo = self._planned[key]
+        if todo.place:
+            find_place(todo, todo.place)
         results = self._folder / hashlib.sha256(key.encode()).hexdigest()
         work = PlanAtWork(document, todo, results, {})
         # A workload of several devices has all GPUs, any other one of them.
@@ -393,7 +406,9 @@ class VerificationRun:
         else:
             measured = _with_code(todo, measured)
             unchanged = _is_unchanged(todo, measured, outcomes)
-            amended = settings.amend(todo, measured) if settings.amend and not unchanged else None
+            # Of a place, what is unchanged still waits: that refuses it.
+            is_tried = settings.amend and (not unchanged or todo.place)
+            amended = settings.amend(todo, measured) if settings.amend and is_tried else None
             document, todo = amended or (document, todo)
             done = judge(todo, measured, unchanged=unchanged)
         if settings.amend and not amended:
@@ -454,19 +469,31 @@ def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | s
 
 def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
     """What came of the runs of each variant at each point; or the reason why nothing did."""
-    variants, first = dict[str, VariantResult](), None
+    answered: dict[str, list[MeasuredRun]] = {}
     for name in todo.variants:
         who = f"{name} at {todo.revisions[name]}" if name in todo.revisions else name
         runs = answered_runs(todo, name, outcomes, who, ", ")
         if isinstance(runs, str):
             return runs
-        result = {**fitted([*map(counted_run, runs)]), "operations": runs[-1].operations}
-        variants[name] = VariantResult.model_validate(result)
-        first = first or runs[0]
-    if first is None:
+        answered[name] = runs
+    if not answered:
         return "nothing was run"
+    placed = PlacedRuns({name: [*map(counted_run, runs)] for name, runs in answered.items()})
+    if todo.place:
+        placed = measure_place(todo, todo.place, answered)
+    variants = {}
+    for name, counted in placed.runs.items():
+        result = {**fitted(counted), "operations": answered[name][-1].operations}
+        variants[name] = VariantResult.model_validate(result)
+    first = next(iter(answered.values()))[0]
     return MeasuredTicket(
-        meter=first.meter, torch=first.torch, device=first.device, sweep=todo.sweep, variants=variants
+        meter=first.meter,
+        torch=first.torch,
+        device=first.device,
+        sweep=todo.sweep,
+        variants=variants,
+        lines=dict(placed.lines),
+        elsewhere=dict(placed.elsewhere),
     )
 
 

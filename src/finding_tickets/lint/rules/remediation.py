@@ -12,8 +12,9 @@ from finding_tickets.claims.metrics import CLAIMABLE, REMOVED_METRICS
 from finding_tickets.documents.reading import Document
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
-from finding_tickets.model.ticket import Claim, VariantRef
-from finding_tickets.model.vocabulary import SAME_RESULT, Level, squeeze
+from finding_tickets.model.ticket import Claim, Ticket, VariantRef
+from finding_tickets.model.vocabulary import ELSEWHERE, SAME_RESULT, UNSETTLED, Level, squeeze
+from finding_tickets.register.disposition import status_of
 
 
 @check(
@@ -33,6 +34,9 @@ def claims(document: Document, context: Context) -> Iterator[Remark]:
         for error in _errors(claim):
             message = f"claim {claim.id}: {error.message}"
             yield Remark("claim-syntax", claim.line, message, error.hint)
+        if claim.id == ELSEWHERE or (block.place and claim.variant == "fix" and "fix" not in block.variants):
+            # Of a place, what the fix is to cost is claimed before there is one.
+            continue
         if claim.metric not in CLAIMABLE:
             hint = REMOVED_METRICS.get(claim.metric) or suggest(claim.metric, CLAIMABLE)
             yield Remark("unknown-metric", claim.line, f"there is no metric {claim.metric}", hint)
@@ -48,7 +52,7 @@ def claims(document: Document, context: Context) -> Iterator[Remark]:
 
 def _errors(claim: Claim) -> Iterator[ExpressionError]:
     """Yield what does not parse of a claim's value and of its conditions."""
-    texts = [] if claim.metric == SAME_RESULT else [claim.value]
+    texts = [] if claim.metric in {SAME_RESULT, ELSEWHERE} else [claim.value]
     for text in [*texts, *claim.at.values()]:
         try:
             parse_condition(text)
@@ -84,6 +88,20 @@ def answers(document: Document, context: Context) -> Iterator[Remark]:
             if block.answer_to(item.text) is None:
                 message = f"the checklist item has no answer: {item.text}"
                 yield Remark("unanswered-item", item.span, message, hint)
+
+
+@check(Rule("whole-run", Level.NOTE), Rule("same-place", Level.WARNING), of=Ticket)
+def places(ticket: Ticket, context: Context) -> Iterator[Remark]:
+    """Claims about the whole of what runs, and a statement that an earlier open ticket is about."""
+    block = ticket.remediation
+    if block and block.run and block.claims and not block.place:
+        message = "the claims are about the whole run, not about a statement"
+        hint = "add place, and claim what that statement costs: docs/tickets.md"
+        yield Remark("whole-run", block.run.line, message, hint)
+    first = context.places.get(block.place.key) if block and block.place else None
+    if block and block.place and first and first != ticket.id.value and status_of(ticket) in UNSETTLED:
+        hint = f"tickets close {ticket.id.value} --as duplicate --of {first}"
+        yield Remark("same-place", block.place.line, f"{first} is about this statement, too", hint)
 
 
 @check(

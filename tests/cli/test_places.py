@@ -1,0 +1,165 @@
+"""Tickets about a statement: other tickets of the same program and moved lines do not disturb them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.cli.conftest import Ran
+    from tests.conftest import Git, Repository
+
+    Tickets = Callable[..., Ran]
+
+# Lines 8 and 9 wait once in each of 10 steps, as does line 4, which line 9 calls.
+NORM, LOSS = "    norm = xs[0].norm().item()\n", "    print(step, norm, read(xs[1]))\n"
+TRAIN = f"""\
+import torch
+
+def read(x):
+    return x.sum().item()
+
+xs = [torch.ones(4, device="cuda"), torch.ones(4, device="cuda")]
+for step in range(10):
+{NORM}{LOSS}"""
+TICKET = """\
+- [ ] Nothing else waits
+
+## Remediation
+
+```yaml
+run: train.py{arguments}
+place: {{file: train.py, {place}}}
+variants: {{found: "@first"}}
+claims:
+  found: {{syncs: {found}}}
+  fix: {{syncs: 0}}
+  elsewhere: no new waits
+checklist:
+  - {{item: Count the waits, claims: [fix.syncs]}}
+  - {{item: Nothing else waits, claims: [elsewhere]}}
+```
+"""
+FIRST, SECOND = "B1-PT-01", "B1-PT-02"
+PLACES = {FIRST: "code: 'norm = xs[0].norm().item()'", SECOND: "function: read, code: return x.sum().item()"}
+
+
+@pytest.fixture
+def pinned(repository: Repository, git: Git) -> Repository:
+    """A script with a ticket for each of its two waits, committed with the tag ``first``."""
+    repository.write("train.py", TRAIN)
+    for name, place in PLACES.items():
+        text = TICKET.format(arguments="", place=place, found=10)
+        repository.ticket(name, status="open", more=text)
+    git("add", ".")
+    git("commit", "-qm", "first")
+    git("tag", "first")
+    return repository
+
+
+def verdicts(tickets: Tickets) -> dict[str, str]:
+    """The verdict of each ticket from its evidence."""
+    return {each["id"]: each["verdict"] for each in tickets("list", "--format", "json").data}
+
+
+def test_one_of_two_is_fixed(pinned: Repository, tickets: Tickets) -> None:
+    """The other ticket is refused as long as its statement waits, and closes nothing."""
+    done = tickets("fix", SECOND)
+    assert (1, True) == (done.code, "train.py:4 still waits 10 times" in done.err), done.err
+    pinned.write("train.py", TRAIN.replace(NORM, "    # norms are not needed\n    norm = 0\n"))
+    done = tickets("fix", FIRST)
+    assert (0, True) == (done.code, "syncs  10 -> 0" in done.out), done.err
+    assert 0 == tickets("close", FIRST).code
+    (item, _) = tickets("list", "--format", "json").data
+    assert ("fixed", "verified", [True, True]) == (
+        item["status"],
+        item["verdict"],
+        [each["done"] for each in item["checklist"]],
+    )
+    done = tickets("fix", SECOND)
+    assert (1, True) == (done.code, "train.py:4 still waits 10 times" in done.err), done.err
+    done = tickets("close", SECOND)
+    assert (1, True) == (done.code, "stays open" in done.err), done.err
+    assert "fix:" not in (pinned.root / f"tickets/{SECOND}.md").read_text().partition("claims:")[0]
+
+
+# Neither fix waits in its loop. Each reads once at the end, where nothing waited.
+FIXES = {
+    FIRST: (NORM, "    norm = xs[0].norm()\n", "print(norm.item())\n"),
+    SECOND: ("    return x.sum().item()\n", "    return x.shape\n", "print(xs[1].sum().item())\n"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [(FIRST, SECOND), (SECOND, FIRST)])
+def test_both_are_fixed_in_either_order(
+    pinned: Repository, tickets: Tickets, git: Git, order: tuple[str, str]
+) -> None:
+    """Both are verified, and stay it: a wait that one of them names as moved is none against the other."""
+    text = TRAIN.replace("print(step, norm, read(xs[1]))", "print(step, read(xs[1]))")
+    for name in order:
+        old, new, end = FIXES[name]
+        text = text.replace(old, new) + end
+        pinned.write("train.py", text)
+        last = f"train.py:{text.count(chr(10))}"
+        done = tickets("fix", name)
+        assert (1, True) == (done.code, f"--moved {last}" in done.err), done.err
+        done = tickets("fix", name, "--moved", last)
+        assert 0 == done.code, done.err
+        git("add", ".")
+        git("commit", "-qm", name)
+    assert 0 == tickets("verify", *order).code
+    assert dict.fromkeys(order, "verified") == verdicts(tickets)
+
+
+# Helpers are put in front of line 6: what stood at line 8 stands at line 13 then.
+HELPER = "from threading import Thread\n\ndef helper(x):\n    return float(x)\n\n"
+MOVED = {
+    "an f-string": ('    norm = f"{xs[0].norm()}"\n', "13"),
+    "a statement that waits": ("    norm = xs[0].norm()\n", "14"),
+    "a helper": ("    norm = helper(xs[0].norm())\n", "9 in helper()"),
+    "a helper that waits": ("    norm = read(xs[0].norm())\n", "4 in read()"),
+    "a callback": ("    norm = list(map(lambda x: x.norm().item(), xs[:1]))\n", "13"),
+    "a thread": ("    norm = Thread(target=lambda: xs[0].norm().item())\n    norm.start()\n", "13"),
+}
+
+
+@pytest.mark.parametrize("where", MOVED)
+def test_a_wait_that_is_moved_is_no_fix(pinned: Repository, tickets: Tickets, where: str) -> None:
+    """It is refused at its new line."""
+    new, line = MOVED[where]
+    pinned.write("train.py", TRAIN.replace(NORM, new).replace("xs = ", f"{HELPER}xs = "))
+    done = tickets("fix", FIRST)
+    assert (1, True) == (done.code, f"a new wait at train.py:{line}" in done.err), done.err
+
+
+FIXED = TRAIN.replace(NORM, "    norm = 0\n")
+NO_NEW_WAITS = {
+    "moved lines and other names": f"# A comment.\n{FIXED}".replace("x.", "y.").replace("(x)", "(y)"),
+    "more steps": FIXED.replace("range(10)", "range(20)"),
+    "other code around what waits": FIXED.replace("return x.sum().item()", "return 2 * x.sum().item()"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", NO_NEW_WAITS)
+def test_what_is_no_new_wait(pinned: Repository, tickets: Tickets, what: str) -> None:
+    """Line 4 waits as before, or more often by the same calls."""
+    pinned.write("train.py", NO_NEW_WAITS[what])
+    assert 0 == tickets("fix", FIRST).code
+
+
+@pytest.mark.slow
+def test_a_law_of_the_statement(pinned: Repository, tickets: Tickets) -> None:
+    """What the rest of the program waits is not part of it; the fix waits no more at any point."""
+    arguments = " {steps} {others}\nsweep: {steps: [1, 2, 4], others: [3, 5]}"
+    sweep = TRAIN.replace("range(10)", "range(int(sys.argv[1]))").replace("import torch", "import sys, torch")
+    text = f"{sweep}for _ in range(int(sys.argv[2])):\n    read(xs[0])\n"
+    pinned.write("train.py", text)
+    block = TICKET.format(arguments=arguments, place=PLACES[FIRST], found="steps")
+    pinned.ticket(FIRST, status="open", more=block.replace("@first", "@worktree"))
+    done = tickets("verify", FIRST, "--format", "json")
+    assert (0, "steps") == (done.code, done.data[0]["variants"]["found"]["laws"]["syncs"]), done.err
