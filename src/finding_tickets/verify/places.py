@@ -5,7 +5,7 @@ A statement is found again by its file, its function and its code: moved lines a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -58,6 +58,15 @@ def add_cost(counts: Counts, statement: Statement, what: str, number: int) -> No
     of_statement = counts.setdefault(statement, {})
     for metric in [what, "syncs"] if what in SYNCS else [what]:
         of_statement[metric] = of_statement.get(metric, 0) + number
+
+
+def find_difference(first: MeasuredRun, again: MeasuredRun, metrics: Collection[str]) -> str | None:
+    """Return a line at which two runs of the same work cost differently by one of these metrics."""
+    differ = [site for site in {*first.sites} ^ {*again.sites} if site[3] in metrics]
+    if not differ:
+        return None
+    file, line, _, what, count = min(differ)
+    return f"{what} at {file}:{line}, {count} in one of two runs"
 
 
 def find_place(todo: Plan, place: StatementRef) -> Statement:

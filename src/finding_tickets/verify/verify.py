@@ -19,6 +19,7 @@ from pydantic import TypeAdapter
 
 from finding_tickets.claims.check import named_at
 from finding_tickets.claims.laws import CountedRun, Place, fitted
+from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
 from finding_tickets.ground.statements import Statement
@@ -46,7 +47,7 @@ from finding_tickets.verify.judge import (
     judge,
     open_claims,
 )
-from finding_tickets.verify.places import PlacedRuns, find_place, measure_place
+from finding_tickets.verify.places import PlacedRuns, find_difference, find_place, measure_place
 from finding_tickets.verify.plan import AGAIN, Plan, plan
 
 _RUN = TypeAdapter(MeasuredRun)
@@ -508,9 +509,15 @@ def answered_runs(
         run, where = answer_of(outcome, _RUN), f"{named_at(who, at, between)}: ".removeprefix(": ")
         if isinstance(run, str):
             return where + run
+        difference = None
         if place != AGAIN:
             runs.append(run)
-        elif difference := counted_run(runs[0]).difference(counted_run(run)):
+        elif todo.place:
+            metrics = {*SYNCS, "hazards", *(claim.metric for claim in todo.claims)}
+            difference = find_difference(runs[0], run, metrics)
+        else:
+            difference = counted_run(runs[0]).difference(counted_run(run))
+        if difference:
             return f"{where}{tasks.VARYING}: {difference}"
     return runs
 
