@@ -133,7 +133,7 @@ def test_a_wait_that_is_moved_is_no_fix(pinned: Repository, tickets: Tickets, wh
     new, line = MOVED[where]
     pinned.write("train.py", TRAIN.replace(NORM, new).replace("xs = ", f"{HELPER}xs = "))
     done = tickets("fix", FIRST)
-    assert (1, True) == (done.code, f"a new wait at train.py:{line}" in done.err), done.err
+    assert (1, True) == (done.code, f"a new wait at train.py:{line}" in done.err), done.err + done.out
 
 
 FIXED = TRAIN.replace(NORM, "    norm = 0\n")

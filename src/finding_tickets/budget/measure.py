@@ -16,7 +16,7 @@ from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOut
 from finding_tickets.measure.tasks import RUN, VARYING, RunJob
 from finding_tickets.model.verification import CallCost, MeasuredRun
 from finding_tickets.register.budgets import CALLS, Budget
-from finding_tickets.verify.places import Counts, add_cost, count_statements, find_difference
+from finding_tickets.verify.places import Counts, add_cost, count_statements
 
 _RUN = TypeAdapter(MeasuredRun)
 
@@ -110,8 +110,10 @@ def _collect(target: Target, outcomes: Iterable[TaskOutcome]) -> Spending:
     """Return the costs of all runs of a target. Raise ValueError if they cannot be relied on."""
     spending = Spending()
     *runs, again = [_parse_run(outcome) for outcome in outcomes]
-    if difference := find_difference(runs[0], again, SYNCS):
-        raise ValueError(f"{VARYING}: {difference}")
+    differ = [site for site in {*runs[0].sites} ^ {*again.sites} if site[3] in SYNCS]
+    if differ:
+        file, line, _, what, count = min(differ)
+        raise ValueError(f"{VARYING}: {what} at {file}:{line}, {count} in one of two runs")
     for at, run in zip(target.budget.points, runs, strict=True):
         if run.error or run.unknown:
             reason = run.error or f"uses operations of unknown cost: {', '.join(run.unknown)}"

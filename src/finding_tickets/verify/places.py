@@ -5,8 +5,8 @@ A statement is found again by its file, its function and its code: moved lines a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -37,12 +37,14 @@ class PlacedRuns:
     """The runs of each variant, with the costs of the place alone.
 
     ``lines`` has where it stands, empty where it is gone. ``elsewhere`` has a sentence for each line that
-    waits against the claim, and under no line what is wrong with those that may.
+    waits against the claim, and under no line what is wrong with those that may. ``differs`` says where
+    two runs of the same work cost differently.
     """
 
     runs: Mapping[str, Sequence[CountedRun]]
     lines: Mapping[str, str] = field(default_factory=dict)
     elsewhere: Mapping[str, str] = field(default_factory=dict)
+    differs: str = ""
 
 
 def count_statements(sites: Iterable[Site], code: Path) -> Counts:
@@ -58,15 +60,6 @@ def add_cost(counts: Counts, statement: Statement, what: str, number: int) -> No
     of_statement = counts.setdefault(statement, {})
     for metric in [what, "syncs"] if what in SYNCS else [what]:
         of_statement[metric] = of_statement.get(metric, 0) + number
-
-
-def find_difference(first: MeasuredRun, again: MeasuredRun, metrics: Collection[str]) -> str | None:
-    """Return a line at which two runs of the same work cost differently by one of these metrics."""
-    differ = [site for site in {*first.sites} ^ {*again.sites} if site[3] in metrics]
-    if not differ:
-        return None
-    file, line, _, what, count = min(differ)
-    return f"{what} at {file}:{line}, {count} in one of two runs"
 
 
 def find_place(todo: Plan, place: StatementRef) -> Statement:
@@ -109,6 +102,7 @@ def measure_place(todo: Plan, place: StatementRef, runs: Mapping[str, Sequence[M
     folders = {name: Path(folder) for name, folder in todo.folders.items()}
     counts, lines, counted = dict[str, list[Counts]](), dict[str, str](), dict[str, list[CountedRun]]()
     elsewhere: dict[str, str] = {}
+    differs = ""
     for name, of_variant in runs.items():
         counts[name] = [count_statements(run.sites, folders[name]) for run in of_variant]
     for name, of_variant in runs.items():
@@ -120,11 +114,14 @@ def measure_place(todo: Plan, place: StatementRef, runs: Mapping[str, Sequence[M
             elsewhere = _judge_others(others, found, here, counts, [run.at for run in of_variant])
             shown |= {*others.new, *others.moved}
         lines[name] = str(here) if here else ""
-        counted[name] = [
-            _at_place(run, count.get(here, {}) if here else {}, folders[name], shown)
-            for run, count in zip(of_variant, counts[name], strict=True)
-        ]
-    return PlacedRuns(counted, lines, elsewhere)
+        placed = []
+        for run, count in zip(of_variant, counts[name], strict=True):
+            placed.append(_at_place(run, count.get(here, {}) if here else {}, folders[name], shown))
+        counted[name] = placed[: len(todo.sweep)]
+        for again in placed[len(todo.sweep) :]:
+            difference = placed[0].difference(replace(again, sites={}))
+            differs = differs or f"{name}: {here}: {difference}" if difference else differs
+    return PlacedRuns(counted, lines, elsewhere, differs)
 
 
 def find_again(found: Statement, old: Path, new: Path, costly: Sequence[Statement]) -> Statement | None:

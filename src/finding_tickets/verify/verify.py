@@ -19,7 +19,6 @@ from pydantic import TypeAdapter
 
 from finding_tickets.claims.check import named_at
 from finding_tickets.claims.laws import CountedRun, Place, fitted
-from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, RevisionError, UnreachableError
 from finding_tickets.ground.statements import Statement
@@ -47,7 +46,7 @@ from finding_tickets.verify.judge import (
     judge,
     open_claims,
 )
-from finding_tickets.verify.places import PlacedRuns, find_difference, find_place, measure_place
+from finding_tickets.verify.places import PlacedRuns, find_place, measure_place
 from finding_tickets.verify.plan import AGAIN, Plan, plan
 
 _RUN = TypeAdapter(MeasuredRun)
@@ -482,6 +481,8 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
     placed = PlacedRuns({name: [*map(counted_run, runs)] for name, runs in answered.items()})
     if todo.place:
         placed = measure_place(todo, todo.place, answered)
+    if placed.differs:
+        return f"{tasks.VARYING}: {placed.differs}"
     variants = {}
     for name, counted in placed.runs.items():
         result = {**fitted(counted), "operations": answered[name][-1].operations}
@@ -501,7 +502,10 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
 def answered_runs(
     todo: Plan, name: str, outcomes: Mapping[str, TaskOutcome], who: str, between: str
 ) -> list[MeasuredRun] | str:
-    """The runs of a variant at each point; or why they cannot be relied on, and ``who`` at which point."""
+    """The runs of a variant at each point; or why they cannot be relied on, and ``who`` at which point.
+
+    Of a place, the run that was made twice comes last: only what costs something there has to be the same.
+    """
     runs: list[MeasuredRun] = []
     for place, at in [*enumerate(todo.sweep), (AGAIN, todo.sweep[0])]:
         if (outcome := outcomes.get(f"{name} {place}")) is None:
@@ -509,15 +513,9 @@ def answered_runs(
         run, where = answer_of(outcome, _RUN), f"{named_at(who, at, between)}: ".removeprefix(": ")
         if isinstance(run, str):
             return where + run
-        difference = None
-        if place != AGAIN:
+        if place != AGAIN or todo.place:
             runs.append(run)
-        elif todo.place:
-            metrics = {*SYNCS, "hazards", *(claim.metric for claim in todo.claims)}
-            difference = find_difference(runs[0], run, metrics)
-        else:
-            difference = counted_run(runs[0]).difference(counted_run(run))
-        if difference:
+        elif difference := counted_run(runs[0]).difference(counted_run(run)):
             return f"{where}{tasks.VARYING}: {difference}"
     return runs
 
