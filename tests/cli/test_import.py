@@ -110,43 +110,6 @@ def test_what_is_new_in_a_later_log_is_added(tickets: Tickets, repository: Repos
     assert ["T-01.md", "T-02.md", "T-03.md"] == sorted(files(repository))
 
 
-def test_a_dry_run_writes_nothing_and_says_the_same(
-    tickets: Tickets, repository: Repository, log: Log
-) -> None:
-    """The table of a dry run is that of the import."""
-    file = log([result(1), result(3, "it copies")])
-    dry = tickets("import", file, "--dry-run")
-    assert ({}, 0, "would create 2 tickets; 0 known, 0 left out\n") == (files(repository), dry.code, dry.err)
-    assert dry.out == tickets("import", file).out
-
-
-def test_json(tickets: Tickets, log: Log) -> None:
-    """Each finding has its outcome, its ticket, and where it was found."""
-    file = log([result(1), result(3, kind="pass")])
-    new, left_out = tickets("import", file, "--format", "json").data
-    assert ("new", True, "T-01", "tickets/T-01.md") == tuple(
-        new[name] for name in ("outcome", "written", "id", "path")
-    )
-    assert ("tool", "R1", "P2", "it waits", "code.py", "code.py", 1, None) == tuple(
-        new[name] for name in ("tool", "rule", "severity", "text", "file", "uri", "line", "why")
-    )
-    assert ("left out", "kind pass", False, None) == tuple(
-        left_out[name] for name in ("outcome", "why", "written", "path")
-    )
-    known, _ = tickets("import", file, "--format", "json").data
-    assert ("known", False, "tickets/T-01.md") == tuple(
-        known[name] for name in ("outcome", "written", "path")
-    )
-    assert new["fingerprint"] == known["fingerprint"]
-
-
-def test_batch_and_agent_make_the_series(tickets: Tickets, repository: Repository, log: Log) -> None:
-    """As with `tickets new`, both together name the series of the IDs."""
-    ran = tickets("import", log([result(1)]), "--batch", "7", "--agent", "codereview")
-    assert (0, ["B7-CR-01.md"]) == (ran.code, sorted(files(repository)))
-    assert 2 == tickets("import", log([result(2, "x")]), "--batch", "7").code
-
-
 def test_paths_of_another_machine(tickets: Tickets, log: Log) -> None:
     """Absolute paths need to be told where the repository was; without that, the user is told so."""
     where = {"artifactLocation": {"uri": "file:///ci/project/code.py"}, "region": {"startLine": 1}}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable
@@ -24,14 +23,6 @@ def test_problems_are_lines_that_editors_understand(tickets: Tickets, repository
     expected = "tickets/B1-PT-01.md:30:3: warning [dangling-relation] B9-PT-09 is not in this register\n"
     assert (0, expected) == (ran.code, ran.out)
     assert "1 document: 0 errors, 1 warning, 0 notes\n" == ran.err
-
-
-def test_json(tickets: Tickets, repository: Repository) -> None:
-    """The same problems as data, those of the reader among them."""
-    repository.ticket(severity="urgent")
-    (problem,) = tickets("lint", "--format", "json").data
-    assert {"level", "rule", "file", "line", "column", "message", "hint", "fixable"} == set(problem)
-    assert ("unknown-word", "tickets/B1-PT-01.md", 8) == (problem["rule"], problem["file"], problem["line"])
 
 
 def test_a_clean_register_prints_nothing(tickets: Tickets, repository: Repository) -> None:
@@ -142,22 +133,6 @@ def test_what_cannot_be_fixed_is_bad_data(
     ran = tickets("lint", "--fix")
     assert (4, ["spelling", "dangling-relation"]) == (ran.code, shown(ran))
     assert "error: tickets/B1-PT-01.md: cannot be written: the file is read-only" in ran.err
-
-
-def test_github(tickets: Tickets, repository: Repository) -> None:
-    """Each problem is a workflow command on a line of its own."""
-    dangling_and_misspelt(repository)
-    first, second = tickets("lint", "--format", "github").out.splitlines()
-    # The value stands behind "| **Severity** | ", which has 17 characters.
-    assert first.startswith("::notice file=tickets/B1-PT-01.md,line=8,col=18,title=spelling::")
-    assert second.startswith("::warning file=tickets/B1-PT-01.md,line=30,col=3,title=dangling-relation::")
-
-
-def test_sarif(tickets: Tickets, repository: Repository) -> None:
-    """The log is one JSON value with a result for each problem."""
-    dangling_and_misspelt(repository)
-    (run,) = json.loads(tickets("lint", "--format", "sarif").out)["runs"]
-    assert ["spelling", "dangling-relation"] == [result["ruleId"] for result in run["results"]]
 
 
 def test_statistics_count_each_rule(tickets: Tickets, repository: Repository) -> None:

@@ -48,15 +48,6 @@ def test_an_unknown_id_names_candidates_and_the_others_are_shown(
     assert "did you mean B1-PT-01?" in ran.err
 
 
-def test_an_ambiguous_id_names_the_files(tickets: Tickets, repository: Repository) -> None:
-    """An ID of two documents shows neither."""
-    repository.ticket(path="tickets/a/B1-PT-01.md")
-    repository.ticket(path="tickets/b/B1-PT-01.md")
-    ran = tickets("show", "B1-PT-01")
-    assert (4, "") == (ran.code, ran.out)
-    assert "tickets/a/B1-PT-01.md, tickets/b/B1-PT-01.md" in ran.err
-
-
 def test_json_has_all_that_is_known(tickets: Tickets, repository: Repository) -> None:
     """The item of the list, with the summary and the verification; each document once."""
     repository.ticket()

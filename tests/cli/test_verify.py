@@ -44,33 +44,6 @@ def test_a_table_for_people(repository: Repository, capsys: pytest.CaptureFixtur
     assert "measuring A-1\n[1/1] A-1: failed\n" == printed.err
 
 
-def test_json_for_machines(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    """The envelope, and for each ticket the fields that the documentation lists, in the register's order."""
-    add(repository, "A-1")
-    add(repository, "B-1", claims=TOO_MANY)
-    assert ExitCode.GATE_FAILED == tickets(repository, "B-1", "A-1", "--format", "json")
-    printed = capsys.readouterr()
-    document = json.loads(printed.out)
-    assert printed.err.endswith("\ngate failed: B-1: fix.syncs is false, which is not expected of it\n")
-    assert (1, "verification") == (document["schema_version"], document["kind"])
-    first, second = document["data"]
-    assert [("B-1", "failed"), ("A-1", "verified")] == [
-        (one["ticket"], one["verdict"]) for one in (first, second)
-    ]
-    assert {"tensors": 1, "size": 7} == second["sweep"][0]
-    found = second["variants"]["found"]
-    assert ("tensors", {"tensors": 1, "size": 7}) == (found["laws"]["syncs"], found["samples"][0]["at"])
-    assert {"file", "line", "function", "what", "law", "growth", "code"} == set(found["sites"][0])
-    expected = {
-        "variant": "found",
-        "metric": "syncs",
-        "claimed": "tensors",
-        "measured": "tensors",
-        "holds": True,
-    }
-    assert expected.items() <= second["claims"][0].items()
-
-
 def test_operations_are_shown_and_not_kept(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
