@@ -38,7 +38,7 @@ LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rul
 MOST_NODES = {
     "finding_tickets": 216547,
     "finding_tickets.__main__": 44,
-    "finding_tickets.budget": 4564,
+    "finding_tickets.budget": 4208,
     "finding_tickets.claims": 8850,
     "finding_tickets.cli": 21513,
     "finding_tickets.documents": 39408,
