@@ -27,7 +27,6 @@ from finding_tickets.documents.sections import (
 from finding_tickets.documents.source import Block, MarkdownTable, Source, parse, plain
 from finding_tickets.errors import BadDataError
 from finding_tickets.importers.drafts import (
-    LONGEST_LINE,
     LONGEST_TEXT,
     LONGEST_TITLE,
     paragraphs,
@@ -109,7 +108,6 @@ class ReportFinding(Finding):
     status: Status
     description: str
     fix: str
-    summary: str
 
 
 def draft_of_report(
@@ -128,7 +126,7 @@ def draft_of_report(
         status=found.status,
         batch=batch,
         agent=agent,
-        summary=words(found.summary, LONGEST_LINE) or found.text,
+        summary=found.text,
         description=description,
         recommended_fix=fix,
         locations=tuple(places(found.spots)),
@@ -168,9 +166,6 @@ def _finding(piece: _Piece, path: str, title: str, fingerprint: str) -> ReportFi
     ticket, vocabulary = text.ticket, text.source.vocabulary
     status = ticket.status or row.ticket.status
     description, fix = text.description_and_fix
-    summary = plain(ticket.summary.raw) if ticket.summary else ""
-    if _is_place(summary):
-        summary = ""
     return ReportFinding(
         fingerprint=fingerprint,
         tool=path,
@@ -181,7 +176,6 @@ def _finding(piece: _Piece, path: str, title: str, fingerprint: str) -> ReportFi
         spots=text.spots or row.spots,
         description=description or piece.head.heading,
         fix=fix,
-        summary=summary.removeprefix(piece.head.title).lstrip(_SEPARATORS),
     )
 
 
