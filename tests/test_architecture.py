@@ -36,7 +36,7 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 216547,
+    "finding_tickets": 216485,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 4208,
     "finding_tickets.claims": 8850,
@@ -46,7 +46,7 @@ MOST_NODES = {
     "finding_tickets.executors": 964,
     "finding_tickets.gate": 8644,
     "finding_tickets.ground": 7116,
-    "finding_tickets.importers": 7511,
+    "finding_tickets.importers": 7449,
     "finding_tickets.lint": 10512,
     "finding_tickets.measure": 31140,
     "finding_tickets.model": 4602,
@@ -70,9 +70,9 @@ MOST_NODES = {
     "simcuda.traces": 12430,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6679, "simcuda": 2593}
-MOST_NODES_A_LINE = {"finding_tickets": 7.84, "simcuda": 7.03}
-MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.3, "simcuda": 18.9}
+MOST_BRANCHES = {"finding_tickets": 6676, "simcuda": 2593}
+MOST_NODES_A_LINE = {"finding_tickets": 7.83, "simcuda": 7.03}
+MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.2, "simcuda": 18.9}
 """In percent of all docstrings."""
 BRANCHES = (
     *(ast.If, ast.IfExp, ast.For, ast.While, ast.Try, ast.With),
