@@ -108,14 +108,13 @@ def _limit(judged: Judged, metric: str, values: Sequence[int]) -> Law:
 
 def _as_toml(budget: Budget, header: str) -> str:
     """Return a budget as TOML, with a header for each allowance."""
-    lines = [f"[[{header}]]", f"name = {json.dumps(budget.name)}", f"run = {json.dumps(budget.run)}"]
+    lines = [f"[[{header}]]"]
+    for key in ("name", "run", "within", "only"):
+        if value := getattr(budget, key):
+            lines.append(f"{key} = {json.dumps(value)}")
     if budget.sweep:
         sweep = ", ".join(f"{name} = {list(values)}" for name, values in budget.sweep.items())
         lines.append(f"sweep = {{{sweep}}}")
-    if budget.within:
-        lines.append(f"within = {json.dumps(budget.within)}")
-    if budget.only:
-        lines.append(f"only = {json.dumps(budget.only)}")
     limits = ", ".join(f"{metric} = {json.dumps(law)}" for metric, law in budget.max.items())
     lines.append(f"max = {{{limits}}}")
     for allowance in budget.allow:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.documents.run_command import parse_command
 from finding_tickets.ground.statements import Statement, find_statement
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
-from finding_tickets.measure.tasks import RUN, VARYING, RunJob
+from finding_tickets.measure.tasks import RUN, VARYING, CannotMeasureError, RunJob
 from finding_tickets.model.verification import CallCost, MeasuredRun
 from finding_tickets.register.budgets import CALLS, Budget
+from finding_tickets.verify.judge import answer_of
 from finding_tickets.verify.places import Counts, add_cost, count_statements
+from finding_tickets.verify.plan import fill_template
 
 _RUN = TypeAdapter(MeasuredRun)
 
@@ -68,8 +69,8 @@ class Target:
                 code=str(self.code),
                 work_tree=str(self.root),
                 kind=command["kind"],
-                target=_fill(command["target"], at),
-                arguments=[_fill(argument, at) for argument in command["arguments"]],
+                target=fill_template(command["target"], at),
+                arguments=[fill_template(argument, at) for argument in command["arguments"]],
                 sweep=[at] if at else [],
                 within=self.budget.within,
                 stated=f"budget {self.budget.name}",
@@ -101,23 +102,23 @@ def measure(targets: Sequence[Target], isolation: Isolation) -> list[Spending]:
         own = [outcomes[key] for key in sorted(outcomes) if key[0] == number]
         try:
             spent.append(_collect(target, own))
-        except ValueError as error:
+        except CannotMeasureError as error:
             spent.append(Spending(trouble=str(error)))
     return spent
 
 
 def _collect(target: Target, outcomes: Iterable[TaskOutcome]) -> Spending:
-    """Return the costs of all runs of a target. Raise ValueError if they cannot be relied on."""
+    """Return the costs of all runs of a target. Raise CannotMeasureError if they cannot be relied on."""
     spending = Spending()
     *runs, again = [_parse_run(outcome) for outcome in outcomes]
     differ = [site for site in {*runs[0].sites} ^ {*again.sites} if site[3] in SYNCS]
     if differ:
         file, line, _, what, count = min(differ)
-        raise ValueError(f"{VARYING}: {what} at {file}:{line}, {count} in one of two runs")
+        raise CannotMeasureError(f"{VARYING}: {what} at {file}:{line}, {count} in one of two runs")
     for at, run in zip(target.budget.points, runs, strict=True):
         if run.error or run.unknown:
             reason = run.error or f"uses operations of unknown cost: {', '.join(run.unknown)}"
-            raise ValueError(f"{' '.join(f'{name}={at[name]}' for name in at)} {reason}".strip())
+            raise CannotMeasureError(f"{' '.join(f'{name}={at[name]}' for name in at)} {reason}".strip())
         spending.device = f"{run.meter} {run.device}"
         order = run.order or [0]
         for place, cost in enumerate(run.calls or [run]):
@@ -134,13 +135,11 @@ def _collect(target: Target, outcomes: Iterable[TaskOutcome]) -> Spending:
 
 
 def _parse_run(outcome: TaskOutcome) -> MeasuredRun:
-    """Validate the result of a worker. Raise ValueError if it failed."""
-    if outcome.reason is not None:
-        raise ValueError(outcome.reason)
-    try:
-        return _RUN.validate_python(outcome.value)
-    except ValidationError as error:
-        raise ValueError(f"invalid result from the worker: {error.errors()[0]['msg']}") from None
+    """Validate the result of a worker. Raise CannotMeasureError if it failed."""
+    run = answer_of(outcome, _RUN)
+    if isinstance(run, str):
+        raise CannotMeasureError(run)
+    return run
 
 
 def _count(cost: CallCost, code: Path, regions: dict[Statement, str]) -> Counts:
@@ -152,8 +151,3 @@ def _count(cost: CallCost, code: Path, regions: dict[Statement, str]) -> Counts:
             add_cost(counts, statement, what, -number)
             regions[statement] = reason
     return counts
-
-
-def _fill(template: str, at: Mapping[str, int]) -> str:
-    """Return an argument with the values of a point in its braces."""
-    return re.sub(r"\{(\w+)\}", lambda match: str(at.get(match[1], match[0])), template)

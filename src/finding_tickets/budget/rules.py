@@ -66,10 +66,7 @@ class Judged:
 
     def statements(self) -> list[Statement]:
         """Return every statement that cost something, by its place."""
-        found: set[Statement] = set()
-        for cost in self.spending.costs:
-            found.update(cost.counts)
-        return sorted(found)
+        return sorted({statement for cost in self.spending.costs for statement in cost.counts})
 
     def values(self, metric: str, law: Law, statement: Statement | None = None) -> tuple[int, ...]:
         """Return the cost at each point, of a statement or of all that count.
@@ -146,34 +143,29 @@ def match_allowances(
 
 def problems(judged: Judged, file: str) -> Iterator[Problem]:
     """Yield one problem for each statement that exceeds a budget, and the doubts; ``file`` states it."""
-    own = (file, judged.budget.line)
+    name, line = judged.budget.name, judged.budget.line
     if trouble := judged.spending.trouble:
-        yield _problem(judged, UNMEASURED, own, f"not measured: {trouble}", None)
+        yield problem_of(name, UNMEASURED, file, line, f"not measured: {trouble}")
     by_statement: dict[Statement | None, list[str]] = {}
     for excess in judged.excesses:
         by_statement.setdefault(excess.statement, []).append(excess.message)
     for statement, messages in by_statement.items():
         said = "; ".join(dict.fromkeys(messages))
         if statement:
-            hint = f"wait less, or allow the statement in {file}"
-            place = (statement.file, statement.line)
-            yield _problem(judged, EXCEEDED, place, f"{said}: {statement.code}", hint)
+            said, hint = f"{said}: {statement.code}", f"wait less, or allow the statement in {file}"
+            yield problem_of(name, EXCEEDED, statement.file, statement.line, said, hint)
         else:
-            yield _problem(judged, EXCEEDED, own, said, None)
+            yield problem_of(name, EXCEEDED, file, line, said)
     for allowance in judged.unused:
-        place = (file, allowance.line)
-        yield _problem(judged, UNUSED, place, f"nothing waits at {allowance}", "remove the allowance")
+        said = f"nothing waits at {allowance}"
+        yield problem_of(name, UNUSED, file, allowance.line, said, "remove the allowance")
 
 
-def _problem(judged: Judged, rule: str, place: tuple[str, int], message: str, hint: str | None) -> Problem:
-    return Problem(
-        level=Level.WARNING if rule == UNUSED else Level.ERROR,
-        rule=rule,
-        file=place[0],
-        line=place[1] or 1,
-        message=f"budget {judged.budget.name}: {message}",
-        hint=hint,
-    )
+def problem_of(name: str, rule: str, file: str, line: int, message: str, hint: str | None = None) -> Problem:
+    """Return a problem of the budget called ``name``."""
+    level = Level.WARNING if rule == UNUSED else Level.ERROR
+    text = f"budget {name}: {message}"
+    return Problem(level=level, rule=rule, file=file, line=line or 1, message=text, hint=hint)
 
 
 def _judge_metric(judged: Judged, metric: str, law: Law) -> None:

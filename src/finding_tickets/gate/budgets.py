@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from finding_tickets.budget.measure import Target, measure
-from finding_tickets.budget.rules import EXCEEDED, Excess, Judged, judge, problems
+from finding_tickets.budget.rules import EXCEEDED, Excess, Judged, judge, problem_of, problems
 from finding_tickets.claims.language import evaluate, parse_expression
 from finding_tickets.claims.metrics import OF_STATEMENTS
 from finding_tickets.ground.statements import normalize
@@ -70,14 +70,8 @@ def _judge_all(
 
 
 def _raised(name: str, message: str, file: str, line: int) -> Problem:
-    return Problem(
-        level=Level.ERROR,
-        rule=RAISED,
-        file=file,
-        line=line or 1,
-        message=f"budget {name}: {message}",
-        hint=f"if that is meant: --accept {BUDGET}{name}",
-    )
+    """Return the problem that a branch allows itself more."""
+    return problem_of(name, RAISED, file, line, message, f"if that is meant: --accept {BUDGET}{name}")
 
 
 def _find_raises(then: Judged, now: Judged) -> Iterator[tuple[str, int]]:

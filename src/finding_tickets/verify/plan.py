@@ -135,8 +135,8 @@ class Plan:
                     code=self.folders[name],
                     work_tree=str(self.repository),
                     kind=command.kind,
-                    target=_filled(command.target, at),
-                    arguments=tuple(_filled(text, at) for text in command.arguments),
+                    target=fill_template(command.target, at),
+                    arguments=tuple(fill_template(text, at) for text in command.arguments),
                     sweep=() if at == ONCE else (at,),
                     within=self.within or "",
                     stated=self.stated,
@@ -149,8 +149,8 @@ class Plan:
         return jobs
 
 
-def _filled(template: str, at: At) -> str:
-    """One argument with the values of a point in its braces."""
+def fill_template(template: str, at: At) -> str:
+    """Return an argument with the values of a point in its braces."""
     return re.sub(r"\{(\w+)\}", lambda match: str(at.get(match[1], match[0])), template)
 
 
