@@ -458,18 +458,6 @@ def test_what_was_measured_stands_in_a_table(tmp_path: Path) -> None:
     ] == draft.description.partition("### Measured\n\n")[2].split("\n")
 
 
-def test_lines_that_are_not_shown_are_summed() -> None:
-    """Of 14 lines with 3 copies each, 12 are shown; of several runs there is no sum."""
-    once = [replace(site("d2h", line=line), cost=ProbedCost((3,))) for line in range(1, 15)]
-    # Each of 3 ways to wait is a wait; what drains is among them, and what is only allocated is no wait.
-    kinds = ("stream_syncs", "event_syncs", "device_syncs", "drains", "allocations", "d2d")
-    waits = [replace(site(what, line=line), cost=ProbedCost((3,))) for line in range(1, 15) for what in kinds]
-    several = [site("d2h", line=line) for line in range(1, 15)]
-    for sites, rest in ((once, " (d2h 6)"), (waits, " (drains 6, syncs 18, d2d 6)"), (several, "")):
-        shown = list(probe_lines(made_up(*sites), plainly, 80))
-        assert f"  and 2 more lines{rest}: -v" in shown
-
-
 def test_a_comprehension_is_in_its_function(tmp_path: Path) -> None:
     """Where Python calls the code after its form, the ticket names the function that is written around it."""
     (tmp_path / "a.py").write_text("def outer(xs):\n    return [x.item() for x in xs]\n")

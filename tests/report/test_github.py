@@ -4,37 +4,15 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.report.conftest import ROWS, claim, report, row
+from tests.report.conftest import ROWS, report, row
 
 from finding_tickets.model.ticket import Problem
-from finding_tickets.model.vocabulary import Level, Verdict
-from finding_tickets.report.formats.github import MOST, annotation, summary, write_report
+from finding_tickets.model.vocabulary import Level
+from finding_tickets.report.formats.github import annotation, summary
 from finding_tickets.report.rows import ReportRow
+from finding_tickets.report.text import STEERING
 
 ROOM = 1024**2
-
-
-def test_an_annotation_for_each_piece_of_open_work() -> None:
-    """The level is that of the verdict, the place that of the ticket; what passed needs none."""
-    rows = [
-        row("T-1", "x", verdict=Verdict.FAILED, claims=[claim()], severity="P1"),
-        row("T-2", "x", verdict=Verdict.VERIFIED, claims=[claim()]),
-        row("T-3", "x"),
-    ]
-    first, second = "".join(write_report(report(rows))).splitlines()
-    assert "::error file=tickets/T-1.md,line=1,col=1,title=T-1 failed::x. x (mend the fix: " in first
-    assert second.startswith("::notice file=tickets/T-3.md,line=1,col=1,title=T-3 unverified::x. It was not")
-
-
-def test_no_more_annotations_than_are_shown() -> None:
-    """GitHub drops what is beyond its limit for each level; how many those are is said in one."""
-    failed = [row(f"F-{number}", verdict=Verdict.FAILED, claims=[]) for number in range(MOST + 3)]
-    lines = "".join(write_report(report([*failed, row("T-1")]))).splitlines()
-    assert [MOST, 2] == [
-        sum(line.startswith(f"::{level} ") for line in lines) + (level == "notice")
-        for level in ("error", "notice")
-    ]
-    assert "::notice::3 more, of which GitHub shows no annotation" == lines[-1]
 
 
 def test_a_summary_counts_and_lists() -> None:
@@ -62,10 +40,9 @@ def test_a_summary_fits() -> None:
 
 @given(ROWS, st.integers(0, 2000))
 def test_any_text_stays_within_its_bounds(rows: list[ReportRow], room: int) -> None:
-    """Every line of the output is a command, every line of a table has its cells, and the room is kept to."""
-    made = report(rows)
-    assert all(line.startswith("::") for line in "".join(write_report(made)).split("\n")[:-1])
-    page = summary(made, room)
+    """Every line of a table has its cells, nothing steers a terminal, and the room is kept to."""
+    page = summary(report(rows), room)
+    assert not STEERING.search(page)
     assert len(page.encode(errors="backslashreplace")) <= room
     for line in page.split("\n"):
         if line.startswith("| ") and "### Open work" in page.partition(line)[0]:

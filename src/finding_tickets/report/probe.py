@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -165,7 +164,7 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
     left = [row for row in rows if row not in shown]
     if left:
         light = sum(row.is_light for row in left)
-        words = [f"{counted(len(left) - light, 'more line')}{_sums(left)}"] if len(left) > light else []
+        words = [f"{counted(len(left) - light, 'more line')}"] if len(left) > light else []
         words += [f"{counted(light, 'line')} that only allocate{'s' if light == 1 else ''}"] if light else []
         yield style(f"{INDENT}and {' and '.join(words)}: -v", "dim")
     # What is 0 in all runs is left out; exceptions are told as doubts.
@@ -178,17 +177,6 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
         yield from (INDENT + line for section in sections for line in section_lines(section, style))
     elif text := ", ".join(f"{name} {totals[name]}" for name in TOTALS if name in totals):
         yield from wrap(f"in all: {text}", width, initial_indent=INDENT, subsequent_indent=INDENT * 2)
-
-
-def _sums(rows: Sequence[ProbedRow]) -> str:
-    """Sum the waits and copies of rows that are not shown: `` (syncs 3, d2d 7)``; empty for several runs."""
-    sums: Counter[str] = Counter()
-    for site in (site for row in rows if not row.is_light for site in row.sites):
-        if len(site.cost.values) > 1:
-            return ""
-        sums["syncs" if site.what in SYNCS else site.what] += site.cost.values[0]
-    shown = [f"{name} {sums[name]}" for name in (*TOTALS[:-2], "d2d") if sums[name]]
-    return f" ({', '.join(shown)})" if shown else ""
 
 
 def _row_cells(row: ProbedRow, width: int, room: int) -> Iterator[tuple[TableCell, ...]]:

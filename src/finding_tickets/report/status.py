@@ -83,7 +83,6 @@ class ReportFormat(StrEnum):
     JSON = "json"
     CSV = "csv"
     SARIF = "sarif"
-    GITHUB = "github"
 
 
 TEMPLATES = {ReportFormat.MARKDOWN: "report.md.j2", ReportFormat.HTML: "report.html.j2"}

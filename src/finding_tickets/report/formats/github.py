@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
-from finding_tickets.report.formats.sarif import VERDICTS, code_of
 from finding_tickets.report.status import StatusReport
 from finding_tickets.report.templates import render
 from finding_tickets.report.text import printable
 
-MOST = 10
-"""Annotations of a kind that GitHub shows of a step."""
 LONGEST_MESSAGE = 4_000
 """Characters of a message: more than people read there, and GitHub takes 64 KB with all escapes."""
 ROOM_FOR_THE_REST = 200
@@ -35,32 +29,10 @@ def annotation(problem: Problem) -> str:
     return f"::{_COMMANDS[problem.level]} {place}::{said.translate(_IN_MESSAGE)}"
 
 
-def write_report(report: StatusReport) -> Iterator[str]:
-    """Yield a workflow command for the open work that GitHub shows, and one that counts the rest."""
-    said: Counter[str] = Counter()
-    for work in report.status.alerts:
-        row, (level, meaning) = work.row, VERDICTS[work.row.verdict]
-        said[level] += 1
-        if said[level] <= MOST:
-            place = code_of(report, row)
-            problem = Problem(
-                level=Level(level),
-                rule=f"{row.id} {row.verdict}",
-                file=place.file,
-                line=place.first or 1,
-                message=f"{row.title}. {row.reason or meaning}",
-                hint=work.step,
-            )
-            yield f"{annotation(problem)}\n"
-    # GitHub would leave the rest out without a word.
-    if left := sum(max(count - MOST, 0) for count in said.values()):
-        yield f"::notice::{left} more, of which GitHub shows no annotation\n"
-
-
 def summary(report: StatusReport, room: int) -> str:
     """Return counts and open work as Markdown of at most ``room`` bytes; rows without room are counted."""
-    made = render("report_summary.md.j2", {"status": report.status}, report.templates)
-    lines = made.encode(errors="replace").decode().splitlines(keepends=True)
+    made = printable(render("report_summary.md.j2", {"status": report.status}, report.templates))
+    lines = made.splitlines(keepends=True)
     left = len(lines)
     for line in lines:
         room -= len(line.encode())
