@@ -36,7 +36,7 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 216362,
+    "finding_tickets": 215992,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 4100,
     "finding_tickets.claims": 8850,
@@ -51,7 +51,7 @@ MOST_NODES = {
     "finding_tickets.measure": 31140,
     "finding_tickets.model": 4602,
     "finding_tickets.register": 29909,
-    "finding_tickets.report": 25953,
+    "finding_tickets.report": 25581,
     "finding_tickets.verify": 15661,
     "finding_tickets.workload": 34,
     "simcuda": 102705,
@@ -70,7 +70,7 @@ MOST_NODES = {
     "simcuda.traces": 12430,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6675, "simcuda": 2593}
+MOST_BRANCHES = {"finding_tickets": 6662, "simcuda": 2593}
 MOST_NODES_A_LINE = {"finding_tickets": 7.83, "simcuda": 7.03}
 MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.2, "simcuda": 18.9}
 """In percent of all docstrings."""
