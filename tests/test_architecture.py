@@ -40,7 +40,7 @@ MOST_NODES = {
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 4100,
     "finding_tickets.claims": 8850,
-    "finding_tickets.cli": 21513,
+    "finding_tickets.cli": 21515,
     "finding_tickets.documents": 39408,
     "finding_tickets.errors": 335,
     "finding_tickets.executors": 964,
