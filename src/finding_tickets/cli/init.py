@@ -16,7 +16,6 @@ from finding_tickets.ground.files import FileEdit, create, rewrite
 from finding_tickets.ground.git import work_tree
 from finding_tickets.register.adopt import SHAPELESS, Survey, survey
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, checked_root
-from finding_tickets.register.files import SIDECAR
 from finding_tickets.report.text import counted
 
 CONFIG_COMMENT = "# Where the finding tickets of this repository are; every other setting has a default.\n"
@@ -123,8 +122,6 @@ def _explained(found: Survey) -> Iterator[str]:
         yield from [f"  {_reasons(found, found.left_out)}"] if found.left_out else []
     if found.registers:
         yield f"left alone, since they are registers of their own: {_listed(found.registers)}"
-    if len(found.folders) > 1 and not found.configured:
-        yield "several folders make one register; for several, run init --root FOLDER in each"
     for key, words in groupby(found.wordings, lambda each: each.key):
         meant = [f"{each.spelling} → {each.word or '?'} ({each.tickets})" for each in words]
         yield f"{key} that are no words of the tool, and what they may mean: {_listed(meant)}"
@@ -139,8 +136,6 @@ def _explained(found: Survey) -> Iterator[str]:
         yield "some of these IDs have an unusual form; id_pattern describes it"
     if found.unfit:
         yield f"no pattern could be found for these IDs: {_listed(found.unfit)}; set id_pattern"
-    if total and not found.configured:
-        yield f"no ticket is changed; ID{SIDECAR} beside one can say how to measure it"
 
 
 def _folders_explained(found: Survey) -> Iterator[str]:

@@ -45,8 +45,6 @@ from finding_tickets.report.verification import summary_lines, verification_line
 from finding_tickets.verify.verify import Settings, Verified
 from finding_tickets.verify.verify import verify as run
 
-MOST_NAMED = 3
-"""Claims that the last line on a ticket names; all are in the report."""
 ExecutorName = StrEnum("ExecutorName", ["LOCAL", "RAY"])
 Measure = Callable[..., Iterator[Verified]]
 
@@ -99,8 +97,6 @@ def verify(
             say("measured at other revisions than the tickets say: nothing is recorded")
         verifications, measured = _measure(documents, settings, measure)
     _show(verifications, output_format, verbose=verbose)
-    for each in verifications:
-        _say_surprises(each)
     return ExitCode.worst(chosen, measured)
 
 
@@ -232,16 +228,3 @@ def _show(verifications: Sequence[Verification], output_format: Format, *, verbo
         pages.append("\n".join(summary_lines(verifications, style, width)))
     if pages:
         write("\n\n".join(pages))
-
-
-def _say_surprises(verification: Verification) -> None:
-    """Say which claims came out otherwise than expected."""
-    surprises = [claim for claim in verification.claims if claim.is_surprise]
-    if not surprises:
-        return
-    named = []
-    for claim in surprises[:MOST_NAMED]:
-        named.append(f"{claim.id} {'holds' if claim.holds else 'is false'}")
-    more = f" and {len(surprises) - MOST_NAMED} more" if len(surprises) > MOST_NAMED else ""
-    said = f"{', '.join(named)}{more}, which is not expected of it"
-    say(f"gate failed: {verification.ticket}: {said}")

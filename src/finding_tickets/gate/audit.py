@@ -149,12 +149,11 @@ def plan_audit(document: Document, settings: Settings) -> tuple[Plan, str, dict[
     claims = [claim for claim in todo.claims if claim.variant == subject and claim.metric != "graph_breaks"]
     needed = {subject, *(claim.value for claim in claims if claim.metric == SAME_RESULT)}
     variants = {name: source for name, source in todo.variants.items() if name in needed}
-    revisions = {name: revision for name, revision in todo.revisions.items() if name in needed}
     try:
         found = {"source": todo.variants[FOUND], "code": todo.folders[FOUND]}
     except RevisionError as error:
         raise CannotAuditError(str(error)) from None
-    return replace(todo, variants=variants, revisions=revisions, claims=tuple(claims)), subject, found
+    return replace(todo, variants=variants, claims=tuple(claims)), subject, found
 
 
 @dataclass(frozen=True)
