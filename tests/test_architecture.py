@@ -36,15 +36,15 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 215992,
+    "finding_tickets": 215777,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 4100,
     "finding_tickets.claims": 8850,
-    "finding_tickets.cli": 21515,
+    "finding_tickets.cli": 21331,
     "finding_tickets.documents": 39408,
     "finding_tickets.errors": 335,
     "finding_tickets.executors": 964,
-    "finding_tickets.gate": 8629,
+    "finding_tickets.gate": 8598,
     "finding_tickets.ground": 7116,
     "finding_tickets.importers": 7449,
     "finding_tickets.lint": 10512,
@@ -70,7 +70,7 @@ MOST_NODES = {
     "simcuda.traces": 12430,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6662, "simcuda": 2593}
+MOST_BRANCHES = {"finding_tickets": 6651, "simcuda": 2593}
 MOST_NODES_A_LINE = {"finding_tickets": 7.83, "simcuda": 7.03}
 MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.2, "simcuda": 18.9}
 """In percent of all docstrings."""
