@@ -163,3 +163,66 @@ def test_a_law_of_the_statement(pinned: Repository, tickets: Tickets) -> None:
     pinned.ticket(FIRST, status="open", more=block.replace("@first", "@worktree"))
     done = tickets("verify", FIRST, "--format", "json")
     assert (0, "steps") == (done.code, done.data[0]["variants"]["found"]["laws"]["syncs"]), done.err
+
+
+NOT_FOUND = {
+    "no longer there": ("code: gone()", "train.py has no such statement at first: gone()"),
+    "in another function": (
+        "code: return x.sum().item()",
+        "it stands at train.py:4 in read; correct place, or pin found",
+    ),
+    "twice": (
+        "code: torch.ones(1)",
+        "train.py has this statement 2 times, at lines 10, 11 (say which one: occurrence: 1 to 2)",
+    ),
+}
+
+
+@pytest.mark.parametrize("why", NOT_FOUND)
+def test_a_place_that_is_not_found(pinned: Repository, tickets: Tickets, git: Git, why: str) -> None:
+    """Bad data at a line of the ticket, with what to do; nothing runs."""
+    pinned.write("train.py", f"{TRAIN}torch.ones(1)\ntorch.ones(1)\n")
+    git("commit", "-qam", "twice")
+    git("tag", "-f", "first")
+    place, message = NOT_FOUND[why]
+    pinned.ticket(FIRST, status="open", more=TICKET.format(arguments="", place=place, found=10))
+    done = tickets("verify", FIRST)
+    assert (4, True) == (done.code, message in done.err), done.err
+    # The block begins below 30 lines of the ticket.
+    assert f"tickets/{FIRST}.md:34: place: " in done.err
+
+
+def test_a_commit_that_is_gone(pinned: Repository, tickets: Tickets) -> None:
+    """Nothing can be measured, and the reason names the line of the ticket."""
+    text = TICKET.format(arguments="", place=PLACES[FIRST], found=10).replace("@first", "@0123456789ab")
+    pinned.ticket(FIRST, status="open", more=text)
+    done = tickets("verify", FIRST)
+    assert (3, True) == (done.code, f"(tickets/{FIRST}.md:33)" in done.out), done.out + done.err
+
+
+@pytest.mark.slow
+def test_the_gate_names_the_line_once(pinned: Repository, tickets: Tickets, git: Git) -> None:
+    """Of a statement that waits again, whichever other ticket is closed."""
+    fixed = TRAIN.replace(NORM, "    norm = 0\n")
+    pinned.write("train.py", fixed)
+    assert 0 == tickets("fix", FIRST).code
+    pinned.write("train.py", fixed.replace("x.sum().item()", "x.shape"))
+    assert 0 == tickets("fix", SECOND).code
+    assert [0, 0] == [tickets("close", name).code for name in PLACES]
+    git("add", ".")
+    git("commit", "-qm", "fixed")
+    pinned.write("train.py", TRAIN.replace("x.sum().item()", "x.shape").replace("import", "# No.\nimport"))
+    done = tickets("check", "--base", "HEAD")
+    errors = [line for line in done.out.splitlines() if " error " in line]
+    assert (1, 1) == (done.code, len(errors)), done.out + done.err
+    assert f"train.py:9: error [gate-worse] {FIRST}: train.py:9 again waits 10 times" in errors[0]
+
+
+@pytest.mark.slow
+def test_a_wait_that_is_moved_out_of_what_is_counted(pinned: Repository, tickets: Tickets) -> None:
+    """Calls of one function are counted, and the fix waits where that is called."""
+    text = TICKET.format(arguments="\nwithin: 'train.py:read'", place=PLACES[SECOND], found=1)
+    pinned.ticket(SECOND, status="open", more=text)
+    pinned.write("train.py", TRAIN.replace("x.sum().item()", "x.sum()"))
+    done = tickets("fix", SECOND)
+    assert (1, True) == (done.code, "a new wait at train.py:9" in done.err), done.err + done.out

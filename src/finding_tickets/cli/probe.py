@@ -25,11 +25,8 @@ from finding_tickets.cli.options import (
 from finding_tickets.cli.output import Format, say, say_errors, style, used_width, write, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UnreachableError, UsageError
 from finding_tickets.ground.git import commit_containing
-from finding_tickets.ground.statements import Statement, normalize
 from finding_tickets.measure.processes.isolation import Isolation
-from finding_tickets.model.vocabulary import UNSETTLED
 from finding_tickets.register.config import read_config, repository_of
-from finding_tickets.register.load import Register
 from finding_tickets.report import probe as report
 from finding_tickets.verify import probing
 
@@ -129,7 +126,10 @@ def _draft_of_probe(
     by_own_lines = None
     if not wanted.verifier:
         place = report.place_of(root, site)
-        _check_new(writer.register, place, report.occurrence_of(root, place))
+        key = place.file, place.function, place.code, report.occurrence_of(root, place) or 0
+        if other := writer.register.places.get(key):
+            message = f"{other.id} is about this statement already, {place}"
+            raise UsageError(message, file=other.path, hint=f"tickets show {other.id}")
         if report.is_reached(root, probed, place):
             by_own_lines = _probe_own_lines(wanted)
     drafted = report.draft_of_site(wanted, probed, site, writer.register, given, revision, by_own_lines)
@@ -142,16 +142,6 @@ def _draft_of_probe(
         say(f"found is the work tree, for {new} is not committed: commit it, and write that commit in the")
         say(f"place of @worktree in {written[0]} before you change the code")
     return {"id": ticket_id, "files": written, "found": revision}
-
-
-def _check_new(register: Register, place: Statement, occurrence: int | None) -> None:
-    """Raise UsageError if an open ticket is about a statement already."""
-    key = (place.file, place.function, place.code, occurrence or 0)
-    for entry in register.entries:
-        is_open = entry.status is None or entry.status in UNSETTLED
-        if is_open and entry.place and (*entry.place[:2], normalize(entry.place[2]), entry.place[3]) == key:
-            message = f"{entry.id} is about this statement already, {place}"
-            raise UsageError(message, file=entry.path, hint=f"tickets show {entry.id}")
 
 
 def _probe_own_lines(wanted: probing.ProbeRequest) -> probing.Probed:

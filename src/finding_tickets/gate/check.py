@@ -115,7 +115,7 @@ def decide(before: Verification | None, now: Verification) -> Comparison:
             compared.better.append(f"{claim.id} is better than claimed, {claim.claimed}{example}")
         else:
             reason = f"{claim.id} is claimed to be {claim.claimed}, and is {claim.measured}{example}"
-            compared.worse.append(claim.said or reason)
+            compared.worse.append(claim.said.replace(" still ", " again ") or reason)
             compared.site = compared.site or _costly_site(before, now, claim)
     return compared
 

@@ -10,6 +10,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from finding_tickets.errors import BadDataError
+from finding_tickets.ground.statements import normalize
 from finding_tickets.model.vocabulary import Level, Opinion, Outcome, Relationship, Severity, Status, squeeze
 
 T = TypeVar("T")
@@ -259,7 +260,7 @@ class StatementRef(Record):
     @property
     def key(self) -> tuple[str, str, str, int]:
         """Return what tells it from other statements."""
-        return self.file, self.function, self.code, self.occurrence or 0
+        return self.file, self.function, normalize(self.code), self.occurrence or 0
 
     @property
     def stated(self) -> dict[str, str]:

@@ -31,9 +31,9 @@ from finding_tickets.ground import __version__
 from finding_tickets.ground.files import verifier_path
 from finding_tickets.ground.statements import Statement
 from finding_tickets.ground.store import Store
-from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level, Vocabulary
+from finding_tickets.model.vocabulary import REMEDIATION_RULES, UNSETTLED, Level, Vocabulary
 from finding_tickets.register.config import Config, find_root, folders_of
-from finding_tickets.register.entries import Entry, entry_of, find, natural
+from finding_tickets.register.entries import Entry, StatementKey, entry_of, find, natural
 from finding_tickets.register.files import (
     SIDECAR,
     File,
@@ -230,6 +230,15 @@ class Register:
         """The IDs as the documents spell them, by the same in lower case and by the paths of files."""
         by_path = {entry.path: entry.id for entry in self.entries}
         return by_path | {entry.id.casefold(): entry.id for entry in self.entries}
+
+    @cached_property
+    def places(self) -> dict[StatementKey, Entry]:
+        """The first open ticket about each statement."""
+        found: dict[StatementKey, Entry] = {}
+        for entry in self.entries:
+            if entry.place and entry.status in UNSETTLED:
+                found.setdefault(entry.place, entry)
+        return found
 
     @cached_property
     def excused(self) -> tuple[Statement, ...]:

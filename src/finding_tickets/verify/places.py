@@ -5,12 +5,12 @@ A statement is found again by its file, its function and its code: moved lines a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from finding_tickets.claims.laws import CountedRun, Place, fit
+from finding_tickets.claims.laws import CountedRun, Place, fit, span
 from finding_tickets.claims.metrics import ENDINGS, OF_STATEMENTS, SYNCS
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.statements import (
@@ -41,10 +41,10 @@ class PlacedRuns:
     two runs of the same work cost differently.
     """
 
-    runs: Mapping[str, Sequence[CountedRun]]
-    lines: Mapping[str, str] = field(default_factory=dict)
-    elsewhere: Mapping[str, str] = field(default_factory=dict)
-    differs: str = ""
+    runs: dict[str, Sequence[CountedRun]] = field(default_factory=dict)
+    lines: dict[str, str] = field(default_factory=dict)
+    elsewhere: dict[str, str] = field(default_factory=dict)
+    differs: list[str] = field(default_factory=list)
 
 
 def count_statements(sites: Iterable[Site], code: Path) -> Counts:
@@ -92,159 +92,133 @@ def find_place(todo: Plan, place: StatementRef) -> Statement:
     raise BadDataError(message, line=place.line, hint=hint)
 
 
-def measure_place(todo: Plan, place: StatementRef, runs: Mapping[str, Sequence[MeasuredRun]]) -> PlacedRuns:
+class PlacedVariant:
+    """The runs of a variant, with what each statement costs in them and by which calls it was reached."""
+
+    def __init__(self, runs: Sequence[MeasuredRun], code: Path) -> None:
+        self.runs, self.code = runs, code
+        self.counts = [count_statements(run.sites, code) for run in runs]
+        self.chains: dict[Statement, set[str]] = {}
+        for run in runs:
+            for file, line, function, chain in run.chains:
+                self.chains.setdefault(find_statement(code, file, line, function), set()).add(chain)
+
+    def waiting(self, but: Statement | None) -> list[Statement]:
+        """Return the statements that wait or race in some run, by their place, except for one."""
+        found = set[Statement]()
+        for counts in self.counts:
+            found.update(each for each, costs in counts.items() if NEW.keys() & costs.keys())
+        return sorted(found - {but})
+
+    def values(self, statements: Iterable[Statement | None], metric: str) -> list[int]:
+        """Return what statements cost together, in each run."""
+        statements = list(statements)
+        return [sum(at[each].get(metric, 0) for each in statements if each in at) for at in self.counts]
+
+    def run_at(self, number: int, place: Statement | None, shown: Collection[Statement | None]) -> CountedRun:
+        """Return a run as if the place were all that costs something, with the lines to be shown."""
+        run = self.runs[number]
+        metrics = {name: run.metrics[name] for name in ENDINGS if name in run.metrics}
+        for name in OF_STATEMENTS:
+            if name in run.metrics:
+                metrics[name] = self.values([place], name)[number]
+        sites: dict[Place, int] = {}
+        for file, line, function, what, count in run.sites:
+            if find_statement(self.code, file, line, function) in shown:
+                sites[file, line, function, what] = count
+        # A part of a modelled number is one, too, and how much of it is not known.
+        ranges = {name: (0, None) for name in metrics if name in run.ranges and metrics[name]}
+        return CountedRun(run.at, metrics, sites, run.error, run.unknown, run.approximate, ranges)
+
+
+def measure_place(
+    todo: Plan,
+    place: StatementRef,
+    runs: Mapping[str, Sequence[MeasuredRun]],
+    in_all: Mapping[str, Sequence[MeasuredRun]],
+) -> PlacedRuns:
     """Return the costs of the place in each variant, and what else waits in the fix.
+
+    The runs ``in_all`` tell what else waits, also outside of the function that is counted.
 
     Raises:
         BadDataError: The place cannot be found in the code as found.
     """
-    found = find_place(todo, place)
-    folders = {name: Path(folder) for name, folder in todo.folders.items()}
-    counts, lines, counted = dict[str, list[Counts]](), dict[str, str](), dict[str, list[CountedRun]]()
-    elsewhere: dict[str, str] = {}
-    differs = ""
-    for name, of_variant in runs.items():
-        counts[name] = [count_statements(run.sites, folders[name]) for run in of_variant]
-    for name, of_variant in runs.items():
-        costly = {statement for each in counts[name] for statement in each}
-        here = found if name == FOUND else find_again(found, folders[FOUND], folders[name], sorted(costly))
+    measured = PlacedRuns()
+    variants = {name: PlacedVariant(each, Path(todo.folders[name])) for name, each in runs.items()}
+    there = find_place(todo, place)
+    for name, variant in variants.items():
+        here = there if name == FOUND else find_again(there, variants[FOUND].code, variant)
         shown = {here}
         if name == FIX:
-            others = _find_others(todo, found, here, counts, runs)
-            elsewhere = _judge_others(others, found, here, counts, [run.at for run in of_variant])
-            shown |= {*others.new, *others.moved}
-        lines[name] = str(here) if here else ""
-        placed = []
-        for run, count in zip(of_variant, counts[name], strict=True):
-            placed.append(_at_place(run, count.get(here, {}) if here else {}, folders[name], shown))
-        counted[name] = placed[: len(todo.sweep)]
-        for again in placed[len(todo.sweep) :]:
-            difference = placed[0].difference(replace(again, sites={}))
-            differs = differs or f"{name}: {here}: {difference}" if difference else differs
-    return PlacedRuns(counted, lines, elsewhere, differs)
+            found, fix = (PlacedVariant(in_all[each], variants[each].code) for each in (FOUND, FIX))
+            new, moved = _find_others(todo, found, fix, there, here)
+            shown |= {*new, *moved}
+            for statement in new:
+                measured.elsewhere[str(statement)] = _say_new(fix, statement, todo.sweep)
+            before, after = found.values([there], "syncs"), fix.values([*moved, here], "syncs")
+            is_more = any(now > then for then, now in zip(before, after, strict=True))
+            if moved and (is_more or sum(after) == sum(before)):
+                waits, did = times_text(str(max(after))), times_text(str(max(before)))
+                measured.elsewhere[""] = f"what moved names waits {waits}, not less than {there}, {did}"
+        measured.lines[name] = str(here) if here else ""
+        first, *others = (variant.run_at(number, here, shown) for number in range(len(variant.runs)))
+        measured.runs[name] = [first, *others][: len(todo.sweep)]
+        for again in others[len(todo.sweep) - 1 :]:
+            if again.metrics != first.metrics:
+                measured.differs.append(f"{name} at {measured.lines[name]}")
+    return measured
 
 
-def find_again(found: Statement, old: Path, new: Path, costly: Sequence[Statement]) -> Statement | None:
-    """Return the same statement of changed code, among those that cost something if it has other names.
+def find_again(there: Statement, old: Path, variant: PlacedVariant) -> Statement | None:
+    """Return the same statement of changed code. Of equal ones it is that with the same neighbours.
 
-    Of equal statements it is the one with the same neighbours. None where it is gone.
+    A statement with other names is among those that cost something. None where it is gone.
     """
-    before = [each for each in read_statements(old, found.file) if each.function == found.function]
-    after = [each for each in read_statements(new, found.file) if each.function == found.function]
-    at, codes = before.index(found), [each.code for each in before]
-    matcher = SequenceMatcher(None, codes, [each.code for each in after], autojunk=False)
-    for block in matcher.get_matching_blocks():
+    before, after = (list(read_statements(code, there.file)) for code in (old, variant.code))
+    codes = [(each.function, each.code) for each in before]
+    now = [(each.function, each.code) for each in after]
+    at, key = before.index(there), (there.function, there.code)
+    for block in SequenceMatcher(None, codes, now, autojunk=False).get_matching_blocks():
         if block.a <= at < block.a + block.size:
             return after[block.b + at - block.a]
-    twins = [each for each in after if each.code == found.code]
-    if twins and len(twins) >= codes.count(found.code):
-        return twins[-1]
-    others = [each for each in costly if each not in twins and each.code not in codes]
-    return next(iter(match_statements([found], others, new)), None)
-
-
-@dataclass(frozen=True)
-class _Others:
-    """Statements of the fix, but for the place, that wait and did not: unforeseen, or named by the ticket."""
-
-    new: Sequence[Statement]
-    moved: Sequence[Statement]
+    if key in now and now.count(key) >= codes.count(key):
+        return after[now.index(key)]
+    costly = {each for counts in variant.counts for each in counts}
+    others = sorted(each for each in costly if (each.function, each.code) not in codes)
+    return next(iter(match_statements([there], others, variant.code)), None)
 
 
 def _find_others(
-    todo: Plan,
-    found: Statement,
-    here: Statement | None,
-    counts: Mapping[str, Sequence[Counts]],
-    runs: Mapping[str, Sequence[MeasuredRun]],
-) -> _Others:
-    """Find the statements of the fix that wait where the code as found did not.
+    todo: Plan, found: PlacedVariant, fix: PlacedVariant, there: Statement, here: Statement | None
+) -> tuple[list[Statement], list[Statement]]:
+    """Return the statements of the fix that wait where the code as found did not, and those that may.
 
     Other expressions wait, or those of a statement that waits more often are reached by other calls. A
     statement that waits more often by the same calls has more to do.
     """
-    before = [each for each in _waiting(counts[FOUND]) if each != found]
+    before, waiting = found.waiting(there), fix.waiting(here)
     moved = [Statement(each.file, each.line, each.function, each.code) for each in todo.moved]
-    waiting = [each for each in _waiting(counts[FIX]) if each != here]
-    matched = match_statements([*before, *moved, *todo.excused], waiting, Path(todo.folders[FIX]))
-    old, now = (_chains(runs[name], Path(todo.folders[name])) for name in (FOUND, FIX))
-    known = {chain for each in before for chain in old.get(each, ())}
-    new, foreseen = list[Statement](), list[Statement]()
+    matched = match_statements([*before, *moved, *todo.excused], waiting, fix.code)
+    known = {chain for each in before for chain in found.chains.get(each, ())}
+    new, may = [], []
     for statement in waiting:
-        place = matched.get(statement, -1)
-        is_known = bool(now.get(statement)) and now[statement] <= known
-        if 0 <= place < len(before):
-            costs = [
-                _values(counts[name], [each]) for name, each in ((FOUND, before[place]), (FIX, statement))
-            ]
-            has_grown = any(after > least for least, after in zip(*costs, strict=True))
-            if has_grown and now.get(statement) and not is_known:
-                new.append(statement)
-        elif len(before) <= place < len(before) + len(moved):
-            foreseen.append(statement)
-        elif place < 0 and not is_known:
-            new.append(statement)
-    return _Others(new, foreseen)
+        place, chains = matched.get(statement, -1), fix.chains.get(statement, set())
+        if len(before) <= place < len(before) + len(moved):
+            may.append(statement)
+        elif place < 0:
+            new += [] if chains and chains <= known else [statement]
+        elif place < len(before) and not chains <= known:
+            costs = zip(found.values([before[place]], "syncs"), fix.values([statement], "syncs"), strict=True)
+            new += [statement] if any(now > then for then, now in costs) else []
+    return new, may
 
 
-def _chains(runs: Iterable[MeasuredRun], code: Path) -> dict[Statement, set[str]]:
-    """Return the calls by which each statement was reached."""
-    found: dict[Statement, set[str]] = {}
-    for run in runs:
-        for file, line, function, chain in run.chains:
-            found.setdefault(find_statement(code, file, line, function), set()).add(chain)
-    return found
-
-
-def _waiting(counts: Sequence[Counts]) -> list[Statement]:
-    """Return the statements that wait or race at some point, by their place."""
-    found = {statement for each in counts for statement in each if NEW.keys() & each[statement].keys()}
-    return sorted(found)
-
-
-def _judge_others(
-    others: _Others,
-    found: Statement,
-    here: Statement | None,
-    counts: Mapping[str, Sequence[Counts]],
-    points: Sequence[Mapping[str, int]],
-) -> dict[str, str]:
-    """Return what contradicts the claim that nothing else waits, in a sentence for each line."""
-    said = {}
-    for statement in others.new:
-        metric = next(
-            each for each in NEW if any(statement in at and each in at[statement] for at in counts[FIX])
-        )
-        function = f" in {statement.function}()" if statement.function else ""
-        times = times_text(str(fit(points, _values(counts[FIX], [statement], metric), points)))
-        said[str(statement)] = f"{NEW[metric]}{statement}{function}, {times}: {statement.code}"
-    before = _values(counts[FOUND], [found])
-    after = _values(counts[FIX], [*others.moved, *([here] if here else [])])
-    is_less = sum(after) < sum(before) and all(new <= old for new, old in zip(after, before, strict=True))
-    if others.moved and not is_less:
-        said[""] = (
-            f"what moved names waits {times_text(str(max(after)))}, "
-            f"not less than {found}, which waited {times_text(str(max(before)))}"
-        )
-    return said
-
-
-def _values(counts: Sequence[Counts], statements: Sequence[Statement], metric: str = "syncs") -> list[int]:
-    """Return what statements cost together, at each point."""
-    return [sum(at.get(each, {}).get(metric, 0) for each in statements) for at in counts]
-
-
-def _at_place(
-    run: MeasuredRun, costs: Mapping[str, int], code: Path, shown: Iterable[Statement | None]
-) -> CountedRun:
-    """Return a run as one of which the place is all that costs something."""
-    metrics = {name: costs.get(name, 0) for name in OF_STATEMENTS if name in run.metrics}
-    metrics |= {name: run.metrics[name] for name in ENDINGS if name in run.metrics}
-    wanted = set(shown)
-    sites: dict[Place, int] = {}
-    for file, line, function, what, count in run.sites:
-        if find_statement(code, file, line, function) in wanted:
-            sites[file, line, function, what] = count
-    # A part of a modelled number is one, too, and nobody knows of how much.
-    ranges = {name: (0, None) for name in metrics if name in run.ranges and metrics[name]}
-    return CountedRun(run.at, metrics, sites, run.error, run.unknown, run.approximate, ranges)
+def _say_new(variant: PlacedVariant, statement: Statement, sweep: Sequence[Mapping[str, int]]) -> str:
+    """Say where a statement waits or races against the claim, and how often."""
+    metric = next(each for each in NEW if any(variant.values([statement], each)))
+    values = variant.values([statement], metric)[: len(sweep)]
+    sweep = sweep[: len(values)]
+    times = times_text(span(values) if len(set(values)) == 1 else str(fit(sweep, values, sweep)))
+    function = f" in {statement.function}()" if statement.function else ""
+    return f"{NEW[metric]}{statement}{function}, {times}: {statement.code}"

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 EVERY = "*"
 # Stands for the place of a point, in the name of a run that is made twice.
 AGAIN = "again"
+# The same, of a run that is counted outside of its function, too.
+WHOLE = "whole"
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,9 @@ class Plan:
                 )
             if meter == "simulated":
                 jobs[f"{name} {AGAIN}"] = replace(jobs[f"{name} 0"], repeated=True)
+            if self.place and self.within:
+                # A wait that is moved out of the function is moved all the same.
+                jobs[f"{name} {WHOLE}"] = replace(jobs[f"{name} 0"], within="")
         return jobs
 
 

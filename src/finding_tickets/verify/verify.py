@@ -47,7 +47,7 @@ from finding_tickets.verify.judge import (
     open_claims,
 )
 from finding_tickets.verify.places import PlacedRuns, find_place, measure_place
-from finding_tickets.verify.plan import AGAIN, Plan, plan
+from finding_tickets.verify.plan import AGAIN, WHOLE, Plan, plan
 
 _RUN = TypeAdapter(MeasuredRun)
 AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
@@ -469,20 +469,25 @@ def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | s
 
 def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
     """What came of the runs of each variant at each point; or the reason why nothing did."""
-    answered: dict[str, list[MeasuredRun]] = {}
+    answered, whole = dict[str, list[MeasuredRun]](), dict[str, list[MeasuredRun]]()
     for name in todo.variants:
         who = f"{name} at {todo.revisions[name]}" if name in todo.revisions else name
         runs = answered_runs(todo, name, outcomes, who, ", ")
         if isinstance(runs, str):
             return runs
         answered[name] = runs
+        if in_all := outcomes.get(f"{name} {WHOLE}"):
+            run = answer_of(in_all, _RUN)
+            if isinstance(run, str):
+                return run
+            whole[name] = [run]
     if not answered:
         return "nothing was run"
     placed = PlacedRuns({name: [*map(counted_run, runs)] for name, runs in answered.items()})
     if todo.place:
-        placed = measure_place(todo, todo.place, answered)
+        placed = measure_place(todo, todo.place, answered, whole or answered)
     if placed.differs:
-        return f"{tasks.VARYING}: {placed.differs}"
+        return f"{tasks.VARYING}: {', '.join(placed.differs)}"
     variants = {}
     for name, counted in placed.runs.items():
         result = {**fitted(counted), "operations": answered[name][-1].operations}
@@ -494,8 +499,8 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
         device=first.device,
         sweep=todo.sweep,
         variants=variants,
-        lines=dict(placed.lines),
-        elsewhere=dict(placed.elsewhere),
+        lines=placed.lines,
+        elsewhere=placed.elsewhere,
     )
 
 

@@ -98,10 +98,11 @@ def places(ticket: Ticket, context: Context) -> Iterator[Remark]:
         message = "the claims are about the whole run, not about a statement"
         hint = "add place, and claim what that statement costs: docs/tickets.md"
         yield Remark("whole-run", block.run.line, message, hint)
-    first = context.places.get(block.place.key) if block and block.place else None
-    if block and block.place and first and first != ticket.id.value and status_of(ticket) in UNSETTLED:
-        hint = f"tickets close {ticket.id.value} --as duplicate --of {first}"
-        yield Remark("same-place", block.place.line, f"{first} is about this statement, too", hint)
+    if block and block.place and status_of(ticket) in UNSETTLED:
+        first = context.places[block.place.key].id
+        if first != ticket.id.value:
+            hint = f"tickets close {ticket.id.value} --as duplicate --of {first}"
+            yield Remark("same-place", block.place.line, f"{first} is about this statement, too", hint)
 
 
 @check(

@@ -13,7 +13,8 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Source, Splice
 from finding_tickets.lint.worktree import LEAST_LIKENESS, WorkTree
 from finding_tickets.model.ticket import Problem, Span, Ticket
-from finding_tickets.model.vocabulary import REMEDIATION_RULES, UNSETTLED, Level
+from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
+from finding_tickets.register.entries import Entry, StatementKey
 from finding_tickets.register.load import Register, files_of
 from finding_tickets.register.new import numbers
 from finding_tickets.register.relations import blocked_by, cyclic
@@ -121,14 +122,10 @@ class Context:
                 pairs |= {(own, relation.id.casefold()) for relation in document.related}
         return pairs
 
-    @cached_property
-    def places(self) -> Mapping[tuple[str, str, str, int], str]:
-        """The first open ticket about each statement, by its ID."""
-        found: dict[tuple[str, str, str, int], str] = {}
-        for entry in self._register.entries:
-            if entry.place and entry.status in UNSETTLED:
-                found.setdefault(entry.place, entry.id)
-        return found
+    @property
+    def places(self) -> Mapping[StatementKey, Entry]:
+        """The first open ticket about each statement."""
+        return self._register.places
 
     @cached_property
     def cycles(self) -> Mapping[str, int]:
