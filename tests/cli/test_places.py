@@ -197,7 +197,10 @@ def test_a_commit_that_is_gone(pinned: Repository, tickets: Tickets) -> None:
     text = TICKET.format(arguments="", place=PLACES[FIRST], found=10).replace("@first", "@0123456789ab")
     pinned.ticket(FIRST, status="open", more=text)
     done = tickets("verify", FIRST)
-    assert (3, True) == (done.code, f"(tickets/{FIRST}.md:33)" in done.out), done.out + done.err
+    assert (3, True) == (
+        done.code,
+        f"pin found to one that has the statement (tickets/{FIRST}.md:33)" in done.out,
+    ), done.out + done.err
 
 
 @pytest.mark.slow
@@ -216,6 +219,12 @@ def test_the_gate_names_the_line_once(pinned: Repository, tickets: Tickets, git:
     errors = [line for line in done.out.splitlines() if " error " in line]
     assert (1, 1) == (done.code, len(errors)), done.out + done.err
     assert f"train.py:9: error [gate-worse] {FIRST}: train.py:9 again waits 10 times" in errors[0]
+    # What neither of them found is new to both.
+    pinned.write("train.py", f"{fixed.replace('x.sum().item()', 'x.shape')}print(float(xs[0].norm()))\n")
+    done = tickets("check", "--base", "HEAD")
+    errors = [line for line in done.out.splitlines() if " error " in line]
+    assert (1, 1) == (done.code, len(errors)), done.out + done.err
+    assert f"train.py:10: error [gate-worse] {FIRST}: a new wait at train.py:10" in errors[0]
 
 
 @pytest.mark.slow

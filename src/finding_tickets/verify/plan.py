@@ -212,6 +212,8 @@ def plan(
     revisions, trouble = _resolve(repository, named, variants) if named else ({}, None)
     trouble = trouble or missing or None
     stated = f"{remediation.path}:{run.line}" if remediation and run else ""
+    if trouble and is_placed:
+        trouble += "; fetch its commit, or pin found to one that has the statement"
     trouble = f"{trouble} ({stated})" if trouble and stated else trouble
     return Plan(
         ticket=document.id.value,
