@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import NamedTuple
 
 from finding_tickets.ground.git import files_below, repository_files
 from finding_tickets.register.config import is_repository
@@ -23,16 +22,6 @@ LEAST_LIKENESS, MOST_COMPARED = 0.8, 2_000
 """How much alike names have to be for a guess, and among how many it is made."""
 
 _FILES_KEPT = 128
-_COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//).*$", re.MULTILINE)
-_SPACE = re.compile(r"\s+")
-_LAST_COMMA = re.compile(r",(?=[)\]}])")
-
-
-class SourceFile(NamedTuple):
-    """A file of code: how many lines it has, and its text as it is compared."""
-
-    lines: int
-    squeezed: str
 
 
 class WorkTree:
@@ -41,8 +30,8 @@ class WorkTree:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.has_code = is_repository(root)
-        # Many tickets cite the same few files.
-        self._file = lru_cache(_FILES_KEPT)(self._read)
+        # Many tickets cite the same few files. None stands for a file without text.
+        self.line_count = lru_cache(_FILES_KEPT)(self._count_lines)
 
     def inside(self, path: str) -> bool:
         """Return True if a path, taken from the root, stays in the repository, links followed."""
@@ -63,27 +52,14 @@ class WorkTree:
         ends = ("/".join(parts[first:]) for first in range(1, len(parts) - 1))
         return next((end for end in ends if self.exists(end) and (self.root / end).is_file()), None)
 
-    def line_count(self, path: str) -> int | None:
-        """Return the number of lines of a file; None for a file without text."""
-        file = self._file(path)
-        return file.lines if file else None
-
-    def holds(self, path: str, line: str) -> bool:
-        """Return True if a file has a line of code, however it is spaced, wrapped and commented."""
-        file, wanted = self._file(path), squeezed(line)
-        # In front of a bracket that closes, a comma was squeezed out of the file.
-        ways = [wanted, *(wanted[:-1] + bracket for bracket in ")]}" if wanted.endswith(","))]
-        return file is not None and any(way in file.squeezed for way in ways)
-
-    def _read(self, path: str) -> SourceFile | None:
+    def _count_lines(self, path: str) -> int | None:
         file = self.root / path
         try:
             if not self.inside(path) or not file.is_file() or file.stat().st_size > MOST_BYTES:
                 return None
-            text = file.read_bytes().decode()
+            return len(file.read_bytes().decode().splitlines())
         except (OSError, ValueError):
             return None
-        return SourceFile(len(text.splitlines()), squeezed(text))
 
     def files_like(self, path: str) -> str | None:
         """Return a hint with the files that a path which does not exist may have been meant to be."""
@@ -107,8 +83,3 @@ def is_absolute(path: str) -> bool:
     """Return True if a path begins at the root of a disk or in a home folder."""
     windows = PureWindowsPath(path)
     return PurePosixPath(path).is_absolute() or path.startswith("~/") or bool(windows.drive and windows.root)
-
-
-def squeezed(code: str) -> str:
-    """Return code without white space, comments and the commas that wrapping adds, to compare it."""
-    return _LAST_COMMA.sub("", _SPACE.sub("", _COMMENT.sub("", code)))

@@ -13,19 +13,12 @@ from finding_tickets.documents.reading import Document
 from finding_tickets.documents.source import Splice
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
 from finding_tickets.lint.worktree import is_absolute
-from finding_tickets.model.ticket import CodeBlock, Location, Span, Text
+from finding_tickets.model.ticket import Location, Span
 from finding_tickets.model.vocabulary import Level, Outcome, Status
 from finding_tickets.register.disposition import status_of
 from finding_tickets.register.entries import outcome_of
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-# Beside a place: that what follows is not what stands there.
-_RESTATED = re.compile(
-    r"\b(?:pseudo|simplif|abridg|sketch|conceptual|example|propos|suggest|recommend|should|after|fixed)",
-    re.IGNORECASE,
-)
 _PATTERN = re.compile(r"[*?{}<>]")
-_NO_CODE = re.compile(r"\W*|(?:#|//).*|\W*\.\.\.\W*")
 
 
 @check(
@@ -70,52 +63,12 @@ def _span_of(place: Location, path: str) -> Span:
     return Span(start, start + len(found.encode()), place.span.line)
 
 
-@check(Rule("quoted-code", Level.WARNING))
-def quoted_code(document: Document, context: Context) -> Iterator[Remark]:
-    """Find the first quoted line of each piece of code that its file does not have."""
-    if not _is_about_this_code(document, context):
-        return
-    for block in document.evidence:
-        for cited, lines in _quotations(block):
-            file = _resolved(cited, document, context)
-            if file is None or context.code.line_count(file) is None:
-                continue
-            gone = [line for line in lines if not context.code.holds(file, line.raw)]
-            if gone:
-                message = f"{file} does not have this line (any more): {gone[0].raw}"
-                yield Remark("quoted-code", gone[0].span, message)
-
-
 def _is_about_this_code(document: Document, context: Context) -> bool:
     """Return True if the code is said to be in this repository, and was not changed by the fix."""
     settled = outcome_of(document) is Outcome.FIXED or status_of(document) is Status.FIXED
     refs = document.remediation.variants if document.remediation else {}
     changed = settled or ("fix" in refs and "found" in refs and refs["found"].revision)
     return context.code.has_code and document.code_repository is None and not changed
-
-
-def _quotations(block: CodeBlock) -> Iterator[tuple[str, list[Text]]]:
-    """Yield the file that each place of a block names, with the lines of code from there to the next one.
-
-    A comment that mentions a place among other words is about the code, and does not begin a quotation; one
-    that says that the code is restated ends one.
-    """
-    starts = {
-        place.span.line: place for place in block.places if place.file and place.raw.startswith(place.file)
-    }
-    offset, file, found = block.span.start, None, list[Text]()
-    for number, line in enumerate(_LINE.findall(block.raw), block.span.line):
-        if place := starts.get(number):
-            if file:
-                yield file, found
-            file, found = None if _RESTATED.search(place.raw) else place.file, []
-        code = line.strip()
-        if file and not _NO_CODE.fullmatch(code):
-            start = offset + len(line[: line.index(code)].encode())
-            found.append(Text(raw=code, span=Span(start=start, end=start + len(code.encode()), line=number)))
-        offset += len(line.encode())
-    if file:
-        yield file, found
 
 
 def _resolved(path: str, document: Document, context: Context) -> str | None:
