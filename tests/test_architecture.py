@@ -36,7 +36,7 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 215777,
+    "finding_tickets": 214974,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 4100,
     "finding_tickets.claims": 8850,
@@ -47,7 +47,7 @@ MOST_NODES = {
     "finding_tickets.gate": 8603,
     "finding_tickets.ground": 7116,
     "finding_tickets.importers": 7449,
-    "finding_tickets.lint": 10512,
+    "finding_tickets.lint": 9771,
     "finding_tickets.measure": 31140,
     "finding_tickets.model": 4607,
     "finding_tickets.register": 29979,
@@ -70,8 +70,8 @@ MOST_NODES = {
     "simcuda.traces": 12430,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6651, "simcuda": 2593}
-MOST_NODES_A_LINE = {"finding_tickets": 7.84, "simcuda": 7.03}
+MOST_BRANCHES = {"finding_tickets": 6623, "simcuda": 2593}
+MOST_NODES_A_LINE = {"finding_tickets": 7.82, "simcuda": 7.03}
 MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.2, "simcuda": 18.9}
 """In percent of all docstrings."""
 BRANCHES = (
