@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import pairwise
 from math import ceil
 from pathlib import Path
 
@@ -64,13 +63,10 @@ def add_budget(root: Path, budget: Budget, *, dry_run: bool) -> tuple[str, str]:
 
 
 def _allow(judged: Judged, statement: Statement, root: Path) -> Allowance:
-    """Return an allowance for a statement, with its law if a sweep or calls that differ show one."""
+    """Return an allowance for a statement, with its law if a sweep shows one."""
     values = judged.values("syncs", 0, statement)
     points = judged.budget.points
     law: Law | None = fit(points, values, points).law if len(points) > 1 else None
-    if gap := _gap(judged, statement):
-        each = f"{max(values)}*" if max(values) > 1 else ""
-        law = f"{each}ceil(calls/{gap})"
     return Allowance(
         file=statement.file,
         function=statement.function,
@@ -79,22 +75,6 @@ def _allow(judged: Judged, statement: Statement, root: Path) -> Allowance:
         owner=last_author(root, statement.file, statement.line) or "nobody yet",
         law=law,
     )
-
-
-def _gap(judged: Judged, statement: Statement) -> int:
-    """Return after how many calls a statement waits again; 0 if it waits in every call."""
-    gaps = []
-    for at in judged.budget.points:
-        waits, calls = list[int](), 0
-        for cost in judged.costs_at(at):
-            calls += len(cost.places)
-            if cost.counts.get(statement, {}).get("syncs"):
-                waits += cost.places
-        if len(waits) == calls:
-            return 0
-        waits.sort()
-        gaps += [after - before for before, after in pairwise(waits)] or [calls]
-    return min(gaps)
 
 
 def _limit(judged: Judged, metric: str, values: Sequence[int]) -> Law:
