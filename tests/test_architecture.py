@@ -36,11 +36,11 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 214974,
+    "finding_tickets": 214788,
     "finding_tickets.__main__": 44,
-    "finding_tickets.budget": 4100,
+    "finding_tickets.budget": 3914,
     "finding_tickets.claims": 8850,
-    "finding_tickets.cli": 21331,
+    "finding_tickets.cli": 21241,
     "finding_tickets.documents": 39408,
     "finding_tickets.errors": 335,
     "finding_tickets.executors": 964,
@@ -52,7 +52,7 @@ MOST_NODES = {
     "finding_tickets.model": 4607,
     "finding_tickets.register": 29979,
     "finding_tickets.report": 25581,
-    "finding_tickets.verify": 15661,
+    "finding_tickets.verify": 15609,
     "finding_tickets.workload": 34,
     "simcuda": 102705,
     "simcuda.agree": 251,
@@ -70,7 +70,7 @@ MOST_NODES = {
     "simcuda.traces": 12430,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6623, "simcuda": 2593}
+MOST_BRANCHES = {"finding_tickets": 6615, "simcuda": 2593}
 MOST_NODES_A_LINE = {"finding_tickets": 7.82, "simcuda": 7.03}
 MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.2, "simcuda": 18.9}
 """In percent of all docstrings."""
