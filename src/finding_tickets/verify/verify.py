@@ -266,6 +266,28 @@ class VerificationRun:
         works: dict[str, PlanAtWork] = {}
         early: dict[tuple[str, str], Task] = {}
         late: dict[tuple[str, str], Task] = {}
+        yield from self._begin_all(works, early, late)
+        for queue in (early, late):
+            for (key, name), outcome in self._isolation.run(queue):
+                work = works[key]
+                work.outcomes[name] = outcome
+                if len(work.outcomes) < len(work.tasks):
+                    continue
+                comparing = self._comparison(work)
+                if comparing:
+                    queue[key, COMPARED] = work.tasks[COMPARED] = comparing
+                else:
+                    # Nothing keeps what is done while the caller works on it.
+                    del work
+                    yield key, self._end(works.pop(key))
+
+    def _begin_all(
+        self,
+        works: dict[str, PlanAtWork],
+        early: dict[tuple[str, str], Task],
+        late: dict[tuple[str, str], Task],
+    ) -> Iterator[tuple[str, Verified]]:
+        """Add the work and the tasks of each plan, and yield those that cannot be measured, by their keys."""
         for key in list(self._planned):
             try:
                 work = works[key] = self._begin(key)
@@ -282,18 +304,6 @@ class VerificationRun:
             for name, task in work.tasks.items():
                 queue = late if name in work.late else early
                 queue[key, name] = task
-        for queue in (early, late):
-            for (key, name), outcome in self._isolation.run(queue):
-                work = works[key]
-                work.outcomes[name] = outcome
-                if len(work.outcomes) < len(work.tasks):
-                    continue
-                comparing = self._comparison(work)
-                if comparing:
-                    queue[key, COMPARED] = work.tasks[COMPARED] = comparing
-                else:
-                    del works[key]
-                    yield key, self._end(work)
 
     def _begin(self, key: str) -> PlanAtWork:
         """Return the tasks of a plan.
