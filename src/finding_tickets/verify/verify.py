@@ -105,6 +105,7 @@ class Verified:
 
 
 Planned = dict[str, tuple[Document, Plan]]
+Queue = dict[tuple[str, str], Task]
 
 
 def verify(documents: Iterable[Document], isolation: Isolation, settings: Settings) -> Iterator[Verified]:
@@ -264,8 +265,8 @@ class VerificationRun:
     def measure_all(self) -> Iterator[tuple[str, Verified]]:
         """Measure all plans, and yield the result of each as soon as it is there, by its key."""
         works: dict[str, PlanAtWork] = {}
-        early: dict[tuple[str, str], Task] = {}
-        late: dict[tuple[str, str], Task] = {}
+        early: Queue = {}
+        late: Queue = {}
         yield from self._begin_all(works, early, late)
         for queue in (early, late):
             for (key, name), outcome in self._isolation.run(queue):
@@ -282,10 +283,7 @@ class VerificationRun:
                     yield key, self._end(works.pop(key))
 
     def _begin_all(
-        self,
-        works: dict[str, PlanAtWork],
-        early: dict[tuple[str, str], Task],
-        late: dict[tuple[str, str], Task],
+        self, works: dict[str, PlanAtWork], early: Queue, late: Queue
     ) -> Iterator[tuple[str, Verified]]:
         """Add the work and the tasks of each plan, and yield those that cannot be measured, by their keys."""
         for key in list(self._planned):
