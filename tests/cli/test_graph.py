@@ -66,38 +66,3 @@ def test_a_query_chooses_whose_relations(tickets: Tickets) -> None:
     assert node == graph["nodes"][0]
     edge = {"source": "A-2", "relationship": "duplicate", "target": "A-3", "stated_by": ["A-2"]}
     assert [edge] == graph["edges"]
-
-
-@pytest.mark.usefixtures("four")
-def test_mermaid(tickets: Tickets) -> None:
-    """Arrows run from what blocks; what is missing is dashed."""
-    assert [
-        "flowchart LR",
-        '  n0["A-1<br>One"]',
-        '  n1["A-2<br>Two"]',
-        '  n2["A-9<br>missing from the register"]:::missing',
-        '  n3["A-3<br>Three"]',
-        "  n0 -->|blocks| n1",
-        "  n0 ---|related| n2",
-        "  n0 ---|related| n0",
-        "  n1 -.->|duplicate| n3",
-        "  classDef missing stroke-dasharray: 5 5",
-    ] == tickets("graph", "--format", "mermaid").out.splitlines()
-
-
-@pytest.mark.usefixtures("four")
-def test_nothing_related(tickets: Tickets) -> None:
-    """A ticket without relations prints nothing as text, and a drawing of nothing otherwise."""
-    assert (0, "") == (tickets("graph", "A-4").code, tickets("graph", "A-4").out)
-    assert [] == tickets("graph", "A-4", "--format", "json").data[0]["nodes"]
-    assert "flowchart LR" in tickets("graph", "A-4", "--format", "mermaid").out
-
-
-def test_files_that_cannot_be_read_are_said(tickets: Tickets, repository: Repository) -> None:
-    """They are bad data, and the rest is shown."""
-    repository.ticket("A-1", more=related("A-9"))
-    repository.write("tickets/A-2.md", b"")
-    ran = tickets("graph")
-    assert 4 == ran.code
-    assert "A-9" in ran.out
-    assert "1 problem (1 error); " in ran.err

@@ -71,10 +71,3 @@ def test_a_summary_is_added_to_its_file(tickets: Tickets, repository: Repository
     file.write_text("x" * (1024**2 - 10))
     tickets("report", "--format", "csv", "--summary", str(file))
     assert 1024**2 - 10 == file.stat().st_size
-
-
-def test_a_summary_that_cannot_be_written(tickets: Tickets, tmp_path: Path) -> None:
-    """A folder in the place of the file is wrong usage."""
-    ran = tickets("report", "--summary", str(tmp_path))
-    assert 2 == ran.code
-    assert f"{tmp_path}: --summary: cannot be written: Is a directory" in ran.err
