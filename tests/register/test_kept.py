@@ -174,6 +174,17 @@ def test_settled(modified: float, changed: float, now: float, settled: bool) -> 
     assert settled is is_settled(state, round(now * 1000) * 10**6)
 
 
+def test_other_words_read_anew(register: Repository, read: list[str]) -> None:
+    """With another vocabulary everything is read again, and what was read before does not count."""
+    load(register.root)
+    register.write("tickets.toml", 'severities = {P0 = ["dire"]}\n')
+    read.clear()
+    assert "P0" == load(register.root).entries[1].severity
+    assert 5 == len(read)
+    load(register.root)
+    assert 5 == len(read)
+
+
 def damages() -> Iterator[Callable[[bytes], bytes]]:
     """Ways in which a file may be damaged: emptied, cut, overwritten, and bytes changed here and there."""
     yield lambda _: b""
