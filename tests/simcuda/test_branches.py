@@ -16,7 +16,6 @@ import pytest
 import torch
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.nn.attention.flex_attention import flex_attention
 
 import simcuda
 from simcuda import SimulatedCuda
@@ -29,27 +28,6 @@ def gpu() -> Iterator[SimulatedCuda]:
         square = torch.ones(2, 2, device="cuda")
         torch.mm(square, square)
         yield simulated
-
-
-def test_a_covariance_reads_whether_there_are_degrees_of_freedom(gpu: SimulatedCuda) -> None:
-    """Cov in ATen/native/Correlation.cpp makes both numbers of observations on the device, and compares one.
-
-    Two scalar_tensor, sum, div, le, sub, true_divide; is_scalar_tensor_true is new_ones and equal: 9 kernels,
-    beside the product; equal copies the only truth value within the device, and reads it.
-    """
-    x = torch.rand(3, 50, device="cuda")
-    with gpu.measure() as m:
-        torch.cov(x)
-    assert (1, 1, 1, 1) == (m.syncs, m.d2h, m.d2h_bytes, m.d2d)
-    assert (9, 1) == (m.aten_launches, m.library_launches)
-
-
-def test_a_correlation_is_a_covariance_that_is_scaled(gpu: SimulatedCuda) -> None:
-    """corrcoef: cov, then sqrt of the diagonal, two quotients, and clip."""
-    x = torch.rand(3, 50, device="cuda")
-    with gpu.measure() as m:
-        x.corrcoef()
-    assert (1, 1, 9 + 4) == (m.syncs, m.d2h, m.aten_launches)
 
 
 def test_weights_of_a_covariance_are_read_as_before(gpu: SimulatedCuda) -> None:
@@ -93,24 +71,6 @@ def test_what_cusolver_copies_by_itself_is_not_known(gpu: SimulatedCuda, code: s
     assert waits == m.syncs
 
 
-def test_a_norm_by_the_root_of_mean_squares_is_one_kernel(gpu: SimulatedCuda) -> None:
-    """A kernel for CUDA stands beside a composite: _fused_rms_norm, with a formula of autograd.
-
-    ATen/native/cuda/layer_norm_kernel.cu: one kernel for rows of whole vectors; the result of 4 MiB, and a
-    float for each of 1024 rows. Backward: one kernel for the input, one for the weight, beside the gradient
-    of the sum, which is expanded; 1024 x 1024 floats for the input, 1024 for the weight.
-    """
-    layer = torch.nn.RMSNorm(1024, device="cuda")
-    x = torch.rand(1024, 1024, device="cuda", requires_grad=True)
-    with gpu.measure() as m:
-        result = layer(x)
-    assert (1, 0, 2, 4096 * 1024 + 4096) == (m.launches, m.syncs, m.allocations, m.peak_bytes)
-    gradient = torch.ones(1024, 1024, device="cuda")
-    with gpu.measure() as m:
-        result.backward(gradient)
-    assert (2, 0, 2) == (m.launches, m.syncs, m.allocations)
-
-
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_gradients_of_such_a_norm_are_those_of_its_composite(dtype: torch.dtype) -> None:
@@ -131,77 +91,8 @@ def test_gradients_of_such_a_norm_are_those_of_its_composite(dtype: torch.dtype)
         torch.testing.assert_close(one, other)
 
 
-@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
-def test_a_softmax_reads_half_precision_and_writes_single(gpu: SimulatedCuda, name: str) -> None:
-    """ATen/native/SoftMax.cpp: on CUDA _softmax(input, dim, half_to_float=true), one kernel and its result.
-
-    Its gradient is written by one kernel, too, into half precision. That of softmax multiplies first, in a
-    kernel of its own, the gradient and the result: 4 more bytes an element.
-    """
-    x = torch.rand(64, 64, device="cuda").half().requires_grad_()
-    functional = getattr(torch.nn.functional, name)
-    for softmax in (
-        lambda: functional(x, -1, dtype=torch.float32),
-        lambda: getattr(torch.special, name)(x, dim=1, dtype=torch.float32),
-        lambda: getattr(x, name)(1, dtype=torch.float32),
-    ):
-        with gpu.measure() as m:
-            result = softmax()
-        assert (torch.float32, 1, 1, 64 * 64 * 4) == (result.dtype, m.launches, m.allocations, m.peak_bytes)
-        torch.testing.assert_close(result.cpu(), functional(x.detach().cpu().float(), -1))
-    given = torch.rand(64, 64, device="cuda")
-    with gpu.measure() as m:
-        result.backward(given)
-    steps, bytes_an_element = (2, 2 + 4) if name == "softmax" else (1, 2)
-    assert (steps, steps, 64 * 64 * bytes_an_element) == (m.launches, m.allocations, m.peak_bytes)
-    leaf = x.detach().cpu().float().requires_grad_()
-    functional(leaf, -1).backward(given.cpu())
-    assert x.grad is not None
-    assert leaf.grad is not None
-    torch.testing.assert_close(x.grad.cpu(), leaf.grad.half())
-
-
-def test_autocast_lets_a_softmax_convert(gpu: SimulatedCuda) -> None:
-    """Autocast asks for single precision, so that the same kernel reads half precision; not bfloat16."""
-    x = torch.rand(64, 64, device="cuda").half()
-    with torch.autocast("cuda"), gpu.measure() as m:
-        assert torch.float32 == x.softmax(-1).dtype
-    assert (1, 64 * 64 * 4) == (m.launches, m.peak_bytes)
-    # The type of autocast that has no such kernel: a copy of twice the bytes, then the kernel.
-    y = x.bfloat16()
-    with torch.autocast("cuda", dtype=torch.bfloat16), gpu.measure() as m:
-        y.softmax(-1)
-    assert (2, 2 * 64 * 64 * 4) == (m.launches, m.peak_bytes)
-
-
 LAYERS = {"LSTM": 4, "GRU": 3, "RNN": 1}
 """Recurrent layers, and how many gates they have."""
-
-
-@pytest.mark.parametrize(
-    ("layer", "options", "copies"),
-    [
-        # Four weights in each layer and direction, one more with a projection.
-        ("LSTM", {}, 4),
-        ("GRU", {"num_layers": 2, "bidirectional": True}, 16),
-        ("LSTM", {"proj_size": 4}, 5),
-        ("RNN", {"bias": False}, 2),
-    ],
-)
-def test_weights_of_a_recurrent_layer_are_flattened(
-    gpu: SimulatedCuda, layer: str, options: dict[str, Any], copies: int
-) -> None:
-    """RNNBase.flatten_parameters, and _cudnn_rnn_flatten_weight in ATen/native/cudnn/RNN.cpp.
-
-    Each weight is copied to the device; a buffer is filled with zeros, and each weight copied into it.
-    """
-    module = getattr(torch.nn, layer)(8, 16, **options)
-    with gpu.measure() as m:
-        module.to("cuda")
-    assert (copies, copies, 1, copies + 1) == (m.h2d, m.d2d, m.launches, m.allocations)
-    nbytes = sum(weight.nbytes for weight in module.parameters())
-    # Old and new weights are there together until the buffer has all.
-    assert (nbytes, 2 * nbytes) == (m.retained_bytes, m.peak_bytes)
 
 
 @pytest.mark.parametrize("options", [{}, {"proj_size": 4}, {"batch_first": True, "num_layers": 2}])
@@ -249,23 +140,6 @@ def test_a_recurrent_layer_gives_the_values_of_the_host(
         found.append([output.detach().cpu(), *(state.detach().cpu() for state in states), *gradients])
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other)
-
-
-@pytest.mark.parametrize(("name", "states", "biases"), [("LSTMCell", 2, 1), ("GRUCell", 1, 2)])
-def test_a_cell_is_two_products_and_a_kernel(gpu: SimulatedCuda, name: str, states: int, biases: int) -> None:
-    """ATen/native/RNN.cpp: matmul twice, then a kernel of ATen/native/cuda/RNN.cu.
-
-    Backward: one kernel, a sum for each kind of bias, and products for input and both weights.
-    """
-    module = getattr(torch.nn, name)(8, 16, device="cuda")
-    x, state = torch.rand(3, 8, device="cuda"), [torch.rand(3, 16, device="cuda") for _ in range(states)]
-    with gpu.measure() as m:
-        result = module(x, state if states > 1 else state[0])
-    assert (1, 2, 0) == (m.aten_launches, m.library_launches, m.syncs)
-    given = torch.ones(3, 16, device="cuda")
-    with gpu.measure() as m:
-        (result[0] if states > 1 else result).backward(given)
-    assert (1 + biases, 2, 0) == (m.aten_launches, m.library_launches, m.syncs)
 
 
 @pytest.mark.usefixtures("gpu")
@@ -339,22 +213,6 @@ def test_parts_with_gaps_are_copied_one_by_one(gpu: SimulatedCuda) -> None:
         torch.split_with_sizes_copy(rows, [2, 4], 1, out=[into[:, :2, 0], into[:, 2:, 0]])
     assert (0, 0, 2) == (m.syncs, m.h2d, m.launches)
     assert torch.equal(rows, into[:, :, 0])
-
-
-@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile:UserWarning")
-def test_attention_that_is_not_compiled_has_a_backward_pass_of_its_own(gpu: SimulatedCuda) -> None:
-    """It is sdpa_dense_backward of torch/_higher_order_ops/flex_attention.py, no formulas of its operations.
-
-    Two numbers become tensors of the device: -inf in the scores, which are computed again, and 0 for the
-    gradient of what the mask leaves out. An H100 under torch 2.11 has the same 39 kernels, of which 5 are
-    cuBLAS's, and 8 copies.
-    """
-    query = torch.rand(1, 2, 128, 16, device="cuda", requires_grad=True)
-    loss: Any = flex_attention(query, query, query).sum()  # type: ignore[union-attr]
-    with gpu.measure() as m:
-        loss.backward()
-    assert (2, 2, 8) == (m.syncs, m.h2d, m.d2d)
-    assert (39, 5) == (m.launches, m.library_launches)
 
 
 @pytest.mark.filterwarnings("ignore:A simulated CUDA device has no kernels")
@@ -528,39 +386,6 @@ def test_where_results_need_not_be_equal_cuda_warns_or_runs() -> None:
 
 
 @pytest.mark.usefixtures("deterministic")
-def test_memory_that_nobody_wrote_to_is_filled(gpu: SimulatedCuda) -> None:
-    """ATen/native/TensorFactories.h: fill_empty_deterministic_, one kernel, unless that is switched off."""
-    with gpu.measure() as m:
-        torch.empty(4, device="cuda")
-    assert ((1, 1), {}) == ((m.launches, m.allocations), m.ranges)
-    # Also what operations make for themselves by at::empty, which not all do.
-    with gpu.measure() as m:
-        torch.ones(4, device="cuda")
-    assert (1, 2) == m.ranges["launches"]
-    torch.utils.deterministic.fill_uninitialized_memory = False
-    try:
-        with gpu.measure() as m:
-            torch.empty(4, device="cuda")
-    finally:
-        torch.utils.deterministic.fill_uninitialized_memory = True
-    assert (0, 1) == (m.launches, m.allocations)
-
-
-@pytest.mark.usefixtures("deterministic")
-def test_what_is_written_by_index_is_sorted(gpu: SimulatedCuda) -> None:
-    """ATen/native/TensorAdvancedIndexing.cpp: index_put goes as if it accumulated."""
-    x, y = torch.rand(8, device="cuda"), torch.rand(3, device="cuda")
-    index = torch.tensor([0, 2, 1], device="cuda")
-    with gpu.measure() as m:
-        x[index] = y
-    assert "aten.index_put_.default" in m.approximate
-    # Six assertions and bounds, two steps to places, a range, a sort by CUB, one that writes.
-    assert m.launches == 6 + 2 + 3 + 1
-    assert 0 == m.syncs
-    assert torch.equal(x[index], y)
-
-
-@pytest.mark.usefixtures("deterministic")
 @pytest.mark.parametrize(
     ("code", "waits"),
     [
@@ -596,26 +421,6 @@ def test_memory_that_grows_is_copied(gpu: SimulatedCuda) -> None:
     with gpu.measure() as m:
         torch.empty(0, device="cuda").resize_(1000)
     assert 0 == m.d2d
-
-
-def test_cudnn_tries_its_plans_for_a_convolution_of_new_sizes(gpu: SimulatedCuda) -> None:
-    """ATen/native/cudnn/Conv_v8.cpp, try_plans_from_find: each plan is timed, as many as cuDNN has."""
-    layer, x = torch.nn.Conv2d(3, 8, 3, device="cuda"), torch.rand(2, 3, 16, 16, device="cuda")
-    with torch.backends.cudnn.flags(enabled=True, benchmark=True), torch.no_grad():
-        with gpu.measure() as first:
-            layer(x)
-        with gpu.measure() as second:
-            layer(x)
-        with gpu.measure() as other:
-            layer(x[:1])
-    for m in (first, other):
-        # At least one kernel of cuDNN, and the bias.
-        assert ((0, None), (2, None)) == (m.ranges["syncs"], m.ranges["launches"])
-        assert "torch.backends.cudnn.benchmark" in m.approximate
-    assert "syncs" not in second.ranges
-    with torch.no_grad(), gpu.measure() as without:
-        layer(x[:, :, :9])
-    assert "syncs" not in without.ranges
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -49,20 +48,6 @@ def test_a_gradient_that_looks_at_values_waits_once(
     """The look is one copy that the host waits for."""
     cost = cost_of_backward(gpu, function, *shape)
     assert (1, 1, read, ()) == (cost.syncs, cost.d2h, cost.d2h_bytes, cost.unknown)
-
-
-@pytest.mark.parametrize(
-    ("function", "shape"),
-    [
-        (lambda x: x.prod(), ()),
-        (lambda x: x.cumprod(0), (1,)),
-        (lambda x: x.masked_fill(x > 0, 0.0), (4,)),
-        (lambda x: x.max(), (4,)),
-    ],
-)
-def test_other_gradients_do_not_wait(gpu: SimulatedCuda, function: Function, shape: tuple[int, ...]) -> None:
-    """A single number's product, and a filled tensor itself, have gradients that need no look."""
-    assert 0 == cost_of_backward(gpu, function, *shape).syncs
 
 
 def test_gradients_under_vmap_do_not_look(gpu: SimulatedCuda) -> None:
@@ -151,70 +136,3 @@ def test_a_tensor_may_be_given_by_name() -> None:
     x = torch.arange(4.0, device="cuda").requires_grad_()
     assert 3.0 == torch.max(input=x).item()
     assert 1.5 == torch.quantile(input=x.detach(), q=torch.tensor(0.5, device="cuda")).item()
-
-
-def test_the_gradient_of_softmax_makes_a_product_first(gpu: SimulatedCuda) -> None:
-    """SoftMax.cu: the product of gradient and result, 400 bytes, then one kernel on it; an H100 counts two.
-
-    The gradient of ``log_softmax`` is one kernel: its sum is of the gradient itself.
-    """
-    x = torch.rand(100, device="cuda")
-    with gpu.measure() as softmax:
-        torch.ops.aten._softmax_backward_data(x, x, 0, x.dtype)
-    with gpu.measure() as log_softmax:
-        torch.ops.aten._log_softmax_backward_data(x, x, 0, x.dtype)
-    assert (2, 2, 800) == (softmax.launches, softmax.allocations, softmax.peak_bytes)
-    assert (1, 1, 400) == (log_softmax.launches, log_softmax.allocations, log_softmax.peak_bytes)
-
-
-def test_a_power_of_one_is_a_copy(gpu: SimulatedCuda) -> None:
-    """Pow.cpp copies the base; the gradient of a square has such a power and two products: two kernels."""
-    x = torch.rand(20, device="cuda", requires_grad=True)
-    squared = x.square()
-    with gpu.measure() as cost:
-        squared.backward(torch.ones_like(squared).detach())  # type: ignore[no-untyped-call]  # not annotated
-    # The ones are a kernel of their own.
-    assert (1, 80, 3) == (cost.d2d, cost.d2d_bytes, cost.launches)
-
-
-def test_a_mean_by_index_counts_and_divides(gpu: SimulatedCuda) -> None:
-    """Indexing.cu: ones like 20 values and like 5, their sum by index, a mask, a fill and a division: 7."""
-    x, source = torch.rand(20, device="cuda"), torch.rand(5, device="cuda")
-    index = torch.zeros(5, dtype=torch.int64, device="cuda")
-    with warnings.catch_warnings(), gpu.measure() as mean:
-        warnings.simplefilter("ignore")
-        x.index_reduce_(0, index, source, "mean")
-    # Ones of 80 + 20 bytes at once; the mask of 20 bytes comes after those of the source are gone.
-    assert (7, 3, 100) == (mean.launches, mean.allocations, mean.peak_bytes)
-
-
-def test_log_sigmoid_keeps_no_buffer(gpu: SimulatedCuda) -> None:
-    """Activation.cpp: the buffer of CUDA is empty, so 20 floats take one allocation."""
-    x = torch.rand(20, device="cuda", requires_grad=True)
-    with gpu.measure() as forward:
-        result = torch.nn.functional.logsigmoid(x)
-    result.sum().backward()  # type: ignore[no-untyped-call]  # not annotated
-    assert (1, 1, 80) == (forward.launches, forward.allocations, forward.peak_bytes)
-    torch.testing.assert_close(x.grad, torch.sigmoid(-x.detach()))
-
-
-def test_the_largest_of_a_single_value_is_a_copy(gpu: SimulatedCuda) -> None:
-    """TensorCompare.cpp: fill_ by a tensor is a copy of 4 bytes, the position a kernel that fills."""
-    value = torch.rand((), device="cuda")
-    with gpu.measure() as cost:
-        value.max(0)
-    assert (1, 4, 1) == (cost.d2d, cost.d2d_bytes, cost.launches)
-
-
-def test_columns_begin_as_large_as_the_image(gpu: SimulatedCuda) -> None:
-    """Im2Col.cu: 24 floats are allocated, then 60 for 15 blocks of 4, into which the 96 bytes are copied."""
-    image = torch.rand(1, 1, 4, 6, device="cuda")
-    with gpu.measure() as cost:
-        torch.nn.functional.unfold(image, 2)
-    assert (1, 1, 96, 2, 96 + 240) == (
-        cost.launches,
-        cost.d2d,
-        cost.d2d_bytes,
-        cost.allocations,
-        cost.peak_bytes,
-    )

@@ -25,32 +25,6 @@ def backward(tensor: torch.Tensor) -> None:
     torch.autograd.backward(tensor.sum())
 
 
-@pytest.mark.parametrize(
-    ("optimizer", "step_kernels"),
-    [
-        # p.add_(grad, alpha=-lr), for all parameters at once.
-        (torch.optim.SGD, 1),
-        # lerp, mul, addcmul, sqrt, div, add, addcdiv.
-        (torch.optim.Adam, 7),
-        # The weight decay besides.
-        (torch.optim.AdamW, 8),
-    ],
-)
-def test_optimizers_never_wait(
-    gpu: SimulatedCuda, optimizer: type[torch.optim.Optimizer], step_kernels: int
-) -> None:
-    """A step waits for nothing and walks all parameters side by side."""
-    make: Any = optimizer
-    model = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Linear(3, 3)).to("cuda")
-    stepper = make(model.parameters(), lr=0.1)
-    for _ in range(2):
-        backward(model(torch.ones(4, 5, device="cuda")))
-        with gpu.measure() as cost:
-            stepper.step()
-    assert (0, step_kernels) == (cost.syncs, cost.launches)
-    assert () == cost.unknown
-
-
 def test_a_step_gives_the_values_of_the_cpu(gpu: SimulatedCuda) -> None:
     """What the simulation computes is what plain CPU code computes."""
     results = []
@@ -72,19 +46,6 @@ def test_a_step_gives_the_values_of_the_cpu(gpu: SimulatedCuda) -> None:
     assert gpu.live_bytes() > 0
 
 
-def test_clipping_never_waits(gpu: SimulatedCuda) -> None:
-    """Clipping by the norm stays on the device, unless it is asked to raise for a norm that is not finite."""
-    layer = torch.nn.Linear(3, 3, device="cuda")
-    backward(layer(torch.ones(1, 3, device="cuda")))
-    with gpu.measure() as cost:
-        torch.nn.utils.clip_grad_norm_(layer.parameters(), 1.0)
-    # Norms: clear, walk, add up. Then stack, norm, + 1e-6, 1 / that, * 1.0, clamp, and one product for all.
-    assert (0, 10) == (cost.syncs, cost.launches)
-    with gpu.measure() as cost:
-        torch.nn.utils.clip_grad_norm_(layer.parameters(), 1.0, error_if_nonfinite=True)
-    assert 1 == cost.syncs
-
-
 def test_lists_over_several_devices_go_tensor_by_tensor(gpu: SimulatedCuda) -> None:
     """Lists that are spread over devices take the slow path; lists at odds with each other fail."""
     here, there = torch.full((3,), 2.0, device="cuda:0"), torch.full((4,), 1.0, device="cuda:1")
@@ -103,28 +64,6 @@ def test_lists_are_copied_between_devices(gpu: SimulatedCuda) -> None:
         torch._foreach_copy_(targets, [torch.ones(3), torch.ones(3, device="cuda:0")])
     assert (1, 1, 1) == (cost.h2d, cost.p2p, cost.syncs)
     assert [[1.0] * 3] * 2 == [target.tolist() for target in targets]
-
-
-def test_a_gradient_scaler_waits_once_a_step(gpu: SimulatedCuda) -> None:
-    """``GradScaler.step`` reads once whether any gradient overflowed."""
-    layer = torch.nn.Linear(3, 3, device="cuda")
-    stepper = torch.optim.SGD(layer.parameters(), lr=0.1)
-    scaler = torch.amp.GradScaler("cuda")
-    for _ in range(2):
-        backward(scaler.scale(layer(torch.ones(1, 3, device="cuda"))))
-        with gpu.measure() as cost:
-            scaler.step(stepper)
-            scaler.update()
-    assert 1 == cost.syncs
-
-
-def test_dropout_is_one_kernel(gpu: SimulatedCuda) -> None:
-    """Dropout makes its mask and its result in one kernel."""
-    x = torch.ones(1000, device="cuda")
-    with gpu.measure() as cost:
-        torch.nn.functional.dropout(x)
-    # The result and a mask of one byte an element.
-    assert (1, 5000) == (cost.launches, cost.peak_bytes)
 
 
 def test_lazy_layers_move_before_their_first_use(gpu: SimulatedCuda) -> None:
@@ -164,22 +103,6 @@ def test_threads_take_part(gpu: SimulatedCuda) -> None:
     assert {__file__} == {site.file for site in cost.sites}
 
 
-def test_operations_that_might_wait_and_have_no_rule_are_named(gpu: SimulatedCuda) -> None:
-    """An operation whose waits are not known is never counted as none in silence."""
-    x = torch.eye(3, device="cuda")
-    with gpu.measure() as cost:
-        torch.linalg.eig(x)
-    assert ("aten.linalg_eig.default",) == cost.unknown
-
-
-def test_operations_of_libraries_are_named(gpu: SimulatedCuda) -> None:
-    """A product of matrices is one kernel in the model, which a library may do otherwise."""
-    x = torch.eye(3, device="cuda")
-    with gpu.measure() as cost:
-        x.mm(x)
-    assert (1, ("aten.mm.default",)) == (cost.launches, cost.approximate)
-
-
 def test_recurrent_layers_keep_their_batch_sizes_on_the_host(gpu: SimulatedCuda) -> None:
     """A packed sequence has its data on the device and its batch sizes on the host, as on CUDA."""
     layer = torch.nn.GRU(4, 4, batch_first=True, device="cuda")
@@ -188,21 +111,6 @@ def test_recurrent_layers_keep_their_batch_sizes_on_the_host(gpu: SimulatedCuda)
     result, _ = layer(packed)
     assert (torch.device("cuda", 0), torch.device("cpu")) == (result.data.device, result.batch_sizes.device)
     assert gpu.live_bytes() > 0
-
-
-def test_lengths_of_sequences_are_read_on_the_host(gpu: SimulatedCuda) -> None:
-    """``ctc_loss`` takes its lengths from the host; lengths on the device are read first."""
-    likely = torch.rand(5, 1, 3, device="cuda").log_softmax(2)
-    labels = torch.tensor([[1, 2]], device="cuda")
-    syncs = []
-    for device in ("cpu", "cuda"):
-        lengths = torch.tensor([5], device=device), torch.tensor([2], device=device)
-        with gpu.measure() as cost:
-            loss = torch.nn.functional.ctc_loss(likely, labels, *lengths)
-        syncs.append(cost.syncs)
-        assert torch.device("cuda", 0) == loss.device
-    # Three lists that its kernel takes and one that the mean divides by are copied to the device.
-    assert [4, 4 + 2] == syncs
 
 
 @pytest.mark.usefixtures("gpu")

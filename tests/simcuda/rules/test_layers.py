@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import Tensor
 from torch.nn import functional
 
 import simcuda
@@ -70,48 +69,6 @@ def test_images_may_lie_with_channels_last(gpu: SimulatedCuda, code: str, kernel
     with gpu.measure() as m:
         eval(code, {"torch": torch, "functional": functional}, {"x": x})  # noqa: S307 - the code is above
     assert (kernels, ()) == (m.launches, m.approximate)
-
-
-def test_an_image_that_keeps_its_size_is_copied_as_bytes(gpu: SimulatedCuda) -> None:
-    """Nothing is resampled: 2 x 3 x 6 x 4 floats."""
-    x = torch.rand(2, 3, 6, 4, device="cuda")
-    for mode in ("nearest", "bilinear"):
-        with gpu.measure() as m:
-            functional.interpolate(x, (6, 4), mode=mode)
-        assert (0, 1, 576) == (m.launches, m.d2d, m.d2d_bytes)
-
-
-@pytest.mark.parametrize(("reduction", "kernels"), [("mean", 1), ("sum", 1), ("none", 2)])
-def test_the_likelihood_of_each_row_clears_a_weight(gpu: SimulatedCuda, reduction: str, kernels: int) -> None:
-    """What is not added up has no weight altogether: that is filled with 0."""
-    x, classes = torch.rand(4, 6, device="cuda"), torch.zeros(4, dtype=torch.long, device="cuda")
-    with gpu.measure() as m:
-        functional.nll_loss(x, classes, reduction=reduction)
-    assert (kernels, ()) == (m.launches, m.approximate)
-
-
-@pytest.mark.parametrize(
-    ("groups", "forward", "backward"),
-    [
-        # cuDNN's kernel and the addition; its kernel backward and the sum of the gradient.
-        (1, 2, 2),
-        # The kernel for single channels adds the bias itself.
-        (4, 1, 2),
-    ],
-)
-def test_the_bias_of_a_convolution_is_added_by_aten(
-    gpu: SimulatedCuda, groups: int, forward: int, backward: int
-) -> None:
-    """By a kernel of its own, and its gradient is a reduction; cuDNN's part is a model, and marked."""
-    layer = torch.nn.Conv2d(4, 4, 3, groups=groups, device="cuda")
-    x = torch.rand(2, 4, 6, 6, device="cuda")
-    with gpu.measure() as m:
-        result: Tensor = layer(x)
-    assert (forward, ("aten.convolution.default",)) == (m.launches, m.approximate)
-    gradient = torch.ones_like(result)
-    with gpu.measure() as m:
-        result.backward(gradient)  # type: ignore[no-untyped-call]  # not annotated
-    assert (backward, ("aten.convolution_backward.default",)) == (m.launches, m.approximate)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

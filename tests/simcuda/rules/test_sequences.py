@@ -33,14 +33,6 @@ def test_alignments_copy_their_lengths(
     assert (waits, waits, ()) == (m.syncs, m.h2d + m.d2h, m.unknown)
 
 
-def test_targets_on_the_host_are_copied_too(gpu: SimulatedCuda) -> None:
-    """Targets of 64 bits on the host are no case for cuDNN: they are moved, one wait more than three."""
-    likely = torch.rand(5, 2, 4, device="cuda").log_softmax(2)
-    with gpu.measure() as m:
-        functional.ctc_loss(likely, torch.ones(2, dtype=torch.int64), FULL, ONE, reduction="sum")
-    assert (4, 4, ()) == (m.syncs, m.h2d, m.unknown)
-
-
 def test_the_gradient_of_an_alignment_copies_its_lengths_again(gpu: SimulatedCuda) -> None:
     """Three lists of 2 lengths, 8 bytes each, go to the device, and nothing else."""
     likely = torch.rand(5, 2, 4, device="cuda", requires_grad=True)
@@ -60,18 +52,6 @@ def test_alignment_on_the_host_is_as_before(gpu: SimulatedCuda) -> None:
     assert (0, 0) == (m.syncs, m.launches)
     there = functional.ctc_loss(likely.cuda(), labels.cuda(), FULL, TWO)
     torch.testing.assert_close(mean, there.cpu())
-
-
-def test_segments_check_their_lengths(gpu: SimulatedCuda) -> None:
-    """The least length and whether they add up are read, unless the caller vouches for them."""
-    x, lengths = torch.rand(8, device="cuda"), torch.tensor([3, 5], device="cuda")
-    with gpu.measure() as m:
-        torch.segment_reduce(x, "sum", lengths=lengths)
-    # 8 bytes of the least, one truth value.
-    assert (2, 2, 9, ()) == (m.syncs, m.d2h, m.d2h_bytes, m.unknown)
-    with gpu.measure() as m:
-        torch.segment_reduce(x, "sum", lengths=lengths, unsafe=True)
-    assert (0, ()) == (m.syncs, m.unknown)
 
 
 def test_lengths_to_pack_must_be_on_the_host(gpu: SimulatedCuda) -> None:
