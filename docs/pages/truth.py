@@ -7,18 +7,17 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 
 import torch
+from docs.pages.sources import MEANINGS, operations, source_of
 
 import simcuda
 from simcuda.basis import (
     BY_NOTHING,
     BY_RECORDINGS,
     BY_TESTS,
-    MEANINGS,
     Basis,
     basis_of,
     name_counts,
     name_models,
-    operations,
 )
 from simcuda.costs.rules import OF_LIBRARIES, OF_OTHER_VERSIONS, RULES, CostRule, example_names, run_example
 from simcuda.costs.rules.without_rule import HOST_ONLY
@@ -72,7 +71,7 @@ the operation that alone made it, a 0 each operation within the call or the patt
 To add a trace of your own, run this in a clone:
 
 ```sh
-python -m simcuda.agree --trace my-trace.json.gz --save src/simcuda/recorded.json
+python -m tests.gpu.confirm --trace my-trace.json.gz
 python -m docs.pages.truth > docs/truth.md
 ```
 """
@@ -175,7 +174,8 @@ def operation_table(every: dict[str, Basis]) -> list[str]:
     """Return a row for all operations that rest on the same."""
     names_of = defaultdict[tuple[str, str, str], list[str]](list)
     for name, each in every.items():
-        names_of[each.source, ", ".join(each.confirmed), each.cost].append(name)
+        cost, source = source_of(name)
+        names_of[source, ", ".join(each.confirmed), cost].append(name)
     rows = []
     for source, confirmed, cost in sorted(names_of):
         rows.append((named(names_of[source, confirmed, cost]), cost, source, confirmed))

@@ -25,12 +25,6 @@ def main() -> int:
         metavar="FILE",
         help="traces of PyTorch's profiler: each distinct call in them is replayed",
     )
-    parser.add_argument(
-        "--save",
-        type=Path,
-        metavar="FILE",
-        help="add to FILE, by operation, what the traces confirm, as in recorded.json of this package",
-    )
     parser.add_argument("--format", choices=("text", "json"), default="text")
     options = parser.parse_args()
     found = []
@@ -41,8 +35,6 @@ def main() -> int:
         except (NotATraceError, IncompleteTraceError, OSError) as error:
             print(f"error: {path}: {error}", file=sys.stderr)
             refused = True
-    if found and options.save:
-        report.save_confirmations(found, options.save)
     if found:
         as_json = options.format == "json"
         print(json.dumps(report.to_json(found), indent=2) if as_json else "\n".join(report.to_lines(found)))

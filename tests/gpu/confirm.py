@@ -1,11 +1,15 @@
-"""Write what the recordings of a GPU confirm, by operation: ``python -m tests.gpu.confirm``.
+"""Write what recordings of a GPU confirm, by operation: ``python -m tests.gpu.confirm [--trace FILE...]``.
 
-It adds them to ``src/simcuda/recorded.json``, as ``python -m simcuda.agree --trace FILE --save`` adds those
-of a trace. A count above 0 confirms the operation that alone made it, a 0 each operation that ran.
+It adds them to ``src/simcuda/recorded.json``: those of the recordings in this folder, or those of traces. A
+count above 0 confirms the operation that alone made it, a 0 each operation that ran.
 """
 
 from __future__ import annotations
 
+import argparse
+import hashlib
+import json
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -18,9 +22,12 @@ from tests.gpu.pattern import METRICS, NothingToRunError, load
 from tests.gpu.run import read_recording
 
 import simcuda
+from simcuda.basis import RECORDED
 from simcuda.ledger import noting_operations
+from simcuda.traces.agreement import CONFIRMED, TraceAgreement, agreement_with
+from simcuda.traces.agreement import REFUTED as REFUTED_BY_TRACE
 from simcuda.traces.call import METRICS as METRICS_OF_TRACES
-from simcuda.traces.report import add_confirmations
+from simcuda.traces.kineto import read
 
 HERE = Path(__file__).parent
 RECORDINGS = {
@@ -47,7 +54,13 @@ Decided = dict[str, dict[str, list[int]]]
 
 def main() -> int:
     """Run as a command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trace", type=Path, nargs="+", help="traces of PyTorch's profiler")
+    traces = parser.parse_args().trace
     warnings.simplefilter("ignore")
+    if traces:
+        add_confirmations(dict(entry_of_trace(path) for path in traces), RECORDED)
+        return 0
     for kind, file in RECORDINGS.items():
         recording = read_recording(file)
         decided: Decided = {}
@@ -58,8 +71,47 @@ def main() -> int:
         machine = recording["machine"]
         about = {"file": file.name, "gpu": machine["gpu"], "cuda": machine["cuda"]}
         entry = {**about, "operations": as_rows(decided)}
-        add_confirmations({file.name: entry}, Path(simcuda.__file__).with_name("recorded.json"))
+        add_confirmations({file.name: entry}, RECORDED)
     return 0
+
+
+def entry_of_trace(path: Path) -> tuple[str, dict[str, Any]]:
+    """Return the digest of a trace, and what it decides about the operations of the simulation."""
+    agreement = agreement_with(read(path))
+    trace = agreement.trace
+    about = {"file": path.name, "gpu": next(iter(trace.devices), "not named"), "cuda": trace.cuda}
+    with path.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    return digest, {**about, "operations": confirmations(agreement)}
+
+
+def confirmations(agreement: TraceAgreement) -> dict[str, list[list[int]]]:
+    """Return what a trace decides about each operation of the simulation, for each of ``METRICS_OF_TRACES``.
+
+    The numbers are of distinct calls: confirmed above 0, at 0, and refuted. Zeros at the end are left out.
+    """
+    decided = set()
+    for f in agreement.findings:
+        if f.verdict in (CONFIRMED, REFUTED_BY_TRACE):
+            place = 2 if f.verdict == REFUTED_BY_TRACE else int(f.is_zero)
+            decided |= {(name, f.metric, place, f.op, f.arguments) for name in f.operations}
+    numbers: dict[str, list[list[int]]] = {}
+    for name, metric, place, *_ in sorted(decided, key=lambda each: each[0]):
+        rows = numbers.setdefault(name, [[] for _ in METRICS_OF_TRACES])
+        row = rows[METRICS_OF_TRACES.index(metric)]
+        row += [0] * (place + 1 - len(row))
+        row[place] += 1
+    return numbers
+
+
+def add_confirmations(decided: Mapping[str, Any], path: Path) -> None:
+    """Write what recordings decide to a file, in the place of what it says of recordings with these names."""
+    traces = json.loads(path.read_text(encoding="utf-8"))["traces"] if path.exists() else {}
+    traces.update(decided)
+    # A line for each operation, so that a change can be read.
+    text = json.dumps({"metrics": METRICS_OF_TRACES, "traces": dict(sorted(traces.items()))}, indent=1)
+    numbers = re.compile(r"\[[\s\d,\[\]]*\]")
+    path.write_text(numbers.sub(lambda row: re.sub(r"\s+", "", row[0]), text) + "\n", encoding="utf-8")
 
 
 def compared(

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from docs.pages import sources
+from docs.pages.sources import source_of
 from docs.pages.truth import page
 
 import simcuda
@@ -37,29 +39,29 @@ def test_the_page_is_what_the_command_prints() -> None:
 @pytest.mark.parametrize(
     ("operation", "cost", "source"),
     [
-        ("aten._local_scalar_dense.default", "read", "read-one-value"),  # its rule, from CUDAScalar.cu
-        ("aten.sin.default", "read", basis.TAGGED),  # tagged pointwise, without a rule
-        ("aten.view.default", "read", basis.VIEW),
-        ("aten._to_copy.default", "read", basis.COPY),
-        ("aten.mm.default", "modelled", "matrix-product"),  # cuBLAS chooses its kernels
-        ("aten.linalg_eig.default", "unknown", "nothing"),  # docs/simcuda-ops.md: not documented
+        ("aten._local_scalar_dense", "read", "read-one-value"),  # its rule, from CUDAScalar.cu
+        ("aten.sin", "read", sources.TAGGED),  # tagged pointwise, without a rule
+        ("aten.view", "read", sources.VIEW),
+        ("aten._to_copy", "read", sources.COPY),
+        ("aten.mm", "modelled", "matrix-product"),  # cuBLAS chooses its kernels
+        ("aten.linalg_eig", "unknown", "nothing"),  # docs/simcuda-ops.md: not documented
         # Two rules: reading by a mask is modelled, reading by indices is not.
-        ("aten.index.Tensor", "modelled", "read-by-mask, read-by-index"),
+        ("aten.index", "modelled", "read-by-mask, read-by-index"),
     ],
 )
 def test_where_a_cost_is_known_from(operation: str, cost: str, source: str) -> None:
     """One word for each way to know it, and the rule or the source that says so."""
-    assert (cost, source) == (basis_of(operation).cost, basis_of(operation).source)
+    assert (cost, source) == source_of(operation)
 
 
 @pytest.mark.parametrize(
     ("numbers", "is_tested", "text"),
     [
-        ([[12], [0, 40], [], [3]], True, "read, recorded (A100: launches 12, waits 3), tested"),
-        ([[], [0, 40]], True, "read, recorded at 0 (A100), tested"),
-        ([[12, 0, 2]], True, "read, refuted (A100: launches 2), recorded, tested"),
-        ([], True, "read, tested"),
-        ([], False, "read, confirmed by nothing"),
+        ([[12], [0, 40], [], [3]], True, "recorded (A100: launches 12, waits 3), tested"),
+        ([[], [0, 40]], True, "recorded at 0 (A100), tested"),
+        ([[12, 0, 2]], True, "refuted (A100: launches 2), recorded, tested"),
+        ([], True, "tested"),
+        ([], False, "confirmed by nothing"),
     ],
 )
 def test_what_confirms_a_cost(
@@ -77,7 +79,7 @@ def test_what_confirms_a_cost(
     (tmp_path / "tested.json").write_text(json.dumps({"operations": ["sin"] if is_tested else []}))
     monkeypatch.setattr(basis, "RECORDED", tmp_path / "recorded.json")
     monkeypatch.setattr(basis, "TESTED", tmp_path / "tested.json")
-    caches = (basis._data, basis._recorded, basis._tested)
+    caches = (basis._data, basis.recorded, basis.tested)
     for each in caches:
         each.cache_clear()
     try:

@@ -112,7 +112,7 @@ def operation_costs(run: CountedRun) -> list[dict[str, Any]]:
         recorded = {each for metric in costs if costs[metric] for each in OPERATION_METRICS[metric][1]}
         cost = UNKNOWN if name in run.unknown else MODELLED if name in run.approximate else READ
         cost = DECLARED if declared & {name, name.rpartition(".")[0]} else cost
-        found.append((name, costs, str(replace(basis_of(name).about(recorded), cost=cost))))
+        found.append((name, costs, f"{cost}, {basis_of(name).about(recorded)}"))
     found.sort(key=lambda each: [-number for number in each[1].values()])
     found.append(("no operation", left, "a call that waits, such as torch.cuda.synchronize"))
     return [

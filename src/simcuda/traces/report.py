@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 from simcuda.measurement import table
@@ -85,51 +81,6 @@ def to_json(agreements: Sequence[TraceAgreement]) -> dict[str, Any]:
             for each in agreements
         ],
     }
-
-
-def confirmations(agreement: TraceAgreement) -> dict[str, list[list[int]]]:
-    """Return what a trace decides about each operation of the simulation, for each of ``METRICS``.
-
-    The numbers are of distinct calls: confirmed above 0, at 0, and refuted. Zeros at the end are left out.
-    """
-    decided = set()
-    for f in agreement.findings:
-        if f.verdict in (CONFIRMED, REFUTED):
-            place = 2 if f.verdict == REFUTED else int(f.is_zero)
-            decided |= {(name, f.metric, place, f.op, f.arguments) for name in f.operations}
-    numbers: dict[str, list[list[int]]] = {}
-    for name, metric, place, *_ in sorted(decided, key=lambda each: each[0]):
-        rows = numbers.setdefault(name, [[] for _ in METRICS])
-        row = rows[METRICS.index(metric)]
-        row += [0] * (place + 1 - len(row))
-        row[place] += 1
-    return numbers
-
-
-def save_confirmations(agreements: Sequence[TraceAgreement], path: Path) -> None:
-    """Write what each trace decides to a file, in the place of what the file says of the same trace."""
-    decided = {}
-    for each in agreements:
-        file = Path(each.trace.path)
-        with file.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
-        about = {
-            "file": file.name,
-            "gpu": next(iter(each.trace.devices), "not named"),
-            "cuda": each.trace.cuda,
-        }
-        decided[digest] = {**about, "operations": confirmations(each)}
-    add_confirmations(decided, path)
-
-
-def add_confirmations(decided: Mapping[str, Any], path: Path) -> None:
-    """Write what recordings decide to a file, in the place of what it says of recordings with these names."""
-    traces = json.loads(path.read_text(encoding="utf-8"))["traces"] if path.exists() else {}
-    traces.update(decided)
-    # A line for each operation, so that a change can be read.
-    text = json.dumps({"metrics": METRICS, "traces": dict(sorted(traces.items()))}, indent=1)
-    numbers = re.compile(r"\[[\s\d,\[\]]*\]")
-    path.write_text(numbers.sub(lambda row: re.sub(r"\s+", "", row[0]), text) + "\n", encoding="utf-8")
 
 
 def exit_code(agreements: Sequence[TraceAgreement]) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.gpu.confirm import add_confirmations, confirmations, entry_of_trace
 from tests.simcuda.real.events import kernel, memcpy, operation, runtime
 
 import simcuda
@@ -293,46 +294,6 @@ def test_the_command_prints_a_table_and_json(
     assert "waits" in text
 
 
-def test_what_a_trace_confirms_is_saved_by_operation_of_the_simulation() -> None:
-    """Above 0 for what alone made the count, at 0, and refuted; the library's choice confirms nothing."""
-    reading = RecordedCost(copies=[RecordedCopy("d2h", 4, pageable=False)], stream_syncs=1)
-    calls = [
-        *[RecordedCall("aten::item", (tensor(),), reading)] * 3,
-        RecordedCall("aten::sin", (tensor(4),), RecordedCost(kernels=[OWN, OWN])),
-        RecordedCall("aten::ldexp", (tensor(4), tensor(4)), RecordedCost(kernels=[OWN] * 3)),
-        RecordedCall("aten::mm", (tensor(4, 4), tensor(4, 4)), RecordedCost(kernels=[CUTLASS])),
-    ]
-    # Launches, copies, bytes, waits, and two metrics of memory, which was not recorded. Equal calls are one.
-    assert report.confirmations(agreed(*calls)) == {
-        "aten._local_scalar_dense": [[0, 1], [1], [1], [1], [], []],
-        # One kernel where two were recorded; no copy and no wait, in both.
-        "aten.sin": [[0, 0, 1], [0, 1], [0, 1], [0, 1], [], []],
-        "aten.mm": [[], [0, 1], [0, 1], [0, 1], [], []],
-        # A fill and a power, then a product: the sum of three launches says nothing about either of them.
-        **{f"aten.{name}": [[], [0, 1], [0, 1], [0, 1], [], []] for name in ("ldexp", "pow", "mul")},
-    }
-
-
-def test_a_trace_is_added_once_to_a_file_of_confirmations(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By its digest: the same trace takes its own place, another one comes beside it."""
-    saved = tmp_path / "saved.json"
-    for name in ("a", "b", "a"):
-        event = operation("aten::sin", 100, 1) | {"dur": 100}
-        event["args"] |= {"Input Dims": [[4]], "Input type": ["float"], "Input Strides": [[1]]}
-        event["args"] |= {"Concrete Inputs": [""]}
-        launch = [runtime("cudaLaunchKernel", 110, 110, op=1), kernel(113, 110) | {"name": OWN}]
-        trace = {"schemaVersion": 1, "name": name, "traceEvents": [event, *launch]}
-        (tmp_path / name).write_text(json.dumps(trace))
-        command = ["simcuda.agree", "--trace", str(tmp_path / name), "--save", str(saved)]
-        monkeypatch.setattr(sys, "argv", command)
-        assert 0 == agree.main()
-    traces = json.loads(saved.read_text())["traces"].values()
-    assert ["a", "b"] == sorted(each["file"] for each in traces)
-    assert [[1], [0, 1], [0, 1], [0, 1], [], []] == next(iter(traces))["operations"]["aten.sin"]
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not TRACES.is_dir(), reason="the recordings are not there")
 def test_the_simulation_agrees_with_real_gpus() -> None:
@@ -347,5 +308,41 @@ def test_the_simulation_agrees_with_real_gpus() -> None:
     waits = [f for each in complete for f in each.findings if f.metric == "waits"]
     assert {"confirmed"} == {finding.verdict for finding in waits}
     kept = json.loads(RECORDED.read_text(encoding="utf-8"))["traces"].values()
-    confirmed = {Path(each.trace.path).name: report.confirmations(each) for each in found}
+    confirmed = {Path(each.trace.path).name: confirmations(each) for each in found}
     assert confirmed == {each["file"]: each["operations"] for each in kept if each["file"] in confirmed}
+
+
+def test_what_a_trace_confirms_is_saved_by_operation_of_the_simulation() -> None:
+    """Above 0 for what alone made the count, at 0, and refuted; the library's choice confirms nothing."""
+    reading = RecordedCost(copies=[RecordedCopy("d2h", 4, pageable=False)], stream_syncs=1)
+    calls = [
+        *[RecordedCall("aten::item", (tensor(),), reading)] * 3,
+        RecordedCall("aten::sin", (tensor(4),), RecordedCost(kernels=[OWN, OWN])),
+        RecordedCall("aten::ldexp", (tensor(4), tensor(4)), RecordedCost(kernels=[OWN] * 3)),
+        RecordedCall("aten::mm", (tensor(4, 4), tensor(4, 4)), RecordedCost(kernels=[CUTLASS])),
+    ]
+    # Launches, copies, bytes, waits, and two metrics of memory, which was not recorded. Equal calls are one.
+    assert confirmations(agreed(*calls)) == {
+        "aten._local_scalar_dense": [[0, 1], [1], [1], [1], [], []],
+        # One kernel where two were recorded; no copy and no wait, in both.
+        "aten.sin": [[0, 0, 1], [0, 1], [0, 1], [0, 1], [], []],
+        "aten.mm": [[], [0, 1], [0, 1], [0, 1], [], []],
+        # A fill and a power, then a product: the sum of three launches says nothing about either of them.
+        **{f"aten.{name}": [[], [0, 1], [0, 1], [0, 1], [], []] for name in ("ldexp", "pow", "mul")},
+    }
+
+
+def test_a_trace_is_added_once_to_what_is_recorded(tmp_path: Path) -> None:
+    """By its digest: the same trace takes its own place, another one comes beside it."""
+    saved = tmp_path / "saved.json"
+    for name in ("a", "b", "a"):
+        event = operation("aten::sin", 100, 1) | {"dur": 100}
+        event["args"] |= {"Input Dims": [[4]], "Input type": ["float"], "Input Strides": [[1]]}
+        event["args"] |= {"Concrete Inputs": [""]}
+        launch = [runtime("cudaLaunchKernel", 110, 110, op=1), kernel(113, 110) | {"name": OWN}]
+        trace = {"schemaVersion": 1, "name": name, "traceEvents": [event, *launch]}
+        (tmp_path / name).write_text(json.dumps(trace))
+        add_confirmations(dict([entry_of_trace(tmp_path / name)]), saved)
+    traces = json.loads(saved.read_text())["traces"].values()
+    assert ["a", "b"] == sorted(each["file"] for each in traces)
+    assert [[1], [0, 1], [0, 1], [0, 1], [], []] == next(iter(traces))["operations"]["aten.sin"]
