@@ -189,7 +189,7 @@ def test_a_real_gpu_is_measured(
 
     monkeypatch.setattr(real, "why_not", lambda: None)
     monkeypatch.setattr(real, "real_device", real_device)
-    monkeypatch.setattr(real, "environment", lambda: Environment("NVIDIA A100", "1", "12.8", "2"))
+    monkeypatch.setattr(real, "environment", lambda: Environment("NVIDIA A100", "12.8", "2"))
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
     tests = (
         f"@pytest.mark.gpu_budget(syncs=1)\ndef test_waits({fixture}):\n    read(torch.ones(8).cuda(), 2)\n"

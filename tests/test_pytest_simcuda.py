@@ -42,7 +42,7 @@ def two_real_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(real, "why_not", lambda: None)
     monkeypatch.setattr(real, "real_device", real_device)
-    monkeypatch.setattr(real, "environment", lambda: Environment("NVIDIA A100", "1", "12.8", "2"))
+    monkeypatch.setattr(real, "environment", lambda: Environment("NVIDIA A100", "12.8", "2"))
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
 
 

@@ -195,7 +195,7 @@ def test_what_a_spawned_process_does_is_said_to_be_not_counted(pytester: pytest.
     pytester.makepyfile(test_spawning=SPAWNING)
     result = pytester.runpytest("--simcuda", "--simcuda-report=report.json")
     result.assert_outcomes(passed=1)
-    said = "not counted: processes that use a device, which 1 test spawned"
+    said = "not counted: processes that use a device, spawned by tests: 1"
     assert [said, "test_spawning.py::test_spawns"] == [line for line in table(result) if "spawn" in line]
     data = json.loads((pytester.path / "report.json").read_text())["data"]
     assert (["test_spawning.py::test_spawns"], []) == (data["spawning"], data["waits"])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 
@@ -17,12 +21,14 @@ from simcuda.basis import (
     READ,
     REFUTED,
     UNKNOWN,
+    confirmations,
     recorded,
     tested,
 )
 from simcuda.costs.rules import RULES
 from simcuda.costs.rules.without_rule import HOST_ONLY, NEVER_WAITING, TAKEN_APART
 from simcuda.costs.traits import COPIES, traits_of
+from simcuda.traces.call import METRICS
 
 _APART, _NEVER_WAITING = (
     {f"aten.{name}": source for source, names in table.items() for name in names}
@@ -107,3 +113,41 @@ def source_of(packet: str) -> tuple[str, str]:
             elif each.is_unknown:
                 costs.add(UNKNOWN)
     return max(costs, key=(READ, MODELLED, UNKNOWN).index), ", ".join(sources) or "nothing"
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What the cost of an operation, named without overload, rests on."""
+
+    operation: str
+
+    @property
+    def recorded(self) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
+        """What recordings decide about it."""
+        return recorded().get(self.operation, ())
+
+    @property
+    def confirmed(self) -> tuple[str, ...]:
+        """What confirms it, or contradicts it, in the words of ``MEANINGS``."""
+        return confirmations(self.operation, METRICS)
+
+    def calls(self, place: int) -> Counter[str]:
+        """In how many calls each metric is what stands at this place of ``recorded``."""
+        counts = Counter[str]()
+        for _, metric, numbers in self.recorded:
+            counts[metric] += sum(numbers[place : place + 1])
+        return +counts
+
+
+def name_models(gpus: Iterable[str]) -> str:
+    """Return ``A100, V100`` for ``NVIDIA A100-PG509-200`` and two kinds of V100."""
+    found = [(re.search(r"\b[A-Z]*\d+\w*", gpu) or [gpu])[0] for gpu in gpus]
+    return ", ".join(dict.fromkeys(found))
+
+
+def name_counts(counts: Counter[str]) -> str:
+    """Return ``launches 12, copies/waits 3``: metrics with equal numbers together."""
+    metrics = defaultdict[int, list[str]](list)
+    for metric, number in counts.items():
+        metrics[number].append(metric)
+    return ", ".join(f"{'/'.join(names)} {number}" for number, names in metrics.items())

@@ -7,18 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 
 import torch
-from docs.pages.sources import MEANINGS, operations, source_of
+from docs.pages.sources import MEANINGS, Basis, name_counts, name_models, operations, source_of
 
 import simcuda
-from simcuda.basis import (
-    BY_NOTHING,
-    BY_RECORDINGS,
-    BY_TESTS,
-    Basis,
-    basis_of,
-    name_counts,
-    name_models,
-)
+from simcuda.basis import BY_NOTHING, BY_RECORDINGS, BY_TESTS
 from simcuda.costs.rules import OF_LIBRARIES, OF_OTHER_VERSIONS, RULES, CostRule, example_names, run_example
 from simcuda.costs.rules.without_rule import HOST_ONLY
 from simcuda.traces.call import METRICS
@@ -103,7 +95,7 @@ operation that has no rule and no table of its own is listed if a recording or a
 
 def page() -> str:
     """Return the page as Markdown."""
-    every = {name: basis_of(name) for name in sorted(operations())}
+    every = {name: Basis(name) for name in sorted(operations())}
     rules = [rule_cells(rule) for rule in sorted(RULES, key=lambda rule: rule.id)]
     of_versions = [version_cells(rule) for rule in OF_OTHER_VERSIONS]
     lines = [

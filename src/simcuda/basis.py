@@ -7,10 +7,8 @@
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,52 +26,23 @@ BY_RECORDINGS, BY_ZEROS, REFUTED, BY_TESTS, BY_NOTHING = (
 )
 
 
-@dataclass(frozen=True)
-class Basis:
-    """What the cost of an operation rests on.
-
-    Attributes:
-        recorded: What recordings decide about it: the GPU, a metric, and in how many distinct calls that is
-            confirmed above 0, confirmed at 0, and refuted; without the last numbers that are 0.
-        tested: Whether PyTorch's own samples of operators run it, and agree.
-    """
-
-    recorded: tuple[tuple[str, str, tuple[int, ...]], ...]
-    tested: bool
-
-    @property
-    def confirmed(self) -> tuple[str, ...]:
-        """What confirms it, or contradicts it, in the words of ``MEANINGS``."""
-        above_zero, zero, refuted = map(self.calls, range(3))
-        by_recordings = BY_RECORDINGS if above_zero else BY_ZEROS if zero else ""
-        words = (REFUTED if refuted else "", by_recordings, BY_TESTS if self.tested else "")
-        return tuple(filter(None, words)) or (BY_NOTHING,)
-
-    def calls(self, place: int) -> Counter[str]:
-        """In how many calls each metric is what stands at this place of ``recorded``."""
-        counts = Counter[str]()
-        for _, metric, numbers in self.recorded:
-            counts[metric] += sum(numbers[place : place + 1])
-        return +counts
-
-    def about(self, metrics: Collection[str]) -> Basis:
-        """What it rests on by these metrics of recordings alone."""
-        return replace(self, recorded=tuple(each for each in self.recorded if each[1] in metrics))
-
-    def __str__(self) -> str:
-        """In one line: ``recorded (A100, V100: launches 12), tested``."""
-        place = next((place for place in (2, 0) if self.calls(place)), 1)
-        gpus = name_models(gpu for gpu, _, numbers in self.recorded if numbers[place : place + 1])
-        counts = name_counts(self.calls(place)) if place != 1 else ""
-        first, *rest = self.confirmed
-        where = f" ({': '.join(filter(None, (gpus, counts)))})" if self.recorded else ""
-        return ", ".join([f"{first}{where}", *rest])
-
-
-def basis_of(operation: str) -> Basis:
-    """Return what the cost of an operation rests on, by its name with or without overload."""
+def confirmations(operation: str, metrics: Collection[str]) -> tuple[str, ...]:
+    """Return what confirms the cost of an operation, or contradicts it, by these metrics of recordings."""
     packet = ".".join(operation.split(".")[:2])
-    return Basis(recorded().get(packet, ()), packet in tested())
+    sums = [0, 0, 0]
+    for _, metric, numbers in recorded().get(packet, ()):
+        if metric in metrics:
+            for place, number in enumerate(numbers):
+                sums[place] += number
+    above_zero, zero, refuted = sums
+    words = [REFUTED] if refuted else []
+    if above_zero:
+        words.append(BY_RECORDINGS)
+    elif zero:
+        words.append(BY_ZEROS)
+    if packet in tested():
+        words.append(BY_TESTS)
+    return tuple(words) or (BY_NOTHING,)
 
 
 @cache
@@ -83,7 +52,11 @@ def _data(path: Path) -> Any:
 
 @cache
 def recorded() -> dict[str, tuple[tuple[str, str, tuple[int, ...]], ...]]:
-    """Return what recordings decide, as ``Basis.recorded``, by operation."""
+    """Return what recordings decide, by operation.
+
+    Of each the GPU, a metric, and in how many distinct calls that is confirmed above 0, confirmed at 0, and
+    refuted; without the last numbers that are 0.
+    """
     found = defaultdict[str, list[tuple[str, str, tuple[int, ...]]]](list)
     for trace in _data(RECORDED)["traces"].values():
         for operation, numbers in trace["operations"].items():
@@ -96,17 +69,3 @@ def recorded() -> dict[str, tuple[tuple[str, str, tuple[int, ...]], ...]]:
 def tested() -> frozenset[str]:
     """Return the operations that PyTorch's own samples of operators run, and agree with the CPU in."""
     return frozenset(f"aten.{name}" for name in _data(TESTED)["operations"])
-
-
-def name_models(gpus: Iterable[str]) -> str:
-    """Return ``A100, V100`` for ``NVIDIA A100-PG509-200`` and two kinds of V100."""
-    found = [(re.search(r"\b[A-Z]*\d+\w*", gpu) or [gpu])[0] for gpu in gpus]
-    return ", ".join(dict.fromkeys(found))
-
-
-def name_counts(counts: Counter[str]) -> str:
-    """Return ``launches 12, copies/waits 3``: metrics with equal numbers together."""
-    metrics = defaultdict[int, list[str]](list)
-    for metric, number in counts.items():
-        metrics[number].append(metric)
-    return ", ".join(f"{'/'.join(names)} {number}" for number, names in metrics.items())

@@ -201,20 +201,18 @@ class Summary:
                 for where, count in ranked[:most]
             ]
             lines += ["", *table([("waits", "drains", "where", "source"), *rows])]
-            if rest := ranked[len(rows) :]:
-                lines.append(f"and {len(rest)} more lines, {sum(count for _, count in rest)} waits")
-        if self.spawning:
-            tests = f"{len(self.spawning)} test{'s' * (len(self.spawning) != 1)}"
-            lines += ["", f"not counted: processes that use a device, which {tests} spawned"]
-            shown = list(self.spawning)[:most]
-            lines += shown
-            if len(self.spawning) > len(shown):
-                lines.append(f"and {len(self.spawning) - len(shown)} more")
-        if self.refused:
-            shown = [f"{test}: {reason}" for test, reason in self.refused.items()]
-            lines += ["", f"refused: {len(shown)}", *shown[:most]]
-            if len(shown) > len(shown[:most]):
-                lines.append(f"and {len(shown[most:])} more")
+            if others := ranked[len(rows) :]:
+                lines.append(f"and {len(others)} more lines, {sum(count for _, count in others)} waits")
+        refused = [f"{test}: {reason}" for test, reason in self.refused.items()]
+        spawning = list(self.spawning)
+        for title, shown in (
+            (f"not counted: processes that use a device, spawned by tests: {len(spawning)}", spawning),
+            (f"refused: {len(refused)}", refused),
+        ):
+            if shown:
+                lines += ["", title, *shown[:most]]
+            if rest := shown[len(shown[:most]) :]:
+                lines.append(f"and {len(rest)} more")
         return lines
 
     def as_dict(self) -> dict[str, Any]:

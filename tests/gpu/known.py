@@ -27,9 +27,6 @@ KNOWN: dict[str, dict[str, str]] = {
         "torch.sparse_coo_tensor(torch.stack([index, index]), y, (4, 6), device='cuda').coalesce()": "d2d",
         "rows.to_sparse_csr() @ rows.t()": "d2d",
     },
-    "the question for cuDNN reads the targets: seen on torch 2.11, and its source is not found": {
-        "F.ctc_loss(rows[:, None], index[None, 1:], torch.tensor([4]), torch.tensor([2]))": "waits d2h",
-    },
     "PyTorch's code in Python is another one in 2.11, which was recorded": {
         "flex_attention_backward": "allocations",
     },
@@ -42,10 +39,6 @@ KNOWN: dict[str, dict[str, str]] = {
 REDUCTIONS = ("amax", "amin", "mean", "prod", "sum")
 
 KNOWN_OF_OPERATORS: dict[str, dict[str, str]] = {
-    "the question for cuDNN reads the targets: seen on torch 2.11, and its source is not found": {
-        "op/nn_functional_ctc_loss/0": "waits d2h",
-        "op/nn_functional_ctc_loss/1": "waits d2h",
-    },
     "kernels of just-in-time compilation and of fused attention, called by name, are refused": {
         **{f"op/jiterator_{name}/{place}": "error" for name in JITERATED for place in (0, 1)},
         **{
@@ -81,7 +74,6 @@ KNOWN_OF_OPERATORS: dict[str, dict[str, str]] = {
         "op/nn_functional_max_unpool2d_grad/1/backward": "launches allocations",
         "op/renorm/0/backward": "launches allocations",
         "op/renorm/1/backward": "launches allocations",
-        "rule/fake-quantize-by-channel": "launches",
         "rule/nested-of-padded": "launches allocations",
     },
 }

@@ -48,10 +48,10 @@ def test_most_samples_are_the_same_in_both_versions(cases: Compared) -> None:
 
 
 def test_no_wait_and_no_copy_to_or_from_the_host_is_wrong_without_a_mark(cases: Compared) -> None:
-    """Only the question whether cuDNN can do a loss of alignment reads what the simulation does not read."""
+    """What the simulation does not know it marks, as it does whether cuDNN could align labels."""
     of_host = {"waits", "h2d", "d2h"}
     wrong = {name for name, metrics in unmarked(cases).items() if metrics & of_host}
-    assert {"op/nn_functional_ctc_loss/0", "op/nn_functional_ctc_loss/1"} == wrong
+    assert set() == wrong
 
 
 def test_what_else_is_wrong_without_a_mark_is_listed(cases: Compared) -> None:
@@ -62,7 +62,8 @@ def test_what_else_is_wrong_without_a_mark_is_listed(cases: Compared) -> None:
 def test_peaks_of_memory_are_those_of_the_gpu(cases: Compared) -> None:
     """Temporaries, workspaces and results: of more than 1,500 samples without a mark 25 differ, no more."""
     recorded = read_recording(RECORDINGS["op_db"])["patterns"]
-    equal, differing = [], []
+    equal: list[str] = []
+    differing: list[str] = []
     for name, (simulated, _) in cases.items():
         is_marked = simulated.get("approximate") or simulated.get("unknown") or "error" in simulated
         if not is_marked:

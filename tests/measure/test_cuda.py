@@ -30,7 +30,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
         with simcuda.device(count, capacity=capacity) as simulated:
             yield simulated
 
-    found = Environment("NVIDIA H200", "580.65", "13.0", "2.13.0+cu130")
+    found = Environment("NVIDIA H200", "13.0", "2.13.0+cu130")
     monkeypatch.setattr(real, "real_device", device)
     monkeypatch.setattr(real, "environment", lambda: found)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)

@@ -174,22 +174,22 @@ def test_autocast_flattens_weights_in_half_precision(gpu: SimulatedCuda) -> None
 
 
 @pytest.mark.parametrize(
-    ("code", "numbers", "results"),
+    ("code", "kernels", "allocations"),
     [
-        # Two tensors: 2 x (1 address, 3 sizes), 2 x (2 + 1) beginnings, and one block of 2048 bytes for each:
-        # chunks of 2 x 6 and of 1 x 6 floats.
-        ("torch._chunk_cat([rows, rows[:2]], 0, 2, out=torch.empty(0).cuda())", 8 + 6 + 2, 36 * 4),
-        ("torch._chunk_cat([rows, rows[:2]], 0, 2)", 8 + 6 + 2, 36 * 4),
+        ("torch._chunk_cat([rows, rows[:2]], 0, 2, out=torch.empty(0).cuda())", 1, 2),
+        ("torch._chunk_cat([rows, rows[:2]], 0, 2)", 1, 2),
         # From bfloat16 to single precision, as FSDP reduces gradients.
-        ("torch._chunk_cat([rows.bfloat16()], 0, 2, out=wide)", 4 + 4 + 1, 0),
-        # Two parts: 2 x (2 addresses, 1 size), 2 + 1 beginnings, and one block for each.
-        ("torch.split_with_sizes_copy(rows, [2, 4], 1, out=[narrow, wider])", 6 + 3 + 2, 0),
+        ("torch._chunk_cat([rows.bfloat16()], 0, 2, out=wide)", 2, 2),
+        ("torch.split_with_sizes_copy(rows, [2, 4], 1, out=[narrow, wider])", 1, 1),
     ],
 )
 def test_a_table_of_addresses_is_pinned_and_copied(
-    gpu: SimulatedCuda, code: str, numbers: int, results: int
+    gpu: SimulatedCuda, code: str, kernels: int, allocations: int
 ) -> None:
-    """ATen/native/cuda/TensorShape.cu, pack_vecs: pinned memory, .to(device, non_blocking); one kernel."""
+    """ATen/native/cuda/TensorShape.cu, pack_vecs: pinned memory, .to(device, non_blocking); one kernel.
+
+    Of the bytes of the table only the addresses, 8 each, are sure.
+    """
     names = {
         "torch": torch,
         "rows": torch.rand(4, 6, device="cuda"),
@@ -197,13 +197,13 @@ def test_a_table_of_addresses_is_pinned_and_copied(
         "narrow": torch.empty(4, 2, device="cuda"),
         "wider": torch.empty(4, 4, device="cuda"),
     }
-    converted = int("bfloat16" in code)
     with gpu.measure() as m:
         eval(code, names)  # noqa: S307 - the code is above
-    assert (0, 1, 8 * numbers, 0) == (m.syncs, m.h2d, m.h2d_bytes, m.implicit_syncs)
-    assert (1 + converted, 1 + int(results > 0) + converted) == (m.launches, m.allocations)
-    assert results + 8 * numbers + converted * 48 == m.peak_bytes
-    assert not m.approximate
+    assert (0, 1, 0, kernels, allocations) == (m.syncs, m.h2d, m.implicit_syncs, m.launches, m.allocations)
+    least, most = m.ranges["h2d_bytes"]
+    assert (m.h2d_bytes, None) == (least, most)
+    assert least >= 8
+    assert not {"h2d", "launches", "allocations", "syncs"} & m.ranges.keys()
 
 
 def test_parts_with_gaps_are_copied_one_by_one(gpu: SimulatedCuda) -> None:

@@ -98,7 +98,7 @@ def operation_costs(run: CountedRun) -> list[dict[str, Any]]:
     if not run.operations:
         return []
     # Reads the rules of all operations, which only this needs.
-    from simcuda.basis import DECLARED, MODELLED, READ, UNKNOWN, basis_of
+    from simcuda.basis import DECLARED, MODELLED, READ, UNKNOWN, confirmations
 
     declared = {each.partition(MARK)[0] for each in run.approximate if MARK in each}
     found, left = [], {metric: run.metrics[metric] for metric in OPERATION_METRICS}
@@ -112,7 +112,7 @@ def operation_costs(run: CountedRun) -> list[dict[str, Any]]:
         recorded = {each for metric in costs if costs[metric] for each in OPERATION_METRICS[metric][1]}
         cost = UNKNOWN if name in run.unknown else MODELLED if name in run.approximate else READ
         cost = DECLARED if declared & {name, name.rpartition(".")[0]} else cost
-        found.append((name, costs, f"{cost}, {basis_of(name).about(recorded)}"))
+        found.append((name, costs, ", ".join([cost, *confirmations(name, recorded)])))
     found.sort(key=lambda each: [-number for number in each[1].values()])
     found.append(("no operation", left, "a call that waits, such as torch.cuda.synchronize"))
     return [

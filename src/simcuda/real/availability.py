@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from simcuda import simulation
 from simcuda.profile import KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB, PROFILES, Profile
 
 NO_CACHE = "PYTORCH_NO_CUDA_MEMORY_CACHING"
-UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -23,13 +21,11 @@ class Environment:
 
     Attributes:
         gpu: Name of the first device, such as ``NVIDIA H200``.
-        driver: Version of its driver, such as ``580.65.06``; ``unknown`` if that cannot be found.
         cuda: Version of CUDA that PyTorch was built for, such as ``13.0``.
         torch: Version of PyTorch with its build, such as ``2.13.0+cu130``.
     """
 
     gpu: str
-    driver: str
     cuda: str
     torch: str
 
@@ -63,18 +59,8 @@ def why_not() -> str | None:
 
 def environment() -> Environment:
     """The first real device and the software on it; only where ``why_not()`` is None."""
-    driver = UNKNOWN
-    text = ctypes.create_string_buffer(80)
-    try:
-        # NVML tells the version, and every driver installs it.
-        nvml = ctypes.CDLL("libnvidia-ml.so.1")
-        if nvml.nvmlInit_v2() == 0 and nvml.nvmlSystemGetDriverVersion(text, len(text)) == 0:
-            driver = text.value.decode()
-    except (OSError, AttributeError):
-        driver = UNKNOWN
     return Environment(
         gpu=torch.cuda.get_device_name(0),
-        driver=driver,
         cuda=str(torch.version.cuda),
         torch=str(torch.__version__),
     )

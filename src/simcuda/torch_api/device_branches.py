@@ -43,6 +43,7 @@ Source: ATen/native/LinearAlgebra.cpp; Correlation.cpp, of the number of observa
 Itertools.cpp, of the numbers of places.
 """
 
+READS_OF_TARGETS = dict.fromkeys(("syncs", "stream_syncs", "drains", "d2h", "d2h_bytes"), (0, inf))
 SELECTS_QUANTILES = torch.__version__ >= "2.14"
 SORTED_INSTEAD = {**ANYTHING, **dict.fromkeys(("d2d", "d2d_bytes"), (inf, inf))}
 
@@ -189,6 +190,8 @@ class DeviceBranches:
         ]
         if not log_probs.is_cuda:
             return original(log_probs, targets, *lengths, blank, reduction, zero_infinity)
+        # Whether cuDNN could do it is asked by reading the targets: seen on an H100, and in no source.
+        self._machine.ledger.doubt("aten._use_cudnn_ctc_loss.Tensor", READS_OF_TARGETS)
         if not targets.is_cuda:
             if targets.dim() == 1 and targets.dtype == torch.int32 and blank == 0:
                 # Given sequences of full length, cuDNN would do it.

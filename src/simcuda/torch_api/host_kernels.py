@@ -6,7 +6,6 @@ one, as on CUDA.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from simcuda.device.dispatch_key import unwatched
+from simcuda.costs.stand_ins import gradients
+from simcuda.device.dispatch_key import recording_gradients, unwatched
 
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 _FUSED_RMS_NORM = torch.ops.aten._fused_rms_norm.default._op_dk
@@ -36,16 +36,16 @@ def _rms_norm_backward(
     mask: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor | None]:
     """Return the gradients of the input, whose rows were multiplied by ``deviation``, and of the weight."""
-    rows = (-1, math.prod(shape))
-    wide = deviation.dtype
-    given, normal = (each.reshape(rows).to(wide) for each in (gradient, tensor))
-    normal = normal * deviation.reshape(-1, 1)
-    scaled = given if weight is None else given * weight.reshape(1, -1).to(wide)
-    of_input = (scaled - normal * (scaled * normal).mean(1, keepdim=True)) * deviation.reshape(-1, 1)
-    of_weight = None
-    if weight is not None and mask[1]:
-        of_weight = (given * normal).sum(0).reshape(weight.shape).to(weight.dtype)
-    return of_input.reshape(tensor.shape).to(tensor.dtype) if mask[0] else None, of_weight
+    with recording_gradients():
+        leaves = [each.detach().requires_grad_() for each in (tensor, weight) if each is not None]
+        wide = leaves[0].to(deviation.dtype)
+        squares = wide.square().mean(tuple(range(-len(shape), 0)), keepdim=True)
+        # What was added to the mean of the squares has no gradient.
+        result = wide * (squares + (deviation**-2 - squares).detach()).rsqrt()
+        for leaf in leaves[1:]:
+            result = result * leaf
+        found = [*gradients([result], [gradient], leaves), None]
+    return found[0] if mask[0] else None, found[1] if mask[1] else None
 
 
 KERNELS: Mapping[str, Callable[..., Any]] = {

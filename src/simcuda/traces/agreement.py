@@ -6,6 +6,7 @@ what an older PyTorch did otherwise, what was not recorded. What is left is deci
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -123,8 +124,7 @@ def agreement_with(trace: Trace) -> TraceAgreement:
 def nearest_profile(trace: Trace) -> str:
     """The profile of a trace's GPU, or else the one nearest to it by generation and CUDA version."""
     gpu = trace.devices[0] if trace.devices else ""
-    newest = any(name in gpu for name in ("H100", "H200", "H20", "GH200", "B200", "B300", "GB200", "GB300"))
-    if not newest:
+    if not re.search(r"(H100|H200|H20|GH200|B200|B300)\b", gpu):
         return "a100-cuda12"
     return "h200-cuda12" if trace.cuda.startswith(("11", "12")) else "h200-cuda13"
 

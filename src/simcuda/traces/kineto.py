@@ -113,7 +113,7 @@ def read(path: Path) -> Trace:
         devices=tuple(dict.fromkeys(devices)),
         cuda=f"{version // 1000}.{version % 1000 // 10}" if isinstance(version, int) else "",
         has_memory=gathered.has_memory,
-        has_stacks=gathered.has_stacks or gathered.has_lines,
+        has_stacks=gathered.has_stacks,
         has_lines=gathered.has_lines,
         calls=tuple(costs.calls),
         outside=dict(sorted(costs.outside.items())),
@@ -191,7 +191,8 @@ class _Gathered(CudaRecords):
             given = tuple(_arguments(arguments))
             given = self._known.setdefault(given, given)
         stack = sys.intern(str(arguments.get("Call stack") or ""))
-        self.has_lines |= bool(stack)
+        if stack:
+            self.has_stacks = self.has_lines = True
         if (end := self._end_of(event)) is not None:
             op = _Op(event["ts"], end, name, number, given, stack)
             # The profiler numbers ops as they start: on a coarse clock only that orders them.
@@ -321,7 +322,7 @@ class _Attribution:
                             op.call.cost.allocations = None
             cost = within.call.cost if within and within.call else self.outside[_name_around(around.ops)]
             for done, times, waited, nbytes in self._add(cost, what):
-                if self._gathered.has_stacks or self._gathered.has_lines:
+                if self._gathered.has_stacks:
                     place = around.place(within)
                     self._own += PROFILER in place[0]
                     seen = self._sites[(*place, done)]
@@ -403,32 +404,28 @@ class _Attribution:
         return tuple(f"{name} {all_}, {part} {some}" for name, all_, part, some in sums if all_)
 
     def left_out(self) -> Iterator[str]:
-        """What was not attributed or is not certain, and why."""
+        """Tell what was not attributed or is not certain, and why."""
         gathered = self._gathered
         first = min(gathered.calls)
-        early = sum(number < first for kind in (gathered.kernels, gathered.copies) for number in kind)
-        if early:
-            yield f"{early} kernels and copies were launched before the recording began"
-        if gathered.without_end:
-            yield f"{gathered.without_end} events of the host end before they begin, and are left out"
-        waits = [call.name for call in gathered.calls.values() if "Synchronize" in call.name]
-        if others := [name for name in waits if name not in WAITS]:
-            yield f"{len(others)} calls of {', '.join(sorted(set(others)))} are not counted as waits"
-        if self._captured:
-            yield f"{len(self._captured)} calls were recorded into a CUDA graph"
-        lost = [
-            number
-            for number, call in gathered.calls.items()
-            if call.name.startswith(MEMSETS) and number not in gathered.memsets
-        ]
-        if lost:
-            yield f"{len(lost)} memsets have no record of the device; the calls are counted"
-        if self._own:
-            yield f"{self._own} waits are the profiler's own, and at no place"
-        if unclear := sum(call.cost.allocations is None for call in self.calls if gathered.has_memory):
-            yield f"allocations of {unclear} ops: the clock leaves open whose they are"
-        if self._unclear_calls:
-            yield f"{self._unclear_calls} calls of the runtime fall between two ops; the later one has them"
+        early = unknown = lost = 0
+        for kind in (gathered.kernels, gathered.copies):
+            early += sum(number < first for number in kind)
+        for number, call in gathered.calls.items():
+            unknown += "Synchronize" in call.name and call.name not in WAITS
+            lost += call.name.startswith(MEMSETS) and number not in gathered.memsets
+        unclear = sum(call.cost.allocations is None for call in self.calls if gathered.has_memory)
+        for count, text in (
+            (early, "kernels and copies were launched before the recording began"),
+            (gathered.without_end, "events of the host end before they begin, and are left out"),
+            (unknown, "waits of another kind, such as cuCtxSynchronize, are not counted"),
+            (len(self._captured), "calls were recorded into a CUDA graph"),
+            (lost, "memsets have no record of the device; the calls are counted"),
+            (self._own, "waits are the profiler's own, and at no place"),
+            (unclear, "ops have allocations of which the clock leaves open whose they are"),
+            (self._unclear_calls, "calls of the runtime fall between two ops; the later one has them"),
+        ):
+            if count:
+                yield f"{count} {text}"
 
 
 @cache

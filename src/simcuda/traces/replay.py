@@ -34,9 +34,6 @@ from simcuda.traces.call import KINDS, by_metric
 MOST_BYTES = 4 << 30
 """Bytes of all arguments of one call that are made."""
 
-OF_HOST = frozenset({"aten::pin_memory"})
-"""Ops that take tensors of the host alone."""
-
 SMALL = 4096
 """Elements of an operation's largest tensor, up to which it is computed."""
 
@@ -95,7 +92,7 @@ def replay(gpu: Gpu, op: str, call: CallToMake) -> ReplayedCost:
     if sum(_elements(each) * each.dtype.itemsize for each in to_make) > MOST_BYTES:
         raise NotReplayableError(f"its tensors take more than {MOST_BYTES >> 30} GiB")
     sizes = [size for each in to_make for size in each.shape]
-    below, place = min(sizes, default=1), HOST if op in OF_HOST else ""
+    below, place = min(sizes, default=1), HOST if op == "aten::pin_memory" else ""
     # ``torch.manual_seed`` seeds other accelerators, too, and takes longer than the call.
     torch.default_generator.manual_seed(0)
     torch.cuda.manual_seed(0)
@@ -162,17 +159,17 @@ def _made(tensor: TensorToMake, below: int, place: str) -> Any:
     is_dense = torch.empty(tensor.shape, device="meta").stride() == tensor.strides
     # A tensor that is no view, where that is possible: some operations refuse views.
     shape = tensor.shape if is_dense else (_elements(tensor),)
-    count, least = math.prod(shape), 1 if below > 1 else 0
-    if count > LARGE:
+    least = int(below > 1)
+    if math.prod(shape) > LARGE:
         # Pinned later, it would be copied.
         drawn = torch.empty(shape, dtype=dtype, device=device, pin_memory=place == PINNED)
     elif dtype.is_floating_point or dtype.is_complex:
         # Narrow types have no generator of their own.
         drawn = torch.rand(shape, dtype=torch.float, device=device).to(dtype)
-    elif dtype == torch.bool:
-        drawn = torch.rand(shape, device=device) < 0.5
     else:
-        drawn = torch.randint(least, max(least + 1, min(below, 100)), shape, dtype=dtype, device=device)
+        # Masks have both values.
+        most = 2 if dtype == torch.bool else max(least + 1, min(below, 100))
+        drawn = torch.randint(0 if dtype == torch.bool else least, most, shape, device=device).to(dtype)
     drawn = drawn.pin_memory() if place == PINNED and not drawn.is_pinned() else drawn
     return drawn if is_dense else drawn.as_strided(tensor.shape, tensor.strides)
 

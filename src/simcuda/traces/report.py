@@ -28,21 +28,19 @@ def to_lines(agreements: Sequence[TraceAgreement]) -> Iterator[str]:
         yield from (f"  {line}" for line in (*each.trace.sums, *each.trace.left_out))
     by_metric = {metric: Counter[str]() for metric in METRICS}
     undecided = defaultdict[tuple[str, str, str], Counter[str]](Counter)
-    wrong, kernels = [], dict[str, None]()
+    wrong = []
     for f in (finding for each in agreements for finding in each.findings):
         by_metric[f.metric][f.verdict] += f.count
         if f.verdict == REFUTED:
             wrong.append(
                 (f"{f.count} x {f.op}", f.metric, *map(str, (f.recorded, f.simulated)), shown(f.arguments))
             )
-            kernels |= dict.fromkeys(name[:100] for name in f.kernels)
         elif f.verdict != CONFIRMED:
             undecided[f.verdict, f.op, f.why][f.metric] += f.count
     yield ""
     rows = [(metric, *(str(counts[verdict]) for verdict in VERDICTS)) for metric, counts in by_metric.items()]
     yield from table([("metric", *VERDICTS), *rows])
     yield from section("refuted", ("call", "metric", "recorded", "simulated", "arguments"), wrong)
-    yield from (f"  kernel {name}" for name in sorted(kernels))
     open_rows = []
     for (verdict, op, why), counts in sorted(undecided.items()):
         open_rows.append((verdict, op, str(max(counts.values())), ", ".join(counts), why))

@@ -2,7 +2,7 @@
 
 from fnmatch import fnmatchcase
 
-from simcuda.costs.rules import (
+from simcuda.costs.rules import (  # noqa: F401 - importing them makes their rules
     copying,
     factorizing,
     foreach,
@@ -20,11 +20,6 @@ from simcuda.costs.rules import (
 )
 from simcuda.costs.rules import rule as _rule
 from simcuda.costs.rules.rule import CostRule, example_names, run_example
-
-TOPICS = (
-    *(copying, factorizing, foreach, host_reads, indexing, kernels, layers, layouts, libraries),
-    *(reducing, sampling, sequences, sorting, vision),
-)
 
 # Those of one operation in the order of their modules; one that is for all calls comes after the others.
 _EVERY = sorted(filter(lambda rule: rule.is_of_this_version, _rule.RULES), key=lambda rule: rule.when is None)
@@ -49,7 +44,6 @@ __all__ = [
     "OF_LIBRARIES",
     "OF_OTHER_VERSIONS",
     "RULES",
-    "TOPICS",
     "CostRule",
     "example_names",
     "rules_for",

@@ -6,11 +6,13 @@ Copies between devices, and between host and device, are charged in ``costs/copi
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from math import inf
 from typing import Any
 
 import torch
 
-from simcuda.costs.call import FREE, OpCost, OperationCall, tensors_in
+from simcuda.costs.call import FREE, LibraryWork, OpCost, OperationCall, tensors_in
 from simcuda.costs.copies import copied_within
 from simcuda.costs.launches import LARGEST_OFFSET, elementwise, kernels_over
 from simcuda.costs.rules.kernels import one_kernel
@@ -157,15 +159,17 @@ CostRule(
 
 
 ADDRESS_BYTES = 8
-BLOCK_BYTES = 128 * 16
-"""What one block of threads copies, in ATen/native/cuda/TensorShape.cu."""
 _WIDENING = torch.bfloat16, torch.float32
+_TABLE = LibraryWork(
+    0, dict.fromkeys(("h2d_bytes", "largest_allocation", "peak_bytes", "peak_allocated_bytes"), (0, inf))
+)
+"""How many blocks of threads there are decides how long a table is that tells each what to copy."""
 
 
-def _with_table(numbers: int) -> OpCost:
-    """One kernel that reads so many numbers from the device, which are pinned and copied without a wait."""
-    nbytes = ADDRESS_BYTES * numbers
-    return OpCost(1, copies=(("h2d", nbytes),), workspaces=(nbytes,))
+def _with_table(addresses: int) -> OpCost:
+    """One kernel that reads addresses and more, which are pinned and copied without a wait."""
+    nbytes = ADDRESS_BYTES * addresses
+    return OpCost(1, copies=(("h2d", nbytes),), workspaces=(nbytes,), library=_TABLE)
 
 
 def _is_dense(tensor: torch.Tensor) -> bool:
@@ -181,23 +185,15 @@ def _is_joined_by_table(call: OperationCall) -> bool:
     )
 
 
-@CostRule(
+CostRule(
     id="join-chunks",
     ops=("aten._chunk_cat",),
     source="ATen/native/cuda/TensorShape.cu: addresses and sizes are pinned and copied without a wait; "
     "one kernel",
     example="torch._chunk_cat([x, y], 0, 2)",
     when=_is_joined_by_table,
-)
-def _join_chunks(call: OperationCall) -> OpCost:
-    """Chunks of several tensors, each padded, one chunk of each after the other."""
-    tensors, dim, chunks = (call.argument(name) for name in ("tensors", "dim", "num_chunks"))
-    size, blocks = call.outputs[0].element_size(), 0
-    for tensor in tensors:
-        padded = -(-tensor.shape[dim] // chunks) * math.prod(tensor.shape[dim + 1 :])
-        blocks += -(-padded * size // BLOCK_BYTES)
-    # The tensor of each block; and of each tensor its address, three sizes, and where two things begin.
-    return _with_table(blocks + 6 * len(tensors) + 2)
+    approximate=True,
+)(lambda call: _with_table(len(call.argument("tensors"))))
 
 
 CostRule(
@@ -215,26 +211,14 @@ CostRule(
     source="ATen/native/cuda/TensorShape.cu: addresses and sizes are pinned and copied without a wait, one "
     "kernel; of other types or with gaps, a copy into each",
     example="torch.split_with_sizes_copy(x, [3, 5], out=[y, x[3:].clone()])",
+    approximate=True,
 )
 def _split_into(call: OperationCall) -> OpCost:
     """Parts of a tensor along a dimension, each copied into a tensor that is given."""
-    tensor, sizes, dim = (
-        call.args[0],
-        call.argument("split_sizes"),
-        call.argument("dim", 0) % call.args[0].dim(),
-    )
-    outputs = call.argument("out")
-    if not all(_is_dense(each) and each.dtype == tensor.dtype for each in (tensor, *outputs)):
-        parts = tensor.split_with_sizes(sizes, dim)
-        return sum((copied_within(out, part) for out, part in zip(outputs, parts, strict=True)), FREE)
-    row = math.prod(tensor.shape[dim + 1 :]) * tensor.element_size()
-    rows = math.prod(tensor.shape[:dim])
-    blocks = sum(-(-size * row // BLOCK_BYTES) for size in sizes)
-    # A large grid is cut down: each block copies several rows, and several times its bytes of each.
-    most = call.profile.multiprocessors * call.profile.threads_per_multiprocessor // 128 * 2
-    rounds = -(-blocks * rows // most)
-    together = min(math.ceil(math.sqrt(rounds)), rows)
-    each_copies = BLOCK_BYTES * -(-rounds // max(together, 1))
-    blocks = sum(-(-size * row // each_copies) for size in sizes)
-    # Two addresses and the size of each part, the part of each block, and where the blocks of each begin.
-    return _with_table(4 * len(sizes) + 1 + blocks)
+    tensor, outputs = call.args[0], call.argument("out")
+    if all(_is_dense(each) and each.dtype == tensor.dtype for each in (tensor, *outputs)):
+        # Both addresses of each part.
+        return _with_table(2 * len(outputs))
+    parts = tensor.split_with_sizes(call.argument("split_sizes"), call.argument("dim", 0))
+    copied = sum((copied_within(out, part) for out, part in zip(outputs, parts, strict=True)), FREE)
+    return replace(copied, library=LibraryWork(0, {}))

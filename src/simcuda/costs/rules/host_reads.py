@@ -171,11 +171,10 @@ def _compare_with_all(call: OperationCall) -> OpCost:
     approximate=True,
 )
 def _compare_by_sorting(call: OperationCall) -> OpCost:
+    """Values are joined, sorted, compared with their neighbours and put back in place."""
     candidates = call.argument("test_elements")
-    elements = candidates.numel() + call.outputs[0].numel()
-    size = elements * candidates.element_size()
-    # Joined, sorted, neighbours compared, put back in place.
-    compared = _made(call) + OpCost(5, temporaries=(size, size, elements * INDEX_BYTES))
+    size = (candidates.numel() + call.outputs[0].numel()) * candidates.element_size()
+    compared = _made(call) + OpCost(5, temporaries=(size, size))
     if call.argument("assume_unique", default=False):
         return compared
     # Before that both are made unique, and the host reads how many are left.

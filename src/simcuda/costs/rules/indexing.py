@@ -6,13 +6,12 @@ import torch
 
 from simcuda.costs.call import ANYTHING, FREE, ONE_KERNEL, LibraryWork, OpCost, OperationCall
 from simcuda.costs.copies import contiguous, copied_within
-from simcuda.costs.launches import LARGEST_OFFSET, kernels_over
+from simcuda.costs.launches import kernels_over
 from simcuda.costs.rules.kernels import one_kernel
 from simcuda.costs.rules.rule import COUNT_BYTES, INDEX_BYTES, CostRule
 from simcuda.costs.rules.sorting import sort
 
 MASKS = (torch.bool, torch.uint8)
-CHUNK_ELEMENTS = 2**30
 FEW_INDICES = 3072
 
 
@@ -32,17 +31,14 @@ def find_true(mask: torch.Tensor, found: int, *, into_result: bool = False) -> O
     Of CUB's kernels the fewest are counted: one that adds up, two that select. The indices are temporaries,
     unless they are found ``into_result``.
     """
-    # CUB counts with 32-bit integers, so that long masks are searched in chunks.
-    chunks = 1 if mask.numel() < LARGEST_OFFSET else -(-mask.numel() // CHUNK_ELEMENTS)
-    select = 2 * chunks if mask.dim() else 0
     # Places in memory become an index for each dimension.
     unravel = 1 if found and mask.dim() > 1 else 0
-    count = COUNT_BYTES * chunks
+    found_bytes = 0 if into_result else found * mask.dim() * INDEX_BYTES
     return contiguous(mask) + OpCost(
-        launches=chunks + select + unravel,
+        launches=1 + (2 if mask.dim() else 0) + unravel,
         waits=1,
-        copies=(("d2h", count),),
-        temporaries=(count, *(() if into_result else (found * mask.dim() * INDEX_BYTES,))),
+        copies=(("d2h", COUNT_BYTES),),
+        temporaries=(COUNT_BYTES, found_bytes),
     )
 
 

@@ -257,18 +257,15 @@ def _coalesce(call: OperationCall) -> OpCost:
 
 
 def _sorted(indices: torch.Tensor, values: torch.Tensor) -> OpCost:
-    dims, count = indices.shape
-    # Flattened by a product with the strides of the dimensions, and a sum.
-    flattened = OpCost(dims, temporaries=(INDEX_BYTES * count,) * dims)
-    # Two ranges, a sort, and what is unique, whose count is read; a sum of values; and the dimensions again.
-    own = OpCost(
-        launches=5 + int(prod(values.shape) > 0) + 3 * dims * int(dims > 1),
+    dims = len(indices)
+    # Flattened by a product with the strides of the dimensions, and a sum. Two ranges, a sort, and what is
+    # unique, whose count is read; a sum of values; and the dimensions again.
+    return OpCost(
+        launches=dims + 5 + int(prod(values.shape) > 0) + 3 * dims * int(dims > 1),
         waits=1,
         copies=(("d2h", INDEX_BYTES),),
-        temporaries=(INDEX_BYTES * count,) * 2,
         library=LibraryWork(0, THRUST),
     )
-    return flattened + own
 
 
 # Each algorithm of Thrust may wait once more for the stream when it ends.
@@ -303,18 +300,16 @@ def _sparse_product(call: OperationCall) -> OpCost:
     made = OpCost(library=CUSPARSE) + (FREE if 1 in dense.stride() else contiguous(dense))
     if sparse.layout is not torch.sparse_coo:
         return copied + made
-    indices, values = _parts(sparse)
-    # Rows and columns become int32, and cuSPARSE makes of rows where they begin.
-    begins, positions = COUNT_BYTES * (sparse.shape[0] + 1), COUNT_BYTES * indices.shape[1]
-    made += OpCost(2, temporaries=(begins, positions, positions))
+    # Rows and columns become int32; the memory that this takes is cuSPARSE's too.
+    made += OpCost(2)
     # cuSPARSE writes by columns, to a copy of the result, which is copied back; a single one is bytes.
     turned = OpCost(copies=(("d2d", result.nbytes),)) if 1 in result.shape else OpCost(kernels_over(result))
-    made += turned + turned + OpCost(temporaries=(result.nbytes,))
+    made += turned + turned
     if not call.argument("beta", 1):
         copied = OpCost(kernels_over(result))
     if sparse.is_coalesced():
         return copied + made
-    return replace(_sorted(indices, values) + copied + made, library=LibraryWork(1, THRUST))
+    return replace(_sorted(*_parts(sparse)) + copied + made, library=LibraryWork(1, THRUST))
 
 
 def _is_added_to_dense(call: OperationCall) -> bool:

@@ -155,11 +155,9 @@ def _grouped_product(call: OperationCall) -> OpCost:
     first, second, offsets = call.args[0], call.args[1], call.argument("offs")
     is_bfloat16 = {first.dtype, second.dtype, call.outputs[0].dtype} == {torch.bfloat16}
     if call.profile.capability[0] in GROUPING and is_bfloat16:
-        groups = max(offsets.numel() if offsets is not None else 0, first.shape[0] if first.dim() == 3 else 0)
-        # Pointers to three matrices, an even number of each; three sizes and three strides.
-        arguments = 3 * 8 * (groups + groups % 2) + 3 * 4 * groups + 3 * 8 * groups
+        # One for the arguments, in memory of their own, and one of CUTLASS.
         library = LibraryWork(1, dict.fromkeys(MEMORY, (0.0, inf)))
-        return OpCost(1, workspaces=(arguments,), library=library)
+        return OpCost(1, workspaces=(first.element_size(),), library=library)
     if offsets is None:
         return _cublas(1)
     sizes = offsets.diff(prepend=offsets.new_zeros(1))

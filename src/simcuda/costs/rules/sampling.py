@@ -86,12 +86,11 @@ def _permutation(call: OperationCall) -> OpCost:
 )
 def _weighted(call: OperationCall) -> OpCost:
     """Weights are checked by two assertions on the device, then divided by random numbers and ranked."""
-    weights, result = call.args[0], call.outputs[0]
-    samples = call.argument("num_samples")
-    if not result.numel():
+    weights = call.args[0]
+    if not call.outputs[0].numel():
         return FREE
-    if samples > 1 and call.argument("replacement", default=False):
+    if call.argument("num_samples") > 1 and call.argument("replacement", default=False):
         # Copied twice, each row normalised and summed up, then every sample searched by one kernel.
         size = weights.nbytes
         return OpCost(3, copies=(("d2d", size),) * 2, temporaries=(size,) * 3)
-    return OpCost(9 + 2 * kernels_over(weights) + 1, workspaces=(weights.nbytes,))
+    return OpCost(10 + 2 * kernels_over(weights), workspaces=(weights.nbytes,))

@@ -41,8 +41,8 @@ def _reduce_segments(call: OperationCall) -> OpCost:
     """The least length and whether the lengths add up are read, unless they are trusted."""
     lengths = call.argument("lengths")
     if lengths is None or call.argument("unsafe", default=False):
-        return OpCost(SEGMENT_KERNELS if lengths is not None else 1)
-    # No length may be negative, and one truth value is copied where several are reduced.
+        return OpCost(SEGMENT_KERNELS)
+    # One truth value is copied, several are reduced.
     is_single = 0 < lengths.numel() == lengths.shape[-1]
     copies = (("d2h", lengths.element_size()), *((("d2d", 1),) if is_single else ()), ("d2h", 1))
     return OpCost(SEGMENT_KERNELS + 3, 2, copies, temporaries=(lengths.nbytes,))

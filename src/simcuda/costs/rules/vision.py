@@ -27,10 +27,10 @@ def _suppress(call: OperationCall) -> OpCost:
     if not boxes.numel():
         return FREE
     count, kept = len(boxes), call.outputs[0].numel()
+    # Boxes selected, compared with all others by bits; zeros, filled; and the order selected by that.
     mask = INDEX_BYTES * count * -(-count // BOXES_OF_A_MASK)
+    own = OpCost(4 + int(kept > 0), temporaries=(boxes.nbytes, mask))
     keep = torch.empty(count, dtype=torch.bool, device="meta")
-    # Boxes selected, compared; zeros, filled; and the order selected by that.
-    own = OpCost(4 + int(kept > 0), temporaries=(scores.nbytes, INDEX_BYTES * count, boxes.nbytes, mask))
     return own + sort(scores, scores.contiguous(), 0) + find_true(keep, kept)
 
 
