@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from finding_tickets.documents.reading import Document
+from finding_tickets.model.ticket import Remediation
 from finding_tickets.register.entries import entry_of
 from finding_tickets.report.document import MeasuredDocument
 from finding_tickets.report.rows import ReportRow
@@ -21,7 +22,7 @@ VERSION = 1
 Item = dict[str, object]
 _NO_LINES = {"__all__": {"line"}}
 _NOT_SHOWN: dict[str, Any] = {
-    **dict.fromkeys(("path", "span", "digest", "run", "sweep", "within"), True),
+    **dict.fromkeys(("path", "span", "digest", "run", "sweep", "within", "place", "moved"), True),
     **dict.fromkeys(("claims", "unmeasured", "checklist"), _NO_LINES),
 }
 """Where the parts of a remediation stand, and what only some have."""
@@ -131,10 +132,16 @@ def ticket_item(entry: MeasuredDocument) -> Item:
         and {
             **remediation.model_dump(exclude=_NOT_SHOWN),
             "variants": {name: variant.raw for name, variant in remediation.variants.items()},
-            **({"run": run.raw, **fields_of(remediation, "sweep", "within")} if run else {}),
+            **(_run_item(remediation, run.raw) if run else {}),
         },
         "verdict": entry.measured.verdict,
     }
+
+
+def _run_item(remediation: Remediation, run: str) -> Item:
+    """Return what only a remediation with a command has."""
+    stated = remediation.model_dump(include={"place", "moved"})
+    return {"run": run, **fields_of(remediation, "sweep", "within"), **stated}
 
 
 def full_item(entry: MeasuredDocument) -> Item:
