@@ -51,7 +51,7 @@ MOST_NODES = {
     "finding_tickets.measure": 31140,
     "finding_tickets.model": 4607,
     "finding_tickets.register": 29979,
-    "finding_tickets.report": 25581,
+    "finding_tickets.report": 25619,
     "finding_tickets.verify": 15_648,
     "finding_tickets.workload": 34,
     "simcuda": 99985,
