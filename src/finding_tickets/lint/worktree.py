@@ -21,8 +21,6 @@ MOST_FILES = 50_000
 LEAST_LIKENESS, MOST_COMPARED = 0.8, 2_000
 """How much alike names have to be for a guess, and among how many it is made."""
 
-_FILES_KEPT = 128
-
 
 class WorkTree:
     """The files below a register's root; a bare folder of documents holds no code."""
@@ -31,7 +29,7 @@ class WorkTree:
         self.root = root
         self.has_code = is_repository(root)
         # Many tickets cite the same few files. None stands for a file without text.
-        self.line_count = lru_cache(_FILES_KEPT)(self._count_lines)
+        self.line_count = lru_cache(self._count_lines)
 
     def inside(self, path: str) -> bool:
         """Return True if a path, taken from the root, stays in the repository, links followed."""

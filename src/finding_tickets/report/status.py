@@ -382,6 +382,7 @@ def _next_steps(
     # An order counts for nothing here.
     chosen = re.sub(r"-?sort:\S+", "", query).strip()
     contradicted = sorted({each.rule for row in rows for each in row.contradictions})
+    rules = {CONTRADICT: contradicted, PROVE: [UNPROVEN_RULE]}
     for key, step in STEPS.items():
         if not found.get(step):
             continue
@@ -390,19 +391,15 @@ def _next_steps(
             found[step], key=lambda row: (row.id in blocked, row.severity, row.stated.created or NO_DATE)
         )
         command, condition = "tickets list", _condition(key)
-        if key in {CONTRADICT, PROVE}:
-            command = (
-                f"tickets lint --select {','.join(contradicted) if key == CONTRADICT else UNPROVEN_RULE}"
-            )
+        if key in rules:
+            command, condition = f"tickets lint --select {','.join(rules[key])}", ""
         asked = f"{chosen} {condition}".strip()
         yield NextStep(step, tuple(named), f"{command} {shlex.quote(asked)}" if asked else command)
 
 
 def _condition(key: str) -> str:
-    """Return the query for the documents of a step; empty where lint finds them."""
+    """Return the query for the documents of a step that lint does not find."""
     unsettled = f"status:{','.join(sorted(UNSETTLED))}"
-    if key in {CONTRADICT, PROVE}:
-        return ""
     if key == STATE:
         return "kind:finding no:status"
     if key in UNSETTLED:

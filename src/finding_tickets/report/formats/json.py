@@ -11,7 +11,6 @@ from dataclasses import asdict
 from typing import Any
 
 from finding_tickets.documents.reading import Document
-from finding_tickets.model.ticket import Remediation
 from finding_tickets.register.entries import entry_of
 from finding_tickets.report.document import MeasuredDocument
 from finding_tickets.report.rows import ReportRow
@@ -21,8 +20,9 @@ from finding_tickets.report.text import fields_of
 VERSION = 1
 Item = dict[str, object]
 _NO_LINES = {"__all__": {"line"}}
+_OF_A_RUN = {"sweep", "within", "place", "moved"}
 _NOT_SHOWN: dict[str, Any] = {
-    **dict.fromkeys(("path", "span", "digest", "run", "sweep", "within", "place", "moved"), True),
+    **dict.fromkeys(("path", "span", "digest", "run", *_OF_A_RUN), True),
     **dict.fromkeys(("claims", "unmeasured", "checklist"), _NO_LINES),
 }
 """Where the parts of a remediation stand, and what only some have."""
@@ -132,16 +132,10 @@ def ticket_item(entry: MeasuredDocument) -> Item:
         and {
             **remediation.model_dump(exclude=_NOT_SHOWN),
             "variants": {name: variant.raw for name, variant in remediation.variants.items()},
-            **(_run_item(remediation, run.raw) if run else {}),
+            **(remediation.model_dump(include=_OF_A_RUN) | {"run": run.raw} if run else {}),
         },
         "verdict": entry.measured.verdict,
     }
-
-
-def _run_item(remediation: Remediation, run: str) -> Item:
-    """Return what only a remediation with a command has."""
-    stated = remediation.model_dump(include={"place", "moved"})
-    return {"run": run, **fields_of(remediation, "sweep", "within"), **stated}
 
 
 def full_item(entry: MeasuredDocument) -> Item:
