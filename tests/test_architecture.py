@@ -47,11 +47,11 @@ MOST_NODES = {
     "finding_tickets.gate": 8603,
     "finding_tickets.ground": 7116,
     "finding_tickets.importers": 7449,
-    "finding_tickets.lint": 9771,
+    "finding_tickets.lint": 9764,
     "finding_tickets.measure": 31140,
     "finding_tickets.model": 4607,
     "finding_tickets.register": 29979,
-    "finding_tickets.report": 25619,
+    "finding_tickets.report": 25595,
     "finding_tickets.verify": 15_648,
     "finding_tickets.workload": 34,
     "simcuda": 99985,
@@ -70,7 +70,7 @@ MOST_NODES = {
     "simcuda.traces": 11813,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6615, "simcuda": 2593}
+MOST_BRANCHES = {"finding_tickets": 6613, "simcuda": 2593}
 MOST_NODES_A_LINE = {"finding_tickets": 7.82, "simcuda": 7.03}
 MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.2, "simcuda": 18.9}
 """In percent of all docstrings."""
