@@ -6,7 +6,6 @@ https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html.
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import json
 import posixpath
@@ -184,7 +183,7 @@ def read_log(data: bytes, source: str, roots: Collection[str]) -> list[SarifFind
         BadDataError: It is not JSON, not SARIF, or of another version.
     """
     try:
-        log = decode(data.removeprefix(codecs.BOM_UTF8), type=_Log)
+        log = decode(data.removeprefix(b"\xef\xbb\xbf"), type=_Log)
     except ValidationError as error:
         raise BadDataError(f"not a log in SARIF 2.1.0: {error}", file=source) from None
     except (DecodeError, UnicodeDecodeError, RecursionError) as error:

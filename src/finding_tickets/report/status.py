@@ -69,8 +69,6 @@ UNSURE = {Verdict.STALE, Verdict.INCONCLUSIVE, Verdict.UNVERIFIED, Verdict.FAILE
 """Verdicts without a gain."""
 NOUNS = {"raised": "exceptions", "ooms": "out-of-memory errors"}
 """What the metrics count that are known of a run that raised."""
-NO_DATE = "no date"
-"""Stands for a date that is not known, behind all that are."""
 # Folders of people's machines, and below them that of a repository.
 _HOME = re.compile(r"(?:~|/(?:home|Users)/[^/]+|/root|/workspaces?)/[^/]+/")
 
@@ -388,7 +386,7 @@ def _next_steps(
             continue
         # What is blocked cannot be done next; of the worst, what has waited longest comes first.
         named = sorted(
-            found[step], key=lambda row: (row.id in blocked, row.severity, row.stated.created or NO_DATE)
+            found[step], key=lambda row: (row.id in blocked, row.severity, row.stated.created or "no date")
         )
         command, condition = "tickets list", _condition(key)
         if key in rules:
