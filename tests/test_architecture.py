@@ -36,7 +36,7 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 214_827,
+    "finding_tickets": 214820,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 3914,
     "finding_tickets.claims": 8850,
@@ -46,12 +46,12 @@ MOST_NODES = {
     "finding_tickets.executors": 964,
     "finding_tickets.gate": 8603,
     "finding_tickets.ground": 7116,
-    "finding_tickets.importers": 7449,
+    "finding_tickets.importers": 7444,
     "finding_tickets.lint": 9764,
     "finding_tickets.measure": 31140,
     "finding_tickets.model": 4607,
     "finding_tickets.register": 29979,
-    "finding_tickets.report": 25595,
+    "finding_tickets.report": 25588,
     "finding_tickets.verify": 15_648,
     "finding_tickets.workload": 34,
     "simcuda": 99985,
