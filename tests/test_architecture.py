@@ -70,9 +70,9 @@ MOST_NODES = {
     "simcuda.traces": 11813,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6613, "simcuda": 2593}
-MOST_NODES_A_LINE = {"finding_tickets": 7.82, "simcuda": 7.03}
-MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.2, "simcuda": 18.9}
+MOST_BRANCHES = {"finding_tickets": 6613, "simcuda": 2523}
+MOST_NODES_A_LINE = {"finding_tickets": 7.82, "simcuda": 6.89}
+MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.2, "simcuda": 18.2}
 """In percent of all docstrings."""
 BRANCHES = (
     *(ast.If, ast.IfExp, ast.For, ast.While, ast.Try, ast.With),
