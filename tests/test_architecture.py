@@ -48,7 +48,7 @@ MOST_NODES = {
     "finding_tickets.ground": 7116,
     "finding_tickets.importers": 7444,
     "finding_tickets.lint": 9764,
-    "finding_tickets.measure": 31140,
+    "finding_tickets.measure": 31138,
     "finding_tickets.model": 4607,
     "finding_tickets.register": 29979,
     "finding_tickets.report": 25588,
