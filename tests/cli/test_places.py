@@ -33,6 +33,7 @@ TICKET = """\
 ```yaml
 run: train.py{arguments}
 place: {{file: train.py, {place}}}
+differs: [norm, output]
 variants: {{found: "@first"}}
 claims:
   found: {{syncs: {found}}}

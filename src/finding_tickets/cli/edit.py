@@ -157,9 +157,14 @@ def close(
 def _say_what_is_left(register: Register, row: Entry) -> None:
     """Say what a closed ticket leaves to people: boxes, and what it still contradicts."""
     from finding_tickets.lint.contradictions import contradictions_in
+    from finding_tickets.verify.judge import NOT_COMPARED
 
     config, data = register.config, (register.root / row.path).read_bytes()
-    document = load(register.root).find(row.path)
+    closed = load(register.root)
+    document = closed.find(row.path)
+    done = closed.measured(document).verification
+    if done and done.reason.endswith(NOT_COMPARED):
+        say(f"{row.id}: {NOT_COMPARED}: what the fix returns may be something else")
     left = [str(number) for number, item in enumerate(document.checklist, 1) if not item.done]
     if left:
         say(f"not ticked, for no claim answers it: tickets tick {row.id} {' '.join(left)}")

@@ -33,7 +33,16 @@ from finding_tickets.register.actions import add_to_remediation, add_to_sidecar,
 from finding_tickets.register.entries import entry_of
 from finding_tickets.register.load import Register, load
 from finding_tickets.report.verification import deciding_changes, verification_lines
-from finding_tickets.verify.judge import FIX, FOUND, check, propose, trouble
+from finding_tickets.verify.judge import (
+    FIX,
+    FOUND,
+    OUTCOME,
+    check,
+    find_race,
+    propose,
+    result_difference,
+    trouble,
+)
 from finding_tickets.verify.plan import Plan, plan, verifier_of
 from finding_tickets.verify.verify import verify
 
@@ -135,6 +144,10 @@ class FixTrial:
                 raise GateError(message, hint="correct the claim about the code as found first")
         if before.place:
             _check_place(self.id, todo, measured)
+        difference = result_difference(check([one for one in todo.claims if one.id == OUTCOME], measured))
+        if reason := difference or find_race(todo.claims, measured):
+            hint = "mend the fix; what may differ is named in the Remediation: differs: [NAME]"
+            raise GateError(f"{self.id}: {reason}", hint=hint if difference else "mend the fix")
         values, false = propose(before.claims, [each for each in todo.claims if each is _CLAIM], measured)
         for one in false:
             points = "; ".join(one.counterexamples[:1])
@@ -176,7 +189,8 @@ class FixTrial:
 
 def _check_place(ticket: str, todo: Plan, measured: MeasuredTicket) -> None:
     """Raise GateError if the statement of a ticket still waits, or another one waits in its stead."""
-    false = [one for one in check(todo.claims, measured) if one.is_surprise]
+    results = check(todo.claims, measured)
+    false = [one for one in results if one.is_surprise and one.id != OUTCOME]
     if not false:
         return
     hint = "change the code, then try again; nothing was written"

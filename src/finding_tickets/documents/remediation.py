@@ -47,7 +47,7 @@ _TEXT_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "f
 _KINDS = {"mapping": "a mapping", "sequence": "a list", "scalar": "a single value"}
 _QUOTE = "quote a value that starts with one of > | * & ! % @ { [, or that contains ': ' or ' #'"
 _INDENT = "indent with spaces: here is a tab"
-_OF_RUN = ("run", "sweep", "within", "place", "moved")
+_OF_RUN = ("run", "sweep", "within", "place", "moved", "differs")
 _KEYS = ("verifier", *_OF_RUN, "variants", "decision", "claims", "unmeasured", "checklist")
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _NO_RUN = {
@@ -278,7 +278,7 @@ def _variants(keys: YamlMapping) -> Values:
 
 def _run(keys: YamlMapping) -> Values:
     """What is run instead of a verifier, its sweep, the function and the statement that it is counted in."""
-    found = Values(run=None, sweep=[], within=None, place=None, moved=[])
+    found = Values(run=None, sweep=[], within=None, place=None, moved=[], differs=[])
     if "run" not in keys or "verifier" in keys:
         for key in _OF_RUN:
             if key in keys:
@@ -287,6 +287,7 @@ def _run(keys: YamlMapping) -> Values:
         return found
     raw, within = keys["run"].text("run"), keys.text("within")
     found["sweep"] = _points(keys["sweep"]) if "sweep" in keys else []
+    found["differs"] = [name for node in keys.items_of("differs") if (name := node.text("differs"))]
     match = _REFERENCE.fullmatch(within) if within else None
     if match and not match["revision"] and inside_repository(match["module"]):
         found["within"] = within

@@ -252,7 +252,7 @@ def _measure(tickets: Sequence[CheckedTicket], base: Base, isolation: Isolation,
     for ticket in tickets:
         # There is no fix to compare a new one with, and it may not be made for the edges.
         is_new = ticket.must_hold or ticket.has_new_rules
-        own = replace(settings, further="sizes" if is_new else "edges")
+        own = replace(settings, further="sizes" if is_new else "edges", outcomes=ticket.must_hold)
         if ticket.old and not ticket.must_hold:
             at_base.append((ticket.old, replace(own, root=base.root, repository=settings.root)))
         now.append(_rules(ticket, base, own))

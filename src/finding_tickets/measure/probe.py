@@ -40,6 +40,7 @@ from finding_tickets.measure.meter import (
     operation_costs,
     torch_version,
 )
+from finding_tickets.measure.outcomes import RESULT, keeping_outcome, save_outcome, seed_everything
 from finding_tickets.measure.run import JobReport, check_declared, check_repeated, run
 from finding_tickets.measure.tasks import (
     COPY,
@@ -294,8 +295,17 @@ def _run_function(job: RunJob, root: Path, meter: Meter) -> JobReport:
         sweep=[Point(**at) for at in job.sweep or (ONCE,)],
         devices=lambda _: job.devices,
     )
-    functions: dict[str, Function] = {NAME: lambda values: function(**values)}
-    report = run(workload, functions, meter, root)
+
+    def call(values: Mapping[str, int]) -> Any:
+        if job.keeps:
+            seed_everything()
+        return function(**values)
+
+    def keep(_: int, done: VariantRun) -> None:
+        save_outcome(job.keeps, {RESULT: done.result})
+
+    functions: dict[str, Function] = {NAME: call}
+    report = run(workload, functions, meter, root, keep=keep if job.keeps else None)
     if job.repeated:
         check_repeated(report, workload, functions, meter, root)
     return report
@@ -324,7 +334,7 @@ def _run_program(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
             raise WrongTargetError(f"there is no module {job.target}")
     ending: str | None = None
     before = _reachable_bytes(gpu)
-    with gpu.measure() as counted:
+    with keeping_outcome(job.keeps, root), gpu.measure() as counted:
         try:
             with _exit_handlers(root):
                 if is_module:

@@ -101,7 +101,7 @@ class JobReport:
 
 def measure(job: Job, replace_functions: Replace | None = None) -> dict[str, Any]:
     """What a ``MeasuredTicket`` is made of; raises ``CannotMeasureError`` and what importing code raises."""
-    root, code, kept = Path(job.root), Path(job.code), own_folder() / KEPT if job.keeps else None
+    root, code = Path(job.root), Path(job.code)
     # One thread: several tickets are measured at once, and sums then have the same order in every run.
     torch.set_num_threads(1)
     stated = workload = load_workload(job.verifier, root, code)
@@ -120,7 +120,9 @@ def measure(job: Job, replace_functions: Replace | None = None) -> dict[str, Any
     # Problems of a branch are told at its own lines, not at those of a library that it calls.
     own_lines = attributing_to(lambda file: belongs_to(code, Path(file))) if job.further else nullcontext()
     with noting_operations(job.operations), own_lines:
-        report = run(workload, measured, meter, code, traced=job.graph_breaks, kept=kept)
+        report = run(
+            workload, measured, meter, code, traced=job.graph_breaks, keep=_save if job.keeps else None
+        )
     check_repeated(report, workload, measured, meter, code)
     with _naming(job.variant):
         check_declared(report.runs[job.variant], allowed)
@@ -138,12 +140,12 @@ def run(
     root: Path,
     *,
     traced: bool = False,
-    kept: Path | None = None,
+    keep: Callable[[int, VariantRun], None] | None = None,
 ) -> JobReport:
     """Measure ``functions``, by the names of their variants; paths are reported relative to ``root``.
 
-    Where they are ``traced``, graph breaks are counted too. The results of a single variant are written to
-    the folder ``kept``, if there is one. A variant that leaves its work undone cannot be measured.
+    Where they are ``traced``, graph breaks are counted too. ``keep`` gets the place of each point and the run
+    there, whose results are let go after that. A variant that leaves its work undone cannot be measured.
     """
     gc.freeze()  # what is loaded is no garbage, and collecting before each run stays short
     runs: dict[str, list[VariantRun]] = {name: [] for name in functions}
@@ -159,9 +161,8 @@ def run(
                     raise CannotMeasureError(
                         f"returned {kind}, which has not run; give the workload a read that consumes it"
                     )
-                if kept and not done.error:
-                    save_result(kept / str(place), done.result)
-                    save_result(kept / f"{place}{ARGUMENTS}", done.arguments)
+                if keep and not done.error:
+                    keep(place, done)
             runs[name].append(replace(done, result=None, arguments={}))
     # The compiler is large: loaded only now, it does not slow the garbage collections between runs.
     for name, function in functions.items() if traced else ():
@@ -179,6 +180,12 @@ def run(
         not_measured=tuple(not_measured),
         compares=workload.same is not None,
     )
+
+
+def _save(place: int, done: VariantRun) -> None:
+    """Save what a variant returned at a point, and how it left its arguments."""
+    save_result(own_folder() / KEPT / str(place), done.result)
+    save_result(own_folder() / KEPT / f"{place}{ARGUMENTS}", done.arguments)
 
 
 def further_points(workload: Workload, meter: Meter, *, edges: bool) -> list[Point]:

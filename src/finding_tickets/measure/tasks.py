@@ -25,6 +25,7 @@ RUN = "finding_tickets.measure.probe:run_payload"
 TRACE = "finding_tickets.measure.recorded:trace_payload"
 CHEAT = "finding_tickets.measure.cheating:measure_payload"
 COMPARISON = "finding_tickets.measure.results:compare_saved"
+OUTCOMES = "finding_tickets.measure.outcomes:compare_outcomes"
 CHOICE = "finding_tickets.measure.meter:chosen_name"
 VISIBLE = "finding_tickets.measure.meter:visible_gpus"
 WANTED = "finding_tickets.measure.loading:devices_needed"
@@ -136,6 +137,7 @@ class RunJob:
     # Of a ticket: code that is not the work tree's runs in a copy. ``stated`` is where the ticket says so.
     work_tree: str = ""
     stated: str = ""
+    keeps: str = ""  # the name that its outcome is saved under, if results are compared
     # Of a budget or a ticket about a place: what installed packages do counts at the line of the repository
     # that led there, and calls may differ.
     own_lines: bool = False

@@ -322,6 +322,7 @@ class Remediation(Record):
     may be a command to ``run``, the points of its ``sweep`` and the function ``within`` which it is counted.
     With a ``place``, claims are about that statement of what runs; ``moved`` are statements of the fix that
     wait in its stead.
+    ``differs`` names what may be another one after the fix, of what is run.
     """
 
     verifier: str | None
@@ -330,6 +331,7 @@ class Remediation(Record):
     within: str | None = None
     place: StatementRef | None = None
     moved: tuple[StatementRef, ...] = ()
+    differs: tuple[str, ...] = ()
     variants: dict[str, VariantRef]
     decision: Literal["fix", "keep"]
     claims: tuple[Claim, ...]

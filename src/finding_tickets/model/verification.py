@@ -108,7 +108,8 @@ class ResultCheck(Record):
     """How the results of two variants compare at one point: equal, unless ``difference`` or ``skipped``.
 
     The ``target`` is the variant whose results are expected; a point at which it raised is skipped. Equal
-    results that show nothing are ``empty``, ``None`` or ``NaN``.
+    results that show nothing are ``empty``, ``None`` or ``NaN``. What is ``left_out`` differs, and is
+    accepted, or differs between two runs of the target.
     """
 
     variant: str
@@ -118,6 +119,7 @@ class ResultCheck(Record):
     difference: str | None = None
     skipped: bool = False
     empty: str | None = None
+    left_out: tuple[str, ...] = ()
 
 
 class MeasuredTicket(Record):

@@ -5,12 +5,13 @@ docs/concepts.md has the rules of the verdict as a table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from finding_tickets.claims.check import (
+    ONCE,
     Checked,
     at_text,
     check_counts,
@@ -40,6 +41,9 @@ FIX = "fix"
 DECIDING = (FOUND, FIX)
 # Claims about these compare no number.
 NOT_COUNTED = {SAME_RESULT, ELSEWHERE}
+OUTCOME = f"{FIX}.result"
+"""The claim that what is run leaves the same behind, which no ticket has to state."""
+NOT_COMPARED = "result not compared"
 
 MEASURED = TypeAdapter(MeasuredTicket)
 
@@ -121,6 +125,11 @@ def judge(todo: Plan, measured: MeasuredTicket, *, unchanged: bool = False) -> V
     deciding = [name for name in DECIDING if name in todo.variants]
     why_not = next(filter(None, (trouble(name, measured, todo.claims) for name in deciding)), None)
     verdict, reason = verdict_of(claims, has_fix=FIX in deciding, keep=todo.keep, trouble=why_not)
+    if verdict is Verdict.VERIFIED and not todo.keep:
+        if race := find_race(todo.claims, measured):
+            verdict, reason = Verdict.FAILED, race
+        elif not any(one.variant == FIX and one.metric == SAME_RESULT for one in claims):
+            reason += f"; {NOT_COMPARED}"
     modelled = [one.id for one in claims if one.modelled and one.variant in DECIDING]
     if modelled and verdict is not Verdict.INCONCLUSIVE:
         reason += f"; {', '.join(modelled)} by modelled numbers"
@@ -140,6 +149,31 @@ def judge(todo: Plan, measured: MeasuredTicket, *, unchanged: bool = False) -> V
         not_measured=measured.not_measured,
         further=measured.further,
     )
+
+
+def result_difference(results: Iterable[ClaimResult]) -> str:
+    """Say how the fix leaves something else behind than the code as found; empty if it does not."""
+    for claim in results:
+        if claim.id == OUTCOME and claim.counterexamples:
+            return f"the result differs: {claim.counterexamples[0].removeprefix(f'{at_text(ONCE)}: ')}"
+    return ""
+
+
+def find_race(claims: Sequence[Claim], measured: MeasuredTicket) -> str:
+    """Say where the fix races and the code as found does not; empty where a claim about that decides."""
+    if any((claim.variant, claim.metric) == (FIX, "hazards") for claim in claims):
+        return ""
+    counts = []
+    for name in DECIDING:
+        counts.append(sum(each.metrics.get("hazards", 0) for each in measured.variants[name].samples))
+    if counts[0] >= counts[1]:
+        return ""
+    known = {(each.function, each.code) for each in measured.variants[FOUND].sites if each.what == "hazards"}
+    places = []
+    for each in measured.variants[FIX].sites:
+        if each.what == "hazards" and (each.function, each.code) not in known:
+            places.append(f"{each.file}:{each.line}: {each.code}")
+    return f"the fix races where found does not, at {'; '.join(places) or 'the same lines, more often'}"
 
 
 def propose(
@@ -184,7 +218,8 @@ def verdict_of(
     if false:
         reasons = []
         for claim in false:
-            reasons.append(claim.said or f"{claim.id}: claimed {claim.claimed}, measured {claim.measured}")
+            counted = f"{claim.id}: claimed {claim.claimed}, measured {claim.measured}"
+            reasons.append(result_difference([claim]) or claim.said or counted)
         is_refuted = not keep and all(claim.variant == FOUND for claim in false)
         return Verdict.REFUTED if is_refuted else Verdict.FAILED, "; ".join(reasons)
     if keep:
@@ -280,6 +315,8 @@ def _check_results(made: Sequence[ResultCheck]) -> Checked:
     different = tuple(
         f"{at_text(each.at)}: {each.difference}" for each in compared if each.difference is not None
     )
+    if left_out := sorted({name for each in compared for name in each.left_out}):
+        beside += f", without {'; '.join(left_out)}"
     equal = len(compared) - len(different)
     kinds = {each.empty for each in compared}
     if None not in kinds:

@@ -67,6 +67,7 @@ class Plan:
     stated: str = ""  # where the document says what to run
     seed: int | None = None  # takes the place of the workload's
     further: Further = ""  # the points that are added to those of the sweep
+    differs: tuple[str, ...] = ()  # what may differ between found and fix, of what is run
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -145,12 +146,14 @@ class Plan:
                     meter=meter,
                     own_lines=self.place is not None,
                     with_chains=self.place is not None,
+                    keeps=str(place) if self.comparisons else "",
                 )
             if meter == "simulated":
-                jobs[f"{name} {AGAIN}"] = replace(jobs[f"{name} 0"], repeated=True)
+                keeps = AGAIN if self.comparisons else ""
+                jobs[f"{name} {AGAIN}"] = replace(jobs[f"{name} 0"], repeated=True, keeps=keeps)
             if self.place and self.within:
                 # A wait that is moved out of the function is moved all the same.
-                jobs[f"{name} {WHOLE}"] = replace(jobs[f"{name} 0"], within="")
+                jobs[f"{name} {WHOLE}"] = replace(jobs[f"{name} 0"], within="", keeps="")
         return jobs
 
 
@@ -232,6 +235,7 @@ def plan(
         within=remediation.within if remediation else None,
         place=remediation.place if remediation else None,
         moved=remediation.moved if remediation else (),
+        differs=remediation.differs if remediation else (),
         stated=stated,
     )
 

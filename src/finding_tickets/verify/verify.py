@@ -26,6 +26,7 @@ from finding_tickets.measure import tasks
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.processes.server import NO_ROOM
 from finding_tickets.measure.tasks import Further
+from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import (
     Evidence,
     MeasuredRun,
@@ -34,7 +35,9 @@ from finding_tickets.model.verification import (
     VariantResult,
     Verification,
 )
-from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.model.vocabulary import SAME_RESULT, Verdict
+from finding_tickets.register.disposition import is_fixed, status_of
+from finding_tickets.register.entries import outcome_of
 from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import collect_files, collect_inputs, file_inputs, write
 from finding_tickets.verify.judge import (
@@ -42,6 +45,7 @@ from finding_tickets.verify.judge import (
     FIX,
     FOUND,
     MEASURED,
+    OUTCOME,
     answer_of,
     judge,
     open_claims,
@@ -77,6 +81,9 @@ class Settings:
     operations: bool = False  # whether to tell what each operation costs, which is no evidence
     # Statements that tickets of the register name as moved, and that budgets allow: no new waits of others.
     excused: tuple[Statement, ...] = ()
+    # Whether to compare what found and fix leave behind, of what is run. By default it is not compared if the
+    # ticket is closed as fixed: code goes on after that.
+    outcomes: bool | None = None
     # Makes another document and plan of those that were measured, before these are judged and recorded; or
     # nothing, and then nothing is recorded.
     amend: Callable[[Plan, MeasuredTicket], tuple[Document, Plan] | None] | None = None
@@ -130,9 +137,30 @@ def plan_each(documents: Iterable[Document], settings: Settings, planned: Planne
         elif todo.trouble:
             yield Verified(document, inconclusive(todo, settings, todo.trouble))
         else:
+            is_open = not is_fixed(status_of(document), outcome_of(document))
+            if is_open if settings.outcomes is None else settings.outcomes:
+                todo = with_outcomes(todo)
             seed = None if settings.seed is None else seed_of(todo.ticket, settings.seed)
             todo = replace(todo, seed=seed, further=settings.further, excused=settings.excused)
             planned[document.path] = document, todo
+
+
+def with_outcomes(todo: Plan) -> Plan:
+    """Return the plan with a claim that found and fix leave the same behind, of what is run."""
+    if todo.run is None or todo.run.kind == "test" or not todo.variants.keys() >= {*DECIDING}:
+        return todo
+    claim = Claim(
+        id=OUTCOME,
+        variant=FIX,
+        metric=SAME_RESULT,
+        value=FOUND,
+        at={},
+        expect="holds",
+        why=None,
+        tolerance=None,
+        line=todo.run.line,
+    )
+    return replace(todo, claims=(*todo.claims, claim))
 
 
 def measure(planned: Planned, isolation: Isolation, settings: Settings) -> Iterator[tuple[str, Verified]]:
@@ -332,7 +360,8 @@ class VerificationRun:
         work.measured = _join(work.todo, {name: work.outcomes[name] for name in work.tasks})
         if isinstance(work.measured, str) or not work.todo.comparisons:
             return None
-        task = self._settings.task(tasks.COMPARISON, comparison(work.todo, work.measured), work.todo.root)
+        target = tasks.OUTCOMES if work.todo.run else tasks.COMPARISON
+        task = self._settings.task(target, comparison(work.todo, work.measured), work.todo.root)
         return replace(task, first=True, given=str(work.results))
 
     def _end(self, work: PlanAtWork) -> Verified:
@@ -346,6 +375,9 @@ class VerificationRun:
                 measured = f"results cannot be compared: {agreements}"
             else:
                 measured = measured.model_copy(update={"agreements": agreements})
+                if work.todo.run and all(each.skipped for each in agreements):
+                    claims = tuple(claim for claim in work.todo.claims if claim.id != OUTCOME)
+                    work.todo = replace(work.todo, claims=claims)
         outcomes = [work.outcomes[name] for name in work.tasks]
         try:
             return self._finish(work.document, work.todo, measured, outcomes)
@@ -360,15 +392,16 @@ class VerificationRun:
             RevisionError: A revision cannot be checked out.
         """
         meter, operations = self._settings.meter, self._settings.operations
-        if todo.run:
-            return {
-                part: replace(
-                    self._settings.task(tasks.RUN, replace(each, operations=operations), Path(each.code)),
-                    copied=each.code != each.work_tree,
-                )
-                for part, each in todo.run_jobs(meter).items()
-            }
         results.mkdir()
+        for name in todo.variants:
+            (results / name_of_part(todo, name)).mkdir()
+        if todo.run:
+            runs = {}
+            for part, each in todo.run_jobs(meter).items():
+                task = self._settings.task(tasks.RUN, replace(each, operations=operations), Path(each.code))
+                kept = str(results / name_of_part(todo, part.partition(" ")[0])) if each.keeps else ""
+                runs[part] = replace(task, copied=each.code != each.work_tree, kept=kept)
+            return runs
         jobs = todo.jobs(meter)
         orders = {}
         for name, job in jobs.items():
@@ -376,9 +409,7 @@ class VerificationRun:
             # Tracing for graph breaks takes longest: started first, it overlaps with the others.
             task = replace(task, first=job.graph_breaks)
             if job.keeps:
-                folder = results / name_of_part(todo, name)
-                folder.mkdir()
-                task = replace(task, kept=str(folder))
+                task = replace(task, kept=str(results / name_of_part(todo, name)))
             orders[name] = task
         return orders
 
@@ -417,7 +448,10 @@ class VerificationRun:
             # Of a place, what is unchanged still waits: that refuses it.
             is_tried = settings.amend and (not unchanged or todo.place)
             amended = settings.amend(todo, measured) if settings.amend and is_tried else None
-            document, todo = amended or (document, todo)
+            if amended:
+                unstated = tuple(claim for claim in todo.claims if claim.id == OUTCOME)
+                document, stated = amended
+                todo = replace(stated, claims=(*stated.claims, *unstated))
             done = judge(todo, measured, unchanged=unchanged)
         if settings.amend and not amended:
             return Verified(document, done)
@@ -448,6 +482,11 @@ def comparison(todo: Plan, measured: MeasuredTicket) -> dict[str, Any]:
             if actual.error and not expected.error:
                 check["difference"] = f"raised {actual.error}"
             checks.append((check, [] if expected.error or actual.error else files))
+    if todo.run:
+        first = name_of_part(todo, FOUND)
+        has_second = measured.meter == "simulated" and not measured.variants[FOUND].samples[0].error
+        twice = [f"{first}/0", f"{first}/{AGAIN}"] if has_second else []
+        return {"checks": checks, "twice": twice, "accepted": todo.differs}
     own = measured.compares and any(each.tolerance is None for each in todo.comparisons)
     # Without a comparison of the workload's own, no code of the repository is loaded there.
     verifier = todo.verifier if own else ""

@@ -1,0 +1,220 @@
+"""A fix that does less, or something else, is refused; it is named what differs from the code as found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.conftest import PRELOAD_MORE
+from tests.verify.conftest import FIX, FOUND, VERIFIER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.cli.conftest import Ran
+    from tests.conftest import Git, Repository
+
+    Tickets = Callable[..., Ran]
+
+NORMS = "    norms = [parameter.grad.norm().item() for parameter in model.parameters()]\n"
+TOGETHER = "    norms = torch.stack([parameter.grad.norm() for parameter in model.parameters()])\n"
+STEP = "    optimizer.step()\n"
+TRAINER = f"""\
+import torch
+
+model = torch.nn.Linear(8, 4, device="cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3):
+    model(torch.ones(2, 8, device="cuda")).square().mean().backward()
+{NORMS}{STEP}    optimizer.zero_grad()
+print("norms", *norms)
+"""
+# Two parameters are read in each of three steps, or all of them at once in the end.
+FIXED = TRAINER.replace(NORMS, TOGETHER).replace("*norms", "*norms.tolist()")
+RACE = f"""\
+{TOGETHER}    host = torch.empty(2, pin_memory=True).copy_(norms, non_blocking=True)
+    norms = host.tolist()
+"""
+BLOCK = """\
+## Remediation
+
+```yaml
+run: train.py
+variants: {found: "@first"}
+claims: {found: {syncs: 6}}
+```
+"""
+
+
+@pytest.fixture(autouse=True)
+def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first optimizer of a process loads torch's compiler; the server does so once."""
+    monkeypatch.setenv(PRELOAD_MORE, "torch._dynamo")
+
+
+@pytest.fixture
+def committed(repository: Repository, git: Git) -> Callable[[str], None]:
+    """Commits a program with a ticket of its wait."""
+
+    def commit(program: str, block: str = BLOCK) -> None:
+        repository.write("train.py", program)
+        repository.ticket(status="open", more=block)
+        git("add", ".")
+        git("commit", "-qm", "first")
+        git("tag", "first")
+
+    return commit
+
+
+@pytest.mark.parametrize(
+    ("now", "reason"),
+    [
+        # The work is deleted with the wait.
+        (TRAINER.replace(NORMS, "").replace("*norms", ""), "norms: missing"),
+        (FIXED.replace(STEP, ""), "model['weight']: 32 of 32 elements differ, the first at (0, 0): "),
+        (
+            TRAINER.replace(NORMS, "    norms = [0.5, 0.5]\n"),
+            "norms: 2 of 2 elements differ, the first at (0,): 0.5 instead",
+        ),
+        (
+            TRAINER.replace(NORMS, RACE),
+            "the fix races where found does not, at train.py:9: norms = host.tolist()",
+        ),
+        (
+            FIXED + "print('done')\n",
+            "output: 2 instead of 1 lines, first 'done' instead of nothing at line 2",
+        ),
+    ],
+    ids=["deleted", "no step", "constant", "race", "more output"],
+)
+def test_a_fix_that_does_something_else_is_refused(
+    committed: Callable[[str], None], repository: Repository, tickets: Tickets, now: str, reason: str
+) -> None:
+    """By `fix`, which writes nothing, and names what differs with its first value."""
+    committed(TRAINER)
+    before = (repository.root / "tickets/B1-PT-01.md").read_bytes()
+    repository.write("train.py", now)
+    done = tickets("fix", "B1-PT-01")
+    assert (1, True) == (done.code, reason in done.err), done.err
+    assert before == (repository.root / "tickets/B1-PT-01.md").read_bytes()
+
+
+def test_a_ticket_whose_fix_does_less_stays_open(
+    committed: Callable[..., None], repository: Repository, tickets: Tickets
+) -> None:
+    """Closing measures, and says what differs."""
+    committed(TRAINER, BLOCK.replace('"@first"', '"@first", fix: "@worktree"'))
+    repository.write("train.py", FIXED.replace(STEP, ""))
+    done = tickets("close", "B1-PT-01")
+    assert (1, True) == (done.code, "failed: the result differs: model['weight']" in done.err), done.err
+    (item,) = tickets("list", "--format", "json").data
+    assert ("open", "failed") == (item["status"], item["verdict"])
+
+
+def test_a_fix_with_the_same_result_is_closed(
+    committed: Callable[[str], None], repository: Repository, tickets: Tickets
+) -> None:
+    """Numbers that are tensors now are compared by their values, and a variable may have a new name."""
+    committed(TRAINER)
+    repository.write("train.py", FIXED.replace("optimizer", "descent"))
+    done = tickets("fix", "B1-PT-01")
+    assert (0, True) == (done.code, "verified: every claim about found and fix holds\n" in done.out), done
+    (item,) = tickets("show", "B1-PT-01", "--format", "json").data
+    claims = {claim["id"]: claim["measured"] for claim in item["verification"]["claims"]}
+    assert {"found.syncs": "6", "fix.syncs": "1", "fix.result": "equal at 1 of 1 points"} == claims
+    assert 0 == tickets("close", "B1-PT-01").code
+
+
+def test_a_difference_is_accepted_by_its_name(
+    committed: Callable[..., None], repository: Repository, tickets: Tickets
+) -> None:
+    """The others still count; what is left out is said."""
+    accepting = BLOCK.replace("claims:", "differs: [norms, output]\nclaims:")
+    committed(TRAINER, accepting)
+    constant = TRAINER.replace(NORMS, "    norms = [0.5, 0.5]\n")
+    repository.write("train.py", constant.replace(STEP, ""))
+    done = tickets("fix", "B1-PT-01")
+    assert (1, True, False) == (done.code, "differs: model['weight']" in done.err, "norms" in done.err)
+    repository.write("train.py", constant)
+    done = tickets("fix", "B1-PT-01")
+    assert 0 == done.code, done.err
+    said = tickets("verify", "B1-PT-01", "-v").out
+    assert "equal at 1 of 1 points, without norms; output, line 1" in " ".join(said.split())
+
+
+DRAWN = """\
+import random
+import time
+
+import torch
+
+
+def main():
+    noise = torch.rand(4, device="cuda")
+    draw = random.random()
+    for part in noise:
+        print(part.item())
+    print("took", time.perf_counter(), "s,", draw)
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_what_is_random_is_equal_by_equal_seeds(
+    committed: Callable[..., None], repository: Repository, tickets: Tickets
+) -> None:
+    """And what differs between two runs of the code as found, such as a time, is not compared."""
+    committed(DRAWN, BLOCK.replace("syncs: 6", "syncs: 4"))
+    repository.write(
+        "train.py", DRAWN.replace("in noise:", "in noise.tolist():").replace("part.item()", "part")
+    )
+    done = tickets("fix", "B1-PT-01")
+    assert 0 == done.code, done.err
+    said = " ".join(tickets("verify", "B1-PT-01", "-v").out.split())
+    assert "equal at 1 of 1 points, without output, line 5" in said
+    other = DRAWN.replace("torch.rand(4", "torch.rand(5").replace("part.item()", "part")
+    repository.write("train.py", other.replace("in noise:", "in noise.tolist():"))
+    done = tickets("verify", "B1-PT-01")
+    assert "failed: " in done.out
+    assert "main.noise: shape (5,) instead of (4,)" in " ".join(done.out.split())
+
+
+def test_a_function_is_compared_by_what_it_returns(
+    repository: Repository, git: Git, tickets: Tickets
+) -> None:
+    """At every point of the sweep; the printed values are those of the first that differs."""
+    code = "import torch\n\n\ndef total(n):\n    ones = torch.ones(n, device='cuda')\n    return EACH\n"
+    each = "sum(one.item() for one in ones)"
+    repository.write("code.py", code.replace("EACH", each))
+    git("add", ".")
+    git("commit", "-qm", "first")
+    git("tag", "first")
+    block = BLOCK.replace("train.py", "code.py:total\nsweep: {n: [1, 2, 3, 4]}").replace(
+        "syncs: 6", "syncs: n"
+    )
+    repository.ticket(status="open", more=block)
+    repository.write("code.py", code.replace("EACH", "float(min(n, 3))"))
+    done = tickets("fix", "B1-PT-01")
+    assert (1, True) == (done.code, "the result differs: n=4: result: 3.0 instead of 4.0" in done.err), (
+        done.err
+    )
+    repository.write("code.py", code.replace("EACH", "ones.sum().item()"))
+    assert 0 == tickets("fix", "B1-PT-01").code
+
+
+def test_a_verifier_that_compares_nothing_says_so(repository: Repository, tickets: Tickets) -> None:
+    """In the verdict, when the ticket is closed, and in the report."""
+    repository.write("verifiers/b1_pt_01.py", VERIFIER.format(ticket="B1-PT-01"))
+    repository.write("fixes/b1_pt_01/found.py", FOUND)
+    repository.write("fixes/b1_pt_01/fix.py", FIX)
+    claims = "## Remediation\n\n```yaml\nclaims: {found: {syncs: tensors}, fix: {syncs: 1}}\n```\n"
+    repository.ticket(status="open", more=claims)
+    assert (
+        "verified: every claim about found and fix holds; result not compared"
+        in tickets("verify", "B1-PT-01").out
+    )
+    done = tickets("close", "B1-PT-01")
+    assert (0, True) == (done.code, "result not compared" in done.err), done.err
+    assert "result not compared" in "".join(tickets("report", "--format", "html").out)
