@@ -36,7 +36,7 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 218675,
+    "finding_tickets": 218669,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 3914,
     "finding_tickets.claims": 8850,
@@ -48,9 +48,9 @@ MOST_NODES = {
     "finding_tickets.ground": 7116,
     "finding_tickets.importers": 7444,
     "finding_tickets.lint": 9764,
-    "finding_tickets.measure": 33907,
+    "finding_tickets.measure": 33896,
     "finding_tickets.model": 4635,
-    "finding_tickets.register": 29979,
+    "finding_tickets.register": 29984,
     "finding_tickets.report": 25588,
     "finding_tickets.verify": 16533,
     "finding_tickets.workload": 34,

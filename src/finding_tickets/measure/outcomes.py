@@ -67,7 +67,11 @@ def keeping_outcome(name: str, root: Path) -> Iterator[None]:
     save_outcome(name, variables, {OUTPUT: lines} if lines else {})
 
 
-def save_outcome(name: str, values: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> None:
+def save_outcome(
+    name: str,
+    values: Mapping[str, Any],
+    more: Mapping[str, Any] | None = None,
+) -> None:
     """Save what can be compared of values, and ``more`` as it is, under a name below ``KEPT``."""
     outcome = dict(more or {})
     for variable, value in values.items():
@@ -190,7 +194,12 @@ def _load(files: list[str], who: str) -> list[dict[str, Any]]:
         raise CannotMeasureError(f"{who}: {why}") from None
 
 
-def differences(expected: dict[str, Any], actual: dict[str, Any], *, exactly: bool = False) -> dict[str, str]:
+def differences(
+    expected: dict[str, Any],
+    actual: dict[str, Any],
+    *,
+    exactly: bool = False,
+) -> dict[str, str]:
     """Return what differs between two outcomes, by name, with the first value that does.
 
     A variable that has another name, and the same value, does not differ. Functions may have other variables.
@@ -201,7 +210,12 @@ def differences(expected: dict[str, Any], actual: dict[str, Any], *, exactly: bo
         if name == OUTPUT:
             continue
         if name in actual:
-            text = _difference(value, actual[name], name, exactly=exactly)
+            text = _difference(
+                value,
+                actual[name],
+                name,
+                exactly=exactly,
+            )
         else:
             is_renamed = "." in name or any(_difference(value, other, name) is None for other in new)
             text = None if is_renamed else f"{name}: missing"
@@ -211,9 +225,16 @@ def differences(expected: dict[str, Any], actual: dict[str, Any], *, exactly: bo
     return found | printed
 
 
-def _difference(expected: Any, actual: Any, path: str, *, exactly: bool = False) -> str | None:
+def _difference(
+    expected: Any,
+    actual: Any,
+    path: str,
+    *,
+    exactly: bool = False,
+) -> str | None:
     """Return the first place where two values differ, in words; None if they are close enough."""
-    one, other = _as_tensor(expected), _as_tensor(actual)
+    one = _as_tensor(expected)
+    other = _as_tensor(actual)
     if one is not None and other is not None:
         return _tensor_difference(one, other, path, exactly=exactly)
     parts, others = (dict(enumerate(v)) if isinstance(v, list) else v for v in (expected, actual))
@@ -245,7 +266,11 @@ def _as_tensor(value: Any) -> torch.Tensor | None:
 
 
 def _tensor_difference(
-    expected: torch.Tensor, actual: torch.Tensor, path: str, *, exactly: bool
+    expected: torch.Tensor,
+    actual: torch.Tensor,
+    path: str,
+    *,
+    exactly: bool,
 ) -> str | None:
     if expected.shape != actual.shape:
         return f"{path}: shape {tuple(actual.shape)} instead of {tuple(expected.shape)}"
@@ -253,8 +278,15 @@ def _tensor_difference(
     if exactly:
         relative, absolute = EXACT
     wide = torch.complex128 if expected.is_complex() or actual.is_complex() else torch.float64
-    one, other = expected.to(wide), actual.to(wide)
-    wrong = ~torch.isclose(other, one, rtol=relative, atol=absolute, equal_nan=True)
+    one = expected.to(wide)
+    other = actual.to(wide)
+    wrong = ~torch.isclose(
+        other,
+        one,
+        rtol=relative,
+        atol=absolute,
+        equal_nan=True,
+    )
     if not wrong.any():
         return None
     place = tuple(wrong.nonzero()[0].tolist())
@@ -264,7 +296,12 @@ def _tensor_difference(
     return f"{path}: {int(wrong.sum())} of {wrong.numel()} elements differ, the first at {place}: {values}"
 
 
-def _printed_differences(expected: list[str], actual: list[str], *, exactly: bool) -> dict[str, str]:
+def _printed_differences(
+    expected: list[str],
+    actual: list[str],
+    *,
+    exactly: bool,
+) -> dict[str, str]:
     """Return the printed lines that differ, each under a name of its own if there are as many as before."""
     if len(expected) != len(actual):
         number = next(
@@ -284,8 +321,11 @@ def _printed_differences(expected: list[str], actual: list[str], *, exactly: boo
 
 def _is_same_line(expected: str, actual: str) -> bool:
     """Return True if two lines have the same words, and numbers that are close enough."""
-    parts, others = _NUMBER.split(expected), _NUMBER.split(actual)
-    return len(parts) == len(others) and all(map(_is_same_part, parts, others))
+    parts = _NUMBER.split(expected)
+    others = _NUMBER.split(actual)
+    if len(parts) != len(others):
+        return False
+    return all(map(_is_same_part, parts, others))
 
 
 def _is_same_part(expected: str, actual: str) -> bool:
@@ -296,5 +336,6 @@ def _is_same_part(expected: str, actual: str) -> bool:
         return False
     digits = expected.partition("e")[0].partition(".")[2]
     unit = 10.0 ** -len(digits) if "e" not in expected else 0.0
-    one, other = float(expected), float(actual)
+    one = float(expected)
+    other = float(actual)
     return abs(other - one) <= PRINTED * abs(one) + 1.01 * unit

@@ -204,7 +204,11 @@ def _read_recorded(file: File) -> RecordedEvidence:
         ((stated,),) = facts["verdict"]
         inputs = tuple((kind, name, value) for kind, name, value in facts["input"])
         return RecordedEvidence(
-            Verdict(stated["verdict"]), stated["meter"], stated["torch"], stated["device"], inputs
+            verdict=Verdict(stated["verdict"]),
+            meter=stated["meter"],
+            torch=stated["torch"],
+            device=stated["device"],
+            inputs=inputs,
         )
     except NotEvidenceError as error:
         return RecordedEvidence(problem=str(error))

@@ -98,7 +98,11 @@ def collect_inputs(
         Input(kind="version", name=TOOL, value=__version__),
         Input(kind="version", name=TORCH, value=done.torch),
         Input(kind="version", name=PYTHON, value=OWN_PYTHON),
-        Input(kind="remediation", name="Remediation", value=remediation.digest if remediation else ABSENT),
+        Input(
+            kind="remediation",
+            name="Remediation",
+            value=remediation.digest if remediation else ABSENT,
+        ),
     ]
     if not planned.run:
         # Another file there may be another variant.

@@ -150,7 +150,11 @@ class Plan:
                 )
             if meter == "simulated":
                 keeps = AGAIN if self.comparisons else ""
-                jobs[f"{name} {AGAIN}"] = replace(jobs[f"{name} 0"], repeated=True, keeps=keeps)
+                jobs[f"{name} {AGAIN}"] = replace(
+                    jobs[f"{name} 0"],
+                    repeated=True,
+                    keeps=keeps,
+                )
             if self.place and self.within:
                 # A wait that is moved out of the function is moved all the same.
                 jobs[f"{name} {WHOLE}"] = replace(jobs[f"{name} 0"], within="", keeps="")
