@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.verify.conftest import verify_all
@@ -11,6 +11,8 @@ from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.verify.evidence import current_verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.conftest import Git, Repository
 
     from finding_tickets.measure.processes.isolation import Isolation
@@ -180,6 +182,33 @@ def test_what_cannot_be_measured(revisions: Repository, isolation: Isolation, tr
     done = verify_all(revisions, isolation, meter="simulated")["B1-PT-01"].verification
     assert done
     assert (Verdict.INCONCLUSIVE, reason) == (done.verdict, done.reason)
+
+
+def test_what_two_tickets_run_alike_is_run_once(
+    repository: Repository, isolation: Isolation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are verified from the same runs; what fails is run for each, since the reason names the ticket."""
+    repository.write("train.py", "import torch\nprint(torch.ones(4, device='cuda').sum().item())\n")
+    for number, within in enumerate(["", "", "within: train.py:step\n", "within: train.py:step\n"]):
+        block = BLOCK.format(block=f"run: train.py\n{within}claims: {{found: {{syncs: 1}}}}")
+        repository.ticket(f"A-{number}", more=block)
+    ran = []
+    run = isolation.run
+
+    def run_noted(asked: Any) -> Iterator[Any]:
+        for name, outcome in run(asked):
+            ran.append(name)
+            yield name, outcome
+
+    monkeypatch.setattr(isolation, "run", run_noted)
+    found = [done.verification for done in verify_all(repository, isolation).values()]
+    verdicts = [each.verdict for each in found if each]
+    assert [Verdict.REPRODUCED] * 2 + [Verdict.INCONCLUSIVE] * 2 == verdicts
+    assert [2, 3] == [
+        number for number in range(4) for each in found if each and f"A-{number}.md" in each.reason
+    ]
+    # The only point is run twice, to find costs that differ: for both tickets together, or for each.
+    assert [2, 0, 2, 2] == [sum(f"A-{number}" in key for key, _ in ran) for number in range(4)]
 
 
 @pytest.mark.slow

@@ -289,6 +289,8 @@ class VerificationRun:
     _folder: Path
     _gpus: tuple[str, ...]
     _for_several_gpus: set[str] = field(default_factory=set)
+    # Tasks that another one answers, by that one.
+    _alike: dict[tuple[str, str], list[tuple[str, str]]] = field(default_factory=dict)
 
     def measure_all(self) -> Iterator[tuple[str, Verified]]:
         """Measure all plans, and yield the result of each as soon as it is there, by its key."""
@@ -297,23 +299,32 @@ class VerificationRun:
         late: Queue = {}
         yield from self._begin_all(works, early, late)
         for queue in (early, late):
-            for (key, name), outcome in self._isolation.run(queue):
-                work = works[key]
-                work.outcomes[name] = outcome
-                if len(work.outcomes) < len(work.tasks):
-                    continue
-                comparing = self._comparison(work)
-                if comparing:
-                    queue[key, COMPARED] = work.tasks[COMPARED] = comparing
-                else:
-                    # Nothing keeps what is done while the caller works on it.
-                    del work
-                    yield key, self._end(works.pop(key))
+            for first, outcome in self._isolation.run(queue):
+                for key, name in [first, *self._alike.pop(first, ())]:
+                    work = works[key]
+                    if outcome.reason and (key, name) != first:
+                        # The reason is told of the ticket that ran.
+                        queue[key, name] = work.tasks[name]
+                        continue
+                    work.outcomes[name] = outcome
+                    if len(work.outcomes) < len(work.tasks):
+                        continue
+                    comparing = self._comparison(work)
+                    if comparing:
+                        queue[key, COMPARED] = work.tasks[COMPARED] = comparing
+                    else:
+                        # Nothing keeps what is done while the caller works on it.
+                        del work
+                        yield key, self._end(works.pop(key))
 
     def _begin_all(
         self, works: dict[str, PlanAtWork], early: Queue, late: Queue
     ) -> Iterator[tuple[str, Verified]]:
-        """Add the work and the tasks of each plan, and yield those that cannot be measured, by their keys."""
+        """Add the work and the tasks of each plan, and yield those that cannot be measured, by their keys.
+
+        What several tickets run alike is run once for all of them.
+        """
+        firsts: dict[str, tuple[str, str]] = {}
         for key in list(self._planned):
             try:
                 work = works[key] = self._begin(key)
@@ -328,6 +339,12 @@ class VerificationRun:
                 yield key, Verified(document, error=error.in_file(block.path if block else document.path))
                 continue
             for name, task in work.tasks.items():
+                if task.target == tasks.RUN and not task.kept:
+                    unstated = replace(task, payload=replace(task.payload, stated=""))
+                    first = firsts.setdefault(repr(unstated), (key, name))
+                    if first != (key, name):
+                        self._alike.setdefault(first, []).append((key, name))
+                        continue
                 queue = late if name in work.late else early
                 queue[key, name] = task
 
