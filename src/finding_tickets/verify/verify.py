@@ -293,7 +293,11 @@ class VerificationRun:
     _alike: dict[tuple[str, str], list[tuple[str, str]]] = field(default_factory=dict)
 
     def measure_all(self) -> Iterator[tuple[str, Verified]]:
-        """Measure all plans, and yield the result of each as soon as it is there, by its key."""
+        """Measure all plans, and yield the result of each as soon as it is there, by its key.
+
+        What several tickets run alike is run once for all of them. If it fails, it is run for each, because
+        the reason names the ticket.
+        """
         works: dict[str, PlanAtWork] = {}
         early: Queue = {}
         late: Queue = {}
@@ -303,7 +307,6 @@ class VerificationRun:
                 for key, name in [first, *self._alike.pop(first, ())]:
                     work = works[key]
                     if outcome.reason and (key, name) != first:
-                        # The reason is told of the ticket that ran.
                         queue[key, name] = work.tasks[name]
                         continue
                     work.outcomes[name] = outcome
@@ -322,7 +325,7 @@ class VerificationRun:
     ) -> Iterator[tuple[str, Verified]]:
         """Add the work and the tasks of each plan, and yield those that cannot be measured, by their keys.
 
-        What several tickets run alike is run once for all of them.
+        A task that another one answers is in no queue.
         """
         firsts: dict[str, tuple[str, str]] = {}
         for key in list(self._planned):
@@ -340,7 +343,11 @@ class VerificationRun:
                 continue
             for name, task in work.tasks.items():
                 if task.target == tasks.RUN and not task.kept:
-                    unstated = replace(task, payload=replace(task.payload, stated=""))
+                    # Where the ticket states it makes no difference.
+                    unstated = replace(
+                        task,
+                        payload=replace(task.payload, stated=""),
+                    )
                     first = firsts.setdefault(repr(unstated), (key, name))
                     if first != (key, name):
                         self._alike.setdefault(first, []).append((key, name))
