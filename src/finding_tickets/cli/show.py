@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, find_each, flag, say_problem_count
 from finding_tickets.cli.output import (
     Format,
     style,
-    terminal_size,
+    terminal_width,
     write,
     write_json,
 )
@@ -51,7 +50,7 @@ def show(
             "ticket", (full_item(entry) | {"history": past and history_item(past)} for entry, past in both)
         )
     elif found:
-        width = terminal_size(sys.stdout).columns
+        width = terminal_width()
         texts = []
         for entry, past in both:
             lines = list(history_lines(past)) if past else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
@@ -29,7 +28,7 @@ from finding_tickets.cli.output import (
     say,
     say_error,
     style,
-    terminal_size,
+    terminal_width,
     write,
     write_json,
 )
@@ -219,7 +218,7 @@ def _show(verifications: Sequence[Verification], output_format: Format, *, verbo
     if output_format is Format.JSON:
         write_json("verification", (each.model_dump(mode="json") for each in verifications))
         return
-    width = terminal_size(sys.stdout).columns
+    width = terminal_width()
     pages = []
     for each in verifications:
         if verbose or len(verifications) == 1 or not each.is_settled:

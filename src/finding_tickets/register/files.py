@@ -25,8 +25,6 @@ ABSENT = hashlib.sha256(b"").hexdigest()
 """Stands for the digest of what is not there."""
 UNREADABLE = "unreadable"
 """Stands for the digest of a file that may not be read, and is the rule of problems with one."""
-LARGEST_DIGEST, PART_DIGEST = 1 << 30, 1 << 26
-"""Of a file of more bytes only so many, and its size, are known."""
 ATTEMPTS = 3
 
 _SECOND = 10**9
@@ -233,7 +231,7 @@ def state_of(place: str | int) -> State | None:
 
 
 class DiskFiles:
-    """The files below a folder of the disk, each looked at once; a large one is known by a part of it."""
+    """The files below a folder of the disk, each looked at once."""
 
     def __init__(self, root: Path, known: KeptFiles[str] | None = None) -> None:
         self._root, self._known = root, known or KeptFiles("digest", as_json(str))
@@ -249,20 +247,12 @@ class DiskFiles:
 
 
 def _sha256(file: File) -> str:
-    """Return the SHA-256 of a file; for a large file, of its beginning and its size."""
-    digest = hashlib.sha256()
-    size = file.state.size if file.state else 0
+    """Return the SHA-256 of a file."""
     try:
         with Path(file.place).open("rb") as stream:
-            left = size if size <= LARGEST_DIGEST else PART_DIGEST
-            while left > 0 and (chunk := stream.read(min(left, 1 << 20))):
-                digest.update(chunk)
-                left -= len(chunk)
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError:
         return UNREADABLE
-    if size > LARGEST_DIGEST:
-        digest.update(str(size).encode())
-    return digest.hexdigest()
 
 
 _sha256_kept = lru_cache(maxsize=4096)(_sha256)

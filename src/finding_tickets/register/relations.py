@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 
 from finding_tickets.model.vocabulary import CONVERSE, Relationship
 from finding_tickets.register.entries import Entry
@@ -70,39 +71,19 @@ def relations(rows: Iterable[Entry]) -> Relations:
     return Relations(documents, tuple(edges))
 
 
-def blocked_by(edges: Iterable[Edge]) -> dict[str, list[str]]:
-    """Return the documents that each one blocks, for all that block or are blocked."""
-    after: dict[str, list[str]] = {}
+def circles(edges: Iterable[Edge]) -> list[set[str]]:
+    """Return the circles in which documents block one another; of those that share a document, one."""
+    after: dict[str, set[str]] = {}
     for edge in edges:
         if edge.relationship is Relationship.BLOCKS:
-            after.setdefault(edge.source, []).append(edge.target)
-            after.setdefault(edge.target, [])
-    return after
-
-
-def cyclic(after: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Return the sets of names that all reach one another and themselves, in the order of ``after``."""
-    before: dict[str, list[str]] = {name: [] for name in after}
-    for name, targets in after.items():
-        for target in targets:
-            before[target].append(name)
-    found: list[list[str]] = []
-    for name in after:
-        if any(name in members for members in found):
-            continue
-        members = _reached(name, after) & _reached(name, before)
-        if members:
-            found.append([each for each in after if each in members])
-    return found
-
-
-def _reached(start: str, after: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return the names that some way from ``start`` leads to."""
-    found: set[str] = set()
-    waiting = [start]
-    while waiting:
-        for there in after[waiting.pop()]:
-            if there not in found:
-                found.add(there)
-                waiting.append(there)
-    return found
+            after.setdefault(edge.source, set()).add(edge.target)
+    found: list[set[str]] = []
+    while True:
+        try:
+            TopologicalSorter(after).prepare()
+        except CycleError as error:
+            circle = set(error.args[1])
+            found.append(circle)
+            after = {name: targets - circle for name, targets in after.items() if name not in circle}
+        else:
+            return found
