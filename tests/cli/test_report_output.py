@@ -163,12 +163,11 @@ def test_hardly_any_ticket(tickets: Tickets, repository: Repository, count: int)
     assert 0 == ran.code
     assert f"\n{count} document{'s' * (count != 1)}.\n" in ran.out
     headings = [line for line in ran.out.splitlines() if line.startswith("## ")]
-    # What nobody has measured has won nothing and is not refuted, and without an open ticket there is no age.
+    # What nobody has measured has won nothing and is not refuted.
     assert [
         "## What to do next",
         "## Severity and disposition",
         "## Severity and verdict",
-        *(["## Severity and age"] if count else []),
         "## Documents",
         "## Closed without evidence",
         "## Contradictions",

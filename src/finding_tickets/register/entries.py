@@ -1,4 +1,4 @@
-"""What lists need of each document: one entry, which takes neither pydantic nor the document."""
+"""Describe each document for lists: by one entry, which takes neither pydantic nor the document."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ StatementKey = tuple[str, str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What lists, queries and reports need of a document; what it does not state is None, 0 or empty.
+    """A document as lists, queries and reports need it; what it does not state is None, 0 or empty.
 
     ``kind`` is ``finding`` or ``review``; a remediation beside its ticket has an entry of this kind, too.
     """
@@ -136,7 +136,7 @@ def _stated_code(remediation: Remediation | None) -> dict[str, Any]:
 
 
 def outcome_of(document: Document) -> Outcome | None:
-    """How a finding was resolved: by its metadata, else by its section Resolution."""
+    """Return the resolution of a finding: by its metadata, else by its section Resolution."""
     if document.kind != "finding":
         return None
     if document.outcome and document.outcome.value:
@@ -182,7 +182,7 @@ def find(entries: Sequence[Entry], document_id: str) -> Entry:
 
 
 def hint_for(ids: Sequence[str], wanted: str) -> str:
-    """The hint where no document has an ID: those of ``ids`` that begin with it, or resemble it."""
+    """Return a hint with the IDs that begin with an unknown one, or resemble it."""
     if not ids:
         return "the register is empty"
     from difflib import get_close_matches

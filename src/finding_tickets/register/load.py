@@ -61,7 +61,7 @@ _MOST_PLACES = 3
 
 
 class ReadFile(msgspec.Struct, frozen=True, array_like=True):
-    """What was read of a file: the entry of a document or a remediation, if it is one, and its problems.
+    """The content of a file: the entry of a document or a remediation, if it is one, and its problems.
 
     ``ignored`` are the rules that comments in it have lint ignore.
     """
@@ -222,7 +222,7 @@ class Register:
 
     @cached_property
     def relations(self) -> Relations:
-        """How documents relate to one another, whichever of the two says so."""
+        """The relations of documents to one another, whichever of the two says so."""
         return relations(self.entries)
 
     @cached_property

@@ -38,14 +38,14 @@ OWN_PYTHON = ".".join(map(str, sys.version_info[:2]))
 
 
 class CodeInputs(NamedTuple):
-    """What a Remediation says that a list needs."""
+    """The parts of a Remediation that a list needs."""
 
     digest: str = ABSENT
     verifier: str | None = None  # or the file or module that is run in its place
 
 
 class RecordedEvidence(NamedTuple):
-    """What a file of evidence says, as far as lists and staleness need it."""
+    """The content of a file of evidence, as far as lists and staleness need it."""
 
     verdict: Verdict = Verdict.STALE
     meter: str = ""
