@@ -36,11 +36,11 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 218026,
+    "finding_tickets": 217566,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 3914,
     "finding_tickets.claims": 8850,
-    "finding_tickets.cli": 21015,
+    "finding_tickets.cli": 20555,
     "finding_tickets.documents": 39439,
     "finding_tickets.errors": 335,
     "finding_tickets.executors": 964,
@@ -70,7 +70,7 @@ MOST_NODES = {
     "simcuda.traces": 11813,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6729, "simcuda": 2523}
+MOST_BRANCHES = {"finding_tickets": 6707, "simcuda": 2523}
 MOST_NODES_A_LINE = {"finding_tickets": 7.82, "simcuda": 6.89}
 MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.2, "simcuda": 18.2}
 """In percent of all docstrings."""

@@ -241,9 +241,10 @@ def test_a_report_is_shown_before_it_is_written(tickets: Tickets, repository: Re
     report = repository.write("docs/REVIEW.md", REPORT)
     ran = tickets("import", str(report))
     assert (2, {}) == (ran.code, files(repository))
-    assert [["T-01", "P1", "code.py:3", "It", "waits"], ["T-02", "-", "code.py:5", "It", "copies"]] == [
-        line.split() for line in ran.out.splitlines()[1:]
-    ]
+    assert [
+        ["tickets/T-01.md", "P1", "code.py:3:", "It", "waits"],
+        ["tickets/T-02.md", "-", "code.py:5:", "It", "copies"],
+    ] == [line.split() for line in ran.out.splitlines()[1:]]
     assert "without a severity, since the report states none: T-02\n" in ran.err
     dry = tickets("import", str(report), "--dry-run")
     assert (0, ran.out, {}) == (dry.code, dry.out, files(repository))

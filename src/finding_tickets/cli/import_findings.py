@@ -46,15 +46,10 @@ class ImportOutcome:
         return self.found.severity.value if self.found.severity else "-"
 
     @property
-    def place(self) -> str:
-        """The first place."""
-        return str(self.found.spots[0]) if self.found.spots else ""
-
-    @property
     def title(self) -> str:
         """The place and the message, in one line."""
         text = " ".join(self.found.text.split())
-        return f"{self.place}: {text}" if self.found.spots else text
+        return f"{self.found.spots[0]}: {text}" if self.found.spots else text
 
     def item(self, dry_run: bool) -> dict[str, object]:
         """The finding as JSON has it."""
@@ -95,20 +90,30 @@ def import_results(
             raise
         here, is_register = Path.cwd(), False
     importing = _Import(root, here, is_register, batch, agent)
-    if not _is_log(data, name):
-        _import_report(importing, data, name, dry_run=dry_run, yes=yes, output_format=output_format)
-        return ExitCode.OK
-    # Logs name files by where the repository is now, or by where it was when the tool ran.
-    roots = [str(here), str(root.absolute()), *([source_root] if source_root else [])]
-    findings = read_log(data, name, roots)
+    is_report = not _is_log(data, name)
+    findings: Sequence[SarifFinding] | Sequence[ReportFinding]
+    if is_report:
+        findings = _report_findings(importing, data, name)
+    else:
+        # Logs name files by where the repository is now, or by where it was when the tool ran.
+        roots = [str(here), str(root.absolute()), *([source_root] if source_root else [])]
+        findings = read_log(data, name, roots)
+    # A log is written at once. What a report finds is looked at first.
+    is_written = not dry_run and (yes or not is_report)
     done: list[ImportOutcome] = []
     try:
-        done.extend(importing.outcomes(findings, dry_run=dry_run))
+        done.extend(importing.outcomes(findings, dry_run=not is_written))
     finally:
         # Of several tickets, those before one that cannot be written stay.
         if done or not findings:
-            _show(done, output_format, dry_run=dry_run)
-    _say_strays(done)
+            _show(done, output_format, dry_run=not is_written)
+    new = [each for each in done if each.outcome == NEW]
+    if bare := [str(each.id) for each in new if each.found.severity is None]:
+        say(f"without a severity, since the report states none: {', '.join(bare)}")
+    if not is_report:
+        _say_strays(new)
+    elif new and not (is_written or dry_run):
+        raise UsageError("nothing was written", hint="--yes writes it")
     return ExitCode.OK
 
 
@@ -119,10 +124,8 @@ def _is_log(data: bytes, name: str) -> bool:
     return not is_report and (begun.startswith((b"{", b"[")) or not begun or name.endswith(JSON))
 
 
-def _import_report(
-    importing: _Import, data: bytes, name: str, *, dry_run: bool, yes: bool, output_format: Format
-) -> None:
-    """Show the tickets that a report would become, or write them."""
+def _report_findings(importing: _Import, data: bytes, name: str) -> list[ReportFinding]:
+    """Return the findings of a report, which is known by its path in the repository."""
     from finding_tickets.importers.reports import findings_in
 
     here = importing.here
@@ -130,26 +133,7 @@ def _import_report(
     path = Path(name).resolve()
     if path.is_file():
         name = path.relative_to(here).as_posix() if path.is_relative_to(here.resolve()) else path.name
-    findings = findings_in(data, name, vocabulary)
-    done = list(importing.outcomes(findings, dry_run=True))
-    new = [each for each in done if each.outcome == NEW]
-    if new and not yes and output_format is Format.TABLE:
-        rows = ((str(each.id), each.severity, each.place or "-", each.found.text) for each in new)
-        write_table(("ID", "SEVERITY", "PLACE", "TITLE"), rows)
-    if bare := [str(each.id) for each in new if each.found.severity is None]:
-        say(f"without a severity, since the report states none: {', '.join(bare)}")
-    if yes and not dry_run:
-        done = []
-        try:
-            done.extend(importing.outcomes(findings, dry_run=False))
-        finally:
-            _show(done, output_format, dry_run=False)
-    elif output_format is Format.JSON or not new:
-        _show(done, output_format, dry_run=True)
-    else:
-        say(f"would create {counted(len(new), 'ticket')}; nothing was written")
-    if new and not (yes or dry_run):
-        raise UsageError("nothing was written", hint="--yes writes it")
+    return findings_in(data, name, vocabulary)
 
 
 @dataclass(frozen=True)
@@ -211,9 +195,9 @@ def _show(done: Sequence[ImportOutcome], output_format: Format, *, dry_run: bool
     say(f"{created}; {counts[KNOWN]} known, {counts[LEFT_OUT]} left out")
 
 
-def _say_strays(done: Sequence[ImportOutcome]) -> None:
+def _say_strays(new: Sequence[ImportOutcome]) -> None:
     """Name a new finding that is not within the repository: the tool may have run elsewhere."""
-    spots = [each.found.spots[0] for each in done if each.outcome == NEW and each.found.spots]
+    spots = [each.found.spots[0] for each in new if each.found.spots]
     strays = [spot.uri for spot in spots if spot.uri and not spot.path]
     if strays:
         say(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -109,7 +108,7 @@ def _item(found: Survey) -> dict[str, object]:
 
 
 def _explained(found: Survey) -> Iterator[str]:
-    """Yield sentences about what was found: first folder by folder, then words and IDs."""
+    """Yield sentences about what was found and the configuration does not show: by folders, then of IDs."""
     total = sum(found.documents.values())
     kinds = ", ".join(counted(count, kind) for kind, count in found.documents.items())
     if found.configured:
@@ -122,24 +121,17 @@ def _explained(found: Survey) -> Iterator[str]:
         yield from [f"  {_reasons(found, found.left_out)}"] if found.left_out else []
     if found.registers:
         yield f"left alone, since they are registers of their own: {_listed(found.registers)}"
-    for key, words in groupby(found.wordings, lambda each: each.key):
-        meant = [f"{each.spelling} → {each.word or '?'} ({each.tickets})" for each in words]
-        yield f"{key} that are no words of the tool, and what they may mean: {_listed(meant)}"
-    if found.series:
-        yield f"IDs: {_listed([f'{series}-N ({count})' for series, count in found.series.items()])}"
     if found.collisions:
         same = [f"{name} ({', '.join(paths)})" for name, paths in found.collisions.items()]
         yield f"{counted(len(same), 'ID')} of more than one document: {_listed(same, MOST_NAMED)}"
     if found.unnamed:
         yield f"{counted(found.unnamed, 'document')} without an ID: the name of the file stands in for it"
-    if found.id_pattern:
-        yield "some of these IDs have an unusual form; id_pattern describes it"
     if found.unfit:
         yield f"no pattern could be found for these IDs: {_listed(found.unfit)}; set id_pattern"
 
 
 def _folders_explained(found: Survey) -> Iterator[str]:
-    """Each folder: what is taken and left out of it, and what it says of its tickets."""
+    """Yield each folder with the number of its documents, and what is left out of it."""
     others = set(found.left_out)
     for folder, count in found.folders.items():
         inside = {path for path in others if folder == "." or path.startswith(f"{folder}/")}
@@ -149,11 +141,6 @@ def _folders_explained(found: Survey) -> Iterator[str]:
             # What is neither a README nor a template is what a user may want after all.
             names = sorted(inside, key=lambda path: (found.left_out[path] != SHAPELESS, path))
             yield f"    not {_listed(names, MOST_NAMED)}"
-        for each in found.filed:
-            if folder in (".", each.folder) or each.folder.startswith(f"{folder}/"):
-                say = "says" if each.contrary == 1 else "say"
-                contrary = f", and {each.contrary} of them {say} otherwise" if each.contrary else ""
-                yield f"    {each.folder} says {each.says} of {counted(each.tickets, 'ticket')}{contrary}"
     if others:
         yield f"  elsewhere: {_reasons(found, others)}"
 

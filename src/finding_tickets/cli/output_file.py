@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Callable, Iterable
@@ -54,8 +53,6 @@ def write_output(pieces: Iterable[str], output: Path | None, is_protected: Calla
         # Checked before the text is made. A link that leads back to itself is an error here.
         with suppress(FileNotFoundError):
             mode = output.stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         # What is written to a file may be printed from there.
         data = "".join(map(printable, pieces)).encode()
         if stat.S_ISREG(mode):

@@ -191,10 +191,6 @@ def _measure(
             verdict = verified.verification.verdict
             found[verified.document.path] = verified.verification
         say(f"[{number}/{len(documents)}] {verified.document.id.value}: {verdict}")
-        block = verified.document.remediation
-        if block and block.run and not block.place:
-            what = "claims about the whole run; add place to claim what a statement costs: docs/tickets.md"
-            say(f"{block.path}:{block.run.line}: {verified.document.id.value}: {what}")
         codes.append(code_of(verified))
     ordered = [found[document.path] for document in documents if document.path in found]
     return ordered, ExitCode.worst(*codes)
