@@ -19,6 +19,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
+from traceback import walk_stack
 from types import CodeType, FrameType, SimpleNamespace
 from typing import Any, cast
 
@@ -329,48 +330,42 @@ class CallChains:
     """
 
     def __init__(self, is_own: Callable[[str], bool]) -> None:
-        self._is_own = is_own
-        self._own: dict[int, tuple[CodeType, bool]] = {}
+        self._is_own = lru_cache(maxsize=None)(is_own)
+        # The code is kept: no other one can have its address.
+        self._codes: dict[int, CodeType] = {}
         self._noted: dict[Line, set[tuple[tuple[int, int], ...]]] = defaultdict(set)
 
     def note(self, frame: FrameType) -> None:
         """Take down how the line was reached that a frame is at."""
-        chain, outer = list[tuple[int, int]](), cast("FrameType | None", frame)
-        while outer is not None:
+        chain = []
+        for outer, _ in walk_stack(frame):
             code = outer.f_code
-            if id(code) not in self._own:
-                # The code is kept: no other one can have its address.
-                self._own[id(code)] = code, self._is_own(code.co_filename)
-            if self._own[id(code)][1]:
+            if self._is_own(code.co_filename):
+                self._codes[id(code)] = code
                 chain.append((id(code), outer.f_lasti))
-            outer = outer.f_back
         self._noted[_line_of(frame)].add(tuple(chain))
 
     def texts(self, root: Path) -> list[tuple[str, int, str, str]]:
         """Return file, line and function of each line that was reached, with each chain."""
-        found = []
+        found = set()
         for (file, line, function), chains in self._noted.items():
             for each in chains:
-                text = " < ".join(self._expression(*call, root) for call in each)
-                found.append((portable(file, root), line, function, text))
-        return sorted(set(found))
-
-    def _expression(self, code_id: int, at: int, root: Path) -> str:
-        code = self._own[code_id][0]
-        first, last, begin, end = _positions(code)[at // 2]
-        lines = [line.encode() for line in linecache.getlines(code.co_filename)[(first or 1) - 1 : last]]
-        if lines and begin is not None:
-            # Cut the end first: begin and end may be on one line.
-            lines[-1] = lines[-1][:end]
-            lines[0] = lines[0][begin:]
-        text = b" ".join(lines).decode(errors="replace")
-        return f"{portable(code.co_filename, root)}:{code.co_qualname}: {' '.join(text.split())}"
+                text = " < ".join(_expression(self._codes[code], at, root) for code, at in each)
+                found.add((portable(file, root), line, function, text))
+        return sorted(found)
 
 
-@lru_cache(maxsize=1024)
-def _positions(code: CodeType) -> list[tuple[int | None, int | None, int | None, int | None]]:
-    """Return where each instruction stands in its file: lines, then columns in bytes."""
-    return list(code.co_positions())
+@lru_cache(maxsize=4096)
+def _expression(code: CodeType, at: int, root: Path) -> str:
+    """Return file, function and code of the expression that an instruction is part of, on one line."""
+    first, last, begin, end = list(code.co_positions())[at // 2]
+    lines = [line.encode() for line in linecache.getlines(code.co_filename)[(first or 1) - 1 : last]]
+    if lines and begin is not None:
+        # Cut the end first: begin and end may be on one line.
+        lines[-1] = lines[-1][:end]
+        lines[0] = lines[0][begin:]
+    text = b" ".join(lines).decode(errors="replace")
+    return f"{portable(code.co_filename, root)}:{code.co_qualname}: {' '.join(text.split())}"
 
 
 def _line_of(frame: FrameType) -> Line:

@@ -5,13 +5,15 @@ Both variants begin with the same seeds. What differs between two runs of the co
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -19,12 +21,14 @@ from typing import Any
 import torch
 
 from finding_tickets.claims.check import named_at
-from finding_tickets.measure.results import load_result, save_result
+from finding_tickets.measure.results import difference, first_wrong, load_result, parts_of, save_result
 from finding_tickets.measure.tasks import KEPT, CannotMeasureError, belongs_to, own_folder
 
 SEED = 0
 OUTPUT = "output"
 RESULT = "result"
+PRINTED = "printed lines"
+"""The key of the lines that were printed, which is the name of no variable."""
 MOST_ELEMENTS = 1 << 16
 """Of a tensor with more, an evenly spaced sample is kept."""
 MOST_SHOWN = 3
@@ -38,7 +42,7 @@ TOLERANCES = {
 }
 """Relative and absolute ones, as ``torch.testing.assert_close`` has them by default."""
 EXACT = (0.0, 0.0)
-PRINTED = 1e-5
+CLOSE = 1e-5
 """The relative tolerance of printed numbers with a fraction, beside one in the last digit."""
 _NUMBER = re.compile(r"((?:(?<![\w.])-)?\d+(?:\.\d+)?(?:e[-+]?\d+)?)")
 
@@ -64,21 +68,12 @@ def keeping_outcome(name: str, root: Path) -> Iterator[None]:
             yield
         printed.seek(0)
         lines = printed.read().decode(errors="replace").splitlines()
-    save_outcome(name, variables, {OUTPUT: lines} if lines else {})
+    save_outcome(name, variables, lines)
 
 
-def save_outcome(
-    name: str,
-    values: Mapping[str, Any],
-    more: Mapping[str, Any] | None = None,
-) -> None:
-    """Save what can be compared of values, and ``more`` as it is, under a name below ``KEPT``."""
-    outcome = dict(more or {})
-    for variable, value in values.items():
-        kept = comparable(value)
-        if kept is not None:
-            outcome[variable] = kept
-    save_result(own_folder() / KEPT / name, outcome)
+def save_outcome(name: str, values: Mapping[str, Any], printed: Sequence[str] = ()) -> None:
+    """Save what can be compared of values, and the printed lines, under a name below ``KEPT``."""
+    save_result(own_folder() / KEPT / name, {**_comparable_parts(values), PRINTED: [*printed]})
 
 
 @contextmanager
@@ -133,18 +128,20 @@ def comparable(value: Any) -> Any:
     None stands for a value that has nothing of that.
     """
     if isinstance(value, torch.nn.Module | torch.optim.Optimizer):
-        return comparable(dict(value.state_dict()))
+        value = value.state_dict()
     if isinstance(value, torch.Tensor):
         return _on_host(value.detach())
-    if isinstance(value, bool | int | float | complex):
-        return value
-    if isinstance(value, list | tuple):
-        items = [comparable(each) for each in value]
-        return items if items and all(each is not None for each in items) else None
     if isinstance(value, Mapping):
-        parts = {key: comparable(each) for key, each in value.items() if isinstance(key, str | int)}
-        return {key: each for key, each in parts.items() if each is not None} or None
-    return None
+        return _comparable_parts(value) or None
+    if isinstance(value, list | tuple):
+        parts = _comparable_parts(dict(enumerate(value)))
+        return [*parts.values()] if parts and len(parts) == len(value) else None
+    return value if isinstance(value, int | float | complex) else None
+
+
+def _comparable_parts(values: Mapping[Any, Any]) -> dict[str | int, Any]:
+    kept = {key: comparable(each) for key, each in values.items() if isinstance(key, str | int)}
+    return {key: each for key, each in kept.items() if each is not None}
 
 
 def _on_host(tensor: torch.Tensor) -> Any:
@@ -167,22 +164,21 @@ def compare_outcomes(payload: dict[str, Any]) -> list[dict[str, Any]]:
     Raises:
         CannotMeasureError: An outcome is missing, or is not as it was saved.
     """
-    varying: set[str] = set()
+    may_differ = {*payload["accepted"]}
     if payload["twice"]:
-        varying = {*differences(*_load(payload["twice"], "found"), exactly=True)}
+        again = differences(*_load(payload["twice"], "found"), exactly=True)
+        may_differ |= {name for name, text in again.items() if text}
     for check, files in payload["checks"]:
         if not files:
             continue
-        expected, actual = _load(files, named_at(check["variant"], check["at"]))
-        found = differences(expected, actual)
-        left_out = {
-            name for name in found if name in varying or name.partition(",")[0] in payload["accepted"]
-        }
-        said = [found[name] for name in found if name not in left_out]
+        compared = differences(*_load(files, named_at(check["variant"], check["at"])))
+        found = {name: text for name, text in compared.items() if text}
+        left_out = {name for name in found if may_differ & {name, name.partition(",")[0]}}
+        said = [text for name, text in found.items() if name not in left_out]
         more = f"; and {len(said) - MOST_SHOWN} more" if len(said) > MOST_SHOWN else ""
         check["difference"] = "; ".join(said[:MOST_SHOWN]) + more or None
         check["left_out"] = sorted(left_out)
-        check["skipped"] = not expected.keys() - left_out
+        check["skipped"] = compared.keys() == left_out
     return [check for check, _ in payload["checks"]]
 
 
@@ -199,101 +195,66 @@ def differences(
     actual: dict[str, Any],
     *,
     exactly: bool = False,
-) -> dict[str, str]:
-    """Return what differs between two outcomes, by name, with the first value that does.
+) -> dict[str, str | None]:
+    """Return by name what differs between two outcomes, with the first value that does; None if nothing does.
 
     A variable that has another name, and the same value, does not differ. Functions may have other variables.
     """
-    found: dict[str, str] = {}
+    found: dict[str, str | None] = {}
+    printed = _printed_differences(expected.pop(PRINTED), actual.pop(PRINTED), exactly=exactly)
     new = [value for name, value in actual.items() if name not in expected]
     for name, value in expected.items():
-        if name == OUTPUT:
-            continue
         if name in actual:
-            text = _difference(
-                value,
-                actual[name],
-                name,
-                exactly=exactly,
-            )
+            text = difference(value, actual[name], path=name)
+            if text and not exactly:
+                text = _difference(value, actual[name], name)
         else:
-            is_renamed = "." in name or any(_difference(value, other, name) is None for other in new)
+            is_renamed = "." in name or None in [_difference(value, other, name) for other in new]
             text = None if is_renamed else f"{name}: missing"
-        if text:
-            found[name] = text
-    printed = _printed_differences(expected.get(OUTPUT, []), actual.get(OUTPUT, []), exactly=exactly)
+        found[name] = text
     return found | printed
 
 
-def _difference(
-    expected: Any,
-    actual: Any,
-    path: str,
-    *,
-    exactly: bool = False,
-) -> str | None:
+def _difference(expected: Any, actual: Any, path: str) -> str | None:
     """Return the first place where two values differ, in words; None if they are close enough."""
-    one = _as_tensor(expected)
-    other = _as_tensor(actual)
-    if one is not None and other is not None:
-        return _tensor_difference(one, other, path, exactly=exactly)
-    parts, others = (dict(enumerate(v)) if isinstance(v, list) else v for v in (expected, actual))
-    if not isinstance(parts, dict) or not isinstance(others, dict):
-        return f"{path}: {type(actual).__name__} instead of {type(expected).__name__}"
-    if len(parts) != len(others):
-        return f"{path}: {len(others)} items instead of {len(parts)}"
+    one, other = _as_tensor(expected), _as_tensor(actual)
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        return _tensor_difference(one, other, path)
+    parts, others = parts_of(one), parts_of(other)
+    if parts is None or others is None or parts.keys() != others.keys():
+        return difference(one, other, path=path)
     for key, value in parts.items():
-        if key not in others:
-            return f"{path}[{key!r}]: missing"
-        if text := _difference(value, others[key], f"{path}[{key!r}]", exactly=exactly):
+        if text := _difference(value, others[key], f"{path}[{key!r}]"):
             return text
     return None
 
 
-def _as_tensor(value: Any) -> torch.Tensor | None:
-    """Return a number, or a list of numbers or of tensors of one shape, as a tensor; None for anything else.
+def _as_tensor(value: Any) -> Any:
+    """Return a number, or a list of numbers or of tensors of one shape, as a tensor; anything else as it is.
 
     A fix that reads less keeps tensors where numbers were.
     """
-    if isinstance(value, torch.Tensor):
-        return value
-    if isinstance(value, list) and value and all(isinstance(each, torch.Tensor) for each in value):
-        return torch.stack(value) if len({(each.shape, each.dtype) for each in value}) == 1 else None
-    try:
-        return None if isinstance(value, dict) else torch.tensor(value)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        return None
+    with suppress(TypeError, ValueError, RuntimeError, OverflowError):
+        if isinstance(value, list) and isinstance(value[0], torch.Tensor):
+            return torch.stack(value)
+        return torch.as_tensor(value)
+    return value
 
 
-def _tensor_difference(
-    expected: torch.Tensor,
-    actual: torch.Tensor,
-    path: str,
-    *,
-    exactly: bool,
-) -> str | None:
+def _tensor_difference(expected: torch.Tensor, actual: torch.Tensor, path: str) -> str | None:
     if expected.shape != actual.shape:
         return f"{path}: shape {tuple(actual.shape)} instead of {tuple(expected.shape)}"
     relative, absolute = max(TOLERANCES.get(each.dtype, EXACT) for each in (expected, actual))
-    if exactly:
-        relative, absolute = EXACT
-    wide = torch.complex128 if expected.is_complex() or actual.is_complex() else torch.float64
-    one = expected.to(wide)
-    other = actual.to(wide)
-    wrong = ~torch.isclose(
-        other,
-        one,
+    close = torch.isclose(
+        actual.to(torch.complex128),
+        expected.to(torch.complex128),
         rtol=relative,
         atol=absolute,
         equal_nan=True,
     )
-    if not wrong.any():
-        return None
-    place = tuple(wrong.nonzero()[0].tolist())
-    values = f"{actual[place].item()!r} instead of {expected[place].item()!r}"
-    if not place:
-        return f"{path}: {values}"
-    return f"{path}: {int(wrong.sum())} of {wrong.numel()} elements differ, the first at {place}: {values}"
+    if not expected.ndim:
+        return None if close else f"{path}: {actual.item()!r} instead of {expected.item()!r}"
+    return first_wrong(~close, expected, actual, path)
 
 
 def _printed_differences(
@@ -301,41 +262,37 @@ def _printed_differences(
     actual: list[str],
     *,
     exactly: bool,
-) -> dict[str, str]:
-    """Return the printed lines that differ, each under a name of its own if there are as many as before."""
-    if len(expected) != len(actual):
-        number = next(
-            (at for at, pair in enumerate(zip(expected, actual, strict=False)) if not _is_same_line(*pair)),
-            min(len(expected), len(actual)),
-        )
-        shown = [repr(lines[number]) if number < len(lines) else "nothing" for lines in (actual, expected)]
-        lengths = f"{len(actual)} instead of {len(expected)} lines"
-        return {OUTPUT: f"{OUTPUT}: {lengths}, first {shown[0]} instead of {shown[1]} at line {number + 1}"}
-    found = {}
-    for number, (one, other) in enumerate(zip(expected, actual, strict=True), 1):
-        if one != other if exactly else not _is_same_line(one, other):
-            name = f"{OUTPUT}, line {number}"
-            found[name] = f"{name}: {other!r} instead of {one!r}"
+) -> dict[str, str | None]:
+    """Return how printed lines differ, each under a name of its own if there are as many as before."""
+    found: dict[str, str | None] = {}
+    lines = zip_longest(map(repr, expected), map(repr, actual), fillvalue="nothing")
+    for number, (one, other) in enumerate(lines, 1):
+        name = f"{OUTPUT}, line {number}"
+        found[name] = None
+        if one != other and (exactly or not _is_same_line(one, other)):
+            text = f"{other} instead of {one}"
+            if len(expected) != len(actual):
+                lengths = f"{len(actual)} instead of {len(expected)} lines"
+                return {OUTPUT: f"{OUTPUT}: {lengths}, first {text} at line {number}"}
+            found[name] = f"{name}: {text}"
     return found
 
 
 def _is_same_line(expected: str, actual: str) -> bool:
     """Return True if two lines have the same words, and numbers that are close enough."""
-    parts = _NUMBER.split(expected)
-    others = _NUMBER.split(actual)
-    if len(parts) != len(others):
+    if _NUMBER.sub("\n", expected) != _NUMBER.sub("\n", actual):
         return False
-    return all(map(_is_same_part, parts, others))
+    return all(map(_is_same_number, _NUMBER.findall(expected), _NUMBER.findall(actual)))
 
 
-def _is_same_part(expected: str, actual: str) -> bool:
-    if expected == actual:
-        return True
-    is_number = _NUMBER.fullmatch(expected) and _NUMBER.fullmatch(actual)
-    if not is_number or not re.search("[.e]", expected):
-        return False
-    digits = expected.partition("e")[0].partition(".")[2]
-    unit = 10.0 ** -len(digits) if "e" not in expected else 0.0
-    one = float(expected)
-    other = float(actual)
-    return abs(other - one) <= PRINTED * abs(one) + 1.01 * unit
+def _is_same_number(expected: str, actual: str) -> bool:
+    if not re.search("[.e]", expected):
+        return expected == actual
+    digits = expected.partition(".")[2]
+    unit = 0.0 if "e" in expected else 10.0 ** -len(digits)
+    return math.isclose(
+        float(expected),
+        float(actual),
+        rel_tol=CLOSE,
+        abs_tol=1.01 * unit,
+    )

@@ -327,11 +327,17 @@ def _tensor_differences(
             largest = float(torch.where(both.isfinite(), both.abs(), 0).max()) if both.numel() else 0.0
             near = (actual - expected).abs() <= tolerance * largest
             same |= near & expected.isfinite() & actual.isfinite()
-    wrong = ~same
-    if wrong.any():
-        place = tuple(wrong.nonzero()[0].tolist())
-        values = f"{actual[place].item()!r} instead of {expected[place].item()!r}"
-        yield f"{path}: {int(wrong.sum())} of {wrong.numel()} elements differ, the first at {place}: {values}"
+    if text := first_wrong(~same, expected, actual, path):
+        yield text
+
+
+def first_wrong(wrong: torch.Tensor, expected: torch.Tensor, actual: torch.Tensor, path: str) -> str | None:
+    """Say how many elements are wrong and what the first one is; None if none is."""
+    if not wrong.any():
+        return None
+    place = tuple(wrong.nonzero()[0].tolist())
+    values = f"{actual[place].item()!r} instead of {expected[place].item()!r}"
+    return f"{path}: {int(wrong.sum())} of {wrong.numel()} elements differ, the first at {place}: {values}"
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from operator import add
 from pathlib import Path, PurePosixPath
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from finding_tickets.claims.check import ONCE
 from finding_tickets.claims.laws import fit, span
 from finding_tickets.errors import UsageError
-from finding_tickets.ground.statements import Statement, find_statement, read_statements
+from finding_tickets.ground.statements import Statement, equal_statements, find_statement
 from finding_tickets.report.text import (
     INDENT,
     LEAST_CUT,
@@ -327,17 +328,14 @@ def cost_of(root: Path, probed: Probed, place: Statement, metric: str) -> Probed
     for site in probed.sites:
         is_counted = site.what in SYNCS if metric == "syncs" else site.what == metric
         if is_counted and find_statement(root, site.file, site.line, site.function) == place:
-            values = [before + own for before, own in zip(values, site.cost.values, strict=True)]
+            values = [*map(add, values, site.cost.values)]
     law = fit(probed.points, values, probed.points).law if len(values) > 1 else None
     return ProbedCost(tuple(values), law, None if law else span(values))
 
 
 def occurrence_of(root: Path, place: Statement) -> int | None:
     """Return which of the equal statements of its function one is, from 1; None for the only one."""
-    twins = []
-    for each in read_statements(root, place.file):
-        if (each.function, each.code) == (place.function, place.code):
-            twins.append(each)
+    twins = equal_statements(root, place.file, place.function, place.code)
     return twins.index(place) + 1 if len(twins) > 1 else None
 
 

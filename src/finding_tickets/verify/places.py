@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from operator import gt
 from pathlib import Path
 
-from finding_tickets.claims.laws import CountedRun, Place, fit, span
+from finding_tickets.claims.laws import CountedRun, Place, fit
 from finding_tickets.claims.metrics import ENDINGS, OF_STATEMENTS, SYNCS
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.statements import (
     Statement,
+    equal_statements,
     find_statement,
     match_statements,
     normalize,
@@ -22,6 +24,7 @@ from finding_tickets.ground.statements import (
 )
 from finding_tickets.model.ticket import StatementRef
 from finding_tickets.model.verification import MeasuredRun
+from finding_tickets.model.vocabulary import WORKTREE
 from finding_tickets.verify.judge import FIX, FOUND, times_text
 from finding_tickets.verify.plan import Plan
 
@@ -71,24 +74,23 @@ def find_place(todo: Plan, place: StatementRef) -> Statement:
     """
     if FOUND not in todo.variants:
         raise BadDataError("place: there is no variant found to look for it", line=place.line)
-    beside = read_statements(Path(todo.folders[FOUND]), place.file)
-    code = normalize(place.code)
-    twins = [each for each in beside if (each.function, each.code) == (place.function, code)]
-    if place.occurrence is None and len(twins) == 1:
-        return twins[0]
-    if 1 <= (place.occurrence or 0) <= len(twins):
-        return twins[(place.occurrence or 0) - 1]
+    root = Path(todo.folders[FOUND])
+    twins = equal_statements(root, place.file, place.function, place.code)
+    number = place.occurrence or len(twins)
+    if number <= len(twins) and (place.occurrence or number == 1):
+        return twins[number - 1]
     where = f"{place.file}{f', {place.function}()' if place.function else ''}"
     if twins:
         lines = ", ".join(str(each.line) for each in twins)
         message = f"place: {where} has this statement {len(twins)} times, at lines {lines}"
         hint = f"say which one: occurrence: 1 to {len(twins)}"
     else:
-        at = f" at {todo.revisions[FOUND]}" if FOUND in todo.revisions else ""
-        message = f"place: {where} has no such statement{at}: {place.code}"
-        others = [f"{each} in {each.function or 'no function'}" for each in beside if each.code == code]
-        known = f"it stands at {', '.join(others)}; " if others else ""
-        hint = f"{known}correct place, or pin found to a commit that has it"
+        at = todo.revisions.get(FOUND, WORKTREE)
+        message = f"place: {where} has no such statement at {at}: {place.code}"
+        hint = "correct place, or pin found to a commit that has it"
+        for each in read_statements(root, place.file):
+            if each.code == normalize(place.code):
+                hint = f"it stands at {each} in {each.function or 'no function'}; {hint}"
     raise BadDataError(message, line=place.line, hint=hint)
 
 
@@ -118,10 +120,9 @@ class PlacedVariant:
     def run_at(self, number: int, place: Statement | None, shown: Collection[Statement | None]) -> CountedRun:
         """Return a run as if the place were all that costs something, with the lines to be shown."""
         run = self.runs[number]
+        own = self.counts[number].get(place, {}) if place else {}
         metrics = {name: run.metrics[name] for name in ENDINGS if name in run.metrics}
-        for name in OF_STATEMENTS:
-            if name in run.metrics:
-                metrics[name] = self.values([place], name)[number]
+        metrics |= {name: own.get(name, 0) for name in OF_STATEMENTS if name in run.metrics}
         sites: dict[Place, int] = {}
         for file, line, function, what, count in run.sites:
             if find_statement(self.code, file, line, function) in shown:
@@ -157,16 +158,14 @@ def measure_place(
             for statement in new:
                 measured.elsewhere[str(statement)] = _say_new(fix, statement, todo.sweep)
             before, after = found.values([there], "syncs"), fix.values([*moved, here], "syncs")
-            is_more = any(now > then for then, now in zip(before, after, strict=True))
-            if moved and (is_more or sum(after) == sum(before)):
+            if moved and (before == after or any(map(gt, after, before))):
                 waits, did = times_text(str(max(after))), times_text(str(max(before)))
                 measured.elsewhere[""] = f"what moved names waits {waits}, not less than {there}, {did}"
         measured.lines[name] = str(here) if here else ""
-        first, *others = (variant.run_at(number, here, shown) for number in range(len(variant.runs)))
-        measured.runs[name] = [first, *others][: len(todo.sweep)]
-        for again in others[len(todo.sweep) - 1 :]:
-            if again.metrics != first.metrics:
-                measured.differs.append(f"{name} at {measured.lines[name]}")
+        placed = [variant.run_at(number, here, shown) for number in range(len(variant.runs))]
+        measured.runs[name] = placed[: len(todo.sweep)]
+        if any(again.metrics != placed[0].metrics for again in placed[len(todo.sweep) :]):
+            measured.differs.append(f"{name} at {measured.lines[name]}")
     return measured
 
 
@@ -175,17 +174,17 @@ def find_again(there: Statement, old: Path, variant: PlacedVariant) -> Statement
 
     A statement with other names is among those that cost something. None where it is gone.
     """
-    before, after = (list(read_statements(code, there.file)) for code in (old, variant.code))
+    before, after = read_statements(old, there.file), read_statements(variant.code, there.file)
     codes = [(each.function, each.code) for each in before]
     now = [(each.function, each.code) for each in after]
     at, key = before.index(there), (there.function, there.code)
-    for block in SequenceMatcher(None, codes, now, autojunk=False).get_matching_blocks():
-        if block.a <= at < block.a + block.size:
-            return after[block.b + at - block.a]
-    if key in now and now.count(key) >= codes.count(key):
+    for begin, place, size in SequenceMatcher(None, codes, now, autojunk=False).get_matching_blocks():
+        if begin <= at < begin + size:
+            return after[place + at - begin]
+    if now.count(key) >= codes.count(key):
         return after[now.index(key)]
-    costly = {each for counts in variant.counts for each in counts}
-    others = sorted(each for each in costly if (each.function, each.code) not in codes)
+    costly = sorted(set[Statement]().union(*variant.counts))
+    others = [each for each in costly if (each.function, each.code) not in codes]
     return next(iter(match_statements([there], others, variant.code)), None)
 
 
@@ -199,18 +198,22 @@ def _find_others(
     """
     before, waiting = found.waiting(there), fix.waiting(here)
     moved = [Statement(each.file, each.line, each.function, each.code) for each in todo.moved]
-    matched = match_statements([*before, *moved, *todo.excused], waiting, fix.code)
-    known = {chain for each in before for chain in found.chains.get(each, ())}
+    known = [*before, *moved, *todo.excused]
+    matched = match_statements(known, waiting, fix.code)
+    calls = set[str]().union(*(found.chains.get(each, ()) for each in before))
     new, may = [], []
     for statement in waiting:
-        place, chains = matched.get(statement, -1), fix.chains.get(statement, set())
-        if len(before) <= place < len(before) + len(moved):
+        place, chains = matched.get(statement), fix.chains.get(statement, set())
+        if place is None:
+            is_new = not chains or not chains <= calls
+        elif known[place] in moved:
             may.append(statement)
-        elif place < 0:
-            new += [] if chains and chains <= known else [statement]
-        elif place < len(before) and not chains <= known:
-            costs = zip(found.values([before[place]], "syncs"), fix.values([statement], "syncs"), strict=True)
-            new += [statement] if any(now > then for then, now in costs) else []
+            is_new = False
+        else:
+            more = map(gt, fix.values([statement], "syncs"), found.values([known[place]], "syncs"))
+            is_new = place < len(before) and not chains <= calls and any(more)
+        if is_new:
+            new.append(statement)
     return new, may
 
 
@@ -218,7 +221,6 @@ def _say_new(variant: PlacedVariant, statement: Statement, sweep: Sequence[Mappi
     """Say where a statement waits or races against the claim, and how often."""
     metric = next(each for each in NEW if any(variant.values([statement], each)))
     values = variant.values([statement], metric)[: len(sweep)]
-    sweep = sweep[: len(values)]
-    times = times_text(span(values) if len(set(values)) == 1 else str(fit(sweep, values, sweep)))
+    times = times_text(str(fit(sweep[: len(values)], values, sweep[: len(values)])))
     function = f" in {statement.function}()" if statement.function else ""
     return f"{NEW[metric]}{statement}{function}, {times}: {statement.code}"
