@@ -53,12 +53,6 @@ def read_statements(root: Path, file: str) -> tuple[Statement, ...]:
         return ()
 
 
-def equal_statements(root: Path, file: str, function: str, code: str) -> list[Statement]:
-    """Return the statements of a function that have this code, by line."""
-    beside = read_statements(root, file)
-    return [each for each in beside if (each.function, each.code) == (function, normalize(code))]
-
-
 def find_statement(root: Path, file: str, line: int, function: str) -> Statement:
     """Return the innermost statement at a line, or a stand-in for a file that is not in the repository."""
     found = Statement(file, line, function, f"in {function}")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from finding_tickets.claims.check import ONCE
 from finding_tickets.claims.laws import fit, span
 from finding_tickets.errors import UsageError
-from finding_tickets.ground.statements import Statement, equal_statements, find_statement
+from finding_tickets.ground.statements import Statement, find_statement
 from finding_tickets.report.text import (
     INDENT,
     LEAST_CUT,
@@ -31,6 +31,7 @@ from finding_tickets.report.text import (
     table_lines,
 )
 from finding_tickets.report.verification import MODELLED, SYNCS, operation_section
+from finding_tickets.verify.places import equal_statements
 from finding_tickets.verify.probing import CallingLine, Probed, ProbedCost, ProbedSite, TracedRun
 
 if TYPE_CHECKING:
