@@ -8,8 +8,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
-from itertools import product
-from math import prod
+from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.documents.sections import DocumentPart
@@ -38,8 +37,6 @@ from finding_tickets.model.vocabulary import (
 if TYPE_CHECKING:
     from yaml.nodes import Node
 
-# How alike two names are takes the square of their length.
-_LONGEST_NAME = 100
 _LINE_END = re.compile(r"\r\n|\r|\n")
 # A remediation nests four deep; far more is no remediation, and would exhaust the stack.
 _DEEPEST = 50
@@ -132,11 +129,7 @@ class YamlNode:
             if name in found:
                 label.wrong("twice", f"{name!r} is given twice in {what}")
             elif name is not None and allowed is not None and name not in allowed:
-                from difflib import get_close_matches
-
-                close = get_close_matches(name[:_LONGEST_NAME], allowed, n=1)
-                hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(allowed)}"
-                label.wrong("key", f"{what} has no {name!r}", hint)
+                label.wrong("key", f"{what} has no {name!r}", f"known are {', '.join(allowed)}")
             elif name is not None:
                 found[name] = YamlNode(self.origin, value)
         for key in needed if self.kind == "mapping" else ():
@@ -329,30 +322,31 @@ def _statement(node: YamlNode, what: str) -> Values | None:
 
 def _points(node: YamlNode) -> list[dict[str, int]]:
     """The points of a sweep: all combinations of the values of its variables, or those of a list."""
+    points: list[dict[str, Any]] = []
     if node.kind == "sequence":
-        rows = [each.mapping("a point of the sweep") for each in node.sequence("sweep")]
-        names = list(rows[0]) if rows else []
-        if any(set(row) != set(names) for row in rows):
-            node.wrong("run", "the points of the sweep have different variables")
-            return []
-        columns = [[_integer(row[name], name) for name in names] for row in rows]
-        count = len(rows)
+        for point in node.sequence("sweep"):
+            row = point.mapping("a point of the sweep")
+            points.append({name: _integer(each, name) for name, each in row.items()})
     else:
-        values = {name: each.sequence(f"sweep {name}") for name, each in node.mapping("sweep").items()}
-        names, count = list(values), prod(map(len, values.values()))
-        lists = [[_integer(each, name) for each in row] for name, row in values.items()]
-        columns = [list(point) for point in product(*lists)] if count <= MOST_POINTS else []
-    if wrong := [name for name in names if not name.isidentifier()]:
+        values: dict[str, list[Any]] = {}
+        for name, each in node.mapping("sweep").items():
+            values[name] = [_integer(value, name) for value in each.sequence(f"sweep {name}")]
+        for combined in islice(product(*values.values()), MOST_POINTS + 1):
+            points.append(dict(zip(values, combined, strict=True)))
+    names = [*points[0]] if points else []
+    wrong = [name for name in names if not name.isidentifier()]
+    if any(point.keys() != points[0].keys() for point in points):
+        node.wrong("run", "the points of the sweep have different variables")
+    elif wrong:
         node.wrong("run", f"sweep: {wrong[0]!r} cannot be the name of a variable")
-    elif not names or not count:
+    elif not names:
         node.wrong("run", "the sweep has no point")
-    elif count > MOST_POINTS:
-        node.wrong("run", f"the sweep has {count} points, more than {MOST_POINTS}")
+    elif len(points) > MOST_POINTS:
+        node.wrong("run", f"the sweep has more than {MOST_POINTS} points")
     else:
         # A value that is no integer was reported, and its points are left out.
-        points = (tuple(value for value in point if value is not None) for point in columns)
-        sound = dict.fromkeys(point for point in points if len(point) == len(names))
-        return [dict(zip(names, point, strict=True)) for point in sound]
+        rows = dict.fromkeys(tuple(point[name] for name in names) for point in points)
+        return [dict(zip(names, row, strict=True)) for row in rows if None not in row]
     return []
 
 
@@ -454,37 +448,31 @@ def add_entries(yaml: YamlText, entries: Entries) -> Splices:
 def _changes(node: Any, text: str, entries: Entries) -> Iterator[tuple[int, int, str]]:
     """From where to where the text is replaced, and by what; a new line begins with a line feed."""
     there = {key.value: value for key, value in node.value}
+    new = []
     for key, value in entries.items():
-        if key in there and isinstance(value, Mapping) and isinstance(there[key].value, list):
-            yield from _changes(there[key], text, value)
-        elif key in there and isinstance(value, str) and there[key].value != value:
-            yield there[key].start_mark.index, _end(there[key], text), _flow(value)
-        elif key in there and isinstance(value, list) and isinstance(there[key].value, list):
-            own = there[key]
-            yield from _added(
-                own, text, [_flow(each) if own.flow_style else f"- {_flow(each)}" for each in value]
-            )
-    yield from _added(
-        node, text, [f"{key}: {_flow(value)}" for key, value in entries.items() if key not in there]
-    )
+        own = there.get(key)
+        if own is None:
+            new.append(f"{key}: {_flow(value)}")
+        elif isinstance(value, str):
+            yield own.start_mark.index, _end(own, text), _flow(value)
+        elif isinstance(own.value, list) and isinstance(value, Mapping):
+            yield from _changes(own, text, value)
+        elif isinstance(own.value, list):
+            mark = "" if own.flow_style else "- "
+            yield from _added(own, text, [mark + _flow(each) for each in value])
+    yield from _added(node, text, new)
 
 
 def _added(node: Any, text: str, new: list[str]) -> Iterator[tuple[int, int, str]]:
     """Add items to a mapping or a list."""
-    if not new:
-        return
-    last = node.start_mark.index + 1
-    if node.value:
-        item = node.value[-1]
-        last = _end(item[1] if isinstance(item, tuple) else item, text)
-    if node.flow_style:
-        yield last, last, (", " if node.value else "") + ", ".join(new)
-    else:
+    if new and node.flow_style:
+        at = len(text[: node.end_mark.index - 1].rstrip(", \t\r\n"))
+        yield at, at, (", " if node.value else "") + ", ".join(new)
+    elif new:
         # A comment behind the last value stays there.
-        end = re.compile(r"\r|\n|\Z").search(text, last)
-        indent = " " * int(node.start_mark.column)
-        at = end.start() if end else last
-        yield at, at, "".join(f"\n{indent}{line}" for line in new)
+        at = _end(node, text)
+        at += len(re.split(r"[\r\n]", text[at:], maxsplit=1)[0])
+        yield at, at, "".join(f"\n{' ' * node.start_mark.column}{line}" for line in new)
 
 
 def _end(node: Any, text: str) -> int:

@@ -9,6 +9,7 @@ import ast
 import gc
 import inspect
 import linecache
+import re
 import sys
 import threading
 from collections import Counter, defaultdict
@@ -26,6 +27,7 @@ from typing import Any, cast
 import simcuda
 from finding_tickets.claims.laws import Place, join_ranges
 from finding_tickets.claims.metrics import DEPENDS_ON_CACHE
+from finding_tickets.ground.statements import read_statements
 from finding_tickets.measure.meter import Function, Meter, VariantRun
 from finding_tickets.measure.tasks import TOOL, CannotMeasureError, WrongTargetError, belongs_to, portable
 from finding_tickets.measure.workloads import Point, Workload
@@ -34,6 +36,7 @@ from simcuda.measurement import HEAVIEST_FIRST, Measurement
 
 RUNS_IN_PIECES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 LOCAL = ".<locals>"
+_DEFINITION = re.compile(r"(?:async )?def (\w+)")
 # Other comprehensions have frames of their own, which tell them from the rest of their line.
 INLINED = (ast.ListComp, ast.SetComp, ast.DictComp) if sys.version_info >= (3, 12) else ()
 LOOPS = (ast.For, ast.AsyncFor, ast.While, *INLINED)
@@ -77,7 +80,7 @@ class CallMeter(Meter):
         self._wanted: dict[int, tuple[CodeType, bool]] = {}
         self._runs: list[VariantRun] = []
         self._failure = ""
-        if self._is_file and self._qualified not in (there := _functions(root / self._module)):
+        if self._is_file and self._qualified not in (there := _functions(root, self._module)):
             named = [name for name in there if name.endswith(f".{self._qualified}")]
             close = ", ".join(named or get_close_matches(self._qualified, there, n=1))
             hint = f" (did you mean {close}?)" if close else ""
@@ -262,18 +265,13 @@ def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> Call
     )
 
 
-def _functions(file: Path) -> list[str]:
-    """The qualified names of all functions in a file; none where it cannot be read."""
-
-    def names(node: ast.AST, prefix: str) -> Iterator[str]:
-        for child in ast.iter_child_nodes(node):
-            is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
-            name = f"{prefix}{getattr(child, 'name', '')}"
-            if is_function:
-                yield name
-            yield from names(child, f"{name}." if is_function or isinstance(child, ast.ClassDef) else prefix)
-
-    return list(names(_parsed(str(file)), ""))
+def _functions(root: Path, file: str) -> list[str]:
+    """Return the qualified names of all functions in a file; none where it cannot be read."""
+    names = []
+    for statement in read_statements(root, file):
+        if head := _DEFINITION.match(statement.code):
+            names.append(f"{statement.function}.{head[1]}".lstrip("."))
+    return names
 
 
 class Callers:

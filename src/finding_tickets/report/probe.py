@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import add
 from pathlib import Path, PurePosixPath
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from finding_tickets.claims.check import ONCE
 from finding_tickets.claims.laws import fit, span
 from finding_tickets.errors import UsageError
-from finding_tickets.ground.statements import Statement, find_statement
+from finding_tickets.ground.statements import Statement, find_statement, parse_file
 from finding_tickets.report.text import (
     INDENT,
     LEAST_CUT,
@@ -435,20 +434,17 @@ def _package_of(file: str) -> str:
 
 def code_around(root: Path, site: ProbedSite | CallingLine) -> tuple[str, str | None]:
     """The function around a line, or of a long one the lines next to it, below their place; and its name."""
-    lines: list[str] = []
-    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
-    # The repository may have no such file, and what is no Python has no functions.
-    with suppress(OSError, ValueError, SyntaxError, RecursionError):
-        text = (root / site.file).read_text(encoding="utf-8")
-        lines = text.removesuffix("\n").split("\n") if text else []
-        nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, FUNCTIONS))
-        functions = [node for node in nodes if node.lineno <= site.line <= (node.end_lineno or node.lineno)]
-    if not lines:
+    tree = parse_file(root / site.file)
+    if tree is None or not tree.body:
         return "", None
-    innermost = max(functions, key=lambda node: node.lineno, default=None)
+    lines = (root / site.file).read_text(encoding="utf-8", errors="replace").rstrip("\n").split("\n")
+    innermost = None
+    for node in ast.walk(tree):
+        if isinstance(node, FUNCTIONS) and node.lineno <= site.line <= (node.end_lineno or 0):
+            innermost = node
     first, last = 1, len(lines)
     if innermost:
-        first, last = innermost.lineno, innermost.end_lineno or innermost.lineno
+        first, last = innermost.lineno, innermost.end_lineno or last
     # Nobody reads a quote of hundreds of lines.
     if innermost is None or last - first >= LONGEST_QUOTE:
         first, last = max(first, site.line - AROUND), min(last, site.line + AROUND)
