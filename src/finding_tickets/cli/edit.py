@@ -153,11 +153,9 @@ def close(
 
 
 def _say_what_is_left(register: Register, row: Entry) -> None:
-    """Say what a closed ticket leaves to people: boxes, and what it still contradicts."""
-    from finding_tickets.lint.contradictions import contradictions_in
+    """Say what a closed ticket leaves to people: a comparison of results, and boxes."""
     from finding_tickets.verify.judge import NOT_COMPARED
 
-    config, data = register.config, (register.root / row.path).read_bytes()
     closed = load(register.root)
     document = closed.find(row.path)
     done = closed.measured(document).verification
@@ -166,8 +164,6 @@ def _say_what_is_left(register: Register, row: Entry) -> None:
     left = [str(number) for number, item in enumerate(document.checklist, 1) if not item.done]
     if left:
         say(f"not ticked, for no claim answers it: tickets tick {row.id} {' '.join(left)}")
-    for problem in contradictions_in(document, data, config.vocabulary)[0]:
-        say(str(problem))
 
 
 def _edit(

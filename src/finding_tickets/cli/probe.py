@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -92,12 +91,6 @@ def probe(
         write("\n".join(report.probe_lines(probed, style, used_width(), verbose=verbose)))
     for doubt in report.doubts(probed, verbose=verbose):
         say(f"{target}: {doubt}")
-    if (
-        sys.stderr.isatty()
-        and not (drafting.draft or probed.errors)
-        and any(not row.is_light for row in report.rows_of(probed))
-    ):
-        say(f"next, a ticket about line 1: {wanted.command('--draft', '1')}")
     drafted = _draft_of_probe(wanted, probed, drafting) if drafting.draft else None
     if output_format is Format.JSON:
         write_json("probe", [report.probe_item(probed) | {"draft": drafted}])

@@ -9,13 +9,12 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from finding_tickets.register.config import Config
 from finding_tickets.register.files import file_in
 
 if TYPE_CHECKING:
     from finding_tickets.documents.reading import Document
     from finding_tickets.model.ticket import Problem
-    from finding_tickets.model.vocabulary import Vocabulary
-    from finding_tickets.register.config import Config
     from finding_tickets.register.entries import Entry
     from finding_tickets.register.files import File
     from finding_tickets.register.load import Register
@@ -31,24 +30,17 @@ def contradictions_of(register: Register, entry: Entry) -> tuple[list[dict[str, 
     """
 
     def look(file: File) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+        from finding_tickets.documents.reading import ignored_rules
+
         data = Path(file.place).read_bytes()
-        found, ignored = contradictions_in(register.document(entry), data, register.config.vocabulary)
-        return [problem.model_dump(mode="json") for problem in found], ignored
+        # They rest on the words of the register, and on nothing else that it configures.
+        config = Config(vocabulary=register.config.vocabulary)
+        found = problems_of(register.document(entry), data, Path(), config, CONTRADICTIONS)
+        return [problem.model_dump(mode="json") for problem in found], ignored_rules(data)
 
     kept = register.kept("contradictions", tuple[list[dict[str, Any]], tuple[str, ...]])
     found, ignored = kept.get(file_in(register.root, entry.path), look)
     return found, ignored
-
-
-def contradictions_in(
-    document: Document, data: bytes, vocabulary: Vocabulary
-) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
-    """Return the contradictions within a document of these bytes, and the rules that its comments ignore."""
-    from finding_tickets.documents.reading import ignored_rules
-    from finding_tickets.register.config import Config
-
-    config = Config(vocabulary=vocabulary)
-    return problems_of(document, data, Path(), config, CONTRADICTIONS), ignored_rules(data)
 
 
 def problems_of(

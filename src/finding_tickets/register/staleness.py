@@ -8,13 +8,14 @@ changed.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -223,10 +224,17 @@ def rank(done: RecordedEvidence | Verification) -> tuple[bool, bool, bool]:
 @cache
 def own_torch() -> str:
     """Return the version of the installed torch; empty without one."""
-    try:
-        return version(TORCH).partition("+")[0]
-    except PackageNotFoundError:
+    # What the package says of itself takes a tenth of the time that asking for its metadata takes.
+    spec = None
+    with suppress(ImportError, ValueError):
+        spec = find_spec(TORCH)
+    if spec is None:
         return ""
+    with suppress(OSError):
+        text = Path(spec.origin or "").with_name("version.py").read_text(encoding="utf-8")
+        if stated := re.search(r"^__version__ = ['\"]([^'\"+]+)", text, re.MULTILINE):
+            return stated[1]
+    return ""
 
 
 def _disagreement(evidence: Collection[RecordedEvidence]) -> str | None:

@@ -1,4 +1,4 @@
-"""Whole documents as text: the decision and the measurement, the Markdown, relations and history."""
+"""Whole documents as text: the decision and the measurement, the Markdown and history."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def document_text(
 ) -> str:
     """Return the text that ``show`` prints of a document.
 
-    First comes what was decided and measured, then the Markdown unless its file is gone, then relations, the
+    First comes what was decided and measured, then the Markdown unless its file is gone, then the
     verification and the history.
     """
     from finding_tickets.register.disposition import disposition_text
@@ -70,34 +70,13 @@ def document_text(
     with suppress(OSError):
         text = (facts.root / row.path).read_bytes().decode(errors="replace")
         blocks.append(printable(text.replace("\r\n", "\n").strip("\n")))
-    sections = [_related_section(row, entry.document, facts)]
     remediation = entry.document.remediation
     if remediation and remediation.path != row.path:
-        sections.append(TextSection("Remediation", [(f"in {remediation.path}",)]))
-    for section in sections:
-        if section.rows:
-            blocks.append("\n".join(section_lines(section, style, width)))
+        section = TextSection("Remediation", [(f"in {remediation.path}",)])
+        blocks.append("\n".join(section_lines(section, style, width)))
     if done:
         blocks.append("\n".join(verification_lines(done, style, width)))
     if history:
         lines = [(line,) for line in history]
         blocks.append("\n".join(section_lines(TextSection("History", lines), style, width)))
     return "\n\n".join(blocks)
-
-
-def _related_section(stated: Entry, document: Document, facts: Register) -> TextSection:
-    """Show the documents that this one names or that name it, each with what is known of it."""
-    relations = document.related if document.kind == "finding" else ()
-    # Relations are known from both ends; notes only from this one.
-    notes = {relation.id.casefold(): relation.note for relation in relations}
-    rows = []
-    for other, relationship in facts.relations.by_id.get(stated.id.casefold(), ()):
-        row = facts.relations.rows.get(other)
-        title = row.title if row else "not in the register"
-        if notes.get(other):
-            title += f" ({notes[other]})"
-        name, status, verdict = other.upper(), "", ""
-        if row:
-            name, status, verdict = row.id, row.status or "", facts.measured(row).verdict
-        rows.append((name, relationship, status, verdict, title))
-    return TextSection("Related", rows, ("ticket", "relation", "status", "verdict", "title"), is_cut=True)
