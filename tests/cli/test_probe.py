@@ -126,7 +126,7 @@ def test_operations_and_what_they_rest_on(tickets: Tickets, repository: Reposito
     rows = [line.split() for line in lines[lines.index("  operations") + 2 :]]
     # The read of a value is by far the most recorded wait; PyTorch's samples run all three.
     assert "aten._local_scalar_dense.default drains 3, syncs 3, d2h 3" == " ".join(rows[0][:7])
-    assert ["read,", "recorded"] == rows[0][7:9]
+    assert ["read,", "recorded,", "tested"] == rows[0][7:10]
     assert "tested" == rows[0][-1]
     # The first tensor asks the driver for memory.
     assert "aten.ones.default implicit_syncs 1, launches 3 read," == " ".join(rows[1][:6])

@@ -18,6 +18,7 @@ import _thread
 import multiprocessing.spawn
 import os
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,9 +26,10 @@ from concurrent.futures import thread as executors
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing.reduction import DupFd
+from pathlib import Path
 from types import FrameType
 from typing import Any
+from uuid import uuid4
 
 from simcuda.costs.call import all_tensors_in
 from simcuda.device.dispatch_key import register, wake, watched
@@ -201,13 +203,14 @@ class Children:
         ledger: Marks what is measured while one of them uses a device.
         open_devices: Opens the same devices in a child; another process can load it.
         used: Called when this process starts another one.
-        uses: A file in memory, by its number, to which children write when they use a device.
+        uses: A file that children make when they use a device. It has no number here: a program may close all
+            numbers that it finds.
     """
 
     ledger: Ledger
     open_devices: Callable[[], AbstractContextManager[Any]]
     used: Callable[[], object] = lambda: None
-    uses: int = field(default_factory=lambda: os.memfd_create("simcuda"))
+    uses: Path = field(default_factory=lambda: Path(tempfile.gettempdir(), f"simcuda-{uuid4().hex}"))
 
     def install(self, patches: Patches) -> None:
         """Open the devices in what is spawned from now on."""
@@ -225,13 +228,13 @@ class Children:
         patches.set(spawn, get_preparation_data=get_preparation_data)
 
     def close(self) -> None:
-        """Close the file."""
-        os.close(self.uses)
+        """Remove the file."""
+        self.uses.unlink(missing_ok=True)
 
     def collect(self) -> None:
         """Mark the measurements under way if a child has used a device since the last call."""
-        if os.pread(self.uses, 1, 0):
-            os.ftruncate(self.uses, 0)
+        if self.uses.exists():
+            self.close()
             self.ledger.doubt(SPAWNED)
 
 
@@ -240,19 +243,19 @@ class _InChild:
     """Opens devices where it is loaded."""
 
     open_devices: Callable[[], AbstractContextManager[Any]]
-    uses: int
+    uses: Path
 
     def __reduce__(self) -> Any:
-        return _open_in_child, (self.open_devices, DupFd(self.uses))
+        return _open_in_child, (self.open_devices, self.uses)
 
 
 _in_child = ExitStack()
 """Keeps the devices of a child open."""
 
 
-def _open_in_child(open_devices: Callable[[], AbstractContextManager[Any]], uses: Any) -> None:
+def _open_in_child(open_devices: Callable[[], AbstractContextManager[Any]], uses: Path) -> None:
     simulated = _in_child.enter_context(open_devices())
-    tell = partial(os.pwrite, uses.detach(), b"used", 0)
+    tell = uses.touch
     # Whoever starts a process is taken to use a device: its parent does not hear of that one.
     simulated._children.used = tell
     machine = simulated._machine
