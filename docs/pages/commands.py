@@ -14,9 +14,9 @@ The output of `tickets COMMAND --help` for every command. This page is generated
 
 - Data goes to stdout, messages and progress to stderr. On a terminal there are colours, and tables are cut to
   its width; elsewhere they are whole. `NO_COLOR` turns colours off, `FORCE_COLOR` turns them
-  on.
+  on. On a terminal, output that is longer than it goes through `$PAGER`, by default `less`.
 - `--format json` prints [data](json.md). The [README](../README.md#exit-codes) has the exit codes.
-- IDs match in any case. `tickets --install-completion` makes the shell complete commands and options.
+- IDs match in any case. `tickets --install-completion` makes the shell complete them.
 - `[QUERY]` is [a query](queries.md). Without one, all documents match; `verify` needs `--all` for that.
 """
 BRACES = str.maketrans("", "", "{}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -161,6 +162,18 @@ def test_a_reader_that_goes_away_is_no_error(repository: Repository) -> None:
     said = process.stderr.read()
     process.stderr.close()
     assert (0, "1 of 1 document\n") == (process.wait(), said)
+
+
+@pytest.mark.parametrize("typed", ["B1", "b1-pt"])
+def test_ids_complete_in_the_shell(repository: Repository, typed: str) -> None:
+    """What was typed, in any case, completes to the IDs of the register that --root names."""
+    for ticket_id in ("B1-PT-01", "B1-PT-02", "B2-PT-01"):
+        repository.ticket(ticket_id)
+    words = f"tickets show --root {repository.root} {typed}"
+    asked = {"_TICKETS_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "4"}
+    done = subprocess.run(TICKETS, capture_output=True, check=True, text=True, env=os.environ | asked)
+    assert ["b1-pt-01", "b1-pt-02"] == done.stdout.lower().split()
+    assert all(name.startswith(typed) for name in done.stdout.split())
 
 
 def test_the_same_program_by_both_names(repository: Repository) -> None:

@@ -85,14 +85,14 @@ def test_a_table_on_a_terminal_fits(
 
 
 def test_widths_are_those_of_a_terminal() -> None:
-    """A wide letter takes two columns and a combining one none; the last column is cut, or left out."""
-    rows = [("A-1", "漢字漢", "x"), ("A-2", "e\u0301tat", "漢" * 10)]
-    # Three wide letters take 6 columns and the accent none: 3 + 2 + 6 + 2 + 20.
-    assert ["A-1  漢字漢  x", f"A-2  e\u0301tat    {'漢' * 10}"] == aligned(rows)
-    # 31 columns less 13 leave 18. A ninth wide letter does not fit before the mark of the cut.
-    assert ["A-1  漢字漢  x", f"A-2  e\u0301tat    {'漢' * 8}…"] == aligned(rows, width=31)
-    # 24 columns less 13 leave 11, which tell too little.
-    assert ["A-1  漢字漢", "A-2  e\u0301tat"] == aligned(rows, width=24)
+    """A wide letter takes two columns and a combining one none; the widest columns are cut, the ID last."""
+    rows = [("A-1", "漢字漢字漢字", "x"), ("A-2", "e\u0301tat", "é" * 30)]
+    # Six wide letters take 12 columns and the accent none: 3 + 2 + 12 + 2 + 30.
+    assert [f"A-1  {'漢字' * 3}  x", f"A-2  e\u0301tat{' ' * 8}  {'é' * 30}"] == aligned(rows, evenly=True)
+    # 25 columns less 3 and 2 gaps of 2 leave 9 for each. A wide letter does not fit into the ninth column.
+    assert [f"A-1  {'漢字' * 2}…  x", f"A-2  e\u0301tat{' ' * 5}  {'é' * 8}…"] == aligned(
+        rows, width=25, evenly=True
+    )
 
 
 def test_text_of_a_file_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

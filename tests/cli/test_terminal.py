@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.terminal import CTRL_C, Shown, no_key, show
+from tests.terminal import CTRL_C, ROWS, Shown, no_key, show
 from tests.verify.conftest import CLAIMS, FOUND, MORE_POINTS, add
 
 from finding_tickets.cli.main import run
@@ -107,6 +107,17 @@ def test_a_verification_is_shown_from_verdict_to_lines(repository: Repository) -
     assert "fixes/a_1/found.py:5" in sites[1]
     assert "d2h, drains, stream_syncs: tensors" in " ".join(sites)
     assert code in " ".join(sites)
+
+
+@pytest.mark.slow
+def test_a_pager_takes_over_where_a_page_is_longer_than_the_terminal(repository: Repository) -> None:
+    """What is longer than the terminal goes through the user's pager, what fits or is JSON does not."""
+    repository.ticket("A-1", more="line\n\n" * ROWS)
+    repository.ticket("B-1")
+    pager = {"PAGER": "sed s/line/paged/", "MANPAGER": "false"}
+    for arguments, paged in {("A-1",): True, ("B-1",): False, ("A-1", "--format", "json"): False}.items():
+        shown = tickets(repository, "show", *arguments, environment=pager)
+        assert (ExitCode.OK, paged) == (shown.code, b"paged" in shown.sent)
 
 
 @pytest.mark.slow

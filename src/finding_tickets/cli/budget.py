@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -57,7 +58,7 @@ def budget(
     elif output_format is BudgetFormat.GITHUB:
         write_annotations(found)
     else:
-        parts = ["\n".join(budget_lines(each, file, style, used_width())) for each in judged]
+        parts = ["\n".join(budget_lines(each, file, style, used_width(sys.stdout))) for each in judged]
         write("\n\n".join(parts))
     return exit_code(found)
 

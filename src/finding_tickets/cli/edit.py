@@ -15,6 +15,7 @@ from finding_tickets.cli.options import (
     Root,
     Timeout,
     Writing,
+    complete_id,
     flag,
     option,
     today,
@@ -47,6 +48,7 @@ def set_values(
         list[str],
         typer.Argument(
             metavar="ID... KEY=VALUE...",
+            autocompletion=complete_id,
             help="Tickets, then what to set: severity=P3, domain=+x,-y; nothing after = clears.",
         ),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,7 @@ from finding_tickets.cli.options import (
     option,
     today,
 )
-from finding_tickets.cli.output import Format, say, style, terminal_width, write, write_json
+from finding_tickets.cli.output import Format, say, style, terminal_size, write, write_json
 from finding_tickets.cli.verify import code_of, measurable
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.remediation import read_sidecar
@@ -84,7 +85,7 @@ def fix(
         for each in deciding_changes(shown) if shown else ():
             say(f"{each.metric}: {each.text}")
     elif shown:
-        width = terminal_width()
+        width = terminal_size(sys.stdout).columns
         write("\n".join(verification_lines(shown, style, width, is_brief=True)))
     if not change:
         is_reproduced = shown and shown.verdict is Verdict.REPRODUCED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated
@@ -20,7 +21,7 @@ from finding_tickets.cli.options import (
 from finding_tickets.cli.output import (
     say,
     style,
-    terminal_width,
+    terminal_size,
     write,
     write_json,
     write_table,
@@ -92,12 +93,12 @@ def _by_disposition(rows: Iterable[Entry], register: Register, names: Sequence[s
     groups: dict[str, list[Entry]] = {name: [] for name in (*DISPOSITIONS, UNDECIDED, REVIEW)}
     for row in rows:
         groups[disposed(row.status, row.outcome) if row.kind == "finding" else REVIEW].append(row)
-    width = terminal_width()
+    width = terminal_size(sys.stdout).columns
     blocks = []
     for name, members in groups.items():
         if members:
             table = [_shown_cells(row, register, names) for row in members]
-            lines = aligned(table, style, max(width - len(INDENT), 0))
+            lines = aligned(table, style, max(width - len(INDENT), 0), evenly=True)
             head = style(f"{name} ({len(members)})", "bold")
             blocks.append("\n".join([head, *(INDENT + line for line in lines)]))
     return "\n\n".join(blocks)

@@ -33,8 +33,25 @@ T = TypeVar("T")
 MeterName = StrEnum("MeterName", ["AUTO", "SIMULATED", "CUDA"])
 
 
+def complete_id(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the IDs of the register that begin with what was typed, in any case; what was typed stays."""
+    from finding_tickets.register.load import load
+
+    # An error message between two key strokes would only be in the way.
+    try:
+        rows = load(Path(context.params.get("root") or HERE)).entries
+    except Exception:
+        return []
+    typed = incomplete.casefold()
+    # No shell would take a blank for a part of the word.
+    found = [row.id for row in rows if row.id.casefold().startswith(typed) and " " not in row.id]
+    return [incomplete + name[len(incomplete) :] for name in dict.fromkeys(found)]
+
+
 def option(metavar: str, what: str, *names: str, **more: Any) -> Any:
     """Make an option with a value that help calls ``metavar``; by default its parameter names it."""
+    if metavar == "ID":
+        more["autocompletion"] = complete_id
     return typer.Option(*names, metavar=metavar, help=what, **more)
 
 
@@ -45,16 +62,18 @@ def flag(name: str, what: str, *shorter: str) -> Any:
 
 format_option = partial(typer.Option, "--format", case_sensitive=False)
 """The option that says how a command prints its data, in any case."""
+_id_argument = partial(typer.Argument, autocompletion=complete_id)
 
 Root = Annotated[Path, option("FOLDER", "The repository or folder that holds the register.", "--root")]
 OutputFormat = Annotated[Format, format_option(help="How the data is printed.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="A ticket, in any case.")]
-Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Tickets, in any case.")]
-OptionalIds = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Tickets, in any case.")]
+Id = Annotated[str, _id_argument(metavar="ID", help="A ticket, in any case.")]
+Ids = Annotated[list[str], _id_argument(metavar="ID...", help="Tickets, in any case.")]
+OptionalIds = Annotated[list[str] | None, _id_argument(metavar="[ID]...", help="Tickets, in any case.")]
 Query = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[QUERY]...",
+        autocompletion=complete_id,
         help="Which documents: IDs, text and conditions such as status:open (docs/queries.md).",
     ),
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -29,8 +28,21 @@ class Format(StrEnum):
 
 
 def write(text: str) -> None:
-    """Print data, ending in one newline."""
-    write_all([text.rstrip("\n") + "\n"])
+    """Print data, ending in one newline; on a terminal a pager shows what is longer than that."""
+    text = text.rstrip("\n") + "\n"
+    if (
+        is_terminal(sys.stdout)
+        and sys.stdin.isatty()
+        and 0 < terminal_size(sys.stdout).lines <= text.count("\n")
+    ):
+        import pydoc
+
+        # As git does: with colours, and what was read stays on the screen. MANPAGER is for other pages.
+        os.environ.setdefault("LESS", "-FRX")
+        os.environ.pop("MANPAGER", None)
+        pydoc.pager(printable(text, styled=colourful(sys.stdout)))
+    else:
+        write_all([text])
 
 
 def write_all(pieces: Iterable[str], stream: TextIO | None = None) -> None:
@@ -97,12 +109,20 @@ def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table: list[list[TableCell]] = [[Styled(title, "bold") for title in header]]
     for row in rows:
         table.append([single_line(cell) for cell in row])
-    write("\n".join(aligned(table, style, terminal_width())))
+    write("\n".join(aligned(table, style, terminal_size(sys.stdout).columns, evenly=True)))
 
 
-def terminal_width() -> int:
-    """Return the columns of the terminal, as ``COLUMNS`` states them if it does; 0 without a terminal."""
-    return shutil.get_terminal_size((0, 0)).columns
+def terminal_size(stream: TextIO) -> os.terminal_size:
+    """Return the columns and lines of a stream's terminal; 0 if the stream is not a terminal.
+
+    ``COLUMNS`` states the columns also where there is none.
+    """
+    stated = os.environ.get("COLUMNS", "")
+    try:
+        size = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):
+        size = os.terminal_size((0, 0))
+    return os.terminal_size((int(stated), size.lines)) if stated.isdecimal() and int(stated) else size
 
 
 def style(text: str, *names: str, stream: TextIO | None = None) -> str:
@@ -125,6 +145,6 @@ def is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def used_width() -> int:
-    """Return the columns that are used of the terminal: longer lines are hard to read."""
-    return min(max(terminal_width() or USUAL_WIDTH, NARROWEST), WIDEST)
+def used_width(stream: TextIO) -> int:
+    """The columns that are used of the terminal of a stream: longer lines are hard to read."""
+    return min(max(terminal_size(stream).columns or USUAL_WIDTH, NARROWEST), WIDEST)

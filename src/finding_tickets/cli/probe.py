@@ -88,7 +88,7 @@ def probe(
         say(f"{target}: not measured: {probed}")
         return ExitCode.INCONCLUSIVE
     if output_format is Format.TABLE:
-        write("\n".join(report.probe_lines(probed, style, used_width(), verbose=verbose)))
+        write("\n".join(report.probe_lines(probed, style, used_width(sys.stdout), verbose=verbose)))
     for doubt in report.doubts(probed, verbose=verbose):
         say(f"{target}: {doubt}")
     drafted = _draft_of_probe(wanted, probed, drafting) if drafting.draft else None
@@ -174,7 +174,7 @@ def trace(
     if output_format is Format.JSON:
         write_json("trace", map(report.trace_item, read))
     elif read:
-        width = used_width()
+        width = used_width(sys.stdout)
         blocks = ["\n".join(report.trace_lines(each, style, width, verbose=verbose)) for each in read]
         write("\n\n".join(blocks))
     undecided = [UnreachableError(each.undecided, file=each.probed.target) for each in read if each.undecided]

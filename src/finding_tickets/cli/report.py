@@ -72,7 +72,7 @@ def report(
     if summary:
         refuse_protected(summary, is_protected)
     if is_short:
-        write("\n".join(short_lines(made, style, used_width())))
+        write("\n".join(short_lines(made, style, used_width(sys.stdout))))
         say("-v prints the whole report; --format html -o report.html writes a page")
     else:
         write_output(write_report(made, output_format), output, is_protected)

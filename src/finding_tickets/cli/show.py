@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 from finding_tickets.cli.options import HERE, Ids, OutputFormat, Root, find_each, flag, say_problem_count
 from finding_tickets.cli.output import (
     Format,
     style,
-    terminal_width,
+    terminal_size,
     write,
     write_json,
 )
@@ -50,7 +51,7 @@ def show(
             "ticket", (full_item(entry) | {"history": past and history_item(past)} for entry, past in both)
         )
     elif found:
-        width = terminal_width()
+        width = terminal_size(sys.stdout).columns
         texts = []
         for entry, past in both:
             lines = list(history_lines(past)) if past else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
@@ -28,7 +29,7 @@ from finding_tickets.cli.output import (
     say,
     say_error,
     style,
-    terminal_width,
+    terminal_size,
     write,
     write_json,
 )
@@ -214,7 +215,7 @@ def _show(verifications: Sequence[Verification], output_format: Format, *, verbo
     if output_format is Format.JSON:
         write_json("verification", (each.model_dump(mode="json") for each in verifications))
         return
-    width = terminal_width()
+    width = terminal_size(sys.stdout).columns
     pages = []
     for each in verifications:
         if verbose or len(verifications) == 1 or not each.is_settled:

@@ -22,8 +22,8 @@ COLOURS = {
 }
 """The colours of verdicts; those that are not here are red."""
 LEVELS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "dim"}
-LEAST_CUT = 12
-"""What the last column of a table is cut to at least; with less room it is left out."""
+LEAST_COLUMN, LEAST_CUT = 8, 12
+"""What columns of a table are cut to at least, and the last one; with less room the last one is left out."""
 STEERING = re.compile(
     "\r(?!\n)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b\u200e\u200f"
     "\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001345f"
@@ -111,10 +111,12 @@ def plainly(text: str, style: str) -> str:  # noqa: ARG001 - a styler's signatur
     return text
 
 
-def aligned(rows: Iterable[Sequence[TableCell]], style: Styler = plainly, width: int = 0) -> list[str]:
+def aligned(
+    rows: Iterable[Sequence[TableCell]], style: Styler = plainly, width: int = 0, *, evenly: bool = False
+) -> list[str]:
     """Return rows of cells as lines with aligned columns, in which nothing can steer a terminal.
 
-    With a ``width``, the last column is cut until the lines fit, or left out.
+    With a ``width``, the last column is cut until the lines fit; ``evenly`` cuts the widest ones.
     """
     table: list[list[Styled]] = []
     for row in rows:
@@ -122,7 +124,9 @@ def aligned(rows: Iterable[Sequence[TableCell]], style: Styler = plainly, width:
         table.append([Styled(printable(cell.text), cell.style) for cell in styled])
     widths = [max(cells(cell.text) for cell in column) for column in zip(*table, strict=True)]
     room = width - len(INDENT) * (len(widths) - 1)
-    if width and sum(widths) > room:
+    if width and evenly:
+        _shrink(widths, room)
+    elif width and sum(widths) > room:
         widths[-1] -= sum(widths) - room
         if widths[-1] < LEAST_CUT:
             widths.pop()
@@ -137,6 +141,16 @@ def aligned(rows: Iterable[Sequence[TableCell]], style: Styler = plainly, width:
             pieces.append((style(text, cell.style) if text else "") + filled[len(text) :])
         lines.append(INDENT.join(pieces).rstrip(" "))
     return lines
+
+
+def _shrink(widths: list[int], room: int) -> None:
+    """Reduce the widest columns until all fit into ``room``; the first one, which tells rows apart, last."""
+    while sum(widths) > room:
+        others = [at for at in range(1, len(widths)) if widths[at] > LEAST_COLUMN]
+        widest = max(others, key=lambda at: widths[at], default=0)
+        if widths[widest] <= LEAST_COLUMN:
+            return
+        widths[widest] -= 1
 
 
 def table_lines(
