@@ -41,7 +41,7 @@ MOST_NODES = {
     "finding_tickets.budget": 3914,
     "finding_tickets.claims": 8850,
     "finding_tickets.cli": 20918,
-    "finding_tickets.documents": 39285,
+    "finding_tickets.documents": 39295,
     "finding_tickets.errors": 335,
     "finding_tickets.executors": 964,
     "finding_tickets.gate": 8608,

@@ -453,6 +453,8 @@ def _changes(node: Any, text: str, entries: Entries) -> Iterator[tuple[int, int,
         own = there.get(key)
         if own is None:
             new.append(f"{key}: {_flow(value)}")
+        elif own.value == value:
+            continue
         elif isinstance(value, str):
             yield own.start_mark.index, _end(own, text), _flow(value)
         elif isinstance(own.value, list) and isinstance(value, Mapping):
