@@ -68,7 +68,7 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
     ("audit", "A-1", "--cheat", "unfixed"): [],
     ("report",): [],
     ("report", "--output", "status.md"): ["status.md"],
-    ("report", "--format", "github", "--summary", "summary.md"): ["summary.md"],
+    ("report", "--summary", "summary.md"): ["summary.md"],
 }
 """Command lines, with all the files that each is documented to write."""
 
