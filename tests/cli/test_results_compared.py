@@ -115,8 +115,10 @@ def test_a_fix_with_the_same_result_is_closed(
     committed: Callable[[str], None], repository: Repository, tickets: Tickets
 ) -> None:
     """Numbers that are tensors now are compared by their values, and a variable may have a new name."""
-    committed(TRAINER)
-    repository.write("train.py", FIXED.replace("optimizer", "descent"))
+    # A member of an enum is a number as well.
+    modes = "import enum\n\nMode = enum.IntEnum('Mode', 'FAST')\nmode, costs = Mode.FAST, {Mode.FAST: 1.5}\n"
+    committed(modes + TRAINER)
+    repository.write("train.py", modes + FIXED.replace("optimizer", "descent"))
     done = tickets("fix", "B1-PT-01")
     assert (0, True) == (done.code, "verified: every claim about found and fix holds\n" in done.out), done
     (item,) = tickets("show", "B1-PT-01", "--format", "json").data

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from finding_tickets.claims.check import named_at
-from finding_tickets.measure.results import difference, first_wrong, load_result, parts_of, save_result
+from finding_tickets.measure.results import difference, first_wrong, load_result, parts_of, plain, save_result
 from finding_tickets.measure.tasks import KEPT, CannotMeasureError, belongs_to, own_folder
 
 SEED = 0
@@ -136,11 +136,11 @@ def comparable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         parts = _comparable_parts(dict(enumerate(value)))
         return [*parts.values()] if parts and len(parts) == len(value) else None
-    return value if isinstance(value, int | float | complex) else None
+    return plain(value) if isinstance(value, int | float | complex) else None
 
 
 def _comparable_parts(values: Mapping[Any, Any]) -> dict[str | int, Any]:
-    kept = {key: comparable(each) for key, each in values.items() if isinstance(key, str | int)}
+    kept = {plain(key): comparable(each) for key, each in values.items() if isinstance(key, str | int)}
     return {key: each for key, each in kept.items() if each is not None}
 
 
