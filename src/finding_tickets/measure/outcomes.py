@@ -21,8 +21,8 @@ from typing import Any
 import torch
 
 from finding_tickets.claims.check import named_at
-from finding_tickets.measure.results import difference, first_wrong, load_result, parts_of, plain, save_result
-from finding_tickets.measure.tasks import KEPT, CannotMeasureError, belongs_to, own_folder
+from finding_tickets.measure.results import difference, first_wrong, load_saved, parts_of, plain, save_result
+from finding_tickets.measure.tasks import KEPT, belongs_to, own_folder
 
 SEED = 0
 OUTPUT = "output"
@@ -166,12 +166,13 @@ def compare_outcomes(payload: dict[str, Any]) -> list[dict[str, Any]]:
     """
     may_differ = {*payload["accepted"]}
     if payload["twice"]:
-        again = differences(*_load(payload["twice"], "found"), exactly=True)
+        again = differences(*load_saved(payload["twice"], "found: what it left"), exactly=True)
         may_differ |= {name for name, text in again.items() if text}
     for check, files in payload["checks"]:
         if not files:
             continue
-        compared = differences(*_load(files, named_at(check["variant"], check["at"])))
+        who = named_at(check["variant"], check["at"])
+        compared = differences(*load_saved(files, f"{who}: what it left"))
         found = {name: text for name, text in compared.items() if text}
         left_out = {name for name in found if may_differ & {name, name.partition(",")[0]}}
         said = [text for name, text in found.items() if name not in left_out]
@@ -180,14 +181,6 @@ def compare_outcomes(payload: dict[str, Any]) -> list[dict[str, Any]]:
         check["left_out"] = sorted(left_out)
         check["skipped"] = compared.keys() == left_out
     return [check for check, _ in payload["checks"]]
-
-
-def _load(files: list[str], who: str) -> list[dict[str, Any]]:
-    try:
-        return [load_result(own_folder() / KEPT / file) for file in files]
-    except Exception as failure:  # a forged file may raise anything
-        why = f"what it left cannot be read: {type(failure).__name__}"
-        raise CannotMeasureError(f"{who}: {why}") from None
 
 
 def differences(

@@ -9,7 +9,16 @@ from __future__ import annotations
 import math
 import sys
 from collections import deque, namedtuple
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -182,18 +191,13 @@ def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
         CannotMeasureError: A result is missing, or is none that ``save_result`` writes.
         TypeError: The workload's own comparison returned something else than a text or None.
     """
-    folder = own_folder() / KEPT
     own = None
     if verifier := payload["verifier"]:
         own = load_workload(verifier, Path(payload["root"]), Path(payload["code"])).same
     for check, files in payload["checks"]:
         results: list[Any] = []
         for name, file in zip((check["target"], check["variant"]), files, strict=False):
-            try:
-                results.append(load_result(folder / file))
-            except Exception as failure:  # a forged file may raise anything
-                why = f"what it returned cannot be read: {type(failure).__name__}"
-                raise CannotMeasureError(f"{named_at(name, check['at'])}: {why}") from None
+            results += load_saved([file], f"{named_at(name, check['at'])}: what it returned")
         if results:
             expected, actual = results
             # A tolerance is for our comparison, so it takes the place of the workload's own.
@@ -203,7 +207,7 @@ def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
                 compared = own_way(expected, actual)
             else:
                 compared = difference(expected, actual, tolerance)
-                compared = compared or _argument_difference(folder, files, tolerance)
+                compared = compared or _argument_difference(files, tolerance)
             if compared is not None and not isinstance(compared, str):
                 raise TypeError(f"same must return None or the difference in words, not {compared!r}")
             check["difference"] = compared
@@ -227,16 +231,13 @@ def shows_nothing(value: Any) -> str | None:
     return None if None in kinds else " or ".join(sorted(filter(None, kinds))) or "empty"
 
 
-def _argument_difference(folder: Path, files: list[str], tolerance: float | None) -> str | None:
+def _argument_difference(files: list[str], tolerance: float | None) -> str | None:
     """Return the first tensor of the arguments that two variants leave with different values, in words.
 
     Raises:
         CannotMeasureError: A file is missing, or is none that ``save_result`` writes.
     """
-    try:
-        expected, actual = (load_result(folder / f"{file}{ARGUMENTS}") for file in files)
-    except Exception as failure:  # a forged file may raise anything
-        raise CannotMeasureError(f"the arguments cannot be read: {type(failure).__name__}") from None
+    expected, actual = load_saved([f"{file}{ARGUMENTS}" for file in files], "the arguments")
     for name in dict.fromkeys([*expected, *actual]):
         if name not in actual:
             return f"{name}: missing after the run"
@@ -368,6 +369,18 @@ def save_result(file: Path, result: Any) -> None:
 def load_result(file: Path) -> Any:
     """What ``save_result`` has written; no code runs, even if the file is forged, and this raises."""
     return _decoded(torch.load(file, weights_only=True))
+
+
+def load_saved(files: Iterable[str], what: str) -> list[Any]:
+    """Return what ``save_result`` has written to files below this worker's ``KEPT``.
+
+    Raises:
+        CannotMeasureError: One is missing, or is not as it was saved; the message begins with ``what``.
+    """
+    try:
+        return [load_result(own_folder() / KEPT / file) for file in files]
+    except Exception as failure:  # a forged file may raise anything
+        raise CannotMeasureError(f"{what} cannot be read: {type(failure).__name__}") from None
 
 
 def encoded(value: Any, path: str = "result") -> Any:
