@@ -136,7 +136,7 @@ def match_allowances(
     allowances: Sequence[Allowance], statements: Sequence[Statement], root: Path
 ) -> dict[Statement, Allowance]:
     """Find the statement of each allowance, also if names in it, its function or its file were changed."""
-    known = [Statement(each.file, each.line, each.function, each.code) for each in allowances]
+    known = [each.statement for each in allowances]
     matched = match_statements(known, statements, root)
     return {statement: allowances[place] for statement, place in matched.items()}
 

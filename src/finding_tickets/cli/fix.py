@@ -27,7 +27,7 @@ from finding_tickets.ground.files import FileChange, fixes_folder, rewrite
 from finding_tickets.ground.git import GitError
 from finding_tickets.ground.statements import find_statement
 from finding_tickets.measure.processes.isolation import Isolation
-from finding_tickets.model.ticket import Claim, Remediation, StatementRef, VariantRef
+from finding_tickets.model.ticket import Remediation, StatementRef, VariantRef
 from finding_tickets.model.vocabulary import ELSEWHERE, SAME_RESULT, WORKTREE, Verdict
 from finding_tickets.register.actions import add_to_remediation, add_to_sidecar, edit_of
 from finding_tickets.register.entries import entry_of
@@ -38,6 +38,7 @@ from finding_tickets.verify.judge import (
     FOUND,
     OUTCOME,
     check,
+    claim_same_result,
     find_race,
     propose,
     result_difference,
@@ -227,17 +228,7 @@ def _ref(raw: str) -> VariantRef:
 
 
 SHORT = 12
-_CLAIM = Claim(
-    id=f"{FIX}.{SAME_RESULT}",
-    variant=FIX,
-    metric=SAME_RESULT,
-    value=FOUND,
-    at={},
-    expect="holds",
-    why=None,
-    tolerance=None,
-    line=1,
-)
+_CLAIM = claim_same_result(f"{FIX}.{SAME_RESULT}")
 """Tried for every fix that a verifier compares."""
 
 

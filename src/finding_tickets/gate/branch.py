@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,7 +76,7 @@ def changed_rules(old: Document, new: Document, base: Path, head: Path) -> list[
             changes.append(f"{name} is gone")
         elif after[name] != text:
             changes.append(f"{name}: {text} -> {after[name]}")
-    for file in _files(old, base):
+    for file in _files(old, before, base):
         if _code(base / file) != _code(head / file):
             what = "changed" if (head / file).exists() else "gone"
             changes.append(f"{file} is {what}")
@@ -128,9 +128,8 @@ def _statements(document: Document, root: Path) -> dict[str, str]:
     return stated
 
 
-def _files(document: Document, root: Path) -> Iterator[str]:
+def _files(document: Document, stated: Mapping[str, str], root: Path) -> Iterator[str]:
     """Yield the files that only serve to measure: the verifier with its helpers, and copies of variants."""
-    stated = _statements(document, root)
     if verifier := stated.get("verifier"):
         yield from _with_helpers(verifier, root)
     for name, place in stated.items():

@@ -28,12 +28,12 @@ from finding_tickets.model.vocabulary import (
     Status,
     Verdict,
 )
-from finding_tickets.register.disposition import status_of
+from finding_tickets.register.disposition import is_fixed, status_of
 from finding_tickets.register.entries import outcome_of
 from finding_tickets.register.files import DiskFiles
 from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import Verdicts
-from finding_tickets.verify.judge import FIX, FOUND
+from finding_tickets.verify.judge import FIX, FOUND, count_hazards
 from finding_tickets.verify.places import A_NEW_WAIT
 from finding_tickets.verify.plan import EVERY, verifier_of
 from finding_tickets.verify.verify import Planned, Settings, Verified, measure, plan_each
@@ -139,8 +139,9 @@ def check_tickets(
             ticket.has_new_rules = _digest(old) != _digest(document)
             is_affected = ticket.has_new_rules or bool(ticket.changes)
             is_affected = is_affected or _is_affected(old, base, head, changed)
-        is_newly_fixed = is_fixed(document) and not (known and is_fixed(known))
-        ticket.must_hold = is_newly_fixed or (ticket.is_accepted and is_affected and is_fixed(document))
+        is_now_fixed = counts_as_fixed(document)
+        is_newly_fixed = is_now_fixed and not (known and counts_as_fixed(known))
+        ticket.must_hold = is_newly_fixed or (ticket.is_accepted and is_affected and is_now_fixed)
         if is_affected or is_newly_fixed:
             tickets.append(ticket)
     moved = list(settings.excused)
@@ -206,12 +207,12 @@ def exit_code(problems: Iterable[Problem]) -> ExitCode:
     return ExitCode.worst(*(CODES.get(rule, ExitCode.GATE_FAILED) for rule in rules))
 
 
-def is_fixed(document: Document) -> bool:
+def counts_as_fixed(document: Document) -> bool:
     """Return True if people say of a ticket that it was fixed, or closed it without saying how."""
     status, outcome = status_of(document), outcome_of(document)
-    if status is Status.CLOSED:
-        return outcome in {Outcome.FIXED, None}
-    return status is Status.FIXED or (status is None and outcome is Outcome.FIXED)
+    if status is None:
+        return outcome is Outcome.FIXED
+    return is_fixed(status, outcome) or (status is Status.CLOSED and outcome is None)
 
 
 def branch_files(root: Path, commit: str) -> set[str]:
@@ -364,15 +365,10 @@ def _point(counterexample: str) -> str:
 
 def _new_hazard(before: Verification | None, now: Verification) -> SiteLaw | None:
     """Return the line of a hazard of the fix, if neither the base nor the code as found has as many."""
-    known = _count_hazards(before, FIX) if before else _count_hazards(now, FOUND)
-    if _count_hazards(now, FIX) <= known:
+    known = count_hazards(before, FIX) if before else count_hazards(now, FOUND)
+    if count_hazards(now, FIX) <= known:
         return None
     return next((site for site in now.variants[FIX].sites if site.what == "hazards"), None)
-
-
-def _count_hazards(verification: Verification, variant: str) -> int:
-    result = verification.variants.get(variant)
-    return sum(sample.metrics.get("hazards", 0) for sample in result.samples) if result else 0
 
 
 def _is_above(claim: ClaimResult, at: Mapping[str, int], counterexample: str) -> bool:

@@ -40,8 +40,15 @@ class Statement:
 def parse_file(file: Path) -> ast.Module | None:
     """Return the tree of a Python file; None if it cannot be read or parsed."""
     try:
-        return ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError):
+        return _tree(file.read_bytes())
+    except OSError:
+        return None
+
+
+def _tree(content: bytes) -> ast.Module | None:
+    try:
+        return ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError):
         return None
 
 
@@ -129,11 +136,8 @@ def _is_renamed(known: Statement, statement: Statement, root: Path) -> bool:
 
 @lru_cache(maxsize=256)
 def _parse(file: str, content: bytes) -> tuple[Statement, ...]:
-    try:
-        tree = ast.parse(content)
-    except (SyntaxError, ValueError, RecursionError):
-        return ()
-    return tuple(sorted(_statements(file, tree.body, "")))
+    tree = _tree(content)
+    return tuple(sorted(_statements(file, tree.body, ""))) if tree else ()
 
 
 def _statements(file: str, body: Sequence[ast.AST], function: str) -> Iterator[Statement]:

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from finding_tickets.ground.statements import Statement
+
 CALLS = "calls"
 """The variable that stands for the number of calls, in a budget with ``within``."""
 LOOPS = "loops"
@@ -24,6 +26,11 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     owner: Text
     law: Law | None = None  # the most that it may wait
     line: int = 0  # of the configuration
+
+    @property
+    def statement(self) -> Statement:
+        """Return the statement as code is searched for it."""
+        return Statement(self.file, self.line, self.function, self.code)
 
     def __str__(self) -> str:
         """Return the place that it names."""

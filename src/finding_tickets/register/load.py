@@ -248,8 +248,7 @@ class Register:
             for file, function, code, _ in entry.moved:
                 found.append(Statement(file, 0, function, code))
         for budget in self.config.budgets:
-            for allowed in budget.allow:
-                found.append(Statement(allowed.file, 0, allowed.function, allowed.code))
+            found += [each.statement for each in budget.allow]
         return tuple(found)
 
     def is_id(self, word: str) -> bool:

@@ -48,6 +48,21 @@ NOT_COMPARED = "result not compared"
 MEASURED = TypeAdapter(MeasuredTicket)
 
 
+def claim_same_result(claim_id: str, line: int = 1) -> Claim:
+    """Return the claim that the fix has the result of the code as found."""
+    return Claim(
+        id=claim_id,
+        variant=FIX,
+        metric=SAME_RESULT,
+        value=FOUND,
+        at={},
+        expect="holds",
+        why=None,
+        tolerance=None,
+        line=line,
+    )
+
+
 def answer_of(outcome: TaskOutcome, kind: TypeAdapter[T]) -> T | str:
     """What a worker answered, if it is what was asked for; else the reason why there is no answer."""
     if outcome.reason is not None:
@@ -163,10 +178,7 @@ def find_race(claims: Sequence[Claim], measured: MeasuredTicket) -> str:
     """Say where the fix races and the code as found does not; empty where a claim about that decides."""
     if any((claim.variant, claim.metric) == (FIX, "hazards") for claim in claims):
         return ""
-    counts = []
-    for name in DECIDING:
-        counts.append(sum(each.metrics.get("hazards", 0) for each in measured.variants[name].samples))
-    if counts[0] >= counts[1]:
+    if count_hazards(measured, FOUND) >= count_hazards(measured, FIX):
         return ""
     known = {(each.function, each.code) for each in measured.variants[FOUND].sites if each.what == "hazards"}
     places = []
@@ -174,6 +186,12 @@ def find_race(claims: Sequence[Claim], measured: MeasuredTicket) -> str:
         if each.what == "hazards" and (each.function, each.code) not in known:
             places.append(f"{each.file}:{each.line}: {each.code}")
     return f"the fix races where found does not, at {'; '.join(places) or 'the same lines, more often'}"
+
+
+def count_hazards(measured: MeasuredTicket | Verification, variant: str) -> int:
+    """Return how often a variant races at all points together; 0 for one that was not measured."""
+    result = measured.variants.get(variant)
+    return sum(sample.metrics.get("hazards", 0) for sample in result.samples) if result else 0
 
 
 def propose(

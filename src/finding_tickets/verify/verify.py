@@ -26,7 +26,6 @@ from finding_tickets.measure import tasks
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.processes.server import NO_ROOM
 from finding_tickets.measure.tasks import Further
-from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import (
     Evidence,
     MeasuredRun,
@@ -35,7 +34,7 @@ from finding_tickets.model.verification import (
     VariantResult,
     Verification,
 )
-from finding_tickets.model.vocabulary import SAME_RESULT, Verdict
+from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.disposition import is_fixed, status_of
 from finding_tickets.register.entries import outcome_of
 from finding_tickets.register.staleness import own_torch
@@ -47,6 +46,7 @@ from finding_tickets.verify.judge import (
     MEASURED,
     OUTCOME,
     answer_of,
+    claim_same_result,
     judge,
     open_claims,
 )
@@ -149,18 +149,7 @@ def with_outcomes(todo: Plan) -> Plan:
     """Return the plan with a claim that found and fix leave the same behind, of what is run."""
     if todo.run is None or todo.run.kind == "test" or not todo.variants.keys() >= {*DECIDING}:
         return todo
-    claim = Claim(
-        id=OUTCOME,
-        variant=FIX,
-        metric=SAME_RESULT,
-        value=FOUND,
-        at={},
-        expect="holds",
-        why=None,
-        tolerance=None,
-        line=todo.run.line,
-    )
-    return replace(todo, claims=(*todo.claims, claim))
+    return replace(todo, claims=(*todo.claims, claim_same_result(OUTCOME, todo.run.line)))
 
 
 def measure(planned: Planned, isolation: Isolation, settings: Settings) -> Iterator[tuple[str, Verified]]:
@@ -343,7 +332,7 @@ class VerificationRun:
                 continue
             for name, task in work.tasks.items():
                 if task.target == tasks.RUN and not task.kept:
-                    # Where the ticket states it makes no difference.
+                    # Two tickets run alike although each has its own line that says so.
                     unstated = replace(
                         task,
                         payload=replace(task.payload, stated=""),
@@ -416,14 +405,11 @@ class VerificationRun:
             RevisionError: A revision cannot be checked out.
         """
         meter, operations = self._settings.meter, self._settings.operations
-        results.mkdir()
-        for name in todo.variants:
-            (results / name_of_part(todo, name)).mkdir()
         if todo.run:
             runs = {}
             for part, each in todo.run_jobs(meter).items():
                 task = self._settings.task(tasks.RUN, replace(each, operations=operations), Path(each.code))
-                kept = str(results / name_of_part(todo, part.partition(" ")[0])) if each.keeps else ""
+                kept = _made(results / name_of_part(todo, part.partition(" ")[0])) if each.keeps else ""
                 runs[part] = replace(task, copied=each.code != each.work_tree, kept=kept)
             return runs
         jobs = todo.jobs(meter)
@@ -433,7 +419,7 @@ class VerificationRun:
             # Tracing for graph breaks takes longest: started first, it overlaps with the others.
             task = replace(task, first=job.graph_breaks)
             if job.keeps:
-                task = replace(task, kept=str(results / name_of_part(todo, name)))
+                task = replace(task, kept=_made(results / name_of_part(todo, name)))
             orders[name] = task
         return orders
 
@@ -486,6 +472,12 @@ class VerificationRun:
         inputs = collect_inputs(todo, document, done, file_inputs(outcomes, todo, folders))
         evidence = Evidence(inputs=inputs, verification=done)
         return record(Verified(document, done, evidence=evidence), settings)
+
+
+def _made(folder: Path) -> str:
+    """Make a folder for what is kept, unless it is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return str(folder)
 
 
 def name_of_part(todo: Plan, variant: str) -> str:
