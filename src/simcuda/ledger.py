@@ -159,6 +159,12 @@ class Ledger:
                     place = (reason, *line, metric)
                     m._allowed[place] = m._allowed.get(place, 0) + amount
 
+    def add_site(self, line: tuple[str, int, str], what: str) -> None:
+        """Name a source line beside those that cause what is counted."""
+        for m in self._open:
+            site = *line, what
+            m._sites[site] = m._sites.get(site, 0) + 1
+
     @contextmanager
     def one_line(self) -> Iterator[None]:
         """Look up the source line once for everything that this thread counts in the block."""

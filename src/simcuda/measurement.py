@@ -55,7 +55,8 @@ class Site:
     """A source line of user code and how often it caused one thing.
 
     ``what`` is ``stream_syncs``, ``event_syncs``, ``device_syncs``, ``drains``, ``implicit_syncs``, ``h2d``,
-    ``d2h``, ``d2d``, ``p2p``, ``allocations`` or ``hazards``.
+    ``d2h``, ``d2d``, ``p2p``, ``allocations`` or ``hazards``; ``raced`` is an access that the one of a hazard
+    should have come after.
     """
 
     file: str
@@ -234,6 +235,7 @@ HEAVIEST_FIRST = (
     "event_syncs",
     "implicit_syncs",
     "hazards",
+    "raced",
     "d2h",
     "h2d",
     "p2p",

@@ -45,9 +45,38 @@ def test_waits_are_counted_by_kind(gpu: SimulatedCuda) -> None:
         torch.cuda.synchronize()
         stream.wait_stream(torch.cuda.current_stream())
         stream.wait_event(event)
-        assert stream.query()
-        assert event.query()
     assert (2, 1, 1, 4) == (cost.stream_syncs, cost.event_syncs, cost.device_syncs, cost.syncs)
+
+
+def test_a_loop_that_polls_waits(gpu: SimulatedCuda) -> None:
+    """Once, at its line, however it is written. To look once at pending work waits for nothing."""
+    event, stream = new_event(), torch.cuda.current_stream()
+    with gpu.measure() as cost:
+        value = torch.ones(4, device="cuda")
+        event.record()
+        assert not event.query()
+        while not event.query():
+            pass
+        assert event.query()
+        value.add_(1)
+        while True:
+            if stream.query():
+                break
+    waits = {site.what: (site.line, site.count) for site in cost.sites if site.what.endswith("_syncs")}
+    (first, once), (second, once_more) = waits["event_syncs"], waits["stream_syncs"]
+    assert (1, 1, 2) == (once, once_more, cost.drains)
+    # The second loop asks five lines below the first one.
+    assert 5 == second - first
+
+
+def test_a_loop_that_works_while_it_polls_waits_for_nothing(gpu: SimulatedCuda) -> None:
+    """Each round launches something, and the device never idles."""
+    event, value = new_event(), torch.ones(4, device="cuda")
+    event.record()
+    with gpu.measure() as cost:
+        while not event.query():
+            value.add_(1)
+    assert (0, 1) == (cost.syncs, cost.launches)
 
 
 @pytest.mark.usefixtures("gpu")
@@ -163,8 +192,12 @@ def test_the_host_reads_what_is_still_being_copied(gpu: SimulatedCuda, waits: bo
             torch.cuda.current_stream().synchronize()
         host.tolist()
         host.sum()
-    # The list and the sum.
+    # The list and the sum, each with the line of the copy.
     assert (0 if waits else 2) == cost.hazards
+    lines = {what: [site.line for site in cost.sites if site.what == what] for what in ("hazards", "raced")}
+    if not waits:
+        (copied,) = lines["raced"]
+        assert [copied + 3, copied + 4] == lines["hazards"]
 
 
 @pytest.mark.parametrize("waits", [False, True])

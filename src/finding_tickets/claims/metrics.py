@@ -14,9 +14,12 @@ END = "<!-- The table ends here. -->"
 DEFINITIONS: Mapping[str, str] = {
     "syncs": "explicit host waits: `stream_syncs + event_syncs + device_syncs`",
     "stream_syncs": (
-        "waits for one stream: `.item()`, a blocking copy between host and device, `Stream.synchronize()`"
+        "waits for one stream: `.item()`, a blocking copy between host and device, `Stream.synchronize()`, "
+        "a loop that does nothing but call `Stream.query()`"
     ),
-    "event_syncs": "waits for an event: `Event.synchronize()`",
+    "event_syncs": (
+        "waits for an event: `Event.synchronize()`, a loop that does nothing but call `Event.query()`"
+    ),
     "device_syncs": "waits for everything on a device: `torch.cuda.synchronize()`",
     "drains": (
         "those `syncs` after which the waited-for streams hold no more queued work: "

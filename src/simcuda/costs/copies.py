@@ -90,8 +90,7 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
         machine.ledger.count("p2p", 1, to.numel() * source.element_size())
         machine.ledger.launch(0 if same_bytes(to, source) else 1)
         streams = machine.current.streams
-        conflicts = machine.ordering.copy_across(streams[here], streams[there], *reads, *writes)
-        machine.ledger.count("hazards", len(conflicts))
+        machine.raced(machine.ordering.copy_across(streams[here], streams[there], *reads, *writes))
 
 
 def _within(

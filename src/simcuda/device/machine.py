@@ -15,7 +15,7 @@ import torch
 from simcuda.device.allocator import Allocator, MemoryBlock, OutOfMemory
 from simcuda.device.dispatch_key import wake
 from simcuda.device.generators import Generators
-from simcuda.device.ordering import Ordering, StreamMark
+from simcuda.device.ordering import Conflict, Ordering, StreamMark
 from simcuda.device.storages import HOST, Storages, Tag
 from simcuda.ledger import NOWHERE, Ledger, user_line
 from simcuda.measurement import Usage
@@ -23,6 +23,7 @@ from simcuda.profile import Profile, workspace_bytes
 
 STREAMS_IN_POOL = 32
 SWITCHES_KEPT = 10_000
+LINES_KEPT = 100_000
 WAITS_ARE_ERRORS = 2
 """The mode of ``torch.cuda.set_sync_debug_mode`` that raises; 1 warns."""
 
@@ -104,6 +105,10 @@ class Machine:
         self.has_told_times = False
         self._streams_taken = [0] * count
         self.host_bytes = 0
+        # Where work was launched, by its stream and tick.
+        self._lines: dict[tuple[int, int], tuple[str, int, str]] = {}
+        # How much was queued when the host asked about pending work, by stream, tick and line.
+        self._polled: dict[tuple[int, int, tuple[str, int, str]], int] = {}
         # Pinned blocks that are free, by size.
         self._pinned: Counter[int] = Counter()
         self._cublas: dict[tuple[int, int], tuple[int, MemoryBlock | None]] = {}
@@ -315,16 +320,30 @@ class Machine:
         ordered as one.
         """
         self.ledger.launch(kernels, library)
-        conflicts = self.ordering.launch(self.current.streams[device], reads, writes)
+        stream = self.current.streams[device]
+        self.raced(self.ordering.launch(stream, reads, writes))
+        # Only these may race: a single stream races with the host, by copies.
+        if self.ledger.is_counting and (self.has_side_streams or not kernels):
+            launched = self.ordering.record(stream)
+            self._lines[launched[:2]] = user_line()
+            if len(self._lines) > LINES_KEPT:
+                del self._lines[next(iter(self._lines))]
+
+    def raced(self, conflicts: Collection[Conflict]) -> None:
+        """Count accesses that are not ordered after earlier ones, whose lines are sites as well."""
         if conflicts:
             self.ledger.count("hazards", len(conflicts))
+        for each in conflicts:
+            line = self._lines.get((each.earlier, each.tick))
+            if line:
+                self.ledger.add_site(line, "raced")
 
     def host_touches(self, data: int, *, writes: bool) -> None:
         """Let the host read, or write, data that it shares with the devices.
 
         An access that no wait orders after those of the devices counts as a hazard.
         """
-        self.ledger.count("hazards", len(self.ordering.host_touches(data, writes=writes)))
+        self.raced(self.ordering.host_touches(data, writes=writes))
 
     def wait_for_stream(self, stream: int) -> None:
         """The host waits for a stream.
@@ -347,6 +366,24 @@ class Machine:
     def wait_for_event(self, mark: StreamMark) -> None:
         """The host waits for an event."""
         self._waited("event_syncs", mark.stream, self.ordering.host_waits(mark))
+
+    def poll(self, kind: str, mark: StreamMark) -> bool:
+        """Return whether the work before a mark is done; the first answer about pending work is no.
+
+        CUDA answers so right after a launch. A host that asks again at the same line, and has queued nothing
+        since, does nothing but wait for the work: that is counted.
+        """
+        if self.ordering.is_complete(mark):
+            return True
+        asked = (*mark[:2], user_line())
+        now = self.ordering.queued()
+        if asked not in self._polled:
+            self._polled[asked] = now
+            return False
+        busy = self.ordering.host_waits(mark)
+        if self._polled.pop(asked) == now:
+            self._waited(kind, mark.stream, busy)
+        return True
 
     def _waited(self, kind: str, stream: int, busy: Collection[int]) -> None:
         """Count a wait for a stream of a device, after which the ``busy`` ones hold newer work."""

@@ -38,7 +38,8 @@ class StreamMark(NamedTuple):
     clock: Clock
 
 
-class Conflict(NamedTuple):
+@dataclass(frozen=True)
+class Conflict:
     """One access to data that is not ordered after an earlier one.
 
     Attributes:
@@ -47,12 +48,14 @@ class Conflict(NamedTuple):
         earlier: The stream of the earlier access.
         kind: ``read after write``, ``write after read``, ``write after write``, or ``reuse``: the memory was
             freed and handed out again while another stream still used it, without ``record_stream``.
+        tick: The tick of the earlier access.
     """
 
     data: int
     stream: int
     earlier: int
     kind: str
+    tick: int = field(default=0, compare=False)
 
 
 @dataclass(slots=True)
@@ -154,7 +157,14 @@ class Ordering:
 
     def is_complete(self, mark: StreamMark) -> bool:
         """Whether the host knows that the work before ``mark`` has finished."""
-        return self._host.get(mark.stream, 0) >= mark.tick
+        return not _unordered(mark.clock, self._host)
+
+    def queued(self) -> int:
+        """Return how much was queued on all streams so far."""
+        total = 0
+        for stream, clock in self._clocks.items():
+            total += clock.get(stream, 0)
+        return total
 
     def allocate(self, data: int, owner: int, start: int, end: int) -> None:
         """Give the memory from ``start`` to ``end``, in blocks of stream ``owner``, to ``data``.
@@ -246,6 +256,6 @@ def _conflict(data: int, accesses: Accesses, stream: int, clock: Clock, *, write
             ("write after read", accesses.reads),
         ]
     for kind, uses in earlier_uses:
-        for earlier in _unordered(uses, clock):
-            return [Conflict(data, stream, earlier, kind)]
+        for earlier, tick in _unordered(uses, clock).items():
+            return [Conflict(data, stream, earlier, kind, tick)]
     return []

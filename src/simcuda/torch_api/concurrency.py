@@ -42,7 +42,7 @@ from simcuda.torch_api.patches import Patches, as_method, genuine
 Function = Callable[..., Any]
 
 FROM_OUTSIDE = (
-    *("wait_for_stream", "wait_for_device", "wait_for_event", "empty_caches", "empty_host_cache"),
+    *("wait_for_stream", "wait_for_device", "wait_for_event", "poll", "empty_caches", "empty_host_cache"),
     *("new_stream", "place", "place_on_host", "resized", "host_touches", "leave_backward"),
 )
 """Methods of ``Machine`` that are called by others than the dispatcher too."""

@@ -1,7 +1,7 @@
 """``torch.cuda.Stream`` and ``torch.cuda.Event`` on the simulated machine.
 
-The simulated device is done with its work whenever it is asked: ``query`` answers True, and the host then
-knows what it asked for. Nothing is counted for asking.
+``query`` answers False about pending work at first, and True when it is asked again. Asking costs nothing,
+unless a loop does nothing else until the answer is True.
 """
 
 from __future__ import annotations
@@ -70,9 +70,8 @@ class Stream:
         self.machine.wait_for_stream(self.number)
 
     def query(self) -> bool:
-        """Whether its work is done: always True."""
-        self.machine.ordering.host_waits_for_streams((self.number,))
-        return True
+        """Return whether its work is done."""
+        return self.machine.poll("stream_syncs", self.machine.ordering.record(self.number))
 
     def record_event(self, event: Event | None = None) -> Event:
         """Mark its work so far by an event."""
@@ -154,10 +153,8 @@ class Event:
             self.machine.wait_for_event(self._mark)
 
     def query(self) -> bool:
-        """Whether the work before it is done: always True."""
-        if self._mark is not None:
-            self.machine.ordering.host_waits(self._mark)
-        return True
+        """Return whether the work before it is done."""
+        return self._mark is None or self.machine.poll("event_syncs", self._mark)
 
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds of the host's time between two records: the simulated device takes none."""
