@@ -231,6 +231,8 @@ def git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Git:
 
 Server = Callable[..., Isolation]
 TEMPORARY = tempfile.gettempdir()
+# What a server loads, whichever command starts it: beside torch all of this takes no time.
+ALL_PRELOADED = (*PRELOADED, "finding_tickets.measure.probe", "finding_tickets.measure.recorded")
 PRELOAD_MORE = "TESTS_PRELOAD_MORE"
 # The commands that start a server.
 MEASURING = ("budget", "fix", "gate", "probe", "verify")
@@ -249,18 +251,17 @@ class SharedIsolation(Isolation):
 def server() -> Iterator[Server]:
     """``server()`` is the one that measures for all tests; what it loads takes seconds.
 
-    There is another one for what loads other modules, ``server(modules)``, or sees other GPUs, and for tests
-    that name in ``PRELOAD_MORE`` what each of their workers would load.
+    There is another one for those that see other GPUs, and for tests that name in ``PRELOAD_MORE`` what each of
+    their workers would load.
     """
     with ExitStack() as stack:
 
         @cache
-        def start(modules: tuple[str, ...], _: str | None) -> Isolation:
-            return stack.enter_context(SharedIsolation(modules, at_once=False))
+        def start(more: str, _: str | None) -> Isolation:
+            return stack.enter_context(SharedIsolation((*ALL_PRELOADED, *more.split()), at_once=False))
 
-        def choose(modules: Sequence[str] = PRELOADED) -> Isolation:
-            more = os.environ.get(PRELOAD_MORE, "").split()
-            return start((*modules, *more), os.environ.get("CUDA_VISIBLE_DEVICES"))
+        def choose() -> Isolation:
+            return start(os.environ.get(PRELOAD_MORE, ""), os.environ.get("CUDA_VISIBLE_DEVICES"))
 
         yield choose
 
@@ -276,8 +277,8 @@ def _commands_share_servers(server: Server) -> Iterator[None]:
     """A command that runs in this process measures on a server of the session, unless it needs its own."""
 
     @contextmanager
-    def borrow(modules: Sequence[str]) -> Iterator[Isolation]:
-        yield server(modules)
+    def borrow() -> Iterator[Isolation]:
+        yield server()
 
     def share(
         modules: Sequence[str] = PRELOADED,
@@ -285,7 +286,7 @@ def _commands_share_servers(server: Server) -> Iterator[None]:
         *,
         at_once: bool = True,
     ) -> AbstractContextManager[Isolation]:
-        return Isolation(modules, workers, at_once=at_once) if workers else borrow(modules)
+        return Isolation(modules, workers, at_once=at_once) if workers else borrow()
 
     with pytest.MonkeyPatch.context() as patch:
         # Commands that are loaded by now have the name, others will take it from its module.
