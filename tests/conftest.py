@@ -251,8 +251,8 @@ class SharedIsolation(Isolation):
 def server() -> Iterator[Server]:
     """``server()`` is the one that measures for all tests; what it loads takes seconds.
 
-    There is another one for those that see other GPUs, and for tests that name in ``PRELOAD_MORE`` what each of
-    their workers would load.
+    There is another one for those that see other GPUs, and for tests that name in ``PRELOAD_MORE`` what each
+    of their workers would load.
     """
     with ExitStack() as stack:
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 MIB = 1 << 20
 GPU_NAME = "SIMCUDA_GPU_NAME"
@@ -101,7 +103,9 @@ def workspace_bytes(profile: Profile) -> int:
     return asked if chosen else profile.cublas_workspace_bytes
 
 
-PROFILES = {profile.name: profile for profile in (_H200, _H200_CUDA12, _A100)}
+PROFILES: Mapping[str, Profile] = MappingProxyType(
+    {profile.name: profile for profile in (_H200, _H200_CUDA12, _A100)}
+)
 """Every profile by its name."""
 
 DEFAULT_PROFILE = "h200-cuda13"

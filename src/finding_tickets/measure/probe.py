@@ -42,6 +42,7 @@ from finding_tickets.measure.meter import (
 )
 from finding_tickets.measure.outcomes import RESULT, keeping_outcome, save_outcome, seed_everything
 from finding_tickets.measure.run import JobReport, check_declared, check_repeated, run
+from finding_tickets.measure.state import unpatched
 from finding_tickets.measure.tasks import (
     COPY,
     CannotMeasureError,
@@ -87,7 +88,7 @@ def run_target(job: RunJob) -> JobReport:
     if job.kind == "function":
         return _run_function(job, root, calls or meter)
     # Scripts, modules and tests run without a warm-up.
-    with (calls or meter).devices(job.devices) as gpu:
+    with (calls or meter).devices(job.devices) as gpu, unpatched(only_ours=True):
         done = run_node(gpu, job, root) if job.kind == "test" else _run_program(gpu, job, root)
     done = calls.per_call(done) if calls else done
     return JobReport(meter=meter.name, device=meter.device, sweep=(ONCE,), runs={NAME: [done]})

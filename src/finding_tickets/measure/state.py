@@ -1,29 +1,16 @@
 """What measures is held to what it was: parts that measured code replaces are put back and named.
 
-Each block of measured code is looked at as it ends. When a worker ends, ``state`` tells by content what is
-left replaced: the server, which that code does not reach, compares it with its own state.
+Each block of measured code is looked at as it ends.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from itertools import chain
 from operator import attrgetter, is_
-from pathlib import Path
-from types import (
-    BuiltinFunctionType,
-    CellType,
-    FunctionType,
-    MappingProxyType,
-    MemberDescriptorType,
-    MethodDescriptorType,
-    ModuleType,
-    NoneType,
-    WrapperDescriptorType,
-)
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -41,16 +28,7 @@ FOLLOWS_TORCH = {"Storage", "OPDEFS"}
 WRAPPERS = (property, classmethod, staticmethod)
 # What a function does lies here.
 PARTS = ("__code__", "__defaults__", "__kwdefaults__")
-PLAIN = {str, int, float, bool, bytes, NoneType}
-HOLDING = {
-    property: ("fget", "fset", "fdel"),
-    classmethod: ("__func__",),
-    staticmethod: ("__func__",),
-    partial: ("func", "args", "keywords"),
-}
-OPAQUE = {type, BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, MemberDescriptorType}
 MOST_NAMES = 9
-EMPTY, NOTHING_MORE = CellType(), [None] * 3
 # What makes them of torch's own functions.
 WRAPPING = (
     ("torch._compile", "_disable_dynamo"),
@@ -58,21 +36,24 @@ WRAPPING = (
 )
 
 
-# By the number of owners: the functions of all, the owner and the name there of each, and their parts.
-_functions: dict[int, tuple[list[FunctionType], list[tuple[Any, str]], list[list[Any]]]] = {}
+# By who is guarded and the number of owners: the functions of all, the owner and the name there of each, and
+# their parts.
+_functions: dict[tuple[bool, int], tuple[list[FunctionType], list[tuple[Any, str]], list[list[Any]]]] = {}
 # By the name of a module: how many names it has, and the classes that it defines.
 _classes: dict[str, tuple[ModuleType, int, tuple[type, ...]]] = {}
 
 
 @contextmanager
-def unpatched(who: str = "") -> Iterator[None]:
+def unpatched(who: str = "", *, only_ours: bool = False) -> Iterator[None]:
     """Raise ``CannotMeasureError`` if the block replaces functions of torch or of the meter.
 
     Everything is put back first: replaced and deleted names, constants too, what was added to a class to hide
-    what it inherits, and the code of functions. The message begins with ``who``.
+    what it inherits, and the code of functions. The message begins with ``who``. With ``only_ours`` torch is
+    the block's own: what a program's libraries replace there, they would also replace on a GPU.
     """
-    before = [(owner, vars(owner).copy()) for owner in _owners()]
-    if len(before) not in _functions:
+    before = [(owner, vars(owner).copy()) for owner in _owners(only_ours=only_ours)]
+    key = (only_ours, len(before))
+    if key not in _functions:
         # Once for all blocks, until more is imported.
         functions, places = [], []
         for owner, names in before:
@@ -83,8 +64,8 @@ def unpatched(who: str = "") -> Iterator[None]:
                     places.append((owner, name))
         _functions.clear()
         held = [[*map(attrgetter(part), functions)] for part in PARTS]
-        _functions[len(before)] = functions, places, held
-    functions, places, held = _functions[len(before)]
+        _functions[key] = functions, places, held
+    functions, places, held = _functions[key]
     try:
         yield
     finally:
@@ -99,87 +80,15 @@ def unpatched(who: str = "") -> Iterator[None]:
                     setattr(function, part, old)
                     patched.append(f"{_full_name(owner)}.{name}")
         if patched:
-            raise CannotMeasureError(who + replaces(dict.fromkeys(patched)))
+            names = [*dict.fromkeys(patched)]
+            more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+            few = ", ".join(names[:MOST_NAMES])
+            raise CannotMeasureError(f"{who}replaces {few}{more}, which every other variant uses too")
 
 
-def replaces(names: Collection[str]) -> str:
-    """What is wrong with code that replaces these, of which a few are named."""
-    few = [*names][:MOST_NAMES]
-    more = f" and {len(names) - len(few)} more" if len(names) > len(few) else ""
-    return f"replaces {', '.join(few)}{more}, which every other variant uses too"
-
-
-def state() -> dict[str, int]:
-    """What our functions, classes and constants hold, and those of torch that we guard, by full name.
-
-    Equal numbers stand for equal contents, in this process and those forked from it: code, defaults,
-    closures, attributes, and entries of tables. A class has a number for its names too, but for those of
-    methods that could be added without an effect on others.
-    """
-    found = {}
-    for owner in _owners():
-        prefix, names = _full_name(owner), []
-        for name, value in list(vars(owner).items()):
-            if (_is_code(value) or name.isupper()) and name not in FOLLOWS_TORCH:
-                found[f"{prefix}.{name}"] = hash(_content(value, ()))
-                names.append(name)
-        if isinstance(owner, type):
-            found[prefix] = hash(frozenset(name for name in names if not _only_adds(owner, name)))
-    return found
-
-
-def fresh_state() -> dict[str, int]:
-    """``state`` by code that is compiled anew from this file, whatever the one that is loaded became."""
-    names: dict[str, Any] = {"__name__": __name__}
-    exec(compile(Path(__file__).read_bytes(), __file__, "exec"), names)  # noqa: S102 - our own file
-    found: dict[str, int] = names["state"]()
-    return found
-
-
-def changed_names(before: Mapping[str, int], after: Mapping[str, object]) -> list[str]:
-    """The names that stand for something else than before, or for nothing."""
-    return [
-        name for name, number in before.items() if not isinstance(after, dict) or after.get(name) != number
-    ]
-
-
-def _content(value: Any, within: tuple[int, ...]) -> Hashable:
-    """What a value holds, down to what cannot change, which is known by where it is."""
-    kind = type(value)
-    if kind in PLAIN:
-        return kind, value
-    held: Any
-    if kind in OPAQUE:
-        return id(value)
-    if kind is FunctionType:
-        value = _unwrapped(value)
-        code, *more = id(value.__code__), value.__defaults__, value.__kwdefaults__, value.__closure__
-        if more == NOTHING_MORE:
-            return kind, code
-        cells = [cell.cell_contents for cell in value.__closure__ or () if cell != EMPTY]
-        held = [code, *more[:2], *cells]
-    elif kind in HOLDING:
-        held = [getattr(value, name) for name in HOLDING[kind]]
-    elif issubclass(kind, list | tuple):
-        held = value
-    elif issubclass(kind, dict | MappingProxyType):
-        held = [*value, *value.values()]
-    elif issubclass(kind, set | frozenset):
-        return frozenset(_content(each, within) for each in value)
-    elif kind.__module__.partition(".")[0] in OURS:
-        slots = [name for each in kind.__mro__ for name in vars(each).get("__slots__", ())]
-        held = [getattr(value, name, None) for name in (*getattr(value, "__dict__", ()), *slots)]
-    else:
-        return id(value)
-    if id(value) in within:
-        return within.index(id(value))
-    within = (*within, id(value))
-    return kind, *[_content(each, within) for each in held]
-
-
-def _owners() -> list[Any]:
-    """Our own loaded modules and the classes that they define, and those of torch."""
-    owners: list[Any] = [*MODULES, *CLASSES]
+def _owners(*, only_ours: bool) -> list[Any]:
+    """Return our own loaded modules and the classes that they define, and those of torch."""
+    owners: list[Any] = [] if only_ours else [*MODULES, *CLASSES]
     # Of thousands of modules few are ours; the server is the main program.
     ours = (*OURS, "__main__")
     for name in [name for name in list(sys.modules) if name.startswith(ours)]:

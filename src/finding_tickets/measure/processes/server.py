@@ -45,8 +45,6 @@ from finding_tickets.measure.tasks import (
     COPY,
     KEPT,
     OWN_FOLDER,
-    PROBE,
-    RUN,
     VISIBLE_DEVICES,
     CannotMeasureError,
     describe,
@@ -54,14 +52,14 @@ from finding_tickets.measure.tasks import (
     place,
 )
 
-RESULT, LOG, STATE, USED = "result.json", "output.log", "state.json", "used"
-LARGEST_FILE, LARGEST_STATE = 1 << 30, 1 << 22
+RESULT, LOG, USED = "result.json", "output.log", "used"
+LARGEST_FILE = 1 << 30
 # Names the folder for temporary files to a server that does not make one of its own.
 FOLDER_VARIABLE = "TICKETS_FOLDER"
 NO_ROOM = "there is no room for its temporary files"
 # The exit code of a worker that cannot write: EX_IOERR of sysexits.h.
 UNWRITABLE = 74
-# The module that tells what the code that measures holds, if it is loaded.
+# The module that guards the code that measures, if it is loaded.
 GUARD = "finding_tickets.measure.state"
 CHUNK = 1 << 16
 POLL_SECONDS = 0.005
@@ -183,13 +181,10 @@ class ForkServer:
         # Each with the folder that its worker will make.
         self._waiting: deque[tuple[str, Task]] = deque()
         self._running: dict[int, RunningTask] = {}
-        # From before any code of a repository ran, and where none can reach it.
-        self._guard = sys.modules.get(GUARD)
-        self._state: dict[str, int] = {}
-        if self._guard:
-            # What it looks up at first, it finds in each worker.
-            with self._guard.unpatched():
-                self._state = self._guard.state()
+        # What it looks up at first, it finds in each worker.
+        if guard := sys.modules.get(GUARD):
+            with guard.unpatched():
+                pass
 
     def serve(self) -> None:
         """Serve until stdin ends."""
@@ -249,24 +244,7 @@ class ForkServer:
                 _kill_children(but=self._running)
                 task, folder = running.task, Path(running.folder)
                 reason = _why_it_ended(status if ended else None, task, folder)
-                reason = reason or self._why_not_ours(task, folder)
                 _tell(folder=running.folder, started=False, reason=reason)
-
-    def _why_not_ours(self, task: Task, folder: Path) -> str:
-        """Return what a worker has replaced of the code that measures and left so; empty for nothing."""
-        if self._guard is None:
-            return ""
-        try:
-            file = folder / STATE
-            is_bounded = file.is_file() and file.stat().st_size < LARGEST_STATE
-            state = json.loads(file.read_bytes()) if is_bounded else None
-            replaced = self._guard.changed_names(self._state, state)
-        except (OSError, ValueError, AttributeError):
-            return "leaves no word of what it replaced"
-        if task.target in (PROBE, RUN):
-            # Each is alone in its process: what its libraries replace of torch, it would also find on a GPU.
-            replaced = [name for name in replaced if name.partition(".")[0] in self._guard.OURS]
-        return self._guard.replaces(replaced) if replaced else ""
 
 
 def _tell(**event: object) -> None:
@@ -374,10 +352,8 @@ def work(task: Task, own_folder: str, gpus: Sequence[str], server: int) -> NoRet
         outcome = {"value": getattr(import_module(module), function)(task.payload)}
     except BaseException as error:
         outcome = {"error": _failure(error, task)}
-    states = json.dumps(guard.fresh_state()) if (guard := sys.modules.get(GUARD)) else ""
     # Messages and names may hold what cannot be encoded, such as half a surrogate pair.
     content = json.dumps(outcome, ensure_ascii=False).encode(errors="replace")
-    (folder / STATE).write_text(states, encoding="ascii", errors="replace")
     aside = folder / f"{RESULT}.part"
     aside.write_bytes(content)
     aside.replace(folder / RESULT)
