@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -99,13 +98,12 @@ def workspace_bytes(profile: Profile) -> int:
     Source: ATen/cuda/CublasHandlePool.cpp. cuBLASLt uses the same memory, by default.
     """
     chosen = re.findall(":([0-9]+):([0-9]+)", os.environ.get("CUBLAS_WORKSPACE_CONFIG", ""))
-    asked = sum(1024 * int(kib) * int(count) for kib, count in chosen)
-    return asked if chosen else profile.cublas_workspace_bytes
+    if not chosen:
+        return profile.cublas_workspace_bytes
+    return sum(1024 * int(kib) * int(count) for kib, count in chosen)
 
 
-PROFILES: Mapping[str, Profile] = MappingProxyType(
-    {profile.name: profile for profile in (_H200, _H200_CUDA12, _A100)}
-)
+PROFILES = MappingProxyType({profile.name: profile for profile in (_H200, _H200_CUDA12, _A100)})
 """Every profile by its name."""
 
 DEFAULT_PROFILE = "h200-cuda13"
