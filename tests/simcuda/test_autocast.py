@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,13 +18,6 @@ HALF, SINGLE, DOUBLE = torch.float16, torch.float32, torch.float64
 variable_functions: Any = torch._VF
 custom_fwd: Any = torch.amp.custom_fwd  # torch has no annotations for these two
 custom_bwd: Any = torch.amp.custom_bwd
-
-
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """One simulated device."""
-    with simcuda.device() as simulated:
-        yield simulated
 
 
 def treated_by_torch() -> set[str]:

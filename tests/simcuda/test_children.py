@@ -6,7 +6,8 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,17 @@ import torch
 import simcuda
 from simcuda.torch_api.concurrency import SPAWNED
 
-SPAWNING = multiprocessing.get_context("spawn")
+
+@pytest.fixture(scope="module", autouse=True)
+def _torch_is_loaded_once() -> Iterator[None]:
+    """Let what a spawned process loads be loaded by one server, from which the others are forked."""
+    server = forkserver.ForkServer()
+    server.set_forkserver_preload(["torch", "simcuda", __name__])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forkserver, "connect_to_new_process", server.connect_to_new_process)
+        server.ensure_running()
+        yield
+    server._stop()  # type: ignore[attr-defined]  # as multiprocessing's own tests do
 
 
 def read(index: int, times: int) -> None:
@@ -53,21 +64,22 @@ def read_until(path: str) -> None:
 
 def read_in_a_child() -> None:
     """As ``read``, in a process of its own."""
-    assert 0 == spawn(read, 0, 3).exitcode
+    assert 0 == start(read, 0, 3).exitcode
 
 
-def spawn(target: Callable[..., Any], *args: Any) -> Any:
-    """A spawned process that has ended."""
-    process = SPAWNING.Process(target=target, args=args)
+def start(target: Callable[..., Any], *args: Any, method: str = "forkserver") -> Any:
+    """A process that has begun from nothing, and has ended."""
+    process: Any = multiprocessing.get_context(method).Process(target=target, args=args)  # type: ignore[attr-defined]
     process.start()
     process.join()
     return process
 
 
-def test_a_child_that_uses_a_device_is_unknown() -> None:
+@pytest.mark.parametrize("method", ["forkserver", pytest.param("spawn", marks=pytest.mark.slow)])
+def test_a_child_that_uses_a_device_is_unknown(method: str) -> None:
     """It runs on devices of its own, said once for two of them; the counts are those of this process."""
     with simcuda.device(2) as gpu, gpu.measure() as cost:
-        assert [0, 0] == [spawn(read, index, 3).exitcode for index in range(2)]
+        assert [0, 0] == [start(read, index, 3, method=method).exitcode for index in range(2)]
         torch.ones(4, device="cuda").sum().item()
     # One read here; the three of each child are nowhere.
     assert 1 == cost.syncs == cost.d2h
@@ -80,7 +92,7 @@ def test_a_child_that_uses_a_device_is_unknown() -> None:
     [
         (wait, 0, (SPAWNED,)),
         (add_on_host, 0, ()),
-        pytest.param(die, -signal.SIGKILL, (SPAWNED,), marks=pytest.mark.slow),
+        (die, -signal.SIGKILL, (SPAWNED,)),
         pytest.param(read_in_a_child, 0, (SPAWNED,), marks=pytest.mark.slow),
     ],
 )
@@ -89,7 +101,7 @@ def test_which_children_are_unknown(
 ) -> None:
     """Those that waited, were killed or started others that use a device; not those of the host alone."""
     with simcuda.device() as gpu, gpu.measure() as cost:
-        assert exit_code == spawn(target).exitcode
+        assert exit_code == start(target).exitcode
     assert unknown == cost.unknown
 
 
@@ -99,7 +111,7 @@ def test_blocks_are_unknown_in_which_a_child_used_a_device(tmp_path: Path) -> No
     path = tmp_path / "running"
     before = len(list(Path("/dev/fd").iterdir()))
     with simcuda.device() as gpu:
-        process = SPAWNING.Process(target=read_until, args=(str(path),))
+        process = multiprocessing.get_context("forkserver").Process(target=read_until, args=(str(path),))
         with gpu.measure() as cost:
             process.start()
             while not path.exists():
@@ -119,7 +131,7 @@ def test_devices_are_no_longer_passed_on_after_the_simulation() -> None:
     """A process that is spawned later has no devices, as one that was spawned before."""
     with simcuda.device():
         pass
-    assert 1 == spawn(read, 0, 1).exitcode
+    assert 1 == start(read, 0, 1).exitcode
 
 
 @pytest.mark.parametrize("uses_device", [True, False])

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 
-import simcuda
 from simcuda import SimulatedCuda
-
-
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """One simulated device."""
-    with simcuda.device() as simulated:
-        yield simulated
-
 
 rnn = torch.nn.utils.rnn
 

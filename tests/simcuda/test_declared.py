@@ -42,13 +42,6 @@ def odd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[torch.Tensor], to
     library._destroy()
 
 
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """One simulated device."""
-    with simcuda.device() as simulated:
-        yield simulated
-
-
 def test_undeclared_it_is_unknown_and_declared_it_counts(gpu: SimulatedCuda, odd: Any) -> None:
     """The declaration holds from then on, and the measurement lists it with its cost."""
     x = torch.ones(3, device="cuda")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +46,15 @@ def test_the_first_test_passes_and_fails_as_shown(pytester: pytest.Pytester) -> 
     assert message in "\n".join(result.outlines)
 
 
-def test_the_script_prints_the_report_shown(tmp_path: Path) -> None:
+def test_the_script_prints_the_report_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """In a folder of its own the script prints exactly what the page shows."""
     (_, script), (_, printed) = blocks("Without pytest")
-    (tmp_path / "train.py").write_text(script, encoding="utf-8")
-    run = subprocess.run(
-        [sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert (printed, "") == (run.stdout, run.stderr)
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(script, encoding="utf-8")
+    runpy.run_path("train.py", run_name="__main__")
+    assert (printed, "") == capsys.readouterr()
 
 
 def test_the_region_shown_counts_to_no_limit(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +10,8 @@ import torch
 
 import simcuda
 from simcuda import SimulatedCuda
+
+DEVICES = 2
 
 STEPS = 6
 
@@ -24,13 +26,6 @@ def new_event() -> Any:
     """An event of the simulated ``torch.cuda``."""
     make: Any = torch.cuda.Event
     return make()
-
-
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """Two simulated devices."""
-    with simcuda.device(2) as simulated:
-        yield simulated
 
 
 def test_a_wait_for_a_stream_or_a_device_drains(gpu: SimulatedCuda) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,12 +12,7 @@ import simcuda
 from simcuda import SimulatedCuda
 from simcuda.torch_api import factories
 
-
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """Two simulated devices."""
-    with simcuda.device(2) as simulated:
-        yield simulated
+DEVICES = 2
 
 
 Make = Callable[[torch.Tensor], torch.Tensor]

@@ -30,8 +30,13 @@ classes = torch.zeros(4, dtype=torch.int64, device="cuda")
 leaf = torch.rand(4, device="cuda", requires_grad=True)
 eye = torch.eye(3, device="cuda")
 host, floats = index.cpu(), torch.ones(4, 6)
+many = torch.rand(100, device="cuda")
+batch = torch.rand(5, 2, 4, device="cuda")
+image = torch.rand(1, 2, 4, 4, device="cuda")
 pinned = torch.ones(4, 6).pin_memory()
 layer = nn.Linear(3, 3, device="cuda")
+attention = nn.MultiheadAttention(4, 2, device="cuda")
+lstm, gru = nn.LSTM(4, 3, device="cuda"), nn.GRU(4, 3, device="cuda")
 scaler = torch.amp.GradScaler("cuda")
 scaler.scale(layer(torch.ones(2, 3, device="cuda")).sum()).backward()
 stepper = torch.optim.SGD(layer.parameters(), lr=0.1)
@@ -78,6 +83,14 @@ VALUES = {
     "value.is_nonzero()": READ,
     "x.tolist()": READ,
     "rows.tolist()": READ,
+    "complex(value)": READ,
+    "[0, 1, 2][one]": READ,
+    # Comparisons are computed on the device, and each answer is read.
+    "min([value, value, value])": reads(2),
+    "max(value, value)": READ,
+    "value in [value + 1, value + 1]": reads(2),
+    "all([value, value])": reads(2),
+    "(sum([value, value]), 2 ** value, [element for element in x])": NOTHING,
 }
 # ATen/native/cuda/Copy.cu: a blocking copy waits, from and to pinned memory too; others may block where the
 # host's memory is pageable, as it is where they are staged on the host.
@@ -122,6 +135,10 @@ NEW = {
 }
 # torch/csrc/utils/python_arg_parser.cpp: a number given as a device tensor is read.
 NUMBERS = {
+    "torch.full((2,), value)": READ,
+    # The result is on the host, the ends are not.
+    "torch.linspace(value, value, 4)": reads(2),
+    "torch.linspace(value, value, 4, device='cuda')": reads(2),
     "torch.full((2,), value, device='cuda')": READ,
     "torch.arange(three, device='cuda')": READ,
     "torch.add(x, x, alpha=value)": READ,
@@ -160,6 +177,8 @@ INDEXING = {
     # ATen/TensorIndexing.h: an index without dimensions is read.
     "x[one]": READ,
     "x[one:]": READ,
+    # The end is computed on the device and read there too.
+    "x[one:one + 1]": reads(2),
     "x[one] = value": READ,
     "x[[0, 1]]": WRITE,
     "x[numpy.array([0, 1])]": WRITE,
@@ -172,6 +191,8 @@ INDEXING = {
     "x.masked_scatter_(mask, x)": NOTHING,
     "x.masked_fill_(mask, 1.0)": NOTHING,
     "x.index_fill_(0, index, 1.0)": NOTHING,
+    "x.index_add(0, index, x[:3])": NOTHING,
+    "torch.tensor_split(x, host)": NOTHING,
     # ATen/native/cuda/Indexing.cu, TensorAdvancedIndexing.cpp: the value is read.
     "x.masked_fill_(mask, value)": READ,
     "x.masked_fill(mask, value)": READ,
@@ -205,11 +226,20 @@ LENGTHS = {
     "(x.sort(), x.topk(2), x.kthvalue(2), x.median(), x.cumsum(0), x.quantile(0.5))": NOTHING,
     "x.mode()": NOTHING,
     "torch.bucketize(x, y)": NOTHING,
+    # ATen/native/TensorCompare.cpp: 10 x 8^0.145 = 13.5 candidates or more are sorted, after what is unique
+    # in both was counted.
+    "torch.isin(x, many[:12])": NOTHING,
+    "torch.isin(x, many[:13])": reads(2),
+    "torch.isin(x, many, assume_unique=True)": NOTHING,
+    "torch.isin(0.5, many)": reads(2),
     # ATen/native/SegmentReduce.cpp: the least length and whether they add up.
     "torch.segment_reduce(y, 'sum', lengths=index)": reads(2),
 }
 RANDOM = {
     "torch.multinomial(rows, 1)": NOTHING,
+    "torch.multinomial(rows, 3)": NOTHING,
+    "torch.multinomial(rows, 3, replacement=True)": NOTHING,
+    "(torch.bernoulli(x), F.dropout(x), F.gumbel_softmax(rows, hard=True))": NOTHING,
     "torch.randperm(20000, device='cuda')": NOTHING,
     # ATen/native/DistributionTemplates.h: deviations are checked by the function and the one it calls.
     # From torch 2.14 on, the least deviation is asserted on the device.
@@ -225,6 +255,10 @@ RANDOM = {
     "distributions.Categorical(logits=rows).log_prob(classes)": reads(2),
     "distributions.Uniform(x, x + 1)": reads(2),
     "distributions.Bernoulli(x)": READ,
+    # The draw itself reads nothing.
+    "distributions.Bernoulli(probs=x).sample()": READ,
+    "distributions.Categorical(probs=rows).sample()": READ,
+    "distributions.Categorical(logits=rows, validate_args=False).sample()": NOTHING,
 }
 ANSWERS = {
     # ATen/native/cuda/Equal.cpp, TensorCompare.cpp.
@@ -240,6 +274,7 @@ ALGEBRA = {
         for name in ("inv", "cholesky", "eigh", "eigvalsh", "lu_factor", "ldl_factor")
     },
     "torch.linalg.solve(eye, eye)": READ,
+    "torch.cholesky_solve(rows[:2, :2], torch.eye(2, device='cuda'))": NOTHING,
     "torch.linalg.lstsq(eye, eye)": READ,
     **{
         f"torch.linalg.{name}(eye)": NOTHING
@@ -251,6 +286,17 @@ ALGEBRA = {
 }
 LAYERS = {
     "F.embedding(index, rows)": NOTHING,
+    "F.embedding(index, rows, max_norm=1.0)": NOTHING,
+    "F.embedding_bag(index, rows, classes[:1], max_norm=1.0)": NOTHING,
+    "F.cross_entropy(rows, classes, ignore_index=1, label_smoothing=0.1)": NOTHING,
+    "F.multilabel_margin_loss(rows, torch.zeros(4, 6, dtype=torch.int64, device='cuda'))": NOTHING,
+    "F.interpolate(image, scale_factor=2, mode='bilinear')": NOTHING,
+    "F.grid_sample(image, torch.rand(1, 2, 2, 2, device='cuda'), align_corners=False)": NOTHING,
+    "attention(batch, batch, batch)": NOTHING,
+    "lstm(batch), gru(batch)": NOTHING,
+    "nn.utils.rnn.pack_padded_sequence(batch, [5, 3])": NOTHING,
+    # torch/nn/utils/rnn.py: the order of the lengths is copied to the device.
+    "nn.utils.rnn.pack_padded_sequence(batch, torch.tensor([3, 5]), enforce_sorted=False)": WRITE,
     "F.embedding_bag(index, rows, classes[:1])": NOTHING,
     "F.cross_entropy(rows, classes)": NOTHING,
     "F.layer_norm(rows, (6,))": NOTHING,
@@ -264,6 +310,9 @@ LAYERS = {
 }
 GRADIENTS = {
     "leaf.max().backward()": NOTHING,
+    "torch.where(leaf > 0.5, leaf, leaf * 2).sum().backward()": NOTHING,
+    # The gradient of the source selects by the mask.
+    "torch.zeros(4, device='cuda').masked_scatter(leaf > -1, leaf).sum().backward()": READ,
     # torch/csrc/autograd/FunctionsManual.cpp: where the zeros are.
     "leaf.prod().backward()": READ,
     "leaf[leaf > -1].sum().backward()": reads(2),
@@ -380,6 +429,7 @@ UNKNOWN = {
     "torch.unique_consecutive(rows, dim=0)": "unique_consecutive",
     "torch.rand(2049).cuda().mode()": "mode",
     "torch.linalg.eig(eye)": "linalg_eig",
+    "F.ctc_loss(batch, torch.ones(2, dtype=torch.int32), (5, 5), (1, 1))": "_cudnn_ctc_loss",
     "torch.linalg.lu(torch.rand(2, 200, 200).cuda())": "linalg_lu",
     "torch.sparse.mm(rows.to_sparse(), rows.T.to_sparse())": "_sparse_sparse_matmul",
     "torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)": "quantize_per_tensor",

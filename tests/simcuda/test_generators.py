@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
 import simcuda
-from simcuda import SimulatedCuda
+
+DEVICES = 2
 
 cuda_random: Any = torch.cuda  # torch has no annotations for these functions
 seeds: Any = torch.random
-
-
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """Two simulated devices."""
-    with simcuda.device(2) as simulated:
-        yield simulated
 
 
 def draw(device: str = "cuda", **how: Any) -> list[float]:

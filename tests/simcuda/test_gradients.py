@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import torch
 
 import simcuda
 from simcuda import SimulatedCuda
-
-
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """One simulated device."""
-    with simcuda.device() as simulated:
-        yield simulated
-
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 

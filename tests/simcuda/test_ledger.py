@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
 
-import simcuda
 from simcuda import Measurement, SimulatedCuda
 from simcuda.ledger import ChangedCountsError
-
-
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """A simulated device."""
-    with simcuda.device() as simulated:
-        yield simulated
 
 
 def lines_that_wait(cost: Measurement) -> list[tuple[str, int]]:

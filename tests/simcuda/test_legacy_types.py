@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
-import simcuda
 from simcuda import SimulatedCuda
+
+DEVICES = 2
 
 legacy: Any = torch.cuda  # torch has no annotations for these types
 host: Any = torch
-
-
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """Two simulated devices."""
-    with simcuda.device(2) as simulated:
-        yield simulated
 
 
 Make = Callable[[], torch.Tensor]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,13 +13,6 @@ import simcuda
 from simcuda import SimulatedCuda
 
 MIB = 1 << 20
-
-
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """A simulated device."""
-    with simcuda.device() as simulated:
-        yield simulated
 
 
 def test_memory_is_returned_when_the_last_view_is_gone(gpu: SimulatedCuda) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from torch.nn import functional
 
-import simcuda
 from simcuda import SimulatedCuda
+
+DEVICES = 2
 
 Case = Callable[[torch.Tensor, torch.Tensor], Any]
 
@@ -58,13 +59,6 @@ ALLOWED: dict[str, Case] = {
     "a copy": lambda d, h: d.copy_(h),
     "a slice": lambda d, h: d.__setitem__(slice(0, 1), h[0]),
 }
-
-
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """Two simulated devices."""
-    with simcuda.device(2) as simulated:
-        yield simulated
 
 
 @pytest.mark.parametrize(("case", "message"), REFUSED.values(), ids=REFUSED)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,6 @@ import simcuda
 from simcuda import SimulatedCuda
 from simcuda.torch_api import refusals
 from simcuda.torch_api.patches import Patches
-
-
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """One simulated device."""
-    with simcuda.device() as simulated:
-        yield simulated
-
 
 CODE = {
     "torch.export.export(layer, (x,), strict=True)": "export with strict=False",
@@ -116,6 +107,15 @@ def test_an_operation_of_torch_for_cuda_alone_is_refused() -> None:
     """The error names it, and not the CPU as the place where the program would have run it."""
     with pytest.raises(NotImplementedError, match=r"^aten::_cslt_compress does not run on a simulated CUDA"):
         torch._cslt_compress(torch.ones(2, 2, device="cuda"))
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("name", ["histogram", "histogramdd"])
+def test_what_cuda_lacks_is_refused(name: str) -> None:
+    """By the error that PyTorch raises for an operation without a CUDA kernel."""
+    rows = torch.ones(4, 6, device="cuda")
+    with pytest.raises(NotImplementedError, match="with arguments from the 'CUDA' backend"):
+        getattr(torch, name)(rows, 4)
 
 
 @pytest.mark.usefixtures("gpu")

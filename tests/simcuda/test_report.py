@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -13,13 +12,6 @@ import torch
 import simcuda
 from simcuda import Measurement, SimulatedCuda
 from simcuda.measurement import HEAVIEST_FIRST, METRICS
-
-
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """A simulated device."""
-    with simcuda.device() as simulated:
-        yield simulated
 
 
 def read_twice(x: torch.Tensor) -> list[float]:

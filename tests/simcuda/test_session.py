@@ -222,9 +222,20 @@ def test_a_process_without_devices_is_told() -> None:
     )
 
 
-@pytest.mark.parametrize("kept", ["", "x = torch.ones(3, device='cuda'); x.sum().item()"])
-def test_a_device_left_open_ends_with_its_process(kept: str) -> None:
-    """Without a word on stderr."""
-    code = f"import simcuda, torch\nopened = simcuda.device(2)\nopened.__enter__()\n{kept}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+LEFT_OPEN = """
+import os, simcuda, sys, torch
+for kept in ("", "x = torch.ones(3, device='cuda'); x.sum().item()"):
+    child = os.fork()
+    if not child:
+        opened = simcuda.device(2)
+        opened.__enter__()
+        exec(kept)
+        sys.exit()
+    assert 0 == os.waitpid(child, 0)[1]
+"""
+
+
+def test_a_device_left_open_ends_with_its_process() -> None:
+    """Without a word on stderr, used or not."""
+    done = subprocess.run([sys.executable, "-c", LEFT_OPEN], capture_output=True, text=True, check=False)
     assert (0, "", "") == (done.returncode, done.stdout, done.stderr)

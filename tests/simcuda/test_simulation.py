@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,12 +11,7 @@ import torch
 import simcuda
 from simcuda import SimulatedCuda, simulation
 
-
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """Two simulated devices."""
-    with simcuda.device(2) as simulated:
-        yield simulated
+DEVICES = 2
 
 
 @pytest.mark.usefixtures("gpu")

@@ -1,13 +1,12 @@
 """Types that CUDA has kernels for and the host has not, and the reverse."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-import simcuda
 from simcuda import SimulatedCuda
 
 HALVES = [torch.float16, torch.bfloat16]
@@ -32,13 +31,6 @@ IN_HALF_PRECISION: dict[str, tuple[tuple[int, ...], Callable[[Tensor], Tensor]]]
         lambda x: functional.multilabel_margin_loss(x, TARGETS.to(x.device)),
     ),
 }
-
-
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """One simulated device."""
-    with simcuda.device() as simulated:
-        yield simulated
 
 
 def run(compute: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
-import simcuda
 from simcuda import SimulatedCuda
 from simcuda.device import machine
+
+DEVICES = 2
 
 TENSORS = 6
 
@@ -25,13 +26,6 @@ def new_event(**how: Any) -> Any:
     """An event of the simulated ``torch.cuda``."""
     make: Any = torch.cuda.Event
     return make(**how)
-
-
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """Two simulated devices."""
-    with simcuda.device(2) as simulated:
-        yield simulated
 
 
 def test_waits_are_counted_by_kind(gpu: SimulatedCuda) -> None:

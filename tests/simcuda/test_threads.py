@@ -6,7 +6,7 @@ import _thread
 import contextlib
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,12 +16,7 @@ import torch
 import simcuda
 from simcuda import SimulatedCuda
 
-
-@pytest.fixture
-def gpu() -> Iterator[SimulatedCuda]:
-    """Two simulated devices."""
-    with simcuda.device(2) as simulated:
-        yield simulated
+DEVICES = 2
 
 
 def read_one() -> float:
