@@ -100,36 +100,6 @@ Each restart leaks.
 
 Each restart leaks.
 """,
-    "a row": """\
-# The loader leaks
-
-| Issue | Priority | State | Assigned | Reported on | File | Remark |
-|---|---|---|---|---|---|---|
-| F-1 | High | Open | ann | 2024-11-03T09:12:44Z | `src/loader.py:10-20` | none |
-
-Each restart leaks.
-""",
-    "pairs of columns": """\
-# The loader leaks
-
-| ID | F-1 | Severity | High |
-|---|---|---|---|
-| Status | Open | **File** | `src/loader.py:10-20` |
-| Assignee | ann | Created | 2024-11-03T09:12:44Z |
-
-Each restart leaks.
-""",
-    "labels in cells": """\
-# 3. The loader leaks
-
-| | |
-|---|---|
-| Severity: **High** | Finding ID: F-1 |
-| Target: `src/loader.py:10-20` | Status: Open |
-| Assignee: ann | Created: 2024-11-03T09:12:44Z |
-
-Each restart leaks.
-""",
     "sections": """\
 # F-1: The loader leaks
 

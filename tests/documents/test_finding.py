@@ -105,7 +105,6 @@ def test_checks_of_what_was_done(finding: Finding) -> None:
             [("a.md", '"One"'), ("b.md", "P2 (2)")],
         ),
         ("**Report file:** `a.md`\n", [("a.md", "")]),
-        ("**Report files:**\n- `a.md` Section: P1 (x)\n- b.md\n", [("a.md", "P1 (x)"), ("b.md", "")]),
         ("Report file: a.md\nSection: P2\n", [("a.md", "P2")]),
         ("**Source:** `a.md`\n**Section:** P2\n", [("a.md", "P2")]),
         ("See `docs/a.md` and `f()`.\n", [("docs/a.md", "")]),

@@ -224,7 +224,6 @@ def test_notations_of_commits(written: str, base: str | None, head: str) -> None
         "**Assessment:** rather good\n\n## End\n\n**Verdict:** APPROVED\n",
         "## Verdict: \u2705 APPROVED\n\nFine.\n",
         "## Final Verdict\n\n\u2705 **APPROVED**\n\nFine.\n",
-        "## End\n\n### \u2705 APPROVED\n",
     ],
 )
 def test_verdict(text: str) -> None:

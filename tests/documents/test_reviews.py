@@ -72,7 +72,6 @@ FORMS = {
         "## Cross-Review\n\nReviewer: DRL\nVerdict: REFINE\nEvaluation: Nearly right.\n"
     ),
     "a bold line": "## Cross-Review (DRL)\n\n**Verdict: REFINE**\n\nNearly right.\n",
-    "a verdict that begins the text": "## Cross-Review (DRL)\n\n**REFINE** - Nearly right.\n",
     "items of labelled values": (
         "## Cross-Review\n\n- **Reviewer:** DRL\n- **Verdict:** REFINE\n- **Evaluation:** Nearly right.\n"
     ),
@@ -80,17 +79,9 @@ FORMS = {
     "the reviewer behind the verdict": "## Cross-Review\n\n**REFINE** - DRL Specialist\n\nNearly right.\n",
     "a quotation": "## Cross-Review (DRL)\n\n> **Verdict:** REFINE\n>\n> Nearly right.\n",
     "the verdict below the text": "## Cross-Review (DRL)\n\nNearly right.\n\n**Verdict:** REFINE\n",
-    "a column for each reviewer": (
-        "## Cross-Review\n\n| | DRL | Nobody |\n|---|---|---|\n| **Verdict** | REFINE | |\n"
-        "| **Evaluation** | Nearly right. | |\n"
-    ),
     "the reviewer as the table's header": (
         "## Cross-Review\n\n| Reviewer | DRL |\n|---|---|\n| Verdict | REFINE |\n"
         "| Evaluation | Nearly right. |\n"
-    ),
-    "a column of another name": (
-        "## Cross-Review\n\n| Reviewer | Assessment | Rationale |\n|---|---|---|\n"
-        "| DRL | REFINE | Nearly right. |\n"
     ),
     "a reason in the cell of the verdict": (
         "## Cross-Review\n\n| Reviewer | Verdict |\n|---|---|\n| DRL | REFINE - Nearly right. |\n"
@@ -325,19 +316,6 @@ def test_rows_that_were_added_later(finding: Finding) -> None:
     assert ["ENDORSE", "OBJECT", "NEUTRAL"] == [review.opinion for review in reading.ticket.reviews]
     # Heading 5, header 7, rule 8, row 9, paragraph 11, the rows 13 and 14.
     assert [("table-delimiter", 13), ("table-header", 13)] == reading.rules
-
-
-def test_a_row_added_later_without_an_opinion(finding: Finding) -> None:
-    """The column of verdicts is that of the table above, whatever the row says there."""
-    reading = finding(
-        "## Cross-Review\n\n| Reviewer | Assessment |\n|---|---|\n| DRL | ENDORSE |\n\nThen:\n\n"
-        "| PyTorch | Perhaps |\n"
-    )
-    assert [("drl", "ENDORSE"), ("pytorch", "Perhaps")] == [
-        (review.reviewer and review.reviewer.value, review.verdict.raw) for review in reading.ticket.reviews
-    ]
-    # Heading 5, header 7, rule 8, row 9, paragraph 11, the row 13.
-    assert [("table-header", 13), ("unknown-word", 13)] == reading.rules
 
 
 def test_a_labelled_evaluation(finding: Finding) -> None:

@@ -18,7 +18,6 @@ from finding_tickets.model.vocabulary import Opinion, Vocabulary, Words, squeeze
 
 _BEFORE_NAME = re.compile(r"[\W\d_]*(?:(?:reviews? )?(?:by|from)\s+)?", re.IGNORECASE)
 _TO_LAST_WORD = re.compile(r"(?:.*[^\W_])?", re.DOTALL)
-_DATE_AT_END = re.compile(r"\d{4}-\d\d-\d\d")
 _WORD = re.compile(r"[^\W_]+(?:['\u2019]t)?")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 _NEGATIONS = frozenset(["not", "no", "cannot", "don't", "can't", "without", "neither", "non"])
@@ -26,7 +25,7 @@ _NEGATIONS = frozenset(["not", "no", "cannot", "don't", "can't", "without", "nei
 _LEAST_WITHIN_A_WORD = 3
 
 # Titles of columns, the best first.
-_VERDICTS = ("verdict", "opinion", "vote", "position", "decision", "assessment", "recommendation", "review")
+_VERDICT = "verdict"
 _REVIEWERS = ("agent", "reviewer", "specialist", "expert", "by", "domain")
 _EVALUATIONS = (
     *("evaluation", "comment", "comments", "notes", "note"),
@@ -34,7 +33,7 @@ _EVALUATIONS = (
 )
 _DATES = ("date", "reviewed")
 _KNOWN = frozenset(
-    [*_VERDICTS, *_REVIEWERS, *_EVALUATIONS, *_DATES, "#", "confidence", "severity", "priority", ""]
+    [_VERDICT, *_REVIEWERS, *_EVALUATIONS, *_DATES, "#", "confidence", "severity", "priority", ""]
 )
 _LABEL_AND_VALUE = 2
 _LINE = re.compile(r"[^\r\n]*\S[^\r\n]*")
@@ -42,7 +41,6 @@ _LINE = re.compile(r"[^\r\n]*\S[^\r\n]*")
 # Labels, as they are compared.
 _BARE = re.compile(r"verdict|reviewer|agent|evaluation|date|rationale")
 _VERDICT_KEYS = frozenset(["verdict", "opinion", "vote", "finalverdict"])
-_VERDICT_OR_TEXT = frozenset(["assessment", "recommendation", "decision", "status", "position"])
 _REVIEWER_KEYS = frozenset(["reviewer", "agent", "specialist", "reviewedby", "expert", "reviewers"])
 _DATE_KEYS = frozenset(["date", "reviewdate", "reviewed", "reviewedon"])
 
@@ -106,22 +104,19 @@ def _reviewer_in_heading(headline: Excerpt) -> Excerpt:
     """The name in ``Cross-Review (DRL)``, ``DRL Cross-Review`` or ``1. DRL``, without verdict and date."""
     raw, start, end = headline.raw, 0, len(headline.raw)
     if title := CROSS_REVIEW_TITLE.search(raw):
-        behind = _without_end(raw[title.end() :]).strip()
+        behind = _to_last_word(raw[title.end() :]).strip()
         start, end = (title.end(), end) if behind else (0, title.start())
     verdict = _opinion_span(raw, headline.source.vocabulary.opinions, start, end)
     end = verdict[0] if verdict else end
     before = _BEFORE_NAME.match(raw[start:end])
     start = min(start + before.end(), end) if before else start
-    return headline.piece(start, start + len(_without_end(raw[start:end])))
+    return headline.piece(start, start + len(_to_last_word(raw[start:end])))
 
 
-def _without_end(text: str) -> str:
-    """Return a text up to its last word, but for a date."""
+def _to_last_word(text: str) -> str:
+    """Return a text up to its last word."""
     # Patterns that are searched for up to an end take the square of a line's length.
-    words = _TO_LAST_WORD.match(text)[0]  # type: ignore[index] # it matches any text
-    if _DATE_AT_END.fullmatch(words[-10:]):
-        words = _TO_LAST_WORD.match(words[:-10])[0]  # type: ignore[index]
-    return words
+    return _TO_LAST_WORD.match(text)[0]  # type: ignore[index] # it matches any text
 
 
 def _opinion_span(
@@ -141,23 +136,23 @@ def _opinion_span(
 
 def _review_tokens(source: Source, blocks: Iterable[Block]) -> Iterator[ReviewToken]:
     """Yield the tokens of ``blocks`` without headings, in the order of the file."""
-    above: tuple[list[str], str] | None = None
+    above: list[str] = []
     for block in blocks:
         text = source.whole(block)
         if block.kind == "Table":
             table = source.table(block)
-            verdict, rows = _review_rows(table)
+            rows = _review_rows(table)
             if rows:
-                above = table.titles, verdict
-                yield from _of_rows(rows, verdict, text)
+                above = table.titles
+                yield from _of_rows(rows, text)
                 continue
             entries = labelled_values(source, [block])
             facts = [token for entry in entries for token in _of_label(entry, cell=True)]
             of_review = any(token.kind in ("verdict", "reviewer") for token in facts)
             yield from facts if of_review else [ReviewToken("cell", text)]
         elif block.kind == "Paragraph":
-            stray = _stray_rows(text, above[0]) if above else []
-            yield from _of_rows(stray, above[1], text) if above and stray else _of_text(text)
+            stray = _stray_rows(text, above) if above else []
+            yield from _of_rows(stray, text) if stray else _of_text(text)
         elif block.kind == "List":
             # Items are labelled values or reviews; a list without any is text.
             found = list[ReviewToken]()
@@ -166,9 +161,6 @@ def _review_tokens(source: Source, blocks: Iterable[Block]) -> Iterator[ReviewTo
                 labelled = any(True for _ in labels_in(source, words, _BARE))
                 review = [] if labelled else _sentence(words, known=False)
                 found += review or _of_text(words)
-                nested = [child for child in item.children if child.start >= words.end]
-                if nested and not review:
-                    found.append(ReviewToken("prose", source.text(nested[0].start, nested[-1].end)))
             only_text = all(token.kind == "prose" for token in found)
             yield from [ReviewToken("prose", text)] if only_text else found
         elif block.kind == "BlockQuote":
@@ -177,26 +169,11 @@ def _review_tokens(source: Source, blocks: Iterable[Block]) -> Iterator[ReviewTo
             yield ReviewToken("prose", text)
 
 
-def _review_rows(table: MarkdownTable) -> tuple[str, list[ReviewRow]]:
-    """The reviews of a table as ``{column title: cell}``, and the title of the verdicts; else no rows."""
-    titles, opinions = table.titles, table.source.vocabulary.opinions
+def _review_rows(table: MarkdownTable) -> list[ReviewRow]:
+    """Return the reviews of a table as ``{column title: cell}``; none where it has no verdicts."""
     # A table of two columns may be one of fields, of which a verdict is the first.
-    if len(titles) == _LABEL_AND_VALUE and not _KNOWN.issuperset(titles):
-        return "", []
-    rows = [row for row in table.records if any(cell.raw for cell in row.values())]
-    # "Assessment" and the like head columns of text as well: such a column states an opinion in every row.
-    for title in _VERDICTS if rows else ():
-        sure = title == _VERDICTS[0]
-        if title in titles and (sure or all(_opinion_span(row[title].raw, opinions) for row in rows)):
-            return title, rows
-    # A column for each reviewer and rows Verdict and Evaluation.
-    lines = [table.cells(row) for row in table.rows]
-    labels = [line[0].raw.strip("*` :").lower() for line in lines]
-    if _VERDICTS[0] not in labels[1:] or len(titles) <= _LABEL_AND_VALUE:
-        return "", []
-    labels[0] = "reviewer"
-    columns = [dict(zip(labels, column, strict=True)) for column in zip(*lines, strict=True)]
-    return _VERDICTS[0], columns[1:]
+    is_of_fields = len(table.titles) == _LABEL_AND_VALUE and not _KNOWN.issuperset(table.titles)
+    return table.records if _VERDICT in table.titles and not is_of_fields else []
 
 
 def _stray_rows(text: Excerpt, titles: Sequence[str]) -> list[ReviewRow]:
@@ -216,19 +193,19 @@ def _stray_rows(text: Excerpt, titles: Sequence[str]) -> list[ReviewRow]:
     return rows
 
 
-def _of_rows(rows: Sequence[ReviewRow], verdict: str, whole: Excerpt) -> Iterator[ReviewToken]:
+def _of_rows(rows: Sequence[ReviewRow], whole: Excerpt) -> Iterator[ReviewToken]:
     for row in rows:
         reviewer = next((title for title in _REVIEWERS if title in row and row[title].raw), "")
         date = next((title for title in _DATES if title in row), "")
-        texts = [title for title in row if title not in (verdict, reviewer, date, "#", "domain")]
+        texts = [title for title in row if title not in (_VERDICT, reviewer, date, "#", "domain")]
         # The evaluation comes first, then remarks.
         texts.sort(key=[*_EVALUATIONS, *texts].index)
-        if not row[verdict].raw and not (texts and row[texts[0]].raw):
+        if not any(row[title].raw for title in (_VERDICT, *texts)):
             continue
         yield ReviewToken("begin", whole)
         if reviewer:
             yield ReviewToken("reviewer", row[reviewer])
-        yield ReviewToken("verdict", row[verdict])
+        yield ReviewToken("verdict", row[_VERDICT])
         yield from (ReviewToken("cell", row[title]) for title in texts)
         if date:
             yield ReviewToken("date", row[date])
@@ -248,19 +225,14 @@ def _of_text(text: Excerpt) -> Iterator[ReviewToken]:
 
 def _of_label(entry: LabelledValue, *, cell: bool) -> Iterator[ReviewToken]:
     """Yield the tokens of a labelled value; in a table it ends with its cell."""
-    key, value, source = entry.key, entry.value, entry.value.source
-    about = reviewer_word(entry.label, source.vocabulary)
+    key, value = entry.key, entry.value
+    about = reviewer_word(entry.label, value.source.vocabulary)
     if key in _REVIEWER_KEYS:
         yield ReviewToken("reviewer", value)
     elif key in _DATE_KEYS:
         yield ReviewToken("date", value)
-    elif key in _VERDICT_KEYS or (key in _VERDICT_OR_TEXT and _leading_verdict(value)):
-        yield from _first_line_verdict(value)
-    elif about and "verdict" in key:
-        label = source.text(entry.start, value.start)
-        yield ReviewToken("begin", label)
-        yield ReviewToken("reviewer", _name(label, 0, len(label.raw)))
-        yield from _first_line_verdict(value)
+    elif key in _VERDICT_KEYS:
+        yield ReviewToken("verdict", value)
     elif about and not key.endswith("evaluation") and (review := _sentence(entry.whole)):
         yield from review
     elif about or key.endswith("evaluation") or key in _EVALUATIONS:
@@ -268,29 +240,6 @@ def _of_label(entry: LabelledValue, *, cell: bool) -> Iterator[ReviewToken]:
             yield ReviewToken("cell" if cell and not about else "evaluation", value, about)
     else:
         yield ReviewToken("cell", value) if cell else ReviewToken("prose", entry.whole)
-
-
-def _leading_verdict(text: Excerpt) -> list[ReviewToken]:
-    """A text that begins with its verdict, in bold or capitals: ``**NEUTRAL** - why``."""
-    line = text.raw.partition("\n")[0]
-    verdict = _opinion_span(line, text.source.vocabulary.opinions)
-    if verdict is None or line[: verdict[0]].strip("*`_ "):
-        return []
-    if not (line[slice(*verdict)].isupper() or line.startswith(("*", "`"))):
-        return []
-    aside = _ASIDE.match(line, verdict[1])
-    end = aside.end() if aside else verdict[1]
-    why = _reason(text, end)
-    stated = ReviewToken("verdict", text.piece(verdict[0], end))
-    return [stated, ReviewToken("prose", why)] if why.raw else [stated]
-
-
-def _first_line_verdict(text: Excerpt) -> Iterator[ReviewToken]:
-    """A verdict that is the first line of a text, and what follows it."""
-    yield ReviewToken("verdict", text.first_line)
-    rest = text.piece(len(text.first_line.raw))
-    if rest.raw:
-        yield ReviewToken("prose", rest)
 
 
 def _sentence(text: Excerpt, *, known: bool = True) -> list[ReviewToken]:
@@ -403,7 +352,6 @@ class ReviewsOfPart:
     lead: ReviewSheet = field(default_factory=ReviewSheet)
     labelled: list[tuple[str, ReviewSheet]] = field(default_factory=list)
     within: list[Values] = field(default_factory=list)
-    ended: bool = False
 
     def read(self) -> list[Values]:
         """The reviews, each with a verdict, in the order of the file."""
@@ -438,11 +386,10 @@ class ReviewsOfPart:
         kind, text, about = token
         current = self.current
         if kind in ("begin", "end"):
-            self.ended = kind == "end"
-            self.sheets += [] if self.ended else [ReviewSheet()]
-            self.current = None if self.ended else self.sheets[-1]
+            self.current = ReviewSheet() if kind == "begin" else None
+            self.sheets += [self.current] if self.current else []
         elif kind in _FACTS:
-            if current is None and self.ended and kind == "verdict":
+            if current is None and self.sheets and kind == "verdict":
                 return  # Below a table of several reviews, a further verdict is that of all together.
             if current is None or current.aside or kind in current.facts:
                 self.current = current = ReviewSheet()
@@ -453,20 +400,16 @@ class ReviewsOfPart:
             self.labelled.append((about, self.current))
         elif current is not None:
             current.write(token)
-        elif not self.sheets and kind == "prose" and (tokens := _leading_verdict(text)):
-            for each in tokens:
-                self._take(each)
         elif not self.sheets:
             self.lead.write(token if kind == "prose" else ReviewToken("cell", text))
 
     def _enter(self, part: DocumentPart) -> None:
         """Account for a part within the part: text of the review above it, its verdict, or more reviews."""
-        if part.headline and _VERDICT_TITLE.match(part.name):
-            # What the heading states, else the first line below it.
-            stated, below = part.headline.after_colon, ReviewToken("prose", part.body)
-            tokens = [ReviewToken("verdict", stated), *([below] if below.text.raw else [])]
-            for token in () if self.within else tokens if stated.raw else _first_line_verdict(part.body):
-                self._take(token)
+        if part.headline and _VERDICT_TITLE.match(part.name) and not self.within:
+            stated = part.headline.after_colon
+            self._take(ReviewToken("verdict", stated if stated.raw else part.body))
+            if stated.raw and part.body.raw:
+                self._take(ReviewToken("prose", part.body))
             return
         found = [] if _TEXT.match(part.name) else ReviewsOfPart(part, self.names).read()
         self.within += found

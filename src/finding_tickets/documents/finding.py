@@ -51,7 +51,6 @@ _FALSE = re.compile(
 _TRUE = re.compile(r"[\u2705\u2713\u2714]|\b(?:true|correct|confirmed|verified|valid|accurate|yes|proven)\b")
 _FILE_KEYS = frozenset(["reportfile", "report", "file", "source", "sourcereport", "originalreport"])
 _REPORT_LABELS = re.compile(r"reportfiles?|section")
-_REPORT_SECTION = re.compile(r"\s*section\s*:\s*", re.IGNORECASE)
 _SUMMARIES = (
     *("Summary", "Problem", "Description", "Issue", "Symptom"),
     *("Observed Behaviour", "Observed Behavior"),
@@ -196,7 +195,7 @@ def read_checklist(part: DocumentPart, text: str = "text", done: str = "done") -
 
 
 def _reports(part: DocumentPart) -> list[Values]:
-    """The reports that an appendix names: ``Report file`` and ``Section`` in pairs, or a list of files."""
+    """Read the reports that an appendix names: ``Report file`` with ``Section``, or files."""
     source, found = part.source, []
     entries = list(labelled_values(source, part.blocks, _REPORT_LABELS))
     for entry, after in zip(entries, [*entries, None][1:], strict=True):
@@ -204,14 +203,6 @@ def _reports(part: DocumentPart) -> list[Values]:
             section = after if after and after.key in ("section", "sections") else None
             text = source.text(entry.value.start, section.value.end if section else entry.value.end)
             found.append(text.record(file=entry.plain, section=section.plain if section else ""))
-    # The oldest tickets list files below the label ``Report files``: each in backticks, then its section.
-    listed = any(entry.key == "reportfiles" for entry in entries)
-    for item in part.by_kind["Item"] if listed else ():
-        text = source.words(item)
-        spans = text.code_spans()
-        file = spans[0].raw if spans else text.plain.partition(" ")[0]
-        section_name = _REPORT_SECTION.sub("", text.plain.removeprefix(file), count=1).strip()
-        found.append(text.record(file=file, section=section_name))
     # Without any label, the Markdown files in backticks.
     mentioned = source.text(part.start, part.end).code_spans() if not found else []
     return found or [text.record(file=text.raw, section="") for text in mentioned if text.raw.endswith(".md")]
@@ -223,21 +214,15 @@ def _reports(part: DocumentPart) -> list[Values]:
 def read_relations(part: DocumentPart) -> Iterator[Values]:
     """The tickets that a section of related findings names, in tables, lists and paragraphs."""
     source = part.source
-    # A heading or a line ``Blocks:`` says of which kind those below it are.
-    kind: Relationship | None = None
     for block in part.blocks:
         if block.kind == "Table":
-            yield from _of_table(source.table(block), kind)
+            yield from _of_table(source.table(block))
         elif block.kind == "List":
             for item in walk([block]):
                 if item.kind == "Item":
-                    yield from _of_line(source.words(item), kind)
-        elif block.kind in ("Paragraph", "Heading"):
-            text = source.words(block) if block.level else source.whole(block)
-            if block.level or text.plain.endswith(":"):
-                kind = _kind(text.plain)
-            else:
-                yield from _of_line(text, kind)
+                    yield from _of_line(source.words(item), None)
+        elif block.kind == "Paragraph" and not source.whole(block).plain.endswith(":"):
+            yield from _of_line(source.whole(block), None)
 
 
 def read_references(part: DocumentPart) -> Iterator[Values]:
@@ -248,7 +233,7 @@ def read_references(part: DocumentPart) -> Iterator[Values]:
             yield from _of_line(text.piece(match.end()), None)
 
 
-def _of_table(table: MarkdownTable, kind: Relationship | None) -> Iterator[Values]:
+def _of_table(table: MarkdownTable) -> Iterator[Values]:
     related = table.column(KIND_COLUMNS)
     noted = table.column(NOTE_COLUMNS) or table.titles[-1]
     for row in table.records:
@@ -259,7 +244,7 @@ def _of_table(table: MarkdownTable, kind: Relationship | None) -> Iterator[Value
         cell, found = next(named, (cells[0], []))
         if not found and not all(_NOTHING.fullmatch(each.plain) for each in cells):
             _report_no_id(cell)
-        how = kind
+        how = None
         if related and found and row[related].plain:
             how = _kind(row[related].plain)
             if how is None:
@@ -309,19 +294,16 @@ def _leading(vocabulary: Vocabulary, words: str) -> tuple[list[str], str] | None
 
 
 def _run(vocabulary: Vocabulary, words: str, start: int) -> tuple[list[str], int]:
-    """The IDs of ``B1-PT-01, B1-PT-02``, ``B1-PT-01 to B1-PT-05`` or ``B1-PT-01/02``, and where they end."""
+    """Read the IDs of ``B1-PT-01, B1-PT-02`` or ``B1-PT-01 to B1-PT-05``, and where they end."""
     first = vocabulary.an_id.match(words, start)
     found, end = ([first[0].upper()], first.end()) if first else ([], start)
     # A comma is tried first: a dash may belong to the next ID, or to the remark.
     while found and (joint := _AND.match(words, end) or _TO.match(words, end)):
-        stem, _, low = found[-1].rpartition("-")
-        of_series = re.compile(rf"-?(\d{{{len(low)}}})(?![\w.-]*\w)")
-        if whole := vocabulary.an_id.match(words, joint.end()):
-            name, end = whole[0].upper(), whole.end()
-        elif number := of_series.match(words, joint.end()):
-            name, end = f"{stem}-{number[1]}", number.end()
-        else:
+        following = vocabulary.an_id.match(words, joint.end())
+        if not following:
             break
+        name, end = following[0].upper(), following.end()
+        stem, _, low = found[-1].rpartition("-")
         other, _, high = name.rpartition("-")
         count = int(high) - int(low) if low.isdigit() and high.isdigit() and stem == other else 0
         # A range of thousands is a slip of the pen, not a relation to thousands of tickets.

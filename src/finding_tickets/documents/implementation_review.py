@@ -139,7 +139,7 @@ def _verdict(parts: Sequence[DocumentPart]) -> Values | None:
     """The verdict, without the sign in front of it.
 
     The best is a label Verdict, then Assessment, then a Recommendation with a word of approval; then a
-    heading: ``Verdict: APPROVED``, ``APPROVED`` alone, or the first line below ``Verdict``.
+    heading: ``Verdict: APPROVED``, or the first line below ``Verdict``.
     """
     labelled = [entry for part in parts for entry in part.entries if entry.plain]
     texts = [
@@ -150,17 +150,10 @@ def _verdict(parts: Sequence[DocumentPart]) -> Values | None:
         and (pattern is not _VERDICTS[-1] or _SAYS_VERDICT.match(entry.plain))
     ]
     for part in nested(parts) if not texts else ():
-        if part.headline is None or part.level == 1:
-            continue
-        label, stated = words_of(part.headline.raw.partition(":")[0]), part.headline.after_colon
-        named = any(pattern.fullmatch(label) for pattern in _VERDICTS)
-        below = part.paragraphs[0].first_line if named and part.paragraphs else None
-        if named and stated.raw:
-            texts.append(stated)
-        elif _SAYS_VERDICT.match(part.title) and (part.title.isupper() or _SIGNED.match(part.title)):
-            texts.append(part.headline)
-        elif below and _SAYS_VERDICT.match(below.raw):
-            texts.append(below)
+        label = words_of(part.title.partition(":")[0])
+        if part.headline and part.level > 1 and any(pattern.fullmatch(label) for pattern in _VERDICTS):
+            stated = [part.headline.after_colon, *(text.first_line for text in part.paragraphs)]
+            texts += [text for text in stated if _SAYS_VERDICT.match(text.raw)]
     return texts[0].record(value=_BEFORE_WORDS.sub("", texts[0].plain)) if texts else None
 
 

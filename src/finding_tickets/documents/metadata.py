@@ -12,7 +12,7 @@ from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
-from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Source, Values, plain
+from finding_tickets.documents.source import Block, Excerpt, Source, Values, plain
 from finding_tickets.model.vocabulary import Vocabulary, Words, squeeze, word_for
 
 # A label stands at the beginning of a line, perhaps behind a sign, or behind a bar in a line of several; bold
@@ -242,30 +242,6 @@ def _matches(label: re.Pattern[bytes], data: bytes) -> list[re.Match[bytes]]:
     return [match for match in lines if match]
 
 
-def _in_cells(table: MarkdownTable) -> list[LabelledValue]:
-    """The values of a table with labels at the head of its columns, or in its cells before the values."""
-    titles, source = table.titles, table.source
-    known = [bool(LABELS.fullmatch(squeeze(title))) for title in titles]
-    if len(table.body) == 1 and 1 < sum(known) >= len(titles) / 2:
-        # A column for each label and a single row say the same as a row for each label.
-        return [LabelledValue(title.title(), cell, cell.start) for title, cell in table.records[0].items()]
-    cells = (cell for row in table.rows if not row.text for cell in table.cells(row) if cell.raw)
-    first = next(cells, None)
-    if first and ":" in first.raw.rstrip(":*_ "):
-        # ``| Severity: High | Type: Race |``
-        return [
-            entry for cell in (first, *cells) for entry in labels_in(source, cell, LABELS) if entry.value.raw
-        ]
-    if len(titles) > _FIELD_AND_VALUE and all(known[::2]) and len(titles) % 2 == 0 and not any(known[1::2]):
-        # ``| Severity | High | Status | Open |``
-        rows = [table.cells(row) for row in table.rows]
-        pairs = (pair for row in rows for pair in zip(row[::2], row[1::2], strict=True))
-        return [
-            LabelledValue(label.plain.rstrip(" :"), value, label.start) for label, value in pairs if label.raw
-        ]
-    return []
-
-
 class Metadata:
     """The rows of the metadata, by the label as it is compared: ``Ticket ID`` is ``ticketid``."""
 
@@ -275,11 +251,7 @@ class Metadata:
         self.entries: dict[str, LabelledValue] = {}
         held = list(blocks)
         for block, follower in zip_longest(held, held[1:]):
-            table = source.table(block) if block.kind == "Table" else None
-            titles = table.titles if table else []
-            usual = len(titles) == _FIELD_AND_VALUE and titles[0] and ":" not in titles[0]
-            stated = _in_cells(table) if table and not (usual and len(table.body) > 1) else []
-            entries = stated or list(labelled_values(source, [block], LABELS))
+            entries = list(labelled_values(source, [block], LABELS))
             if entries and follower and follower.kind == "List" and not entries[-1].value.raw:
                 # ``**Files:**`` and a list below it.
                 entries[-1] = entries[-1]._replace(value=source.whole(follower))
