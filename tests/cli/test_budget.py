@@ -192,7 +192,8 @@ def test_hazards_always_fail(tmp_path: Path) -> None:
     edit(tmp_path, "race.py", "torch.cuda.current_stream().wait_stream(side)\n", "")
     ended = run_here(tmp_path, "budget")
     assert 1 == ended.code
-    assert "race.py:8: hazards: 1, at most 0 allowed" in ended.out
+    said = " ".join(ended.out.split())
+    assert "race.py:8: hazards: 1, at most 0 allowed, not ordered after race.py:7: more = values + 1" in said
     (tmp_path / "tickets.toml").unlink()
     run_here(tmp_path, "budget", "init", "race.py")
     assert 0 == run_here(tmp_path, "budget").code

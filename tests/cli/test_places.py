@@ -124,6 +124,10 @@ MOVED = {
     "a helper": ("    norm = helper(xs[0].norm())\n", "9 in helper()"),
     "a helper that waits": ("    norm = read(xs[0].norm())\n", "4 in read()"),
     "a callback": ("    norm = list(map(lambda x: x.norm().item(), xs[:1]))\n", "13"),
+    "a loop that polls": (
+        "    norm, event = 0, torch.cuda.Event()\n    event.record()\n    while not event.query(): pass\n",
+        "15",
+    ),
     "a thread": ("    norm = Thread(target=lambda: xs[0].norm().item())\n    norm.start()\n", "13"),
 }
 
@@ -135,6 +139,15 @@ def test_a_wait_that_is_moved_is_no_fix(pinned: Repository, tickets: Tickets, wh
     pinned.write("train.py", TRAIN.replace(NORM, new).replace("xs = ", f"{HELPER}xs = "))
     done = tickets("fix", FIRST)
     assert (1, True) == (done.code, f"a new wait at train.py:{line}" in done.err), done.err + done.out
+
+
+def test_a_race_in_the_place_of_a_wait_is_no_fix(pinned: Repository, tickets: Tickets) -> None:
+    """It is refused with the line that reads too early, and the one of the copy that it reads."""
+    copy = "host = torch.empty((), pin_memory=True).copy_(xs[0].norm(), non_blocking=True)"
+    pinned.write("train.py", TRAIN.replace(NORM, f"    {copy}\n    norm = host.tolist()\n"))
+    done = tickets("fix", FIRST)
+    said = "a new race at train.py:9, 10 times: norm = host.tolist(), not ordered after train.py:8: "
+    assert (1, True) == (done.code, f"{said}{copy}" in " ".join(done.err.split())), done.err
 
 
 FIXED = TRAIN.replace(NORM, "    norm = 0\n")
@@ -220,12 +233,39 @@ def test_the_gate_names_the_line_once(pinned: Repository, tickets: Tickets, git:
     errors = [line for line in done.out.splitlines() if " error " in line]
     assert (1, 1) == (done.code, len(errors)), done.out + done.err
     assert f"train.py:9: error [gate-worse] {FIRST}: train.py:9 again waits 10 times" in errors[0]
-    # What neither of them found is new to both.
-    pinned.write("train.py", f"{fixed.replace('x.sum().item()', 'x.shape')}print(float(xs[0].norm()))\n")
+    # A wait that is as frequent and that neither of them found is new to both.
+    both = fixed.replace("x.sum().item()", "x.shape")
+    pinned.write("train.py", f"{both}    float(xs[0].norm())\n")
     done = tickets("check", "--base", "HEAD")
     errors = [line for line in done.out.splitlines() if " error " in line]
     assert (1, 1) == (done.code, len(errors)), done.out + done.err
     assert f"train.py:10: error [gate-worse] {FIRST}: a new wait at train.py:10" in errors[0]
+    # Once the base has it, it is no wait of the branch. One that the branch adds is.
+    git("commit", "-qam", "a wait in each step")
+    pinned.write("train.py", f"# No.\n{both}    float(xs[0].norm())\n")
+    assert 0 == tickets("check", "--base", "HEAD").code
+    pinned.write("train.py", f"{both}    float(xs[0].norm())\n    float(xs[1].norm())\n")
+    done = tickets("check", "--base", "HEAD")
+    (error,) = [line for line in done.out.splitlines() if " error " in line]
+    assert f"train.py:11: error [gate-worse] {FIRST}: a new wait at train.py:11" in error
+
+
+@pytest.mark.slow
+def test_code_goes_on_after_a_ticket_is_closed(pinned: Repository, tickets: Tickets, git: Git) -> None:
+    """A new wait that is rarer than its own does not fail it later, though it would have been no fix."""
+    later = f"{FIXED}print(float(xs[0].norm()))\n"
+    pinned.write("train.py", later)
+    done = tickets("fix", FIRST)
+    assert (1, True) == (done.code, "a new wait at train.py:10, once" in done.err), done.err
+    pinned.write("train.py", FIXED)
+    assert [0, 0] == [tickets(command, FIRST).code for command in ("fix", "close")]
+    git("commit", "-qam", "fixed")
+    pinned.write("train.py", later)
+    assert [0, 0] == [tickets(*words).code for words in (("verify", FIRST), ("check", "--base", "HEAD"))]
+    # One that is as frequent is the ticket's own, put back.
+    pinned.write("train.py", FIXED.replace("norm = 0", "norm = float(xs[0].norm())"))
+    done = tickets("verify", FIRST)
+    assert (1, True) == (done.code, "claimed no new waits; measured train.py:8" in done.out), done.out
 
 
 @pytest.mark.slow

@@ -78,7 +78,7 @@ def committed(repository: Repository, git: Git) -> Callable[[str], None]:
         ),
         (
             TRAINER.replace(NORMS, RACE),
-            "the fix races where found does not, at train.py:9: norms = host.tolist()",
+            "at train.py:9: norms = host.tolist(), not ordered after train.py:8: host = torch.empty(2, ",
         ),
         (
             FIXED + "print('done')\n",

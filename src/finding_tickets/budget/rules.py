@@ -16,6 +16,7 @@ from finding_tickets.ground.statements import Statement, match_statements
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.budgets import CALLS, LOOPS, Allowance, Budget, Law
+from finding_tickets.verify.judge import RACED, unordered_text
 
 EXCEEDED, UNUSED, UNMEASURED = "budget-exceeded", "budget-unused", "budget-unmeasured"
 MEMORY = ("peak", "largest", "retained")
@@ -193,6 +194,9 @@ def _statements_behind(judged: Judged, whole: Excess) -> Iterator[Excess]:
             own = judged.values(whole.metric, whole.law, statement)
             if judged.counts(statement, whole.metric) and any(own):
                 part = "" if own == whole.values else f", here {judged.law_of(own)}"
+                if whole.metric == "hazards":
+                    raced = [each for each in judged.statements() if any(judged.values(RACED, 0, each))]
+                    part += unordered_text([f"{each}: {each.code}" for each in raced])
                 message = whole.message + part
                 yield replace(whole, statement=statement, message=message, values=own)
     elif whole.metric.startswith(MEMORY):

@@ -201,7 +201,8 @@ def _check_place(ticket: str, todo: Plan, measured: MeasuredTicket) -> None:
         hint = (
             f"nothing was written; if that is part of the fix, and waits less: tickets fix {ticket} {words}"
         )
-    raise GateError(f"{ticket}: {'; '.join(one.said for one in false)}", hint=hint)
+    said = [text for one in false for text in one.said]
+    raise GateError(f"{ticket}: {'; '.join(said)}", hint=hint)
 
 
 def _statement(ticket: str, before: Remediation, place: str, root: Path) -> StatementRef:

@@ -17,6 +17,7 @@ from finding_tickets.gate.branch import Base, changed_rules, find_fix
 from finding_tickets.ground.git import GitError, ask, changed_files
 from finding_tickets.ground.statements import Statement, find_statement, parse_file
 from finding_tickets.measure.processes.isolation import Isolation
+from finding_tickets.measure.tasks import Further
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import ClaimResult, SiteLaw, Verification
 from finding_tickets.model.vocabulary import (
@@ -33,7 +34,7 @@ from finding_tickets.register.entries import outcome_of
 from finding_tickets.register.files import DiskFiles
 from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import Verdicts
-from finding_tickets.verify.judge import FIX, FOUND, count_hazards
+from finding_tickets.verify.judge import FIX, FOUND, count_hazards, raced_text
 from finding_tickets.verify.places import A_NEW_WAIT
 from finding_tickets.verify.plan import EVERY, verifier_of
 from finding_tickets.verify.verify import Planned, Settings, Verified, measure, plan_each
@@ -103,7 +104,8 @@ def decide(before: Verification | None, now: Verification) -> Comparison:
         return compared
     compared.site = _new_hazard(before, now)
     if compared.site:
-        compared.worse.append("accesses the same data from two streams without an order between them")
+        raced = raced_text(now.variants[FIX].sites)
+        compared.worse.append(f"accesses the same data from two streams without an order between them{raced}")
     known = {claim.id: claim for claim in before.claims} if before else {}
     for claim in now.claims:
         failures = [] if claim.as_expected else _new_failures(claim, known.get(claim.id), now)
@@ -115,7 +117,8 @@ def decide(before: Verification | None, now: Verification) -> Comparison:
             compared.better.append(f"{claim.id} is better than claimed, {claim.claimed}{example}")
         else:
             reason = f"{claim.id} is claimed to be {claim.claimed}, and is {claim.measured}{example}"
-            compared.worse.append(claim.said.replace(" still ", " again ") or reason)
+            said = failures if claim.metric == ELSEWHERE else claim.said
+            compared.worse.append("; ".join(said).replace(" still ", " again ") or reason)
             compared.site = compared.site or _costly_site(before, now, claim)
     return compared
 
@@ -249,19 +252,35 @@ def _is_affected(document: Document, base: Base, head: Register, changed: Collec
 
 def _measure(tickets: Sequence[CheckedTicket], base: Base, isolation: Isolation, settings: Settings) -> None:
     """Measure tickets at the base, and in the work tree by the rules of the base."""
-    at_base, now = [], []
+    own, now, at_base = {}, [], []
     for ticket in tickets:
         # There is no fix to compare a new one with, and it may not be made for the edges.
         is_new = ticket.must_hold or ticket.has_new_rules
-        own = replace(settings, further="sizes" if is_new else "edges", outcomes=ticket.must_hold)
-        if ticket.old and not ticket.must_hold:
-            at_base.append((ticket.old, replace(own, root=base.root, repository=settings.root)))
-        now.append(_rules(ticket, base, own))
-    before, after = _verify(at_base, isolation), _verify(now, isolation)
+        further: Further = "sizes" if is_new else "edges"
+        own[ticket.id] = replace(settings, further=further, outcomes=ticket.must_hold)
+        now.append(_rules(ticket, base, own[ticket.id]))
+    after = _verify(now, isolation)
     for ticket in tickets:
         ticket.now = after[ticket.id]
+        if ticket.old and not ticket.must_hold and _is_in_doubt(ticket.now):
+            at_base.append((ticket.old, replace(own[ticket.id], root=base.root, repository=settings.root)))
+    before = _verify(at_base, isolation)
+    for ticket in tickets:
         if ticket.id in before:
             ticket.before = before[ticket.id].verification
+
+
+def _is_in_doubt(done: Verified) -> bool:
+    """Return True if what was measured is wrong, unless it was so at the base."""
+    verification = done.verification
+    if verification is None:
+        return False
+    is_expected = all(claim.as_expected for claim in verification.claims)
+    return (
+        verification.verdict is Verdict.INCONCLUSIVE
+        or not is_expected
+        or count_hazards(verification, FIX) > 0
+    )
 
 
 def _rules(ticket: CheckedTicket, base: Base, settings: Settings) -> tuple[Document, Settings]:
@@ -344,6 +363,9 @@ def _new_failures(claim: ClaimResult, other: ClaimResult | None, now: Verificati
     which the code as found is none that the ticket describes, and those at which the cost is no higher. A
     claim that fails as a whole has an empty text.
     """
+    if claim.metric == ELSEWHERE:
+        told = {_code(text) for text in other.said} if other else set()
+        return [text for text in claim.said if _code(text) not in told]
     if not claim.counterexamples:
         return [] if other and not other.as_expected else [""]
     known = {_point(text) for text in other.counterexamples} if other else set()
@@ -361,6 +383,11 @@ def _new_failures(claim: ClaimResult, other: ClaimResult | None, now: Verificati
 
 def _point(counterexample: str) -> str:
     return counterexample.partition(": ")[0]
+
+
+def _code(said: str) -> str:
+    """Return the code of a statement that waits elsewhere, without its line and how often it does."""
+    return said.partition(": ")[2]
 
 
 def _new_hazard(before: Verification | None, now: Verification) -> SiteLaw | None:

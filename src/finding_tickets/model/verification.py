@@ -84,7 +84,7 @@ class ClaimResult(Record):
     why: str | None = None
     counterexamples: tuple[str, ...] = ()
     modelled: bool = False
-    said: str = Default(default="", exclude=True)
+    said: tuple[str, ...] = Default(default=(), exclude=True)
 
     @property
     def as_expected(self) -> bool:

@@ -50,6 +50,7 @@ WORDS = {
     "event_syncs": "waits for an event",
     "implicit_syncs": "may wait",
     "hazards": "races",
+    "raced": "races a later line",
     "allocations": "allocates",
 }
 """What a line does, in short; other metrics are copies."""
@@ -62,6 +63,7 @@ EFFECTS = {
     "event_syncs": ("waits for an event of the GPU", "syncs"),
     "implicit_syncs": ("may wait for the GPU", "implicit_syncs"),
     "hazards": ("uses data of another stream without waiting for it", "hazards"),
+    "raced": ("is used without waiting for it", "hazards"),
     "d2h": ("copies to the host", "d2h", "d2h_bytes"),
     "h2d": ("copies to the device", "h2d", "h2d_bytes"),
     "p2p": ("copies from device to device", "p2p", "p2p_bytes"),

@@ -29,6 +29,7 @@ from finding_tickets.model.verification import (
     ClaimResult,
     MeasuredTicket,
     ResultCheck,
+    SiteLaw,
     Verification,
 )
 from finding_tickets.model.vocabulary import ELSEWHERE, SAME_RESULT, Verdict
@@ -44,6 +45,8 @@ NOT_COUNTED = {SAME_RESULT, ELSEWHERE}
 OUTCOME = f"{FIX}.result"
 """The claim that what is run leaves the same behind, which no ticket has to state."""
 NOT_COMPARED = "result not compared"
+RACED = "raced"
+"""Stands at lines for an access that the one of a race should have come after."""
 
 MEASURED = TypeAdapter(MeasuredTicket)
 
@@ -185,7 +188,18 @@ def find_race(claims: Sequence[Claim], measured: MeasuredTicket) -> str:
     for each in measured.variants[FIX].sites:
         if each.what == "hazards" and (each.function, each.code) not in known:
             places.append(f"{each.file}:{each.line}: {each.code}")
-    return f"the fix races where found does not, at {'; '.join(places) or 'the same lines, more often'}"
+    where = "; ".join(places) or "the same lines, more often"
+    return f"the fix races where found does not, at {where}{raced_text(measured.variants[FIX].sites)}"
+
+
+def raced_text(sites: Iterable[SiteLaw]) -> str:
+    """Name the lines of the accesses that those of races should have come after, as far as they are known."""
+    return unordered_text([f"{each.file}:{each.line}: {each.code}" for each in sites if each.what == RACED])
+
+
+def unordered_text(places: Sequence[str]) -> str:
+    """Return the end of a sentence about a race."""
+    return f", not ordered after {' and '.join(places)}" if places else ""
 
 
 def count_hazards(measured: MeasuredTicket | Verification, variant: str) -> int:
@@ -237,7 +251,7 @@ def verdict_of(
         reasons = []
         for claim in false:
             counted = f"{claim.id}: claimed {claim.claimed}, measured {claim.measured}"
-            reasons.append(result_difference([claim]) or claim.said or counted)
+            reasons.append(result_difference([claim]) or "; ".join(claim.said) or counted)
         is_refuted = not keep and all(claim.variant == FOUND for claim in false)
         return Verdict.REFUTED if is_refuted else Verdict.FAILED, "; ".join(reasons)
     if keep:
@@ -248,12 +262,17 @@ def verdict_of(
     return Verdict.REPRODUCED, f"every claim about found holds; {why}"
 
 
-def _said_of_place(claim: ClaimResult, measured: MeasuredTicket) -> str:
+def _said_of_place(claim: ClaimResult, measured: MeasuredTicket) -> tuple[str, ...]:
     """Say where and how often the statement of a ticket waits, against a claim; empty for other claims."""
     if not measured.lines or claim.holds is not False:
-        return ""
+        return ()
     if claim.metric == ELSEWHERE:
-        return "; ".join(measured.elsewhere.values())
+        return tuple(measured.elsewhere.values())
+    return (_say_still(claim, measured),)
+
+
+def _say_still(claim: ClaimResult, measured: MeasuredTicket) -> str:
+    """Say how often the statement of a ticket waits, against a claim about that."""
     line = measured.lines.get(claim.variant)
     does = "waits" if claim.metric == "syncs" else f"costs {claim.metric}"
     times = times_text(claim.measured)

@@ -24,13 +24,13 @@ from finding_tickets.ground.statements import (
 from finding_tickets.model.ticket import StatementRef
 from finding_tickets.model.verification import MeasuredRun
 from finding_tickets.model.vocabulary import WORKTREE
-from finding_tickets.verify.judge import FIX, FOUND, times_text
+from finding_tickets.verify.judge import FIX, FOUND, RACED, times_text, unordered_text
 from finding_tickets.verify.plan import Plan
 
 Counts = dict[Statement, dict[str, int]]
 Site = tuple[str, int, str, str, int]
-A_NEW_WAIT = "a new wait at "
-NEW = {"syncs": A_NEW_WAIT, "hazards": "a new race at "}
+A_NEW_WAIT, A_NEW_RACE = "a new wait at ", "a new race at "
+NEW = {"syncs": A_NEW_WAIT, "hazards": A_NEW_RACE}
 """What no statement elsewhere may do unless it did so in the code as found."""
 
 
@@ -112,10 +112,14 @@ class PlacedVariant:
 
     def waiting(self, but: Statement | None) -> list[Statement]:
         """Return the statements that wait or race in some run, by their place, except for one."""
+        return sorted({*self.costing("syncs"), *self.costing("hazards")} - {but})
+
+    def costing(self, metric: str) -> list[Statement]:
+        """Return the statements that cost something in some run, by their place."""
         found = set[Statement]()
         for counts in self.counts:
-            found.update(each for each, costs in counts.items() if NEW.keys() & costs.keys())
-        return sorted(found - {but})
+            found.update(each for each, costs in counts.items() if metric in costs)
+        return sorted(found)
 
     def values(self, statements: Iterable[Statement | None], metric: str) -> list[int]:
         """Return what statements cost together, in each run."""
@@ -159,9 +163,16 @@ def measure_place(
         if name == FIX:
             found, fix = (PlacedVariant(in_all[each], variants[each].code) for each in (FOUND, FIX))
             new, moved = _find_others(todo, found, fix, there, here)
-            shown |= {*new, *moved}
+            if todo.is_closed:
+                new = _leave_out_later(new, fix, found.values([there], "syncs"))
+            raced = fix.costing(RACED)
+            shown |= {*new, *moved, *raced}
             for statement in new:
                 measured.elsewhere[str(statement)] = _say_new(fix, statement, todo.sweep)
+                if any(fix.values([statement], "hazards")):
+                    measured.elsewhere[str(statement)] += unordered_text(
+                        [f"{each}: {each.code}" for each in raced]
+                    )
             before, after = found.values([there], "syncs"), fix.values([*moved, here], "syncs")
             if moved and (before == after or any(map(gt, after, before))):
                 waits, did = times_text(str(max(after))), times_text(str(max(before)))
@@ -220,6 +231,17 @@ def _find_others(
         if is_new:
             new.append(statement)
     return new, may
+
+
+def _leave_out_later(new: list[Statement], fix: PlacedVariant, before: Sequence[int]) -> list[Statement]:
+    """Return what waits or races against the claim in the code of a closed ticket, which has gone on.
+
+    Its wait is back if all that is new waits as often as its statement did, in some run.
+    """
+    for waits, count in zip(fix.values(new, "syncs"), before, strict=True):
+        if waits >= count > 0:
+            return new
+    return [each for each in new if any(fix.values([each], "hazards"))]
 
 
 def _say_new(variant: PlacedVariant, statement: Statement, sweep: Sequence[Mapping[str, int]]) -> str:

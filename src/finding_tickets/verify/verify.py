@@ -81,8 +81,8 @@ class Settings:
     operations: bool = False  # whether to tell what each operation costs, which is no evidence
     # Statements that tickets of the register name as moved, and that budgets allow: no new waits of others.
     excused: tuple[Statement, ...] = ()
-    # Whether to compare what found and fix leave behind, of what is run. By default it is not compared if the
-    # ticket is closed as fixed: code goes on after that.
+    # Whether to compare what found and fix leave behind, of what is run, and to refuse every new wait. By
+    # default that is not so if the ticket is closed as fixed: code goes on after that.
     outcomes: bool | None = None
     # Makes another document and plan of those that were measured, before these are judged and recorded; or
     # nothing, and then nothing is recorded.
@@ -140,6 +140,8 @@ def plan_each(documents: Iterable[Document], settings: Settings, planned: Planne
             is_open = not is_fixed(status_of(document), outcome_of(document))
             if is_open if settings.outcomes is None else settings.outcomes:
                 todo = with_outcomes(todo)
+            elif not settings.amend:
+                todo = replace(todo, is_closed=True)
             seed = None if settings.seed is None else seed_of(todo.ticket, settings.seed)
             todo = replace(todo, seed=seed, further=settings.further, excused=settings.excused)
             planned[document.path] = document, todo
