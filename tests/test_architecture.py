@@ -100,13 +100,19 @@ MODULES = modules()
 
 
 @cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return every node of a module's syntax."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@cache
 def imports(path: Path) -> list[str]:
     """Absolute names that a file imports anywhere, also inside functions and under TYPE_CHECKING."""
     return list(_imports(path))
 
 
 def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -252,6 +258,91 @@ def test_the_simulated_device_knows_nothing_of_tickets() -> None:
     assert set() == importers
 
 
+def modules_of(package: str) -> dict[str, Path]:
+    """Return every module of a package."""
+    return {name: path for name, path in MODULES.items() if name.split(".")[0] == package}
+
+
+@pytest.mark.parametrize("package", ["finding_tickets", "simcuda"])
+def test_no_rooms_import_each_other(package: str) -> None:
+    """No room reaches itself; the face of a package may name every room."""
+    rooms: dict[str, set[str]] = {}
+    for name, targets in graph().items():
+        if name.startswith(f"{package}."):
+            others = {room(target) for target in targets if target.startswith(f"{package}.")}
+            rooms.setdefault(room(name), set()).update(others - {room(name)})
+    assert [] == cycles(rooms)
+
+
+def test_no_folder_is_a_heap() -> None:
+    """A folder has few enough modules to be read as a table of contents."""
+    sizes: dict[str, int] = {}
+    for path in MODULES.values():
+        folder = path.parent.relative_to(SOURCE).as_posix()
+        sizes[folder] = sizes.get(folder, 0) + (path.name != "__init__.py")
+    assert {} == {each: size for each, size in sizes.items() if size > MOST_MODULES and each not in LISTS}
+
+
+def test_only_what_measures_imports_torch() -> None:
+    """Torch is imported by the room that runs code, the face of verifiers and the simulated device."""
+    allowed = {"finding_tickets.measure", "finding_tickets.workload", "simcuda", "pytest_simcuda"}
+    importers = {
+        ".".join(name.split(".")[:2]) if name.startswith("finding_tickets") else name.split(".")[0]
+        for name, path in MODULES.items()
+        if any(target.split(".")[0] == "torch" for target in imports(path))
+    }
+    assert set() == importers - allowed
+
+
+def test_only_the_executors_import_ray() -> None:
+    """Ray is for those who have a cluster: nothing else knows of it."""
+    importers = {
+        name
+        for name, path in MODULES.items()
+        if any(target.split(".")[0] == "ray" for target in imports(path))
+    }
+    assert {"executors"} == set(map(room, importers))
+
+
+def reached_from(names: Iterable[str]) -> set[str]:
+    """All modules that loading some can load, by following every import."""
+    reached: set[str] = set()
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        if name not in reached:
+            reached.add(name)
+            pending += graph()[name]
+    return reached
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["finding_tickets.workload", "simcuda"], [each for each in MODULES if room(each) == "measure"]],
+    ids=["a verifier on its own", "the room that measures"],
+)
+def test_measuring_needs_torch_alone(names: list[str]) -> None:
+    """What ``python verifiers/<id>.py`` or a worker under another Python can load needs nothing else."""
+    foreign = {
+        (name, target)
+        for name in reached_from(names)
+        for target in imports(MODULES[name])
+        if target.split(".")[0] not in sys.stdlib_module_names | {"torch", "finding_tickets", "simcuda"}
+    }
+    assert set() == foreign
+
+
+def test_the_simulated_device_knows_nothing_of_tickets() -> None:
+    """The library simcuda stands on its own."""
+    importers = {
+        name
+        for name, path in MODULES.items()
+        if name.split(".")[0] in {"simcuda", "pytest_simcuda"}
+        and any(target.startswith("finding_tickets") for target in imports(path))
+    }
+    assert set() == importers
+
+
 def trees(package: str) -> dict[str, ast.Module]:
     """Parse every module of a package."""
     return {
@@ -265,24 +356,21 @@ def trees(package: str) -> dict[str, ast.Module]:
 def test_no_room_has_more_nodes_than_it_had(package: str) -> None:
     """Each package and each of its rooms stays below its number of nodes of syntax."""
     sizes = {package: 0}
-    for name, tree in trees(package).items():
-        nodes = sum(1 for _ in ast.walk(tree))
+    for name, path in modules_of(package).items():
+        size = len(nodes(path))
         room_of_module = ".".join(name.split(".")[:2])
-        sizes[package] += nodes
+        sizes[package] += size
         if room_of_module != package:
-            sizes[room_of_module] = sizes.get(room_of_module, 0) + nodes
+            sizes[room_of_module] = sizes.get(room_of_module, 0) + size
     assert {} == {name: size for name, size in sizes.items() if size > MOST_NODES.get(name, 0)}
 
 
 @pytest.mark.parametrize("package", ["finding_tickets", "simcuda"])
 def test_code_does_not_become_denser(package: str) -> None:
     """A package has no more branches than it had, and no more nodes on a line."""
-    walked = [node for tree in trees(package).values() for node in ast.walk(tree)]
-    lines = sum(
-        path.read_text(encoding="utf-8").count("\n")
-        for name, path in MODULES.items()
-        if name.split(".")[0] == package
-    )
+    paths = modules_of(package).values()
+    walked = [node for path in paths for node in nodes(path)]
+    lines = sum(path.read_text(encoding="utf-8").count("\n") for path in paths)
     branches = sum(isinstance(node, BRANCHES) for node in walked)
     assert branches <= MOST_BRANCHES[package]
     assert len(walked) / lines <= MOST_NODES_A_LINE[package]
@@ -292,8 +380,8 @@ def test_code_does_not_become_denser(package: str) -> None:
 def test_docstrings_read_as_instructions(package: str) -> None:
     """No more docstrings than before open with a question word or an idiom of a translation."""
     docstrings = []
-    for tree in trees(package).values():
-        documented = [node for node in ast.walk(tree) if isinstance(node, DOCUMENTED)]
+    for path in modules_of(package).values():
+        documented = [node for node in nodes(path) if isinstance(node, DOCUMENTED)]
         docstrings += [text for node in documented if (text := ast.get_docstring(node))]
     flagged = [text for text in docstrings if FLAGGED.search(text)]
     assert 100 * len(flagged) / len(docstrings) <= MOST_FLAGGED_DOCSTRINGS[package]
