@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from finding_tickets.errors import UsageError
 from finding_tickets.measure.processes.isolation import Isolation
-from finding_tickets.verify.probing import PRELOAD, Probed, ProbeRequest, points, probe
+from finding_tickets.verify.probing import Probed, ProbeRequest, points, probe
 
 FILES = {
     "src/pkg/__init__.py": "",
@@ -217,17 +216,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     return folder
-
-
-@pytest.fixture(scope="module")
-def isolation(root: Path) -> Iterator[Isolation]:
-    """One server for all targets, started in the repository."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(root)
-        # Whoever runs the tests may have asked for what the tool sees to by itself.
-        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-        with Isolation(PRELOAD) as server:
-            yield server
 
 
 @pytest.fixture(autouse=True)
