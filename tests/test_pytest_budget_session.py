@@ -76,6 +76,7 @@ def run(pytester: pytest.Pytester, *options: str) -> tuple[int, dict[str, Any], 
     return int(result.ret), data, result.stdout.str() + result.stderr.str()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["one process", "pytest-xdist"]
 )

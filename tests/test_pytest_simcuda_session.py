@@ -190,6 +190,7 @@ def test_spawns():
 """
 
 
+@pytest.mark.slow
 def test_what_a_spawned_process_does_is_said_to_be_not_counted(pytester: pytest.Pytester) -> None:
     """Once, with the test: none of its three reads is in the table."""
     pytester.makepyfile(test_spawning=SPAWNING)
@@ -201,6 +202,7 @@ def test_what_a_spawned_process_does_is_said_to_be_not_counted(pytester: pytest.
     assert (["test_spawning.py::test_spawns"], []) == (data["spawning"], data["waits"])
 
 
+@pytest.mark.slow
 def test_the_tests_own_devices_are_those_of_the_session(pytester: pytest.Pytester) -> None:
     """The fixture, a block of its own and the assertions count on the session's devices."""
     pytester.makepyfile("""
@@ -240,6 +242,7 @@ def test_the_tests_own_devices_are_those_of_the_session(pytester: pytest.Pyteste
     assert 4 == len(table(result))
 
 
+@pytest.mark.slow
 def test_only_tests_that_use_a_device_are_watched(pytester: pytest.Pytester) -> None:
     """A test begins at torch's own speed unless something is left on a device; each has its own counts."""
     pytester.makepyfile("""

@@ -127,6 +127,7 @@ def test_a_fix_with_the_same_result_is_closed(
     assert 0 == tickets("close", "B1-PT-01").code
 
 
+@pytest.mark.slow
 def test_a_difference_is_accepted_by_its_name(
     committed: Callable[..., None], repository: Repository, tickets: Tickets
 ) -> None:
@@ -183,6 +184,7 @@ def test_what_is_random_is_equal_by_equal_seeds(
     assert "main.noise: shape (5,) instead of (4,)" in " ".join(done.out.split())
 
 
+@pytest.mark.slow
 def test_a_function_is_compared_by_what_it_returns(
     repository: Repository, git: Git, tickets: Tickets
 ) -> None:

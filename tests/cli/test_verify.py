@@ -44,6 +44,7 @@ def test_a_table_for_people(repository: Repository, capsys: pytest.CaptureFixtur
     assert "measuring A-1\n[1/1] A-1: failed\n" == printed.err
 
 
+@pytest.mark.slow
 def test_operations_are_shown_and_not_kept(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -126,21 +127,6 @@ def test_bad_data_outranks_the_rest_and_stops_nobody(
     assert "tickets/C-1.md:" in printed.err
     assert ExitCode.USAGE == tickets(repository, "A-1", "A-2")
     assert "A-1" in capsys.readouterr().err
-
-
-def test_what_is_stale_can_be_measured_again(
-    repository: Repository, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """``--stale`` measures what is stale and what was never measured, and leaves alone what is fresh."""
-    for ticket in ("A-1", "B-1"):
-        add(repository, ticket)
-    tickets(repository, "--all")
-    add(repository, "C-1")
-    repository.write("fixes/b_1/fix.py", FIX + "\n")
-    capsys.readouterr()
-    assert ExitCode.OK == tickets(repository, "--stale")
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
-    assert [["B-1", "verified"], ["C-1", "verified"]] == [row[:2] for row in rows]
 
 
 def test_of_several_tickets_those_that_need_somebody_are_shown(

@@ -47,6 +47,7 @@ def test_a_sweep_has_enough_points_and_none_twice(workload: Callable[[str], Work
     assert 9 <= len(sweep) <= 22
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ticket", TICKETS)
 def test_a_point_gets_as_many_devices_as_it_uses(workload: Callable[[str], Workload], ticket: str) -> None:
     """The tensors of a point lie on the devices that it asks for, and on the host.

@@ -258,6 +258,7 @@ def test_of_two_files_both_are_written_or_none(tmp_path: Path, monkeypatch: pyte
     assert 0o640 == stat.S_IMODE((tmp_path / "a.md").stat().st_mode)
 
 
+@pytest.mark.slow
 def test_a_killed_edit_leaves_old_files_or_new_ones(tmp_path: Path) -> None:
     """At whatever line the process is killed; and no file beside them that is read as a ticket."""
     line = [sys.executable, str(HERE / "kill_at_every_line.py"), str(tmp_path)]

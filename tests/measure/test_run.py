@@ -77,6 +77,7 @@ def test_a_point_that_the_meter_cannot_run_is_listed(meter: TallyMeter) -> None:
     assert [{"n": 1}] == [run.at for run in report.runs["found"]]
 
 
+@pytest.mark.slow
 def test_graph_breaks_are_counted_on_one_device(meter: TallyMeter) -> None:
     """Only variants that are to be traced have the metric, and only where one device is enough."""
     jobs = workload(1, 2, devices=lambda point: point.n)

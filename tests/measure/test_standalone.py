@@ -51,6 +51,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
     return {name: tuple(each) for name, each in zip(lines, json.loads(done.stdout), strict=True)}
 
 
+@pytest.mark.slow
 def test_laws_and_lines_are_printed(ended: dict[str, Ended]) -> None:
     """A column for each variant, a row for each metric that counts anything, and the lines that cause it."""
     code, out, err = ended["sound"]

@@ -234,6 +234,7 @@ def test_a_folder_that_cannot_be_written(
         assert 10 == len(read)
 
 
+@pytest.mark.slow
 def test_a_full_disk(register: Repository) -> None:
     """Where the index does not fit on the disk, listings do without it and leave nothing that misleads."""
     code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n" + LIST
@@ -248,6 +249,7 @@ def test_a_full_disk(register: Repository) -> None:
     assert truth(register) == seen(load(register.root))
 
 
+@pytest.mark.slow
 def test_many_at_once(register: Repository) -> None:
     """Processes that list the same register at the same time, with no index before, all list it right."""
     for number in range(20, 60):

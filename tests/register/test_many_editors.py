@@ -38,6 +38,7 @@ def ticket(repository: Repository, ticket_id: str) -> Ticket:
     return found
 
 
+@pytest.mark.slow
 def test_edits_of_different_things_all_happen(repository: Repository) -> None:
     """Ten ticks, nine rows of the metadata and a title: none of them overwrites another."""
     repository.ticket(status="open", more=f"## Verification Checklist\n\n{CHECKLIST}")
@@ -60,6 +61,7 @@ def test_edits_of_different_things_all_happen(repository: Repository) -> None:
     assert "It copies" == found.title.value
 
 
+@pytest.mark.slow
 def test_of_edits_that_exclude_each_other_one_happens(repository: Repository) -> None:
     """A ticket is closed once; the others are told what state they found it in."""
     repository.ticket(status="open")

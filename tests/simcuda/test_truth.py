@@ -22,6 +22,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 OF_ANOTHER_TORCH = torch.__version__.split("+")[0] != json.loads(basis.TESTED.read_text())["torch"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested", "ignore:Sparse", "ignore:index_reduce")
 @pytest.mark.skipif(OF_ANOTHER_TORCH, reason="the page is of the torch by which it was made")
 def test_the_page_is_what_the_command_prints() -> None:

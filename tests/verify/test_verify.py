@@ -56,6 +56,7 @@ def test_a_finding_and_its_fix_are_verified(repository: Repository, isolation: I
     assert 4 == len(found.variants["fix"].samples)
 
 
+@pytest.mark.slow
 def test_memory_of_the_host_is_claimed_and_measured(repository: Repository, isolation: Isolation) -> None:
     """A list of copies on the host grows with their number; a buffer that is used again does not."""
     # Each copy has 4 bytes an element, and the sum of one 4 bytes more; the list keeps all copies.
@@ -110,6 +111,7 @@ def generate(last, steps):
 """
 
 
+@pytest.mark.slow
 def test_a_stop_flag_that_is_read_late_stays_a_wait_and_drains_nothing(
     repository: Repository, isolation: Isolation
 ) -> None:
@@ -140,21 +142,6 @@ def test_one_more_wait_in_the_fix_makes_its_claim_fail(repository: Repository, i
     assert "fix.syncs: claimed 1, measured tensors + 1" == found.reason
     waits = [site for site in found.variants["fix"].sites if site.what == "stream_syncs"]
     assert [(7, "tensors"), (8, "1")] == [(site.line, site.law) for site in waits]
-
-
-def test_the_verdict_is_kept_as_evidence(repository: Repository, isolation: Isolation) -> None:
-    """The same run leaves the same bytes, and the verdict is read from there until something changes."""
-    add(repository, "A-1")
-    verify_all(repository, isolation)
-    (file,) = repository.root.glob("evidence/A-1/*.json")
-    before = file.read_bytes()
-    verify_all(repository, isolation)
-    assert before == file.read_bytes()
-    assert str(repository.root).encode() not in before
-    document = repository.load().find("A-1")
-    assert Verdict.VERIFIED is current_verdict(document, repository.root).verdict
-    repository.write("fixes/a_1/fix.py", FIX + "\n")
-    assert Verdict.STALE is current_verdict(document, repository.root).verdict
 
 
 BAD = {
@@ -195,6 +182,7 @@ def test_a_fix_that_is_the_code_as_found_is_no_fix(repository: Repository, isola
     } == said
 
 
+@pytest.mark.slow
 # Nothing but what waits is stopped, however busy this machine is.
 @pytest.mark.parametrize(("timeout", "stopped"), [(60.0, False), (3.0, True)])
 def test_what_cannot_be_measured_is_inconclusive(

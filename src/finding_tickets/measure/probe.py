@@ -66,7 +66,7 @@ NAME = "target"
 LARGEST = {"largest_allocation", "peak_bytes", "peak_allocated_bytes", "host_peak_bytes", "raised"}
 # Leave no cache behind, and do not rewrite assertions: to explain one that fails, pytest itself would wait
 # for tensors.
-PYTEST_OPTIONS = ("-p", "no:cacheprovider", "--assert", "plain", "--tb", "no")
+PYTEST_OPTIONS = ("-p", "no:cacheprovider", "--assert=plain", "--tb=no")
 
 
 def run_target(job: RunJob) -> JobReport:
