@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PositiveInt, model_validator
+from pydantic_core import PydanticCustomError
 
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.statements import normalize
@@ -252,9 +253,9 @@ class StatementRef(Record):
     """
 
     file: str
-    function: str
+    function: str = ""
     code: str
-    occurrence: int | None = None
+    occurrence: PositiveInt | None = None
     line: int
 
     @property
@@ -307,9 +308,15 @@ class Answer(Record):
     """What answers one item of the checklist: claims, by their ids, or the reason why none can."""
 
     item: str
-    claims: tuple[str, ...]
-    why: str | None
+    claims: tuple[str, ...] = ()
+    why: str | None = None
     line: int
+
+    @model_validator(mode="after")
+    def _answers(self) -> Answer:
+        if not (self.claims or self.why):
+            raise PydanticCustomError("answer", "an answer names claims, or why there are none")
+        return self
 
 
 class Remediation(Record):
