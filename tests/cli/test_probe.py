@@ -482,3 +482,39 @@ def test_sites_by_line() -> None:
     probed = made_up(site("d2h"), site(), site(line=3))
     assert probed.sites[0] is site_of(probed, "a.py:2")
     assert probed.sites[2] is site_of(probed, "2")
+
+
+HALVING = """\
+import torch
+
+parts = [torch.ones(4, device="cuda") for _ in range(3)]
+for step in range(10):
+    for part in parts:
+        part.mul_(0.5)
+print(parts[0].sum().item())
+"""
+LOOP = "    for part in parts:\n        part.mul_(0.5)\n"
+
+
+@pytest.mark.usefixtures("_code")
+def test_a_draft_about_another_cost_than_waits(tickets: Tickets, repository: Repository, git: Git) -> None:
+    """It is about the whole run. A fix must cost less by it, and says what it costs more otherwise."""
+    repository.write("train.py", HALVING)
+    git("add", ".")
+    git("commit", "-qm", "first")
+    assert 0 == tickets("probe", "train.py", *SIMULATED, "--draft", "launches").code
+    # A kernel fills each of the 3 tensors, 10 steps have one for each, and the last line has one.
+    text = (repository.root / "tickets/T-01.md").read_text()
+    assert '  found:\n    launches: 34\n  fix:\n    launches: "< 34"\n' in text
+    assert [] == tickets("lint", "--format", "json").data
+    repository.write("train.py", HALVING.replace("mul_(0.5)", "div_(2)"))
+    done = tickets("fix", "T-01")
+    assert (1, True) == (done.code, "fix.launches: claimed < 34, measured 34 (change" in done.err), done.err
+    assert text == (repository.root / "tickets/T-01.md").read_text()
+    once = "    torch._foreach_mul_(parts, 0.5)\n    more = torch.ones(64, device='cuda')\n"
+    repository.write("train.py", HALVING.replace(LOOP, once))
+    done = tickets("fix", "T-01")
+    # A step has a kernel for all parts and one for the other tensor: 3 + 10*2 + 1. The peak was 3*16 bytes of
+    # parts, and 4 of the sum.
+    said = "verified: every claim about found and fix holds; costs more otherwise: peak_bytes 52 -> "
+    assert (0, True, True) == (done.code, said in done.out, "launches  34 -> 24" in done.out), done.out

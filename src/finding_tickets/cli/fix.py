@@ -143,8 +143,8 @@ class FixTrial:
                     f"{self.id}: {one.id} is claimed to be {one.claimed}, and was measured as {one.measured}"
                 )
                 raise GateError(message, hint="correct the claim about the code as found first")
-        if before.place:
-            _check_place(self.id, todo, measured)
+        if before.run:
+            _check_stated(self.id, todo, measured)
         difference = result_difference(check([one for one in todo.claims if one.id == OUTCOME], measured))
         if reason := difference or find_race(todo.claims, measured):
             hint = "mend the fix; what may differ is named in the Remediation: differs: [NAME]"
@@ -188,8 +188,8 @@ class FixTrial:
         return document.model_copy(update={"remediation": remediation})
 
 
-def _check_place(ticket: str, todo: Plan, measured: MeasuredTicket) -> None:
-    """Raise GateError if the statement of a ticket still waits, or another one waits in its stead."""
+def _check_stated(ticket: str, todo: Plan, measured: MeasuredTicket) -> None:
+    """Raise GateError if a claim is false: a statement still waits, or another one in its stead."""
     results = check(todo.claims, measured)
     false = [one for one in results if one.is_surprise and one.id != OUTCOME]
     if not false:
@@ -201,7 +201,9 @@ def _check_place(ticket: str, todo: Plan, measured: MeasuredTicket) -> None:
         hint = (
             f"nothing was written; if that is part of the fix, and waits less: tickets fix {ticket} {words}"
         )
-    said = [text for one in false for text in one.said]
+    said = []
+    for one in false:
+        said += one.said or [f"{one.id}: claimed {one.claimed}, measured {one.measured}"]
     raise GateError(f"{ticket}: {'; '.join(said)}", hint=hint)
 
 

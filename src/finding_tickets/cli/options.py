@@ -115,7 +115,9 @@ class Measuring:
 class Drafting:
     """The options that say what ticket to write about a line of code, if any."""
 
-    draft: Annotated[str | None, option("SITE", "Write a ticket about this site, or FILE:LINE.")] = None
+    draft: Annotated[str | None, option("SITE", "Write a ticket about this site, FILE:LINE or metric.")] = (
+        None
+    )
     title: Annotated[str | None, option("TEXT", "Of the ticket: what is wrong.")] = None
     severity: SeverityWord = None
     batch: Annotated[int | None, typer.Option(min=0, help="Of the ticket, for its ID.")] = None

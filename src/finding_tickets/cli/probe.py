@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,6 +29,11 @@ from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.register.config import read_config, repository_of
 from finding_tickets.report import probe as report
 from finding_tickets.verify import probing
+
+if TYPE_CHECKING:
+    from finding_tickets.register.load import Register
+    from finding_tickets.register.new import Draft
+    from finding_tickets.report.templates import Attached
 
 REPLAYING = 600.0
 """Seconds that a trace may take where no time is given: replaying a large one takes long."""
@@ -115,19 +120,13 @@ def _draft_of_probe(
     root = writer.register.root
     files = sorted(set(probed.files) - {wanted.verifier_path})
     revision = commit_containing(root, files)
-    site = report.site_of(probed, drafting.draft or "")
     given = drafting.content(writer.register.config.vocabulary)
-    by_own_lines = None
-    if not wanted.verifier:
-        place = report.place_of(root, site)
-        key = place.file, place.function, place.code, report.occurrence_of(root, place) or 0
-        if other := writer.register.places.get(key):
-            message = f"{other.id} is about this statement already, {place}"
-            raise UsageError(message, file=other.path, hint=f"tickets show {other.id}")
-        if report.is_reached(root, probed, place):
-            by_own_lines = _probe_own_lines(wanted)
-    drafted = report.draft_of_site(wanted, probed, site, writer.register, given, revision, by_own_lines)
-    ticket_id, written = writer.add(*drafted)
+    if drafting.draft in probed.metrics:
+        report.check_finished(probed)
+        draft = report.draft_of_metric(wanted, probed, drafting.draft, writer.register, given, revision)
+    else:
+        draft = _draft_of_site(wanted, probed, drafting.draft or "", writer.register, given, revision)
+    ticket_id, written = writer.add(*draft)
     say(f"created {ticket_id}: {', '.join(written)}")
     if revision:
         say(f"found is the code of commit {revision}: change the files of the work tree as you like")
@@ -136,6 +135,32 @@ def _draft_of_probe(
         say(f"found is the work tree, for {new} is not committed: commit it, and write that commit in the")
         say(f"place of @worktree in {written[0]} before you change the code")
     return {"id": ticket_id, "files": written, "found": revision}
+
+
+def _draft_of_site(
+    wanted: probing.ProbeRequest,
+    probed: probing.Probed,
+    named: str,
+    register: Register,
+    given: dict[str, Any],
+    revision: str | None,
+) -> tuple[Draft, Attached]:
+    """Return the ticket about a line.
+
+    Raises:
+        UsageError: A ticket is about its statement already.
+    """
+    root, site = register.root, report.site_of(probed, named)
+    by_own_lines = None
+    if not wanted.verifier:
+        place = report.place_of(root, site)
+        key = place.file, place.function, place.code, report.occurrence_of(root, place) or 0
+        if other := register.places.get(key):
+            message = f"{other.id} is about this statement already, {place}"
+            raise UsageError(message, file=other.path, hint=f"tickets show {other.id}")
+        if report.is_reached(root, probed, place):
+            by_own_lines = _probe_own_lines(wanted)
+    return report.draft_of_site(wanted, probed, site, register, given, revision, by_own_lines)
 
 
 def _probe_own_lines(wanted: probing.ProbeRequest) -> probing.Probed:

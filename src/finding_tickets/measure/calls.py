@@ -394,6 +394,20 @@ def looping_lines(file: str) -> frozenset[int]:
     return frozenset(lines(_parsed(file), loops=False))
 
 
+@lru_cache
+def loop_variables(file: str) -> frozenset[str]:
+    """Return the names that nothing but loops of a file bind."""
+    bound, in_loops = Counter[str](), Counter[str]()
+    for node in ast.walk(_parsed(file)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound[node.id] += 1
+        elif isinstance(node, ast.arg):
+            bound[node.arg] += 1
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+            in_loops.update(each.id for each in ast.walk(node.target) if isinstance(each, ast.Name))
+    return frozenset(name for name, number in in_loops.items() if number == bound[name])
+
+
 def statement_at(file: str, line: int) -> str:
     """The statement that a line is part of, on one line; of one with a block, the line alone."""
     text = linecache.getline(file, line).strip()

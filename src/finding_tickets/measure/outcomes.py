@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from finding_tickets.claims.check import named_at
+from finding_tickets.measure.calls import loop_variables
 from finding_tickets.measure.results import difference, first_wrong, load_saved, parts_of, plain, save_result
 from finding_tickets.measure.tasks import KEPT, belongs_to, own_folder
 
@@ -99,8 +100,10 @@ def _noting_variables(found: dict[str, Any], root: Path) -> Iterator[None]:
     def follow(frame: FrameType, event: str, _: object) -> Any:
         if event == "return":
             prefix = "" if frame.f_code.co_name == "<module>" else f"{frame.f_code.co_name}."
+            # The last value of a loop is no result: a fix may have no loop.
+            in_loops = loop_variables(frame.f_code.co_filename)
             for name, value in frame.f_locals.items():
-                if not name.startswith("_"):
+                if not name.startswith("_") and name not in in_loops:
                     found[f"{prefix}{name}"] = value
             return None
         name = frame.f_code.co_name

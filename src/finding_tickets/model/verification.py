@@ -128,7 +128,7 @@ class MeasuredTicket(Record):
     ``compares`` tells whether the workload compares results in its own way; ``fixed_inputs`` whether a drawn
     seed changes nothing of what it builds. ``further`` are the points of the sweep that no file states. Of a
     ticket about a place, ``lines`` has where it stands in each variant, and ``elsewhere`` a sentence for each
-    line that waits against the claim.
+    line that waits against the claim. ``dearer`` is what a fix costs more in all, of what is run.
     """
 
     meter: str
@@ -143,6 +143,7 @@ class MeasuredTicket(Record):
     further: tuple[dict[str, int], ...] = ()
     lines: dict[str, str] = Default(default_factory=dict)
     elsewhere: dict[str, str] = Default(default_factory=dict)
+    dearer: tuple[str, ...] = ()
 
 
 class CallCost(Record):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from finding_tickets.claims.check import ONCE
 from finding_tickets.claims.laws import fit, span
+from finding_tickets.claims.metrics import DEFINITIONS
 from finding_tickets.errors import UsageError
 from finding_tickets.ground.statements import Statement, find_statement, parse_file
 from finding_tickets.report.text import (
@@ -257,16 +258,21 @@ def probe_item(probed: Probed) -> dict[str, Any]:
     }
 
 
+def check_finished(probed: Probed) -> None:
+    """Raise UsageError if a probe has no costs that a ticket could claim."""
+    if probed.errors:
+        raise UsageError("cannot draft a ticket: the target did not finish", hint=probed.errors[0])
+    if differ := [calls.differ for calls in probed.calls if calls.differ]:
+        raise UsageError("cannot draft a ticket: calls differ; count the whole run", hint=differ[0])
+
+
 def row_of(probed: Probed, wanted: str) -> ProbedRow:
     """Return the line of code that its number or ``file:line`` names.
 
     Raises:
         UsageError: The line is unknown, or the target did not run to its end.
     """
-    if probed.errors:
-        raise UsageError("cannot draft a ticket: the target did not finish", hint=probed.errors[0])
-    if differ := [calls.differ for calls in probed.calls if calls.differ]:
-        raise UsageError("cannot draft a ticket: calls differ; count the whole run", hint=differ[0])
+    check_finished(probed)
     # A longer number is none.
     number = int(wanted) if re.fullmatch("[0-9]{1,9}", wanted) else 0
     rows = rows_of(probed)
@@ -388,30 +394,21 @@ def draft_of_site(
         claims[name] = costs[name].law or span(costs[name].values)
     times = times_text(cost)
     result = ("The result is the same",)
-    names = [] if probed.points[0] == ONCE else list(probed.points[0])
     context = {
-        "probed": probed,
+        **_measured_again(wanted, probed, revision),
         "site": site,
-        "command": wanted.command(),
-        "run": wanted.run_text(probed.function),
-        "within": within,
-        "revision": revision,
         "here": here,
         "package": "" if here == site else _package_of(site.file),
         "said": f"{effect}: {times}",
         "quote": quote,
-        "names": names,
         "metrics": [name for name in claims if name in probed.metrics],
         "place": place,
         "occurrence": occurrence_of(root, place) if place else None,
         "cost": cost,
         "counted": site.what if wanted.verifier else related[0],
         "most": MOST_ROWS,
-        # All combinations of these are the points.
-        "sweep": {name: list(dict.fromkeys(at[name] for at in probed.points)) for name in names},
-        "used_verifier": wanted.verifier_path,
-        "function": probed.function,
         "claims": claims,
+        "fixed": 0,
     }
     content = {
         "title": f"{subject} {effect} in {here.file}:{here.line}",
@@ -423,6 +420,55 @@ def draft_of_site(
     return _draft(site.what, content, register, given), Attached(
         remediation="probed.yaml.j2", context=context
     )
+
+
+def _measured_again(wanted: ProbeRequest, probed: Probed, revision: str | None) -> dict[str, Any]:
+    """Return what the templates say of how a probe is measured again."""
+    names = [] if probed.points[0] == ONCE else list(probed.points[0])
+    return {
+        "probed": probed,
+        "command": wanted.command(),
+        "run": wanted.run_text(probed.function),
+        "within": wanted.within_path or None,
+        "revision": revision,
+        "names": names,
+        # All combinations of these are the points.
+        "sweep": {name: list(dict.fromkeys(at[name] for at in probed.points)) for name in names},
+        "used_verifier": wanted.verifier_path,
+        "function": probed.function,
+    }
+
+
+def draft_of_metric(
+    wanted: ProbeRequest,
+    probed: Probed,
+    metric: str,
+    register: Register,
+    given: Mapping[str, Any],
+    revision: str | None,
+) -> tuple[Draft, Attached]:
+    """Return the ticket about what a run costs in all by a metric, and how it is measured again."""
+    from finding_tickets.register.new import Place
+    from finding_tickets.report.templates import Attached
+
+    cost = probed.metrics[metric]
+    value = cost.law or span(cost.values)
+    context = {
+        **_measured_again(wanted, probed, revision),
+        "place": None,
+        "claims": {metric: value},
+        # What no law tells is to fall below the most that was measured.
+        "fixed": f'"< {cost.law or max(cost.values)}"',
+    }
+    file = wanted.run_text(probed.function).partition(":")[0].partition(" ")[0]
+    content = {
+        "title": f"{probed.target} costs {metric} {value}",
+        "summary": f"`{wanted.command()}` costs `{metric}` {cost}: {DEFINITIONS[metric]}.",
+        "description": f"Measured on a {probed.meter} device ({probed.device}), torch {probed.torch}.",
+        "locations": (Place(file=file),) if (register.root / file).is_file() else (),
+        "checklist": (f"It costs less `{metric}`", "The result is the same"),
+    }
+    return _draft(metric, content, register, given), Attached(remediation="probed.yaml.j2", context=context)
 
 
 def _package_of(file: str) -> str:

@@ -148,6 +148,8 @@ def judge(todo: Plan, measured: MeasuredTicket, *, unchanged: bool = False) -> V
             verdict, reason = Verdict.FAILED, race
         elif not any(one.variant == FIX and one.metric == SAME_RESULT for one in claims):
             reason += f"; {NOT_COMPARED}"
+        if measured.dearer and verdict is Verdict.VERIFIED:
+            reason += f"; costs more otherwise: {', '.join(measured.dearer)}"
     modelled = [one.id for one in claims if one.modelled and one.variant in DECIDING]
     if modelled and verdict is not Verdict.INCONCLUSIVE:
         reason += f"; {', '.join(modelled)} by modelled numbers"

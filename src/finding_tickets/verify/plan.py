@@ -192,7 +192,7 @@ def plan(
     claims = remediation.claims if remediation else ()
     overrides = overrides or {}
     is_placed = remediation is not None and remediation.place is not None
-    if is_placed and "fix" not in refs:
+    if run and "fix" not in refs:
         # What is claimed of the fix is checked once there is one.
         claims = tuple(claim for claim in claims if claim.variant != "fix")
     missing = ""

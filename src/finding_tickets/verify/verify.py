@@ -57,6 +57,9 @@ _RUN = TypeAdapter(MeasuredRun)
 AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
 # Names the comparison among the parts of a ticket that are measured: no variant is called that.
 COMPARED = ""
+OTHER_COSTS = ("syncs", "launches", "h2d", "h2d_bytes", "d2h", "d2h_bytes", "peak_bytes")
+MORE = 1.1
+"""A fix that costs no more than this part of the code as found is not said to cost more."""
 LONGEST_LINE = 200
 """Letters of a line of code that are kept."""
 _FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -566,7 +569,22 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
         variants=variants,
         lines=placed.lines,
         elsewhere=placed.elsewhere,
+        dearer=_find_dearer(todo, answered),
     )
+
+
+def _find_dearer(todo: Plan, runs: Mapping[str, Sequence[MeasuredRun]]) -> tuple[str, ...]:
+    """Return what the fix costs more at the last point, though no claim says how much, each in words."""
+    if not runs.keys() >= {*DECIDING}:
+        return ()
+    found, fix = (runs[name][len(todo.sweep) - 1].metrics for name in DECIDING)
+    # Claims about a place tell nothing of the whole.
+    claimed = set() if todo.place else {claim.metric for claim in todo.claims if claim.variant == FIX}
+    dearer = []
+    for metric in OTHER_COSTS:
+        if metric in found.keys() & fix.keys() - claimed and fix[metric] > MORE * found[metric]:
+            dearer.append(f"{metric} {found[metric]} -> {fix[metric]}")
+    return tuple(dearer)
 
 
 def answered_runs(

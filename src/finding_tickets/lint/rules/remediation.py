@@ -8,7 +8,7 @@ from pathlib import Path
 from symtable import symtable
 
 from finding_tickets.claims.language import ExpressionError, parse_condition, suggest
-from finding_tickets.claims.metrics import CLAIMABLE, REMOVED_METRICS
+from finding_tickets.claims.metrics import CLAIMABLE, OF_STATEMENTS, REMOVED_METRICS
 from finding_tickets.documents.reading import Document
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
@@ -34,8 +34,8 @@ def claims(document: Document, context: Context) -> Iterator[Remark]:
         for error in _errors(claim):
             message = f"claim {claim.id}: {error.message}"
             yield Remark("claim-syntax", claim.line, message, error.hint)
-        if claim.id == ELSEWHERE or (block.place and claim.variant == "fix" and "fix" not in block.variants):
-            # Of a place, what the fix is to cost is claimed before there is one.
+        if claim.id == ELSEWHERE or (block.run and claim.variant == "fix" and "fix" not in block.variants):
+            # Of what is run, what the fix is to cost is claimed before there is one.
             continue
         if claim.metric not in CLAIMABLE:
             hint = REMOVED_METRICS.get(claim.metric) or suggest(claim.metric, CLAIMABLE)
@@ -94,7 +94,7 @@ def answers(document: Document, context: Context) -> Iterator[Remark]:
 def places(ticket: Ticket, context: Context) -> Iterator[Remark]:
     """Claims about the whole of what runs, and a statement that an earlier open ticket is about."""
     block = ticket.remediation
-    if block and block.run and block.claims and not block.place:
+    if block and block.run and not block.place and any(each.metric in OF_STATEMENTS for each in block.claims):
         message = "the claims are about the whole run, not about a statement"
         hint = "add place, and claim what that statement costs: docs/tickets.md"
         yield Remark("whole-run", block.run.line, message, hint)
