@@ -233,7 +233,6 @@ Server = Callable[..., Isolation]
 TEMPORARY = tempfile.gettempdir()
 # What a server loads, whichever command starts it: beside torch all of this takes no time.
 ALL_PRELOADED = (*PRELOADED, "finding_tickets.measure.probe", "finding_tickets.measure.recorded")
-PRELOAD_MORE = "TESTS_PRELOAD_MORE"
 # The commands that start a server.
 MEASURING = ("budget", "fix", "gate", "probe", "verify")
 
@@ -251,17 +250,16 @@ class SharedIsolation(Isolation):
 def server() -> Iterator[Server]:
     """``server()`` is the one that measures for all tests; what it loads takes seconds.
 
-    There is another one for those that see other GPUs, and for tests that name in ``PRELOAD_MORE`` what each
-    of their workers would load.
+    There is another one for those that see other GPUs.
     """
     with ExitStack() as stack:
 
         @cache
-        def start(more: str, _: str | None) -> Isolation:
-            return stack.enter_context(SharedIsolation((*ALL_PRELOADED, *more.split()), at_once=False))
+        def start(_: str | None) -> Isolation:
+            return stack.enter_context(SharedIsolation(ALL_PRELOADED, at_once=False))
 
         def choose() -> Isolation:
-            return start(os.environ.get(PRELOAD_MORE, ""), os.environ.get("CUDA_VISIBLE_DEVICES"))
+            return start(os.environ.get("CUDA_VISIBLE_DEVICES"))
 
         yield choose
 

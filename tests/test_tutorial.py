@@ -121,8 +121,6 @@ class Shell:
             "PATH": f"{self.home / 'bin'}{os.pathsep}{os.environ['PATH']}",
             # The page is written for a machine without a GPU.
             "CUDA_VISIBLE_DEVICES": "",
-            # The first optimizer of a process loads torch's compiler, and each command makes some.
-            "TESTS_PRELOAD_MORE": "torch._dynamo",
         }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.conftest import PRELOAD_MORE
 from tests.verify.conftest import FIX, FOUND, VERIFIER
 
 if TYPE_CHECKING:
@@ -44,12 +43,6 @@ variants: {found: "@first"}
 claims: {found: {syncs: 6}}
 ```
 """
-
-
-@pytest.fixture(autouse=True)
-def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first optimizer of a process loads torch's compiler; the server does so once."""
-    monkeypatch.setenv(PRELOAD_MORE, "torch._dynamo")
 
 
 @pytest.fixture

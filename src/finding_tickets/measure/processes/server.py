@@ -45,6 +45,8 @@ from finding_tickets.measure.tasks import (
     COPY,
     KEPT,
     OWN_FOLDER,
+    PROBE,
+    RUN,
     VISIBLE_DEVICES,
     CannotMeasureError,
     describe,
@@ -59,6 +61,8 @@ FOLDER_VARIABLE = "TICKETS_FOLDER"
 NO_ROOM = "there is no room for its temporary files"
 # The exit code of a worker that cannot write: EX_IOERR of sysexits.h.
 UNWRITABLE = 74
+# Torch's compiler, which the first optimizer of a process loads; that takes longer than most programs.
+COMPILER = "torch._dynamo"
 # The module that guards the code that measures, if it is loaded.
 GUARD = "finding_tickets.measure.state"
 CHUNK = 1 << 16
@@ -211,6 +215,10 @@ class ForkServer:
 
     def _start_task(self, folder: str, task: Task, gpus: tuple[str, ...]) -> None:
         """Fork a worker for a task."""
+        if task.target in (PROBE, RUN) and COMPILER not in sys.modules:
+            # A program is about to train, and so is the next one.
+            import_module(COMPILER)
+            gc.freeze()
         server = os.getpid()
         if worker := os.fork():
             self._running[worker] = RunningTask(task, folder, gpus, time.monotonic() + task.timeout)
