@@ -46,22 +46,11 @@ Each restart leaks.
     "bold labels": """\
 # F-1 | The loader leaks
 
-**Severity:** \N{LARGE RED CIRCLE} High\\
-**State:** Open\\
-**Assigned to:** ann\\
-**Reported on:** 2024-11-03T09:12:44Z\\
+**Severity:** \N{LARGE RED CIRCLE} High
+**State:** Open
+**Assigned to:** ann
+**Reported on:** 2024-11-03T09:12:44Z
 **Location:** [loader](https://github.com/a/b/blob/4f1c2d0/src/loader.py#L10-L20)
-
-Each restart leaks.
-""",
-    "bold labels in a list": """\
-# Finding F-1: The loader leaks
-
-* **Severity** \N{EM DASH} High
-* **Status** \N{EM DASH} Open
-* **Assignee** \N{EM DASH} ann
-* **Reported** \N{EM DASH} 2024-11-03T09:12:44Z
-* **Where** \N{EM DASH} `src/loader.py:10-20`
 
 Each restart leaks.
 """,

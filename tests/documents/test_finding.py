@@ -66,13 +66,6 @@ def test_places_of_code(finding: Finding, code: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("info", ["python:src/a.py:3-5", 'python title="src/a.py:3-5"'])
-def test_a_place_beside_the_language(finding: Finding, info: str) -> None:
-    """The line that opens a fence may name the place too."""
-    [block] = finding(f"## Detailed Description\n\n```{info}\nx\n```\n").ticket.evidence
-    assert ("python", "src/a.py:3-5") == (block.language, block.location)
-
-
 def test_code_in_a_list(finding: Finding) -> None:
     """A fence may stand inside an item; what it holds is code, whatever it looks like."""
     [block] = finding(

@@ -260,11 +260,9 @@ def test_an_issue_below_its_own_heading() -> None:
 
 
 def test_artifacts_elsewhere() -> None:
-    """A section of files is a group of artifacts; in one of artifacts a line may announce the group."""
-    review = short(
-        "## Files Modified\n\n- `a.py` - waits once\n\n## Artifacts\n\n**Tests:**\n- `test_a.py`\n"
-    )
-    assert [("Files Modified", "a.py", "waits once"), ("Tests", "test_a.py", "")] == [
+    """A section of files is a group of artifacts."""
+    review = short("## Files Modified\n\n- `a.py` - waits once\n")
+    assert [("Files Modified", "a.py", "waits once")] == [
         (artifact.group, artifact.name, artifact.remark) for artifact in review.artifacts
     ]
 

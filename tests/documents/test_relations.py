@@ -63,7 +63,6 @@ LINES = {
         ("B1-PT-04", "related"),
     ],
     f"{TABLE}| `B1-PT-02`, `B1-PT-03` | related | why |": [("B1-PT-02", "related"), ("B1-PT-03", "related")],
-    f"{TABLE}| B1-PT-02 | duplicate (the first) | why |": [("B1-PT-02", "duplicate")],
     "| Relation | Finding |\n|---|---|\n| blocks | B-METRIC-02 |": [("B-METRIC-02", "blocks")],
     f"{TABLE}| None | - | - |": [],
     "_None_": [],

@@ -92,7 +92,6 @@ FORMS = {
     "no pipes at the ends of rows": (
         "## Cross-Review\n\nAgent | Verdict | Evaluation\n---|---|---\nDRL | REFINE | Nearly right.\n"
     ),
-    "within another section": "## Notes\n\n### Cross-Review (DRL)\n\n**Verdict:** REFINE\n\nNearly right.\n",
     "a title with other marks": "## Cross Review \u2013 DRL\n\n**Verdict:** `REFINE`\n\nNearly right.\n\n---",
 }
 

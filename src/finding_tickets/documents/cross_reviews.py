@@ -63,7 +63,6 @@ _VERDICT_TITLE = re.compile(r"(?:final )?verdict\b.*")
 _ABOUT_REVIEWS = re.compile(
     r"\b(?:summary|consensus|synthesis|response|rebuttal|reply|request|outcome|resolution)\b"
 )
-_CROSS = re.compile(rb"(?i)#[^\r\n#]*cross")
 _WHOLLY_IN_BRACKETS = re.compile(r"^\((.*)\)$")
 
 _FACTS = ("reviewer", "verdict", "date")
@@ -292,16 +291,12 @@ def _reason(text: Excerpt, first: int) -> Excerpt:
 
 
 def read_reviews(sections: Iterable[DocumentPart]) -> list[Values]:
-    """The reviews in all sections of cross-reviews; without such a section, in such parts of other sections.
+    """Return the reviews in all sections of cross-reviews.
 
     Summaries of reviews and answers to them are skipped, unless there is nothing else.
     """
     found = [part for part in sections if part.kind is SectionKind.CROSS_REVIEW]
     found = [part for part in found if not _ABOUT_REVIEWS.search(part.name)] or found
-    if not found:
-        within = (part for part in sections if _CROSS.search(part.source.data, part.start, part.end))
-        inner = (each for part in within for each in part.parts if "cross" in each.name)
-        found = [each for each in inner if each.kind is SectionKind.CROSS_REVIEW]
     reviews = []
     for part in found:
         own = ReviewsOfPart(part).read()
@@ -376,7 +371,7 @@ class ReviewsOfPart:
         # Evaluations below a table of verdicts belong to the review of the one they name.
         for word, aside in self.labelled:
             mine = [sheet for sheet in sheets if self._reviewer(sheet)[1] == word]
-            for sheet in mine[:1] or (sheets if len(sheets) == 1 else []):
+            for sheet in mine[:1]:
                 sheet.words += aside.words
         alone = len(sheets) == 1 and not self.within
         return [*(self._record(sheet, alone) for sheet in sheets), *self.within]

@@ -32,7 +32,6 @@ from finding_tickets.model.vocabulary import (
     Spelled,
     Status,
     Vocabulary,
-    squeeze,
     word_for,
 )
 
@@ -315,10 +314,8 @@ def _run(vocabulary: Vocabulary, words: str, start: int) -> tuple[list[str], int
 
 
 def _kind(words: str) -> Relationship | None:
-    """The relationship that words such as ``Blocked by`` state or begin with."""
-    squeezed = squeeze(words)
-    beginnings = (word for each, word in reversed(RELATIONSHIPS.spellings) if squeezed.startswith(each))
-    word = RELATIONSHIPS.by_spelling.get(squeezed) or next(beginnings, None)
+    """Return the relationship that words such as ``Blocked by`` state."""
+    word = word_for(words, RELATIONSHIPS)
     return Relationship(word) if word else None
 
 

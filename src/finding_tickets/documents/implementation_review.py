@@ -171,16 +171,13 @@ def _performance_claims(parts: Iterable[DocumentPart]) -> Iterator[Values]:
 
 
 def _artifacts(parts: Iterable[DocumentPart]) -> Iterator[tuple[Excerpt, Values]]:
-    """Yield the artifacts of the change, under the heading or line that announces their group."""
+    """Yield the artifacts of the change, under the heading of their group."""
     for part in parts:
         if part.name not in ("artifacts", "deliverables") and not _FILES.fullmatch(part.name):
             yield from _artifacts(part.parts)
             continue
         for each in nested([part]):
-            group = each.title
             for block in takewhile(lambda block: not block.level, each.blocks):
-                if block.kind == "Paragraph":
-                    group = part.source.whole(block).plain.rstrip(" :")
                 for item in (item for item in walk([block], rows=False) if item.kind == "Item"):
                     # The first code span names the artifact; the rest is a remark.
                     text = part.source.words(item)
@@ -189,7 +186,7 @@ def _artifacts(parts: Iterable[DocumentPart]) -> Iterator[tuple[Excerpt, Values]
                     remark = text.plain.removeprefix(name).strip(" :\u2013\u2014-")
                     if remark.startswith("(") and remark.endswith(")"):
                         remark = remark[1:-1]
-                    yield text, text.record(group=group, name=name, remark=remark)
+                    yield text, text.record(group=each.title, name=name, remark=remark)
 
 
 def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
@@ -220,8 +217,6 @@ def _requirements(parts: Iterable[DocumentPart]) -> Iterator[Values]:
                 mark = _MARK.match(text.plain)
                 if mark and any(pattern.match(mark["sign"]) for pattern in _ANSWERS):
                     yield text.record(text=mark["text"], implementation="", met=_is_met(text.plain.lower()))
-                elif block.checked is not None:
-                    yield text.record(text=text.plain, implementation="", met=block.checked)
 
 
 def _is_met(words: str) -> bool | None:
@@ -257,11 +252,9 @@ def _issues(parts: Iterable[DocumentPart]) -> Iterator[Values]:
 
 
 def _severities(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
-    """The parts that hold the issues of one severity: those within a part on issues, or it itself."""
+    """Yield the parts that hold the issues of one severity, within a part on issues."""
     for part in _on_issues(parts, summaries=False):
-        candidates = [part] if _SEVERITIES.fullmatch(part.name.partition(" ")[0]) else part.parts
-        named = [each for each in candidates if _SEVERITIES.fullmatch(each.name.partition(" ")[0])]
-        yield from named or (each for each in part.parts if _ISSUES.fullmatch(each.name))
+        yield from (each for each in part.parts if _SEVERITIES.fullmatch(each.name.partition(" ")[0]))
 
 
 def _on_issues(parts: Iterable[DocumentPart], *, summaries: bool) -> Iterator[DocumentPart]:

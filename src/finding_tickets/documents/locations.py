@@ -133,10 +133,6 @@ def read_code(part: DocumentPart) -> Iterator[Values]:
     for block in part.by_kind["CodeBlock"]:
         first = _FIRST_COMMENT.match(block.code)
         location = first["place"] if first else None
-        if first is None and (match := _FILE_BEFORE.search(block.info)):
-            # The place beside the language: ``python:src/a.py:10-20`` or ``python title="src/a.py"``.
-            lines = _COLON_LINES.match(match["behind"])
-            location = match["path"] + (lines[0].strip() if lines else "")
         places = []
         # In a list the code is indented, and its first line begins before the block's text does.
         start = source.line_starts[source.line(block.first) - 1]

@@ -16,12 +16,12 @@ from finding_tickets.documents.source import Block, Excerpt, Source, Values, pla
 from finding_tickets.model.vocabulary import Vocabulary, Words, squeeze, word_for
 
 # A label stands at the beginning of a line, perhaps behind a sign, or behind a bar in a line of several; bold
-# marks may close before the colon, behind it, or behind the value. In place of the colon may be a dash.
+# marks may close before the colon, behind it, or behind the value.
 _LABEL = re.compile(
     rb"(?m)(?:(?:^|(?<=\r))[ \t]*(?:>[ \t]*)*|(?:\||\xc2\xb7|\xe2\x80\xa2)[ \t]+)"
     rb"(?:[\xe2\xf0][\x80-\xbf\xef]+[ \t]*)?"
     rb"(?P<mark>\*\*|__)(?P<label>[^*\r\n]{1,100}?)"
-    rb"(?::(?P=mark)|(?P=mark)[ \t]*(?::|(?P<dash>-|\xe2\x80[\x93\x94])(?=[ \t]))"
+    rb"(?::(?P=mark)|(?P=mark)[ \t]*:"
     rb"|:[ \t]+(?P<value>[^*\r\n \t][^*\r\n]{0,1000}?)(?P=mark)(?=[ \t]*(?:$|\r|\|)))"
 )
 _BARE_LABEL = re.compile(
@@ -207,13 +207,6 @@ def labels_in(
         return
     data = source.data[start:end]
     matches = _matches(_LABEL, data) if marked else []
-    # A dash behind bold words sets apart a remark, unless the words are such a label.
-    if any(match["dash"] for match in matches):
-        matches = [
-            match
-            for match in matches
-            if not match["dash"] or (bare and bare.fullmatch(squeeze(match["label"].decode())))
-        ]
     if bare:
         named = _matches(_BARE_LABEL, data)
         known = [match for match in named if bare.fullmatch(squeeze(match["label"].decode()))]
@@ -227,9 +220,6 @@ def labels_in(
         # A value ends before the bar that sets apart the next label.
         if data[first:last].rstrip().endswith(_BARS) and (bar := _SEPARATOR.search(data, first, last)):
             last = bar.start()
-        # A backslash at the end of a line breaks it.
-        if data[first:last].endswith((b"\\\n", b"\\\r", b"\\\r\n")):
-            last = len(data[:last].rstrip()) - 1
         value = source.text(start + first, start + last)
         yield LabelledValue(plain(match["label"].decode()), value, start + match.start())
 

@@ -40,7 +40,6 @@ _DONE_REMARK = re.compile(
 _STATEMENTS = re.compile(
     r"(?:final)?(?:status|decision|disposition|resolution|verdict)|outcome|conclusion|resolutionstatus|closedas"
 )
-_REASONS = re.compile(r"(?:closure)?reason|rationale")
 _DUPLICATE = re.compile(r"duplicate(?:of)?")
 _ACTS = re.compile(r"date|(?:closed|resolved)(?:on)?|fixed|signoff|commits?|approvedby")
 _FIX = re.compile(
@@ -64,7 +63,6 @@ _TOLD = re.compile(
 # What sets a heading's first words apart from what it states.
 _TITLE_WORDS = re.compile(r"[:(\u2013\u2014]|\s-\s")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_FIXED = ("fixed", "datefixed", "fixedon")
 _CLOSED = frozenset(["closed", "resolved", "fixed", "date", "closedon", "resolvedon", "fixedon", "fixdate"])
 _CORRECTED = re.compile(r"status|correction|verdict|outcome")
 _DATED = re.compile(r"date|corrected(?:on)?")
@@ -92,7 +90,7 @@ def read_resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | N
     """When it was closed, the outcome, and the resolution: the first section with an outcome, else the first.
 
     The outcome is stated by the metadata, else by the last correction, the resolution, a proposal marked as
-    done, the status, or a date under Fixed.
+    done, or the status.
     """
     words = metadata.source.vocabulary.outcomes
     resolutions = [(part, _stated_outcome(part)) for part in of_kind[SectionKind.RESOLUTION]]
@@ -116,9 +114,6 @@ def read_resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | N
     remarks = ((headline, _DONE_REMARK.search(headline.raw)) for headline in headlines)
     done = [line.piece(*mark.span("word")).record(value=Outcome.FIXED) for line, mark in remarks if mark]
     stated = [*corrected, ended, *done, _outcome_of_status(metadata, status)]
-    # A row that says when the finding was fixed says that it was.
-    dated = [entry for key in _FIXED if (entry := metadata.entries.get(key)) and _DATE.match(entry.plain)]
-    stated += [entry.value.record(value=Outcome.FIXED) for entry in dated]
     values["outcome"] = next((each for each in stated if each), None)
     if part and not values["outcome"]:
         # Only of a closed ticket somebody will ask how it was closed.
@@ -168,8 +163,6 @@ def _stated_outcome(part: DocumentPart) -> Values | None:
     """The words of a resolution that state its outcome, the most explicit first, or None."""
     texts = _stating_headings(part)
     texts += [entry.value for entry in part.entries if _STATEMENTS.fullmatch(entry.key)]
-    reasons = [entry.value for entry in part.entries if _REASONS.fullmatch(entry.key)]
-    texts += [text for text in reasons if _OPENING.match(text.raw)]
     for first in part.paragraphs[:1]:
         # ``**Acceptable as-is**``, ``Fixed in abc``, ``It was fixed``
         lead = _LEAD.match(first.raw)
@@ -236,7 +229,6 @@ def read_severity_changes(metadata: Metadata, parts: Iterable[DocumentPart]) -> 
         for each in nested([part]):
             if "severity" in each.name.split():
                 found += _labelled_change(labelled_values(each.source, each.blocks, _BARE), words)
-        found += _labelled_change((entry for entry in part.entries if "severity" in entry.key), words)
         start = part.heading.start if part.heading else part.start
         found += changes_in(part.source.text(start, part.end), words)
     unique: dict[tuple[str | None, str], Values] = {}
