@@ -36,12 +36,12 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 215781,
+    "finding_tickets": 215229,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 3960,
     "finding_tickets.claims": 8850,
     "finding_tickets.cli": 20944,
-    "finding_tickets.documents": 37479,
+    "finding_tickets.documents": 36927,
     "finding_tickets.errors": 335,
     "finding_tickets.executors": 964,
     "finding_tickets.gate": 8782,
@@ -70,7 +70,7 @@ MOST_NODES = {
     "simcuda.traces": 11813,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6566, "simcuda": 2534}
+MOST_BRANCHES = {"finding_tickets": 6537, "simcuda": 2534}
 MOST_NODES_A_LINE = {"finding_tickets": 7.82, "simcuda": 6.89}
 MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.2, "simcuda": 18.2}
 """In percent of all docstrings."""
