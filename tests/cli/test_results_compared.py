@@ -138,6 +138,28 @@ def test_a_difference_is_accepted_by_its_name(
     assert "equal at 1 of 1 points, without norms; output, line 1" in " ".join(said.split())
 
 
+def test_calls_of_a_function_are_counted_and_the_program_is_compared(
+    committed: Callable[..., None], repository: Repository, tickets: Tickets
+) -> None:
+    """With `within`, too: what else the program left behind must be as it was."""
+    function = "def read(model):\n    return [each.grad.norm().item() for each in model.parameters()]\n\n\n"
+    program = TRAINER.replace("model = ", f"{function}model = ").replace(NORMS, "    norms = read(model)\n")
+    committed(
+        program, BLOCK.replace("syncs: 6", "syncs: 2").replace("claims:", "within: train.py:read\nclaims:")
+    )
+    together = (
+        program.replace("each.grad.norm().item()", "each.grad.norm()")
+        .replace("    return [", "    return torch.stack([")
+        .replace("parameters()]\n\n", "parameters()]).tolist()\n\n")
+    )
+    repository.write("train.py", together.replace(STEP, ""))
+    done = tickets("fix", "B1-PT-01")
+    assert (1, True) == (done.code, "the result differs: model['weight']: 32 of 32 " in done.err), done.err
+    repository.write("train.py", together)
+    done = tickets("fix", "B1-PT-01")
+    assert (0, True) == (done.code, "syncs  2 -> 1" in done.out), done.err
+
+
 DRAWN = """\
 import random
 import time

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 
 from finding_tickets.claims.check import ONCE, at_text
@@ -117,8 +118,9 @@ def decide(before: Verification | None, now: Verification) -> Comparison:
             compared.better.append(f"{claim.id} is better than claimed, {claim.claimed}{example}")
         else:
             reason = f"{claim.id} is claimed to be {claim.claimed}, and is {claim.measured}{example}"
-            said = failures if claim.metric == ELSEWHERE else claim.said
-            compared.worse.append("; ".join(said).replace(" still ", " again ") or reason)
+            if claim.said:
+                reason = "; ".join(failures).replace(" still ", " again ")
+            compared.worse.append(reason)
             compared.site = compared.site or _costly_site(before, now, claim)
     return compared
 
@@ -162,16 +164,17 @@ def check_tickets(
 
 def _leave_out_repeated(tickets: Sequence[CheckedTicket]) -> None:
     """Say of each line once that it costs more: a place that waits again is a new wait to other tickets."""
+    found = []
+    for ticket in tickets:
+        for problem in ticket.problems:
+            if problem.rule == WORSE:
+                found.append((A_NEW_WAIT in problem.message, ticket, problem))
     told = set[tuple[str, int]]()
-    for is_own in (True, False):
-        for ticket in tickets:
-            for problem in list(ticket.problems):
-                place = problem.file, problem.line
-                if problem.rule != WORSE or (A_NEW_WAIT in problem.message) is is_own:
-                    continue
-                if place in told and not is_own:
-                    ticket.problems.remove(problem)
-                told.add(place)
+    for is_new, ticket, problem in sorted(found, key=itemgetter(0)):
+        place = problem.file, problem.line
+        if is_new and place in told:
+            ticket.problems.remove(problem)
+        told.add(place)
 
 
 def find_gone(base: Base, head: Register, accepted: Collection[str]) -> Iterator[Problem]:
@@ -262,25 +265,14 @@ def _measure(tickets: Sequence[CheckedTicket], base: Base, isolation: Isolation,
     after = _verify(now, isolation)
     for ticket in tickets:
         ticket.now = after[ticket.id]
-        if ticket.old and not ticket.must_hold and _is_in_doubt(ticket.now):
+        done = ticket.now.verification
+        is_sound = done is None or (done.is_settled and not count_hazards(done, FIX))
+        if ticket.old and not ticket.must_hold and not is_sound:
             at_base.append((ticket.old, replace(own[ticket.id], root=base.root, repository=settings.root)))
     before = _verify(at_base, isolation)
     for ticket in tickets:
         if ticket.id in before:
             ticket.before = before[ticket.id].verification
-
-
-def _is_in_doubt(done: Verified) -> bool:
-    """Return True if what was measured is wrong, unless it was so at the base."""
-    verification = done.verification
-    if verification is None:
-        return False
-    is_expected = all(claim.as_expected for claim in verification.claims)
-    return (
-        verification.verdict is Verdict.INCONCLUSIVE
-        or not is_expected
-        or count_hazards(verification, FIX) > 0
-    )
 
 
 def _rules(ticket: CheckedTicket, base: Base, settings: Settings) -> tuple[Document, Settings]:
@@ -363,9 +355,10 @@ def _new_failures(claim: ClaimResult, other: ClaimResult | None, now: Verificati
     which the code as found is none that the ticket describes, and those at which the cost is no higher. A
     claim that fails as a whole has an empty text.
     """
-    if claim.metric == ELSEWHERE:
-        told = {_code(text) for text in other.said} if other else set()
-        return [text for text in claim.said if _code(text) not in told]
+    if claim.said:
+        # What stands behind the line and the number is the code.
+        known = {text.partition(": ")[2] for text in other.said} if other else set()
+        return [text for text in claim.said if text.partition(": ")[2] not in known]
     if not claim.counterexamples:
         return [] if other and not other.as_expected else [""]
     known = {_point(text) for text in other.counterexamples} if other else set()
@@ -383,11 +376,6 @@ def _new_failures(claim: ClaimResult, other: ClaimResult | None, now: Verificati
 
 def _point(counterexample: str) -> str:
     return counterexample.partition(": ")[0]
-
-
-def _code(said: str) -> str:
-    """Return the code of a statement that waits elsewhere, without its line and how often it does."""
-    return said.partition(": ")[2]
 
 
 def _new_hazard(before: Verification | None, now: Verification) -> SiteLaw | None:

@@ -154,11 +154,12 @@ class CallMeter(Meter):
         block: AbstractContextManager[Measurement]
         counted, collects = Measurement(), gc.isenabled()
 
-        def follow(frame: FrameType, event: str, _: object) -> Any:
+        def follow(frame: FrameType, event: str, value: object) -> Any:
             nonlocal block, counted
             # Python asks this about every call of any function.
             if frame.f_code.co_name != last or not self.is_wanted(frame):
-                return None
+                # What follows the program to note its variables goes on.
+                return previous(frame, event, value) if previous else None
             frame.f_trace_lines = False
             # What is raised here would end the code under test.
             try:
