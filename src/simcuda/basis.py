@@ -2,6 +2,7 @@
 
 ``recorded.json`` has what recordings confirm: in a clone ``python -m tests.gpu.confirm`` adds to it.
 ``tested.json`` has the operations that PyTorch's own samples of operators use, where they do as on the CPU.
+``operations.json`` has tables of operations, read from PyTorch's sources, which it names.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-RECORDED, TESTED = (Path(__file__).with_name(f"{name}.json") for name in ("recorded", "tested"))
+RECORDED, TESTED, OPERATIONS = (
+    Path(__file__).with_name(f"{name}.json") for name in ("recorded", "tested", "operations")
+)
 
 READ, MODELLED, UNKNOWN, DECLARED = "read", "modelled", "unknown", "declared"
 """What the cost of an operation is known from."""
@@ -48,6 +51,11 @@ def confirmations(operation: str, metrics: Collection[str]) -> tuple[str, ...]:
 @cache
 def _data(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def operations(table: str) -> Any:
+    """Return what one of the tables says of operations of ATen."""
+    return _data(OPERATIONS)[table]["operations"]
 
 
 @cache

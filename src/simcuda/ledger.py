@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
-import os
 import sys
 import sysconfig
 import threading
@@ -72,10 +70,7 @@ class Ledger:
     """
 
     # No method can be replaced for one ledger alone.
-    __slots__ = (
-        *("_doubt_of_forked", "_known_line", "_open", "_opened_at", "_process"),
-        *("_totals", "_usage", "_within_operation"),
-    )
+    __slots__ = (*("_known_line", "_open", "_opened_at", "_totals", "_usage", "_within_operation"),)
 
     def __init__(self, usage: Callable[[], Usage]) -> None:
         self._usage = usage
@@ -84,8 +79,6 @@ class Ledger:
         self._opened_at: dict[int, dict[str, int]] = {}
         self._known_line: tuple[int, tuple[str, int, str]] | None = None
         self._within_operation = Counter[str]()
-        # A forked process has a copy of everything but this byte.
-        self._process, self._doubt_of_forked = os.getpid(), mmap.mmap(-1, 1)
 
     @property
     def is_counting(self) -> bool:
@@ -105,9 +98,6 @@ class Ledger:
         Raises:
             ChangedCountsError: Its counts are not what was counted.
         """
-        if self._doubt_of_forked[0] and os.getpid() == self._process:
-            self._doubt_of_forked[0] = 0
-            self.doubt("what a forked process did past the device")
         # By identity: two measurements with equal counts are equal to each other.
         self._open = [other for other in self._open if other is not measurement]
         before = self._opened_at.pop(id(measurement))
@@ -238,8 +228,6 @@ class Ledger:
 
         The slack is how far below and above what is counted for it each modelled metric can be.
         """
-        if os.getpid() != self._process:
-            self._doubt_of_forked[0] = 1
         for m in self._open:
             (m._unknown if slack is None else m._approximate).add(operation)
             for metric, (below, above) in (slack or {}).items():

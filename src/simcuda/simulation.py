@@ -75,8 +75,6 @@ class SimulatedCuda:
         measurement = ledger.open()
         if not CAN_REDIRECT:
             ledger.doubt("functions bound before the device was opened")
-        for name in refusals.replaced_operations():
-            ledger.doubt(f"{name}, which torch.library replaces")
         try:
             yield measurement
         finally:

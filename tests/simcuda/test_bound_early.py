@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import io
 import pickle
 import signal
 import subprocess
@@ -294,25 +293,7 @@ def test_the_same_script_on_the_host_is_not(gpu: SimulatedCuda) -> None:
     assert () == counted.unknown
 
 
-_fake: Any = torch._C._parse_dispatch_key("Fake")
 _native: Any = torch._C
-_item: Any = torch.ops.aten._local_scalar_dense.default
-_all_keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
-
-
-def past(x: torch.Tensor) -> float:
-    """Read a value with the key of the simulation switched off."""
-    torch._C._dispatch_tls_set_dispatch_key_excluded(_fake, True)
-    try:
-        return x.item()
-    finally:
-        torch._C._dispatch_tls_set_dispatch_key_excluded(_fake, False)
-
-
-def within(guard: Any, x: torch.Tensor) -> float:
-    """Read a value in a block."""
-    with guard:
-        return x.item()
 
 
 class Holds(torch.nn.Module):
@@ -324,20 +305,9 @@ class Holds(torch.nn.Module):
 
 
 WAYS_PAST: dict[str, Read] = {
-    "_ExcludeDispatchKeyGuard.__init__": lambda x: within(
-        torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(_fake)), x
-    ),
-    "_DispatchOperatorHandle.redispatch_boxed": partial(_item.redispatch, _all_keys),
-    "_SafeKernelFunction.call_boxed": lambda x: torch.library.get_kernel(_item, "CPU").call_boxed(
-        _all_keys, x
-    ),
     "_jit_interpret_graph": lambda x: _native._jit_interpret_graph(lists.graph, (x,)),
-    "PyTorchFileWriter.write_record": lambda x: torch._C.PyTorchFileWriter(io.BytesIO()).write_record(
-        "x", x.untyped_storage(), 4
-    ),
     "ScriptModule.save_to_buffer": lambda x: script(Holds(x))._c.save_to_buffer(),
     "_pickle_save": torch._C._pickle_save,
-    "_dispatch_tls_set_dispatch_key_excluded": past,
 }
 
 
@@ -357,33 +327,6 @@ def test_an_operation_that_scripts_alone_have_is_named(gpu: SimulatedCuda, read:
     with gpu.measure() as counted:
         assert [1, 1, 1, 1] == read(x)
     assert ("torch.ops.aten._tensor_to_list",) == counted.unknown
-
-
-@pytest.mark.parametrize("is_early", [True, False])
-def test_a_kernel_for_the_host_that_code_brings_along_is_named(gpu: SimulatedCuda, is_early: bool) -> None:
-    """It reads what lies on the host for the device, whether it was registered before or within."""
-    x, got = torch.ones(4, device="cuda"), list[float]()
-
-    def kernel(y: torch.Tensor) -> torch.Tensor:
-        got.append(torch.ops.aten._local_scalar_dense(y[0]))
-        return torch.empty_like(y)
-
-    def register() -> Any:
-        library: Any = torch.library.Library
-        own = library("aten", "IMPL")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it says once that it is replaced
-            own.impl("erfinv", kernel, "CPU")
-        return own
-
-    libraries = [register()] if is_early else []
-    with gpu.measure() as counted:
-        libraries = libraries or [register()]
-        torch.erfinv(x)
-    libraries.pop()._destroy()
-    assert [1.0] == got
-    name = "aten::erfinv, which torch.library replaces" if is_early else "torch._C._DispatchModule.impl"
-    assert (name,) == counted.unknown
 
 
 def test_addresses_on_a_device_compare_as_they_should(gpu: SimulatedCuda) -> None:

@@ -143,27 +143,3 @@ def test_a_forked_child_has_only_the_host(uses_device: bool) -> None:
         process.start()
         process.join()
     assert (int(uses_device), 0, {}) == (process.exitcode, cost.syncs, cost.ranges)
-
-
-def test_a_forked_child_that_goes_past_the_device_is_named() -> None:
-    """What it reads there is not counted here; what it does on the host alone is no doubt."""
-    key: Any = torch._C._parse_dispatch_key("Fake")
-
-    def past() -> None:
-        torch._C._dispatch_tls_set_dispatch_key_excluded(key, True)
-        assert [1.0] == x.tolist()
-
-    def on_host() -> None:
-        torch.ones(4).tolist()
-
-    unknown: list[tuple[str, ...]] = []
-    with simcuda.device() as gpu:
-        x = torch.ones(1, device="cuda")
-        for work in (past, on_host):
-            with gpu.measure() as cost:
-                process = multiprocessing.get_context("fork").Process(target=work)
-                process.start()
-                process.join()
-            assert 0 == process.exitcode
-            unknown.append(cost.unknown)
-    assert [("what a forked process did past the device",), ()] == unknown

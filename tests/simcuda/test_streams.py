@@ -163,6 +163,76 @@ def test_a_rollback_while_another_stream_writes(
     assert all([1.0] * 4 == tensor.tolist() for tensor in targets)
 
 
+BESIDE = [
+    # Rows of 4 numbers each, then with one in common.
+    ("x[:4].add_(1)", "x[4:].add_(1)", 0),
+    ("x[:4].add_(1)", "x[3:].add_(1)", 1),
+    ("x[:4].add_(1)", "x[4:].sum()", 0),
+    ("x[:4].add_(1)", "x.sum()", 1),
+    ("x.add_(1)", "x[4:].sum()", 1),
+    ("x[:4].sum()", "x[:4].add_(1)", 1),
+    ("x[:4].sum()", "x[:4].sum()", 0),
+    # Columns lie between each other, and so do blocks of them.
+    ("grid[:, 0].add_(1)", "grid[:, 1].add_(1)", 0),
+    ("grid[:, :2].add_(1)", "grid[:, 2:].add_(1)", 0),
+    ("grid[:, :3].add_(1)", "grid[:, 2:].add_(1)", 1),
+    ("grid[:, 0].add_(1)", "grid[1].add_(1)", 1),
+    ("grid.view(2, 2, 4)[..., 0].add_(1)", "grid.view(2, 2, 4)[..., 1].add_(1)", 0),
+    ("x[0::2].add_(1)", "x[1::2].add_(1)", 0),
+    # Lists, given results and copies.
+    ("torch._foreach_add_([x[:4]], 1)", "torch._foreach_add_([x[4:]], 1)", 0),
+    ("torch._foreach_add_([x[:4]], 1)", "torch._foreach_add_([x[2:6]], 1)", 1),
+    ("torch.add(grid[0], 1, out=x[:4])", "torch.add(grid[0], 1, out=x[4:])", 0),
+    ("torch.add(grid[0], 1, out=x[:4])", "torch.add(grid[0], 1, out=x[1:5])", 1),
+    ("x[:4].copy_(grid[0])", "x[4:].copy_(grid[0])", 0),
+    ("x[:4].copy_(grid[0])", "x[2:6].copy_(grid[0])", 1),
+]
+
+
+@pytest.mark.parametrize(("code_beside", "code", "hazards"), BESIDE)
+def test_streams_may_work_on_different_parts(
+    gpu: SimulatedCuda, code_beside: str, code: str, hazards: int
+) -> None:
+    """Of one tensor: only bytes in common are a hazard, and a second time they are none more."""
+    names = {"torch": torch, "x": torch.zeros(8, device="cuda"), "grid": torch.zeros(4, 4, device="cuda")}
+    side = new_stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with gpu.measure() as cost:
+        with torch.cuda.stream(side):
+            exec(code_beside, names)  # noqa: S102 - the code is above
+        exec(code, names)  # noqa: S102 - as above
+        torch.cuda.current_stream().wait_stream(side)
+        exec(code, names)  # noqa: S102 - as above
+    assert hazards == cost.hazards
+
+
+@pytest.mark.parametrize(
+    ("starts", "early", "hazards"),
+    [
+        ((0, 4, 8), 0, 0),
+        # Each of 5 reads is of the slot that is being written.
+        ((0, 4, 8), 1, 5),
+        # The second slot begins in the first and the third in the second: 2 in each round of 3 writes.
+        ((0, 2, 4), 0, 4),
+    ],
+)
+def test_a_ring_of_slots_is_read_one_step_behind(
+    gpu: SimulatedCuda, starts: tuple[int, ...], early: int, hazards: int
+) -> None:
+    """The host waits for the copy into one slot while the next is filled, in one pinned tensor."""
+    ring, x = torch.zeros(12, pin_memory=True), torch.ones(4, device="cuda")
+    slots = [ring[start : start + 4] for start in starts]
+    copied = [new_event() for _ in slots]
+    with gpu.measure() as cost:
+        for step in range(6):
+            slots[step % 3].copy_(x, non_blocking=True)
+            copied[step % 3].record()
+            if step:
+                copied[(step - 1) % 3].synchronize()
+                slots[(step - 1 + early) % 3].sum()
+    assert (hazards, 5) == (cost.hazards, cost.event_syncs)
+
+
 def test_reading_a_value_orders_the_host_after_the_stream(gpu: SimulatedCuda) -> None:
     """Work launched after the host has read a result on a stream comes after that stream's work."""
     x = torch.zeros(4, device="cuda")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -15,6 +15,7 @@ from simcuda.costs.launches import LARGEST_OFFSET, kernels_over
 from simcuda.costs.rules.kernels import UNFILLED_OPS
 from simcuda.costs.traits import OperationTraits
 from simcuda.device.machine import Machine
+from simcuda.device.ordering import Data
 from simcuda.device.storages import HOST, NO_STORAGE, Tag, is_sparse, parts_of
 from simcuda.ledger import Slack
 
@@ -40,10 +41,11 @@ class Charges:
         if not call.outputs and not any(tag.device != HOST or tag.pinned or tag.floating for tag in known):
             return
         # The host reads and writes pinned memory, which copies may still be using.
-        if shared := [tag for tag in known if tag.pinned]:
-            written = [tag.serial for tag in self._written(traits, call, tags) if tag is not None]
-            for tag in shared:
-                machine.host_touches(tag.serial, writes=tag.serial in written)
+        written = [*tensors_in(map(call.argument, traits.written))]
+        for tensor, tag in zip(call.inputs, tags, strict=True):
+            if tag is not None and tag.pinned:
+                is_written = any(tensor is other for other in written)
+                machine.host_touches(machine.touched(tensor, tag), writes=is_written)
         for tensor in call.outputs:
             if traits.hands_out or not any(tensor is other for other in call.inputs):
                 placed = self.place(tensor, HOST, pinned=pinned, floating=floating)
@@ -94,11 +96,11 @@ class Charges:
         if library is not None and library.is_cublas:
             machine.use_cublas(device)
         if cost.launches or cost.copies or library is not None:
-            if traits.written:
-                written += self._written(traits, call, tags)
-            read = tags if traits.reads else ()
-            reads = [tag.serial for tag in read if tag is not None and tag.device != HOST]
-            writes = [tag.serial for tag in written if tag is not None]
+            reads = self._touched(call.inputs, tags) if traits.reads else []
+            writes = self._touched(call.outputs, written)
+            if traits.written and not (traits.writes_first and call.outputs):
+                others = [*tensors_in(map(call.argument, traits.written))]
+                writes += self._touched(others, map(machine.storages.of, others))
             machine.run(device, cost.launches, reads, writes, 0 if library is None else library.usual)
         for _ in range(cost.waits):
             machine.wait_for_stream(machine.current.streams[device])
@@ -145,15 +147,13 @@ class Charges:
         self, traits: OperationTraits, inputs: Tensors, outputs: Tensors, tags: Tags, device: int
     ) -> list[Tag | None]:
         """The tags of an operation's results; a tensor written in place already has one."""
-        if len(outputs) > 1:
+        if len(outputs) != 1:
             # All of them were made by one source line: look for it once.
             with self._machine.ledger.one_line():
                 return [
                     self.place(tensor, HOST if place == traits.host_result else device)
                     for place, tensor in enumerate(outputs)
                 ]
-        if not outputs:
-            return []
         # Most operations in place write to their first argument, and its tag is known.
         if inputs and outputs[0] is inputs[0] and not is_sparse(outputs[0]):
             return [tags[0]]
@@ -169,13 +169,14 @@ class Charges:
             if made is not None and made.floating:
                 made.owed += owed
 
-    def _written(self, traits: OperationTraits, call: OperationCall, tags: Tags) -> Tags:
-        """The tags of what an operation writes to besides its results."""
-        if traits.writes_first and call.args:
-            first = call.args[0]
-            return tags[: len(first) if isinstance(first, list | tuple) else 1]
-        tensors = tensors_in(call.argument(name) for name in traits.written)
-        return [self._machine.storages.of(tensor) for tensor in tensors]
+    def _touched(self, tensors: Tensors, tags: Iterable[Tag | None]) -> list[Data]:
+        """What a kernel touches on devices, of tensors with these tags."""
+        touched = self._machine.touched
+        return [
+            touched(tensor, tag)
+            for tensor, tag in zip(tensors, tags, strict=True)
+            if tag is not None and tag.device != HOST
+        ]
 
     def _follow_sizes(self, tensors: Tensors) -> None:
         for tensor in tensors:

@@ -7,6 +7,7 @@ import torch
 from simcuda.costs.call import FREE, OpCost
 from simcuda.costs.launches import elementwise, kernels_over
 from simcuda.device.machine import Machine
+from simcuda.device.ordering import Data
 from simcuda.device.storages import HOST, is_sparse, parts_of
 
 
@@ -74,14 +75,14 @@ def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non
         return
     # Accesses to devices' memory and to pinned memory need an order, those to other host memory have one.
     reads, writes = (
-        (tag.serial,) if tag is not None and (tag.device != HOST or tag.pinned) else ()
-        for tag in (source_tag, to_tag)
+        (machine.touched(tensor, tag),) if tag is not None and (tag.device != HOST or tag.pinned) else ()
+        for tensor, tag in ((source, source_tag), (to, to_tag))
     )
     if here == there == HOST:
-        for serial in reads:
-            machine.host_touches(serial, writes=False)
-        for serial in writes:
-            machine.host_touches(serial, writes=True)
+        for data in reads:
+            machine.host_touches(data, writes=False)
+        for data in writes:
+            machine.host_touches(data, writes=True)
     elif here == there:
         _within(machine, here, to, source, reads, writes)
     elif HOST in (here, there):
@@ -98,8 +99,8 @@ def _within(
     device: int,
     to: torch.Tensor,
     source: torch.Tensor,
-    reads: tuple[int, ...],
-    writes: tuple[int, ...],
+    reads: tuple[Data, ...],
+    writes: tuple[Data, ...],
 ) -> None:
     """Charge a copy within a device: bytes, unless both are the same memory, or a kernel."""
     if not same_bytes(to, source):
@@ -114,12 +115,12 @@ def _transfer(
     machine: Machine,
     to: torch.Tensor,
     source: torch.Tensor,
-    reads: tuple[int, ...],
-    writes: tuple[int, ...],
+    reads: tuple[Data, ...],
+    writes: tuple[Data, ...],
     *,
     non_blocking: bool,
 ) -> None:
-    """Charge a copy between host and device, for data known by these serial numbers.
+    """Charge a copy between host and device, for data as from ``Machine.touched``.
 
     Only contiguous memory of one type moves between them. Types are converted on the host for a blocking copy
     and on the device for another, and what is not contiguous goes through temporaries.

@@ -15,7 +15,7 @@ import torch
 from simcuda.device.allocator import Allocator, MemoryBlock, OutOfMemory
 from simcuda.device.dispatch_key import wake
 from simcuda.device.generators import Generators
-from simcuda.device.ordering import Conflict, Ordering, StreamMark
+from simcuda.device.ordering import Conflict, Data, Ordering, StreamMark, part_of
 from simcuda.device.storages import HOST, Storages, Tag
 from simcuda.ledger import NOWHERE, Ledger, user_line
 from simcuda.measurement import Usage
@@ -311,12 +311,35 @@ class Machine:
         tag.block, tag.nbytes = block, nbytes
         self._owns(tag)
 
+    def touched(self, tensor: torch.Tensor, tag: Tag) -> Data:
+        """Return what an access to a tensor touches: its storage, by serial number, or a part of that.
+
+        Parts matter only to what may be used by something else at the same time.
+        """
+        if (
+            (tag.device != HOST and not self.has_side_streams)
+            or tensor.layout is not torch.strided
+            or tensor.is_nested
+            or tensor.nbytes == tag.nbytes
+        ):
+            return tag.serial
+        size, steps = tensor.element_size(), []
+        for stride, length in zip(tensor.stride(), tensor.shape, strict=True):
+            if length > 1:
+                steps.append((stride * size, length))
+        return part_of(tag.serial, tensor.storage_offset() * size, size, steps)
+
     def run(
-        self, device: int, kernels: int, reads: Collection[int], writes: Collection[int], library: int = 0
+        self,
+        device: int,
+        kernels: int,
+        reads: Collection[Data],
+        writes: Collection[Data],
+        library: int = 0,
     ) -> None:
         """Launch kernels on the current stream of a device, and so many of a library beside them.
 
-        The data that they read and write is known by serial number. No kernel at all is a copy, which is
+        The data that they read and write is as from ``touched``. No kernel at all is a copy, which is
         ordered as one.
         """
         self.ledger.launch(kernels, library)
@@ -338,7 +361,7 @@ class Machine:
             if line:
                 self.ledger.add_site(line, "raced")
 
-    def host_touches(self, data: int, *, writes: bool) -> None:
+    def host_touches(self, data: Data, *, writes: bool) -> None:
         """Let the host read, or write, data that it shares with the devices.
 
         An access that no wait orders after those of the devices counts as a hazard.
@@ -376,7 +399,7 @@ class Machine:
         if self.ordering.is_complete(mark):
             return True
         asked = (*mark[:2], user_line())
-        now = self.ordering.queued()
+        now = self.ordering.queued
         if asked not in self._polled:
             self._polled[asked] = now
             return False

@@ -6,13 +6,14 @@ waits for *blocking* streams alone; those of ``torch.cuda.Stream`` are non-block
 in c10/cuda/CUDAStream.cpp), so no stream of PyTorch is ordered with the default stream by itself.
 
 Streams, data and events are known by plain integers; a stream's integer is unique over all devices. Data is
-a storage, on a device or in pinned host memory. Pageable host memory needs no
-watching: CUDA has read it, or written it, before such a copy returns to the host.
+a storage, on a device or in pinned host memory. An access to a view is one to its bytes alone: streams may
+work on different parts of it. Pageable host memory needs no watching: CUDA has read it, or written
+it, before such a copy returns to the host.
 
 Known limitations:
-    Two streams on disjoint parts of one storage count as a conflict. One host thread is assumed. Work of the
-    stream that owns a block is not followed into the block's next life, only that of other streams. Streams
-    that come from elsewhere (``torch.cuda.ExternalStream``) are taken as non-blocking.
+    One host thread is assumed. Work of the stream that owns a block is not followed into the block's next
+    life, only that of other streams. Streams that come from elsewhere (``torch.cuda.ExternalStream``) are
+    taken as non-blocking.
 """
 
 from __future__ import annotations
@@ -28,6 +29,58 @@ Clock = dict[int, int]
 
 _UNTOUCHED = (-2, 0, 0)
 """Stands for the accesses to data that no stream has touched yet."""
+
+
+class Part(NamedTuple):
+    """Bytes of one piece of data: of each ``period`` from ``start`` to ``end`` the first ``width``."""
+
+    data: int
+    start: int
+    end: int
+    period: int
+    width: int
+
+    def overlaps(self, other: Part) -> bool:
+        """Return whether both may have a byte in common."""
+        if self.period == other.period:
+            ahead = (other.start - self.start) % self.period
+            if self.width <= ahead <= self.period - other.width:
+                return False
+        return self.start < other.end and other.start < self.end
+
+
+Data = int | Part
+"""All of a piece of data, or a part."""
+
+
+def part_of(data: int, start: int, itemsize: int, steps: Iterable[tuple[int, int]]) -> Part:
+    """Return the bytes of elements in dimensions of at least two, with these strides, in bytes, and sizes."""
+    width, end, period = itemsize, start + itemsize, 0
+    for stride, size in sorted(steps):
+        end += stride * (size - 1)
+        if not period and stride <= width:
+            # There is no gap so far.
+            width = end - start
+            continue
+        period = period or stride
+        if stride % period:
+            # There is no grid.
+            width = period
+    return Part(data, start, end, period or width, width)
+
+
+def whole(data: int) -> Part:
+    """Return all bytes of a piece of data."""
+    return part_of(data, 0, 1 << 62, ())
+
+
+KINDS = {
+    False: [("read after write", 0)],
+    True: [("reuse", 2), ("write after write", 0), ("write after read", 1)],
+}
+"""What a read, or a write, may be to the earlier accesses at these places of ``Accesses``."""
+MANY_PARTS = 64
+"""With every so many parts of a piece of data, those are forgotten that the host has waited for."""
 
 
 class StreamMark(NamedTuple):
@@ -58,13 +111,12 @@ class Conflict:
     tick: int = field(default=0, compare=False)
 
 
-@dataclass(slots=True)
-class Accesses:
-    """The accesses to one piece of data that later ones must come after; each a stream's tick."""
+class Accesses(NamedTuple):
+    """The accesses to some bytes that later ones must come after; each a stream's tick."""
 
-    write: tuple[int, int] | None = None
-    reads: Clock = field(default_factory=dict)
-    previous_life: Clock = field(default_factory=dict)
+    writes: Clock
+    reads: Clock
+    previous_life: Clock
 
 
 @dataclass(eq=False)
@@ -73,9 +125,11 @@ class Ordering:
 
     Attributes:
         has_left_behind: Whether memory was ever freed while another stream still used it.
+        queued: How much was queued so far.
     """
 
     has_left_behind: bool = False
+    queued: int = 0
     _clocks: dict[int, Clock] = field(default_factory=dict)
     _host: Clock = field(default_factory=dict)
     _host_version: int = 0
@@ -83,50 +137,49 @@ class Ordering:
     # Most data is only ever touched by one stream, and its order is enough: for that, the stream and the
     # ticks of its last write and read are all there is to know.
     _sole: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-    _shared: dict[int, Accesses] = field(default_factory=dict)
+    # Of other data, and of what is touched in parts, the accesses to each part.
+    _shared: dict[int, dict[Part, Accesses]] = field(default_factory=dict)
     # Uses of freed memory that its owner has not waited for, by stream and range of addresses.
     _left_behind: dict[int, dict[tuple[int, int], Clock]] = field(default_factory=dict)
 
-    def launch(self, stream: int, reads: Iterable[int] = (), writes: Collection[int] = ()) -> list[Conflict]:
-        """Queue a kernel or a copy; at most one conflict for each piece of data it touches.
+    def launch(
+        self, stream: int, reads: Iterable[Data] = (), writes: Collection[Data] = ()
+    ) -> list[Conflict]:
+        """Queue a kernel or a copy; at most one conflict for each piece of data, or part of one, it touches.
 
         What it both reads and writes may be in both.
         """
         # Each launch is a tick of its stream's own clock.
         clock = self._clock(stream)
         clock[stream] = tick = clock.get(stream, 0) + 1
+        self.queued += 1
         sole = self._sole
         unordered: list[Conflict] = []
         for data in reads:
             known = sole.get(data, _UNTOUCHED)
             # The usual case: no other stream has touched it, so there is nothing to compare.
-            if known[0] == stream or (known is _UNTOUCHED and data not in self._shared):
+            if known[0] == stream or (known is _UNTOUCHED and self._is_new(data)):
                 sole[data] = (stream, known[1], tick)
             elif data not in writes:
-                accesses = self._accesses_to(data)
-                unordered += _conflict(data, accesses, stream, clock, writes=False)
-                accesses.reads[stream] = tick
+                unordered += self._share(data, stream, clock, writes=False)
         for data in writes:
             known = sole.get(data, _UNTOUCHED)
-            if known[0] != stream and (known is not _UNTOUCHED or data in self._shared):
-                unordered += _conflict(data, self._accesses_to(data), stream, clock, writes=True)
-                # After this write, earlier accesses matter no more.
-                del self._shared[data]
-            sole[data] = (stream, tick, 0)
+            if known[0] == stream or (known is _UNTOUCHED and self._is_new(data)):
+                sole[data] = (stream, tick, 0)
+            else:
+                unordered += self._share(data, stream, clock, writes=True)
         return unordered
 
-    def copy_across(self, source: int, destination: int, read: int, written: int) -> list[Conflict]:
+    def copy_across(self, source: int, destination: int, read: Data, written: Data) -> list[Conflict]:
         """Queue a copy between devices: it runs on ``source``, and both streams wait for each other."""
         self.wait(source, self.record(destination))
         conflicts = self.launch(source, (read,), (written,))
         self.wait(destination, self.record(source))
         return conflicts
 
-    def host_touches(self, data: int, *, writes: bool) -> list[Conflict]:
+    def host_touches(self, data: Data, *, writes: bool) -> list[Conflict]:
         """The conflict of the host reading, or writing, what an asynchronous copy still uses."""
-        if data not in self._sole and data not in self._shared:
-            return []
-        return _conflict(data, self._accesses_to(data), HOST, self._host, writes=writes)
+        return _conflict(*self._parts_of(data), HOST, self._host, writes=writes)
 
     def record(self, stream: int) -> StreamMark:
         """Mark the work queued on ``stream`` so far."""
@@ -159,13 +212,6 @@ class Ordering:
         """Whether the host knows that the work before ``mark`` has finished."""
         return not _unordered(mark.clock, self._host)
 
-    def queued(self) -> int:
-        """Return how much was queued on all streams so far."""
-        total = 0
-        for stream, clock in self._clocks.items():
-            total += clock.get(stream, 0)
-        return total
-
     def allocate(self, data: int, owner: int, start: int, end: int) -> None:
         """Give the memory from ``start`` to ``end``, in blocks of stream ``owner``, to ``data``.
 
@@ -181,7 +227,8 @@ class Ordering:
             if not pending:
                 del ranges[first, last]
             elif first < end and start < last:
-                _join(self._accesses_to(data).previous_life, pending)
+                part, parts = self._parts_of(data)
+                _join(parts.setdefault(part, Accesses({}, {}, {})).previous_life, pending)
 
     def drop(self, data: int, owner: int) -> bool:
         """Forget ``data`` if ``owner`` alone has touched it; whether that is so."""
@@ -198,11 +245,11 @@ class Ordering:
         """
         if self.drop(data, owner):
             return
-        accesses = self._accesses_to(data)
+        uses: Clock = {}
+        for accesses in self._parts_of(data)[1].values():
+            _join(uses, accesses.reads)
+            _join(uses, accesses.writes)
         del self._shared[data]
-        uses = dict(accesses.reads)
-        if accesses.write is not None:
-            _join(uses, dict([accesses.write]))
         pending = _unordered(uses, self._clock(owner))
         pending = {stream: tick for stream, tick in pending.items() if stream not in recorded}
         if pending:
@@ -223,16 +270,38 @@ class Ordering:
             self._joined_host[stream] = self._host_version
         return clock
 
-    def _accesses_to(self, data: int) -> Accesses:
-        """What is known of ``data``, from here on as of data that several streams touch."""
-        # From here on several streams may touch it, so that their accesses are kept apart.
-        accesses = self._shared.get(data)
-        if accesses is None:
-            stream, written, read = self._sole.pop(data, _UNTOUCHED)
-            accesses = self._shared[data] = Accesses(
-                (stream, written) if written else None, {stream: read} if read else {}
-            )
-        return accesses
+    def _is_new(self, data: Data) -> bool:
+        return isinstance(data, int) and data not in self._shared
+
+    def _parts_of(self, data: Data) -> tuple[Part, dict[Part, Accesses]]:
+        """The part, and the accesses to each, from here on as of data that several streams touch."""
+        part = whole(data) if isinstance(data, int) else data
+        if part.data not in self._shared:
+            stream, written, read = self._sole.pop(part.data, _UNTOUCHED)
+            # A tick of 0 stands for no access.
+            self._shared[part.data] = {whole(part.data): Accesses({stream: written}, {stream: read}, {})}
+        return part, self._shared[part.data]
+
+    def _share(self, data: Data, stream: int, clock: Clock, *, writes: bool) -> list[Conflict]:
+        """Keep an access to data that several streams touch; the conflict with an earlier one."""
+        part, parts = self._parts_of(data)
+        tick = clock[stream]
+        conflicts = _conflict(part, parts, stream, clock, writes=writes)
+        if not writes:
+            parts.setdefault(part, Accesses({}, {}, {})).reads[stream] = tick
+        elif isinstance(data, int):
+            # After this write, earlier accesses matter no more.
+            del self._shared[data]
+            self._sole[data] = (stream, tick, 0)
+        else:
+            # A conflict is told once. What the host has waited for conflicts with nothing.
+            if conflicts:
+                parts = {other: uses for other, uses in parts.items() if not part.overlaps(other)}
+            if len(parts) % MANY_PARTS == 0:
+                host = self._host
+                parts = {o: uses for o, uses in parts.items() if any(_unordered(each, host) for each in uses)}
+            self._shared[part.data] = parts | {part: Accesses({stream: tick}, {}, {})}
+        return conflicts
 
 
 def _join(clock: Clock, other: Clock) -> None:
@@ -245,17 +314,13 @@ def _unordered(uses: Clock, clock: Clock) -> Clock:
     return {stream: tick for stream, tick in uses.items() if clock.get(stream, 0) < tick}
 
 
-def _conflict(data: int, accesses: Accesses, stream: int, clock: Clock, *, writes: bool) -> list[Conflict]:
+def _conflict(
+    part: Part, parts: dict[Part, Accesses], stream: int, clock: Clock, *, writes: bool
+) -> list[Conflict]:
     """The first of the earlier accesses that one on ``stream`` has to come after and does not."""
-    last_write = dict([accesses.write]) if accesses.write is not None else {}
-    earlier_uses = [("read after write", last_write)]
-    if writes:
-        earlier_uses = [
-            ("reuse", accesses.previous_life),
-            ("write after write", last_write),
-            ("write after read", accesses.reads),
-        ]
-    for kind, uses in earlier_uses:
-        for earlier, tick in _unordered(uses, clock).items():
-            return [Conflict(data, stream, earlier, kind, tick)]
+    for kind, place in KINDS[writes]:
+        for other, accesses in parts.items():
+            unordered = _unordered(accesses[place], clock) if part.overlaps(other) else {}
+            for earlier, tick in unordered.items():
+                return [Conflict(part.data, stream, earlier, kind, tick)]
     return []

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from simcuda import basis
 from simcuda.costs.call import tensors_in
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
@@ -30,16 +31,12 @@ _set_enabled: Any = genuine(torch.set_autocast_enabled)
 _clear_cache: Any = genuine(torch.clear_autocast_cache)
 Kernel = Callable[..., Any]
 
-# Which operations run in which type, by ATen/autocast_mode.h of torch 2.13.
-LOWER: tuple[str, ...] = (
-    *("_convolution", "_convolution.deprecated", "convolution", "conv1d", "conv2d", "conv3d", "conv_tbc"),
-    *("conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input", "prelu", "addmm", "addmv"),
-    *("addr", "matmul", "einsum", "mm", "mv", "linalg_vecdot", "linear", "addbmm", "baddbmm", "bmm"),
-    *("chain_matmul", "linalg_multi_dot", "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell", "lstm_cell"),
-    *("gru_cell", "rnn_tanh_cell", "rnn_relu_cell", "_scaled_dot_product_flash_attention"),
-    "scaled_dot_product_attention",
+_policies: dict[str, list[str]] = basis.operations("autocast")
+LOWER, SINGLE, SINGLE_RESULT, WIDEST = (
+    tuple(name for name in names if hasattr(torch.ops.aten, name.partition(".")[0]))
+    for names in (_policies[policy] for policy in ("lower", "single", "single result", "widest"))
 )
-"""In the type of autocast."""
+"""Operations by the type in which they run."""
 
 BY_FUNCTION = {
     "softmax.int": "softmax",
@@ -49,39 +46,11 @@ BY_FUNCTION = {
 }
 """Operations that a function of Python makes, which knows kernels that CUDA has beside a composite."""
 
-SINGLE: tuple[str, ...] = (
-    *("acos", "asin", "cosh", "erfinv", "exp", "expm1", "log", "log10", "log2", "log1p", "reciprocal"),
-    *("rsqrt", "sinh", "tan", "pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow.Scalar", "softplus"),
-    *("layer_norm", "native_layer_norm", "rms_norm", "group_norm", "frobenius_norm.dim", "nuclear_norm"),
-    *("nuclear_norm.dim", "cosine_similarity", "poisson_nll_loss", "cosine_embedding_loss", "nll_loss"),
-    *("nll_loss2d", "hinge_embedding_loss", "kl_div", "l1_loss", "smooth_l1_loss", "huber_loss"),
-    *("mse_loss", "margin_ranking_loss", "multilabel_margin_loss", "soft_margin_loss"),
-    *("triplet_margin_loss", "multi_margin_loss", "binary_cross_entropy_with_logits", "dist", "pdist"),
-    *("cdist", "renorm", "logsumexp", "upsample_nearest1d", "_upsample_nearest_exact1d"),
-    *("upsample_nearest2d", "_upsample_nearest_exact2d", "upsample_nearest3d"),
-    *("_upsample_nearest_exact3d", "upsample_linear1d", "upsample_bilinear2d", "_upsample_bilinear2d_aa"),
-    *("upsample_trilinear3d", "upsample_bicubic2d", "_upsample_bicubic2d_aa"),
-    *(name for name in ("linalg_matrix_sqrth",) if hasattr(torch.ops.aten, name)),  # from torch 2.14 on
-)
-"""In single precision."""
-
-SINGLE_RESULT: tuple[str, ...] = (
-    *("prod", "prod.dim_int", "softmax.int", "log_softmax.int", "cumprod", "cumsum", "sum"),
-    *("sum.dim_IntList", "linalg_vector_norm", "linalg_matrix_norm", "linalg_matrix_norm.str_ord"),
-)
-"""With a result in single precision, unless another type is given."""
-
 WITH_TYPE: dict[str, str] = {
     "norm.Scalar": "norm.ScalarOpt_dtype",
     "norm.ScalarOpt_dim": "norm.ScalarOpt_dim_dtype",
 }
-"""The same, by an overload that takes a type."""
-
-WIDEST: tuple[str, ...] = (
-    *("addcdiv", "addcmul", "atan2", "bilinear", "cross", "dot", "vdot", "grid_sampler", "index_put"),
-    *("tensordot", "scatter_add"),
-)
-"""In the widest type among the tensors and that of autocast."""
+"""Operations with a result in single precision, by an overload that takes a type."""
 
 UNSAFE: tuple[str, ...] = ("binary_cross_entropy",)
 """Refused, by the error that PyTorch has for it."""

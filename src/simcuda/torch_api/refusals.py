@@ -25,7 +25,6 @@ import torch.nn.parallel
 import torch.utils.dlpack
 
 from simcuda.costs.call import tensors_in
-from simcuda.device import dispatch_key
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
 from simcuda.torch_api.patches import Patches, genuine
@@ -74,42 +73,12 @@ C_SETTINGS = ("_cudnn_", "_conv_benchmark_")
 """Parts of the names of those that only keep a setting."""
 
 
-_KEY: Any = dispatch_key._KEY
-# The watcher goes past itself, and is not to be marked for it.
-dispatch_key._include = genuine(dispatch_key._include)
-dispatch_key._exclude = genuine(dispatch_key._exclude)
-ON_HOST = ("CPU", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
-"""The keys whose kernels the dispatcher runs on the host's copy of a tensor."""
-_ENDS_ON_HOST = tuple(f"/{key}" for key in ON_HOST)
-
-WAYS_PAST: dict[str, Callable[..., bool]] = {
-    "_dispatch_tls_set_dispatch_key_included": lambda key, value: key == _KEY and not value,
-    "_dispatch_tls_set_dispatch_key_excluded": lambda key, value: key == _KEY and value,
-    "_ExcludeDispatchKeyGuard.__init__": lambda _, keys: keys.has(_KEY),
-    "ExcludeDispatchKeyGuard.__init__": lambda _, keys: keys.has(_KEY),
-    "_SetExcludeDispatchKeyGuard.__init__": lambda _, key, value: key == _KEY and value,
-    "_ForceDispatchKeyGuard.__init__": lambda _, used, not_used: not_used.has(_KEY) or not used.has(_KEY),
-    "PyTorchFileWriter.write_record": lambda _, __, data, *___: getattr(data, "is_cuda", False),
-    # A name without that of its library may be one of ATen's.
-    "_DispatchModule.impl": lambda _, name, key, *__, **___: (
-        str(key).rpartition(".")[2] in ON_HOST
-        and name.rpartition("::")[0] in ("", "aten")
-        and torch._C._dispatch_has_kernel(f"aten::{name.rpartition('::')[2]}")
-    ),
-    "ScriptModule.save": lambda *_, **__: True,
-    "ScriptModule.save_to_buffer": lambda *_, **__: True,
-}
-"""Functions of C++ that lead past the watcher, and with which arguments they do."""
-WAYS_PAST_WITH_TENSORS: dict[str, Callable[..., bool]] = {
-    "_DispatchOperatorHandle.redispatch_boxed": lambda _, keys, *__, **___: not keys.has(_KEY),
-    "_SafeKernelFunction.call_boxed": lambda _, keys, *__, **___: not keys.has(_KEY),
-    "_dispatch_call_boxed": lambda *_, **__: True,
-    "_jit_interpret_graph": lambda *_, **__: True,
-    "_pickle_save": lambda *_: True,
-    "LiteScriptModule.forward": lambda *_: True,
-    "LiteScriptModule.run_method": lambda *_: True,
-}
-"""The same, where an argument is or holds a tensor of a device."""
+OF_A_MODULE = ("ScriptModule.save", "ScriptModule.save_to_buffer")
+"""Functions of C++ that read whatever a module has, past the watcher."""
+WAYS_PAST = (
+    *("_jit_interpret_graph", "_pickle_save", "LiteScriptModule.forward", "LiteScriptModule.run_method"),
+)
+"""The same of tensors that they are given."""
 OF_SCRIPTS: tuple[Any, ...] = (torch.ops.aten._tensor_to_list, torch.ops.onnx.Reshape)
 """The operations that TorchScript has in place of kernels, and that read by themselves."""
 
@@ -179,40 +148,21 @@ def _profile_the_host(
 
 
 def doubt_ways_past(machine: Machine, patches: Patches) -> None:
-    """Let a run be marked where it calls operations so that nobody sees them: what they cost is unknown."""
+    """Let a run be marked where C++ reads a device's memory by itself: what that costs is unknown."""
 
-    def call(
-        what: str,
-        needs_none: bool,
-        passes: Callable[..., bool],
-        original: Callable[..., Any],
-        /,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Any:
+    def call(what: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         tags = map(machine.storages.of, tensors_in((*args, *kwargs.values())))
-        if (needs_none or any(tag and tag.device != HOST for tag in tags)) and passes(*args, **kwargs):
+        if what.endswith(OF_A_MODULE) or any(tag and tag.device != HOST for tag in tags):
             machine.ledger.doubt(what)
         return original(*args, **kwargs)
 
-    for name, passes in (WAYS_PAST | WAYS_PAST_WITH_TENSORS).items():
+    for name in (*OF_A_MODULE, *WAYS_PAST):
         native: Any = attrgetter(name)(torch._C)
         native = getattr(native, "__func__", native)
-        patches.redirect(
-            native, partial(call, f"torch._C.{name}", name in WAYS_PAST, passes, genuine(native))
-        )
+        patches.redirect(native, partial(call, f"torch._C.{name}", genuine(native)))
     for operation in OF_SCRIPTS:
         for native in (operation._op, operation.default._op):
-            always = partial(call, f"torch.ops.{operation}", False, lambda *_, **__: True)
-            patches.redirect(native, partial(always, genuine(native)))
-
-
-def replaced_operations() -> list[str]:
-    """The operations of ATen whose kernels for the host are Python's: nobody sees what these read."""
-    # Of thousands of kernels hardly any is for the host.
-    on_host = [name for name in torch.library._impls if name.endswith(_ENDS_ON_HOST)]
-    names = (name.rpartition("/")[0] for name in on_host)
-    return sorted(name.replace("/", "::") for name in names if name.startswith("aten/"))
+            patches.redirect(native, partial(call, f"torch.ops.{operation}", genuine(native)))
 
 
 def refuse_c_functions(patches: Patches) -> None:

@@ -291,7 +291,7 @@ class TensorApi:
             return self.dispatcher.copy(tensor.detach(), HOST)
         if tag is not None and tag.pinned:
             # A copy may still be writing there.
-            self.machine.host_touches(tag.serial, writes=False)
+            self.machine.host_touches(self.machine.touched(tensor, tag), writes=False)
         return tensor
 
 
