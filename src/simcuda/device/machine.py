@@ -327,7 +327,7 @@ class Machine:
         for stride, length in zip(tensor.stride(), tensor.shape, strict=True):
             if length > 1:
                 steps.append((stride * size, length))
-        return part_of(tag.serial, tensor.storage_offset() * size, size, steps)
+        return part_of(tag.serial, int(tensor.storage_offset()) * size, size, steps)
 
     def run(
         self,

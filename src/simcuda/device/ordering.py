@@ -136,7 +136,7 @@ class Ordering:
     _joined_host: dict[int, int] = field(default_factory=dict)
     # Most data is only ever touched by one stream, and its order is enough: for that, the stream and the
     # ticks of its last write and read are all there is to know.
-    _sole: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    _sole: dict[Data, tuple[int, int, int]] = field(default_factory=dict)
     # Of other data, and of what is touched in parts, the accesses to each part.
     _shared: dict[int, dict[Part, Accesses]] = field(default_factory=dict)
     # Uses of freed memory that its owner has not waited for, by stream and range of addresses.
