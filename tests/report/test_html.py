@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import Git, Repository
 
 from finding_tickets.cli.main import run
-from finding_tickets.report.formats.html import CodeDiff, DiffLine, code_diff, trusted_html
+from finding_tickets.report.formats.html import CodeDiff, code_diff, trusted_html
 
 ROOT = Path(__file__).parents[2]
 ADDRESSES = {"action", "background", "data", "formaction", "href", "poster", "src", "srcset", "xlink:href"}
@@ -319,13 +319,11 @@ def diff_of(repository: Repository, places: dict[str, str] = PLACES) -> CodeDiff
     return code_diff(places, repository.root)
 
 
-def test_lines_have_their_numbers_before_and_after(repository: Repository) -> None:
-    """A line that one of the files does not have has no number there."""
+def test_a_difference_is_that_of_git(repository: Repository) -> None:
+    """Lines that both have around those that only one has, below their numbers."""
     found = diff_of(repository)
     assert found
-    assert (
-        (DiffLine(1, 1, "def f():"), DiffLine(2, None, "    wait()"), DiffLine(None, 2, "    return")),
-    ) == found.hunks
+    assert ("@@ -1,2 +1,2 @@", " def f():", "-    wait()", "+    return") == found.lines
     assert ("found", "fix") == (found.before, found.after)
 
 
@@ -356,5 +354,5 @@ def test_a_variant_at_a_revision_is_read_there(repository: Repository, git: Git)
     repository.write("f.py", "new\n")
     found = code_diff({"found": "f.py:f@HEAD", "fix": "f.py:f"}, repository.root)
     assert found
-    assert ((DiffLine(1, None, "old"), DiffLine(None, 1, "new")),) == found.hunks
+    assert ("-old", "+new") == found.lines[1:]
     assert code_diff({"found": "f.py:f@nowhere", "fix": "f.py:f"}, repository.root) is None

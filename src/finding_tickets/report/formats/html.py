@@ -131,23 +131,14 @@ def _escape_html(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class DiffLine:
-    """A line of a difference and its number before and after, None where that file does not have it."""
-
-    before: int | None
-    after: int | None
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class CodeDiff:
-    """Two variants, their places as ``file:function``, and pieces of their code with lines around changes."""
+    """Two variants, their places as ``file:function``, and the lines of a unified diff of their code."""
 
     before: str
     after: str
     before_place: str
     after_place: str
-    hunks: tuple[tuple[DiffLine, ...], ...]
+    lines: tuple[str, ...]
 
 
 def code_diff(places: Mapping[str, str], root: Path) -> CodeDiff | None:
@@ -160,18 +151,9 @@ def code_diff(places: Mapping[str, str], root: Path) -> CodeDiff | None:
     )
     if not (before and after):
         return None
-    hunks = []
-    for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(CONTEXT):
-        hunk = []
-        for kind, start, end, new_start, new_end in group:
-            old, new = range(start, end), range(new_start, new_end)
-            if kind == "equal":
-                hunk += [DiffLine(a + 1, b + 1, before[a]) for a, b in zip(old, new, strict=True)]
-            else:
-                hunk += [DiffLine(a + 1, None, before[a]) for a in old]
-                hunk += [DiffLine(None, b + 1, after[b]) for b in new]
-        hunks.append(tuple(hunk))
-    return CodeDiff(BEFORE, fix, places[BEFORE], places[fix], tuple(hunks))
+    # The names of the files, which come first, are shown already.
+    lines = tuple(difflib.unified_diff(before, after, lineterm="", n=CONTEXT))[2:]
+    return CodeDiff(BEFORE, fix, places[BEFORE], places[fix], lines)
 
 
 def read_lines(root: Path, file: str, revision: str) -> list[str]:
