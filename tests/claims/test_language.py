@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from finding_tickets.claims.language import (
+    DEEPEST_NESTING,
     GROWTH,
     ClaimCondition,
     ExpressionError,
@@ -17,7 +18,6 @@ from finding_tickets.claims.language import (
     parse_expression,
     satisfied,
 )
-from finding_tickets.ground.tokens import DEEPEST_NESTING
 
 AT = {"n": 7, "largest": 1000}
 

@@ -20,13 +20,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.tokens import DEEPEST_NESTING, END, Token, Tokens
 
 LONGEST_TEXT = 400
 LARGEST_NUMBER = 10**18
+DEEPEST_NESTING = 40
+"""Brackets within brackets that the parser follows: Python's own stack has to hold them."""
 RANGE, GROWTH = "..", "O"
 
 # What to write in place of a common mistake.
@@ -43,7 +44,8 @@ _HINTS = {
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d[\d_]*(?:\.\d[\d_]*)?)|(?P<name>[A-Za-z_]\w*)"
     # Mistakes are tokens too, so that an error can name the whole of one.
-    rf"|(?P<symbol>\.\.|//|==|!=|<=|>=|{'|'.join(map(re.escape, _HINTS))}|[-+*/%(),<>]))"
+    rf"|(?P<symbol>\.\.|//|==|!=|<=|>=|{'|'.join(map(re.escape, _HINTS))}|[-+*/%(),<>])"
+    r"|(?P<unknown>\S)|(?P<end>\Z))"
 )
 _GROWTH = re.compile(r"\s*O\s*(?=\()")
 # The operators; the ones that bind least come first.
@@ -206,6 +208,14 @@ def suggest(word: str, known: Sequence[str]) -> str:
     return f"{question}known: {', '.join(known) or 'none'}"
 
 
+class Token(NamedTuple):
+    """A piece of a text; ``kind`` is a group of the pattern, and ``position`` counts characters from 0."""
+
+    kind: str
+    text: str
+    position: int
+
+
 class _Parser:
     """Reads one text by recursive descent over its tokens."""
 
@@ -213,13 +223,17 @@ class _Parser:
         if len(text) > LONGEST_TEXT:
             raise ExpressionError(f"an expression of {len(text)} characters; at most {LONGEST_TEXT} are read")
         self._text = text
-        self._tokens = Tokens(text, _TOKEN)
+        # The last one is the end.
+        self._tokens = []
+        for match in _TOKEN.finditer(text):
+            kind = str(match.lastgroup)
+            self._tokens.append(Token(kind, match[kind], match.start(kind)))
         self._depth = 0
         self._in_growth = False
 
     def condition(self) -> ClaimCondition:
         if _GROWTH.match(self._text):
-            self._tokens.take()
+            self._tokens.pop(0)
             self._in_growth = True
             return ClaimCondition(GROWTH, (self._factor(),))
         if relation := self._accept(*RELATIONS):
@@ -253,7 +267,7 @@ class _Parser:
         return factor
 
     def _atom(self) -> Expression:
-        token = self._tokens.peek()
+        token = self._tokens[0]
         if token.kind not in {"number", "name"}:
             self._fail()
         self._accept(token.text)
@@ -264,7 +278,7 @@ class _Parser:
             if max(value.numerator, value.denominator) > LARGEST_NUMBER:
                 raise ExpressionError(f"the number at column {column} has too many digits")
             return Number(value)
-        if self._tokens.peek().text != "(":
+        if self._tokens[0].text != "(":
             return Variable(token.text, token.position)
         if token.text not in FUNCTIONS:
             message = f"unknown function '{token.text}' at column {column} of '{self._text}'"
@@ -278,8 +292,11 @@ class _Parser:
 
     def _accept(self, *texts: str) -> Token | None:
         """Take the next token if it is one of these; what could shrink a growth class is refused there."""
-        token = self._tokens.accept(*texts)
-        if token and self._in_growth:
+        token = self._tokens[0]
+        if token.text not in texts:
+            return None
+        self._tokens.pop(0)
+        if self._in_growth:
             is_no_size = token.kind == "number" and ("." in token.text or not token.text.strip("0_"))
             if is_no_size or token.text in _NOT_IN_GROWTH:
                 message = (
@@ -294,12 +311,12 @@ class _Parser:
             self._fail()
 
     def finish(self) -> None:
-        if self._tokens.peek().kind != END:
+        if self._tokens[0].kind != "end":
             self._fail()
 
     def _fail(self) -> NoReturn:
         """Say what stands where something else was expected."""
-        token = self._tokens.peek()
+        token = self._tokens[0]
         what = f"'{token.text}'" if token.text else "end"
         message = f"unexpected {what} at column {token.position + 1} of '{self._text}'"
         raise ExpressionError(message, hint=_HINTS.get(token.text))

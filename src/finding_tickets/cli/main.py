@@ -17,8 +17,7 @@ import typer
 from finding_tickets.cli.options import with_options
 from finding_tickets.cli.output import say, say_error, write
 from finding_tickets.errors import ExitCode, TicketsError, UsageError
-from finding_tickets.ground import __version__
-from finding_tickets.ground.tokens import MINUS
+from finding_tickets.ground import MINUS, __version__
 
 
 class Command(NamedTuple):

@@ -18,7 +18,7 @@ from finding_tickets.cli.output_file import (
     write_output,
 )
 from finding_tickets.errors import ExitCode, UsageError
-from finding_tickets.ground.tokens import MINUS
+from finding_tickets.ground import MINUS
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.load import load
 from finding_tickets.register.query import parse

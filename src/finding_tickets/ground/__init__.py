@@ -1,3 +1,5 @@
-"""Git, files, the cache and tokens. Nothing in this room knows tickets."""
+"""Git, files and the cache. Nothing in this room knows tickets."""
 
 __version__ = "0.1.0"
+MINUS = "\N{MINUS SIGN}"
+"""Stands for the sign on a command line, where a word that begins with that would be an option."""

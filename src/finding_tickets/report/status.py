@@ -14,12 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from os.path import isfile  # a path may be longer than there can be
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finding_tickets.claims.language import evaluate, parse_expression
 from finding_tickets.ground.git import SHORT_HASH, GitError, ask, changed_files
+from finding_tickets.lint.worktree import WorkTree, is_absolute
 from finding_tickets.model.vocabulary import UNSETTLED, Relationship, Status, Verdict
 from finding_tickets.register.disposition import DISPOSITIONS, UNDECIDED, differ
 from finding_tickets.register.load import Register
@@ -334,22 +334,16 @@ def hot_spots(rows: Sequence[ReportRow], paths: Mapping[str, str]) -> HotSpots:
     )
 
 
-def short_paths(files: Collection[str], root: Path) -> dict[str, str]:
+def short_paths(files: Iterable[str], root: Path) -> dict[str, str]:
     """Return the path of each file from the repository's root, where that can be found.
 
     Reviewers write absolute paths of their machines. ``/home/ada/repo/src/a.py`` is ``src/a.py`` where that
-    is a file below ``root``, or is what somebody else has written. Else the folder below a home is a root.
+    is a file below ``root``; else the folder below a home is a root.
     """
+    tree = WorkTree(root)
     paths = {}
     for file in files:
-        parts = file.split("/") if file.startswith(("/", "~/")) else []
-        paths[file] = _HOME.sub("", file, count=1)
-        # The longest end that is known; a bare name says too little.
-        for first in range(1, len(parts) - 1):
-            end = "/".join(parts[first:])
-            if end in files or isfile(root / end):  # noqa: PTH113
-                paths[file] = end
-                break
+        paths[file] = (is_absolute(file) and tree.at_home(file)) or _HOME.sub("", file, count=1)
     return paths
 
 

@@ -16,7 +16,7 @@ from fnmatch import translate
 from typing import Any
 
 from finding_tickets.errors import UsageError
-from finding_tickets.ground.tokens import MINUS
+from finding_tickets.ground import MINUS
 from finding_tickets.model.vocabulary import (
     Severity,
     Status,
