@@ -138,6 +138,23 @@ def test_a_difference_is_accepted_by_its_name(
     assert "equal at 1 of 1 points, without norms; output, line 1" in " ".join(said.split())
 
 
+def test_work_that_is_deleted_in_a_function_is_missed(
+    committed: Callable[..., None], repository: Repository, tickets: Tickets
+) -> None:
+    """Nothing else uses its variable. One that a new variable replaces is no loss, nor that of a loop."""
+    main = DRAWN.replace("        print(part.item())", "        values.append(part.item())").replace(
+        "    draw =", "    values = []\n    draw ="
+    )
+    committed(main, BLOCK.replace("syncs: 6", "syncs: 4"))
+    loop = "    for part in noise:\n        values.append(part.item())\n"
+    repository.write("train.py", main.replace("    values = []\n", "").replace(loop, ""))
+    done = tickets("fix", "B1-PT-01")
+    assert (1, True) == (done.code, "the result differs: main.values: missing" in done.err), done.err
+    others = main.replace("    values = []\n", "").replace(loop, "    read = noise.tolist()\n")
+    repository.write("train.py", others)
+    assert 0 == tickets("fix", "B1-PT-01").code
+
+
 def test_calls_of_a_function_are_counted_and_the_program_is_compared(
     committed: Callable[..., None], repository: Repository, tickets: Tickets
 ) -> None:

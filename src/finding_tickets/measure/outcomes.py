@@ -194,19 +194,22 @@ def differences(
 ) -> dict[str, str | None]:
     """Return by name what differs between two outcomes, with the first value that does; None if nothing does.
 
-    A variable that has another name, and the same value, does not differ. Functions may have other variables.
+    A variable that has another name, and the same value, does not differ. Functions may have other variables
+    in the place of those that are gone.
     """
     found: dict[str, str | None] = {}
     printed = _printed_differences(expected.pop(PRINTED), actual.pop(PRINTED), exactly=exactly)
-    new = [value for name, value in actual.items() if name not in expected]
+    new = {name: value for name, value in actual.items() if name not in expected}
+    changed_functions = {name.partition(".")[0] for name in new if "." in name}
     for name, value in expected.items():
         if name in actual:
             text = difference(value, actual[name], path=name)
             if text and not exactly:
                 text = _difference(value, actual[name], name)
         else:
-            is_renamed = "." in name or None in [_difference(value, other, name) for other in new]
-            text = None if is_renamed else f"{name}: missing"
+            is_renamed = None in [_difference(value, other, name) for other in new.values()]
+            has_others = "." in name and name.partition(".")[0] in changed_functions
+            text = None if is_renamed or has_others else f"{name}: missing"
         found[name] = text
     return found | printed
 
