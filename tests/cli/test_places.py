@@ -217,6 +217,83 @@ def test_a_commit_that_is_gone(pinned: Repository, tickets: Tickets) -> None:
     ), done.out + done.err
 
 
+def test_two_tickets_of_one_place(
+    pinned: Repository, tickets: Tickets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The later one is named at its line, and none is drafted, with what to do."""
+    text = TICKET.format(arguments="", place=PLACES[FIRST], found=10)
+    pinned.ticket("B1-PT-03", status="open", more=text)
+    (problem,) = [each for each in tickets("lint", "--format", "json").data if each["rule"] == "same-place"]
+    assert ("tickets/B1-PT-03.md", 34, f"{FIRST} is about this statement, too") == (
+        problem["file"],
+        problem["line"],
+        problem["message"],
+    )
+    assert f"tickets close B1-PT-03 --as duplicate --of {FIRST}" == problem["hint"]
+    monkeypatch.chdir(pinned.root)
+    done = tickets("probe", "train.py", "--draft", "train.py:8")
+    # Its block begins in line 32, above `run` and `place`.
+    said = (
+        f"tickets/{FIRST}.md:32: {FIRST} is about this statement already, train.py:8 (tickets show {FIRST})"
+    )
+    assert (2, True) == (done.code, said in done.err), done.err
+
+
+LATER = {
+    "a comment": ("import torch", "import torch  # The device.", ""),
+    "a rename": ("xs", "tensors", ""),
+    "an unused parameter": ("def read(x):", "def read(x, scale=1):", ""),
+    "one more layer": ("for step", "xs.append(torch.ones(4, device='cuda'))\nfor step", ""),
+    "one wait fewer": ("print(step, norm, read(xs[1]))", "print(step, norm)", ""),
+    "put back": (
+        "    norm = 0\n",
+        NORM,
+        "train.py:8: error [gate-worse] B1-PT-01: train.py:8 again waits 10 times",
+    ),
+    "in the same statement": (
+        "norm = 0",
+        "norm = 0 * xs[0].norm().item()",
+        "train.py:8: error [gate-worse] B1-PT-01: a new wait at train.py:8, 10 times: norm = 0 * xs[0]",
+    ),
+    "in a new helper": (
+        "    norm = 0\n",
+        "    norm = helper(xs[0])\n",
+        "train.py:4: error [gate-worse] B1-PT-01: a new wait at train.py:4 in helper(), 10 times: ",
+    ),
+    "in a library that is called anew": (
+        "    norm = 0\n",
+        "    norm = library.norm(xs[0])\n",
+        "train.py:8: error [gate-worse] B1-PT-01: a new wait at train.py:8, 10 times: norm = library",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", LATER)
+def test_the_gate_of_what_is_run(pinned: Repository, tickets: Tickets, git: Git, what: str) -> None:
+    """An honest branch is silent but for notes, and a wait that is put back is one message at its line."""
+    head = TRAIN.replace("import torch", "import torch\nfrom vendor import library")
+    pinned.write("vendor/library.py", "def norm(x):\n    return x.norm().item()\n")
+    pinned.write("train.py", head)
+    git("add", ".")
+    git("commit", "-qm", "library")
+    git("tag", "-f", "first")
+    fixed = head.replace(NORM, "    norm = 0\n").replace("\n\ndef read", "\ndef read")
+    pinned.write("train.py", fixed)
+    assert [0, 0] == [tickets(command, FIRST).code for command in ("fix", "close")]
+    git("commit", "-qam", "fixed")
+    old, new, said = LATER[what]
+    helper = "def helper(x):\n    return x.norm().item()\n" if "helper(" in new else ""
+    assert old in fixed
+    pinned.write("train.py", fixed.replace("def read", f"{helper}def read").replace(old, new))
+    done = tickets("check", "--base", "HEAD")
+    errors = [line for line in done.out.splitlines() if " error " in line]
+    assert (1 if said else 0, bool(said)) == (done.code, bool(errors)), done.out + done.err
+    if said:
+        (error,) = errors
+        assert error.startswith(said), error
+
+
 @pytest.mark.slow
 def test_the_gate_names_the_line_once(pinned: Repository, tickets: Tickets, git: Git) -> None:
     """Of a statement that waits again, whichever other ticket is closed."""

@@ -287,9 +287,10 @@ def commit_all(git: Git) -> None:
     git("commit", "--quiet", "-m", "Measure")
 
 
+@pytest.mark.parametrize("how", [("merge", "-m", "Merge"), ("rebase",)], ids=["merge", "rebase"])
 @pytest.mark.parametrize("is_first", [True, False])
 def test_two_branches_that_measure_the_same_ticket_merge(
-    verified: Repository, git: Git, is_first: bool
+    verified: Repository, git: Git, is_first: bool, how: tuple[str, ...]
 ) -> None:
     """One changed the fix, the other what it calls: git merges, and no branch measured both."""
     if not is_first:
@@ -300,7 +301,7 @@ def test_two_branches_that_measure_the_same_ticket_merge(
         verified.write(path, f"def check(): return '{name}'\n")
         record(verified, Verdict.VERIFIED if name == "one" else Verdict.FAILED)
         commit_all(git)
-    git("merge", "--quiet", "-m", "Merge", "one")
+    git(*how, "--quiet", "one")
     assert (Verdict.STALE, (NOT_AS_RECORDED,)) == (verdict(verified), changed(verified))
     # Both files are as one of the branches measured them.
     assert "'one'" in (verified.root / "helper.py").read_text()

@@ -157,7 +157,9 @@ def _draft_of_site(
         key = place.file, place.function, place.code, report.occurrence_of(root, place) or 0
         if other := register.places.get(key):
             message = f"{other.id} is about this statement already, {place}"
-            raise UsageError(message, file=other.path, hint=f"tickets show {other.id}")
+            raise UsageError(
+                message, file=other.path, line=other.section_line, hint=f"tickets show {other.id}"
+            )
         if report.is_reached(root, probed, place):
             by_own_lines = _probe_own_lines(wanted)
     return report.draft_of_site(wanted, probed, site, register, given, revision, by_own_lines)
