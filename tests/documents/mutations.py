@@ -146,100 +146,22 @@ NONE
 """
 SEEDS = (FINDING, REVIEWED, SETTLED, REMEDIED, REVIEW)
 
-WORDS = [
-    *(
-        b"Severity",
-        b"Status",
-        b"Ticket ID",
-        b"Verdict",
-        b"Resolution",
-        b"Location",
-        b"Cross-Review",
-        b"Domain",
-    ),
-    *(
-        b"P0",
-        b"fixed",
-        b"OBJECT",
-        b"duplicate",
-        b"None.",
-        b"N/A",
-        b"A-1",
-        b"B1-PT-02",
-        b"~50",
-        b"10-5",
-        b"L3",
-    ),
-    *(
-        b"9" * 30,
-        b"1e999",
-        b"-0",
-        b"999999999",
-        b"a.py:1-2,3",
-        b"/abs/a.py",
-        b"../up",
-        b"(",
-        b"&a *a",
-        b"!!x",
-    ),
+_WORDS = (
+    b"Severity;Status;Ticket ID;Verdict;Resolution;Location;Cross-Review;Domain;P0;fixed;OBJECT;duplicate"
+    b";None.;N/A;A-1;B1-PT-02;~50;10-5;L3;999999999999999999999999999999;1e999;-0;a.py:1-2,3;/abs/a.py;../up"
+    b";(;&a *a;!!x"
+)
+WORDS = _WORDS.split(b";")
+_MARKUP = (
+    rb"|;\|;`;``;**;*;_;~~;[;](;<!--;-->;<b>;&#0;\;# ;###### ;=====;---;- ;- [x] ;1. ;> ;    "
+    b";\t;```;~~~;````;|---|---|;|:-:;: ;{;};[[;- - - ;[a]: b;**Verdict:** ;**x:**"
+)
+MARKUP = _MARKUP.split(b";")
+_ODD: list[str | bytes] = [
+    *b"\0;\xff;\xc3;\xed\xa0\x80;\xc0\xaf;\xef\xbb\xbf;\x1b[0m;\x0b;\x0c;\x85".split(b";"),
+    *"\u2028\u0085\u00a0\u200d\u202e\u0130\u00df\u00b2\u0663\uff21\u2013\U0001f525\ufeff\u3000\ufb01",
 ]
-MARKUP = [
-    *(
-        b"|",
-        b"\\|",
-        b"`",
-        b"``",
-        b"**",
-        b"*",
-        b"_",
-        b"~~",
-        b"[",
-        b"](",
-        b"<!--",
-        b"-->",
-        b"<b>",
-        b"&#0;",
-        b"\\",
-    ),
-    *(
-        b"# ",
-        b"###### ",
-        b"=====",
-        b"---",
-        b"- ",
-        b"- [x] ",
-        b"1. ",
-        b"> ",
-        b"    ",
-        b"\t",
-        b"```",
-        b"~~~",
-        b"````",
-    ),
-    *(b"|---|---|", b"|:-:", b": ", b"{", b"}", b"[[", b"- - - ", b"[a]: b", b"**Verdict:** ", b"**x:**"),
-]
-ODD = [
-    *(
-        b"\0",
-        b"\xff",
-        b"\xc3",
-        b"\xed\xa0\x80",
-        b"\xc0\xaf",
-        b"\xef\xbb\xbf",
-        b"\x1b[0m",
-        b"\x0b",
-        b"\x0c",
-        b"\x85",
-    ),
-    *(
-        text.encode()
-        for text in ("\u2028", "\u0085", "\u00a0", "\u200d", "\u202e", "e\u0301", "\u0130", "\u00df")
-    ),
-    *(
-        text.encode()
-        for text in ("\u00b2", "\u0663", "\uff21", "\u2013", "\U0001f525", "\ufeff", "\u3000", "\ufb01")
-    ),
-]
+ODD = [each.encode() if isinstance(each, str) else each for each in [*_ODD, "e\u0301"]]
 CONFLICT = (b"<<<<<<< HEAD\n", b"=======\n", b">>>>>>> other\n")
 
 Mutation = Callable[[Random, bytes], bytes]
@@ -401,17 +323,8 @@ def drop_delimiters(chance: Random, data: bytes) -> bytes:
 def open_fence(chance: Random, data: bytes) -> bytes:
     """A fence, a comment or an HTML block that opens and may never close."""
     lines = _lines(data)
-    marks = (
-        b"```\n",
-        b"~~~~\n",
-        b"``` yaml\n",
-        b"- ```\n",
-        b"> ```\n",
-        b"<!--\n",
-        b"<details>\n",
-        b"<script>\n",
-    )
-    lines.insert(chance.randrange(len(lines) + 1), chance.choice(marks))
+    marks = b"```;~~~~;``` yaml;- ```;> ```;<!--;<details>;<script>".split(b";")
+    lines.insert(chance.randrange(len(lines) + 1), chance.choice(marks) + b"\n")
     return b"".join(lines)
 
 

@@ -9,7 +9,7 @@ from zlib import crc32
 
 import pytest
 from tests.documents import fuzzing
-from tests.documents.mutations import SEEDS
+from tests.documents.mutations import SEEDS, document
 
 from finding_tickets.documents.reading import read_document
 
@@ -50,3 +50,8 @@ def test_mutations_begin_with_documents(data: bytes) -> None:
     found, _ = read_document(data, fuzzing.PATH)
     assert found
     assert [] == list(fuzzing.faults(data))
+
+
+def test_some_broken_documents() -> None:
+    """Of three hundred each is a record or a problem, and what is said of it is true."""
+    assert [] == [fault for number in range(300) for fault in fuzzing.faults(document(number))]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from finding_tickets.errors import BadDataError
 from finding_tickets.importers.sarif import SarifFinding, read_log
 from finding_tickets.model.vocabulary import Severity
 
-LOGS = Path(__file__).parent / "logs"
 Made = Callable[..., SarifFinding]
 
 
@@ -151,25 +149,3 @@ def test_what_is_no_log_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(BadDataError) as caught:
         read_log(data, "a.sarif", [])
     assert str(caught.value).startswith(message)
-
-
-# Counted by hand in the files: how many results, the first one's rule, severity and place.
-REAL = {
-    "bandit": (5, "B403", Severity.P3, "src/loader.py:2"),
-    "eslint": (3, "no-var", Severity.P1, "web/view.js:2"),
-    "ruff": (3, "F401", Severity.P1, "src/loader.py:1"),
-    "semgrep": (2, "no-pickle", Severity.P1, "src/loader.py:9"),
-    "zizmor": (5, "zizmor/artipacked", Severity.P2, ".github/workflows/ci.yml:7"),
-}
-
-
-@pytest.mark.parametrize("name", REAL)
-def test_logs_of_real_tools(name: str) -> None:
-    """What five tools write is read as it is: every result is a finding of its own, within the repository."""
-    text = (LOGS / f"{name}.sarif").read_bytes()
-    found = read_log(text, name, ["/home/ci/project"])
-    first = found[0]
-    assert REAL[name] == (len(found), first.rule, first.severity, str(first.spots[0]))
-    assert len(found) == len({each.fingerprint for each in found})
-    assert all(spot.path for each in found for spot in each.spots)
-    assert all(each.text and not each.left_out for each in found)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.lint.conftest import lint
 from tests.lint.page import explanations
+from tests.report.conftest import verification
 
 from finding_tickets.lint.autofix import fix
 from finding_tickets.lint.rules import RULES
-from finding_tickets.model.verification import Evidence, Verification
+from finding_tickets.model.verification import Evidence
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.load import load
 from finding_tickets.verify.evidence import dump
@@ -105,17 +106,7 @@ def write(root: Path, files: Files) -> None:
 
 def evidence(verdict: Verdict) -> bytes:
     """What the tool records for a verdict."""
-    done = Verification(
-        ticket="B1-PT-01",
-        verdict=verdict,
-        reason="",
-        meter="simulated",
-        torch="2.13.0",
-        device="h200",
-        sweep=(),
-        variants={},
-        claims=(),
-    )
+    done = verification("", verdict, []).model_copy(update={"ticket": "B1-PT-01"})
     return dump(Evidence(inputs=(), verification=done))
 
 

@@ -48,12 +48,14 @@ PATHS = HOSTILE.filter(lambda text: text and "\0" not in text and not re.search(
 """What a file may be called; a byte that is no UTF-8 is a low surrogate in its name."""
 
 
-def claim(text: str = "1", *, holds: bool | None = True, expect: str = "holds") -> ClaimResult:
+def claim(
+    text: str = "1", *, holds: bool | None = True, expect: str = "holds", variant: str = "fix"
+) -> ClaimResult:
     """A claim that says ``text`` wherever a claim says anything."""
     return ClaimResult.model_validate(
         {
-            "id": f"fix.{text}",
-            "variant": "fix",
+            "id": f"{variant}.{text}",
+            "variant": variant,
             "metric": text,
             "claimed": text,
             "measured": text,

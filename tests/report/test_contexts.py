@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from finding_tickets.model.verification import ClaimResult, Sample, VariantResult, Verification
+from finding_tickets.model.verification import ClaimResult, VariantResult, Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.config import Config
 from finding_tickets.register.entries import Entry as Stated
@@ -49,13 +49,6 @@ def claim(
     )
 
 
-def variant(laws: dict[str, str], **metrics: int) -> VariantResult:
-    """A variant measured at one point."""
-    return VariantResult(
-        laws=laws, growth={"bytes": "O(n)"}, samples=(Sample(at={"n": 1}, metrics=metrics),), sites=()
-    )
-
-
 def verification(*claims: ClaimResult, **variants: VariantResult) -> Verification:
     """A verification of these variants and claims."""
     return Verification(
@@ -77,47 +70,6 @@ def row(
     """The only document of a repository with a verdict."""
     repository.ticket(**words)
     return row_of(stated(repository.load().documents[0]), CurrentVerdict(verdict, measured))
-
-
-@pytest.mark.parametrize(
-    ("ticket", "resolution", "expected"),
-    [("closed", "WONT-FIX", "wont-fix"), ("closed", "", "closed"), ("open", "FIXED", "open")],
-)
-def test_what_is_merely_closed_goes_by_its_outcome(
-    repository: Repository, ticket: str, resolution: str, expected: str
-) -> None:
-    """The disposition is the status, but for `closed`, which alone does not say how."""
-    more = f"## Resolution\n\n### Status: {resolution}\n" if resolution else ""
-    made = status([row(repository, Verdict.UNVERIFIED, status=ticket, more=more)])
-    assert expected == made.rows[0].disposition
-
-
-def test_laws_before_and_after(repository: Repository) -> None:
-    """A claimed metric shows its law, else its growth; others, and what was not measured, are left out."""
-    measured = verification(
-        claim("found", "syncs", holds=True),
-        claim("fix", "bytes", holds=True),
-        claim("fix", "h2d", holds=True),
-        claim("recommended", "d2h", holds=True),
-        found=variant({"syncs": "4*n", "d2h": "n"}, syncs=4, bytes=3, d2h=1),
-        fix=variant({"syncs": "1"}, syncs=1, bytes=3, h2d=2),
-    )
-    made = status([row(repository, Verdict.VERIFIED, measured)])
-    assert ["4*n -> 1", "O(n) -> O(n)"] == [change.text for change in made.rows[0].changes]
-
-
-def test_refuted_claims_are_all_shown(repository: Repository) -> None:
-    """A claim that does not hold is listed whether it was expected or not; one not checked is not."""
-    measured = verification(
-        claim("found", "syncs", holds=True),
-        claim("found", "h2d", holds=False),
-        claim("recommended", "syncs", holds=False, expect="refuted"),
-        claim("fix", "syncs", holds=None),
-    )
-    made = status([row(repository, Verdict.REFUTED, measured)])
-    assert [("found.h2d", False), ("recommended.syncs", True)] == [
-        (item.claim.id, item.claim.as_expected) for item in made.refuted
-    ]
 
 
 @pytest.mark.parametrize(

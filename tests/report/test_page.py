@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.report.conftest import verification
 
-from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.load import load
 from finding_tickets.register.staleness import CurrentVerdict
@@ -20,17 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 FOUNDING = ["B1-PT-02", "B3-CR-05", "B7-PT-02", "B7-PT-03", "TASK-5"]
-MEASURED = Verification(
-    ticket="B1-PT-01",
-    verdict=Verdict.INCONCLUSIVE,
-    reason="it hung",
-    meter="simulated",
-    torch="2.13.0",
-    device="h200",
-    sweep=(),
-    variants={},
-    claims=(),
-)
+MEASURED = verification("it hung", Verdict.INCONCLUSIVE, [])
 FINDING = """\
 ## Cross-Review (PyTorch)
 

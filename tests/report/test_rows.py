@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pytest
+from tests.report.conftest import claim, verification
 
 from finding_tickets.ground import __version__
-from finding_tickets.model.verification import ClaimResult, Evidence, Input, Verification
+from finding_tickets.model.verification import Evidence, Input
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.config import Config
 from finding_tickets.register.entries import Entry, StatedClaim
@@ -24,7 +25,6 @@ from finding_tickets.register.staleness import (
     CurrentVerdict,
 )
 from finding_tickets.report.rows import (
-    LIST_COLUMNS,
     ReportRow,
     list_cells,
     row_of,
@@ -42,33 +42,8 @@ TICKED = f"- [x] Count the waits\n\n{FIXED}"
 
 def verified(verdict: Verdict, holds: Sequence[bool | None], variant: str = "found") -> CurrentVerdict:
     """A verdict from claims about a variant with these outcomes."""
-    expect: Literal["holds"] = "holds"
-    claims = tuple(
-        ClaimResult(
-            id=f"{variant}.syncs[{number}]",
-            variant=variant,
-            metric="syncs",
-            claimed="1",
-            measured="2",
-            holds=each,
-            expect=expect,
-        )
-        for number, each in enumerate(holds)
-    )
-    return CurrentVerdict(
-        verdict,
-        Verification(
-            ticket="A-1",
-            verdict=verdict,
-            reason="because",
-            meter="simulated",
-            torch="2.13.0",
-            device="h200",
-            sweep=({"n": 1},),
-            variants={},
-            claims=claims,
-        ),
-    )
+    claims = [claim(str(at), holds=each, variant=variant) for at, each in enumerate(holds)]
+    return CurrentVerdict(verdict, verification("because", verdict, claims))
 
 
 def stated(*reviews: tuple[str | None, str], kind: str = "finding") -> Stated:
@@ -184,49 +159,14 @@ def test_closed_against_its_own_measurement(repository: Repository) -> None:
 
 
 ROW = Entry(
-    kind="finding",
-    path="tickets/a.md",
-    id="A-1",
-    title="It waits",
-    severity="P1",
-    status="closed",
-    outcome="fixed",
+    *("finding", "tickets/a.md", "A-1", "It waits"),
     batch=0,
-    agent="drl",
-    assignee="Kim",
-    domains=("simic", "train/loop"),
-    categories=("Numerical stability",),
     files=("a.py", "b.py"),
     reviews=(("drl", "OBJECT"), (None, "NEUTRAL")),
     related=(("A-2", "blocks"),),
-    created="2025-01-01",
-    updated="2025-02-01",
     done=1,
     undone=2,
-    summary="It waits long.",
 )
-CELLS = {
-    "id": "A-1",
-    "kind": "finding",
-    "severity": "P1",
-    "status": "closed",
-    "resolution": "fixed",
-    "verdict": "failed (cuda: failed, simulated: verified)",
-    "batch": "0",
-    "agent": "drl",
-    "assignee": "Kim",
-    "domain": "simic, train/loop",
-    "category": "Numerical stability",
-    "file": "a.py, b.py",
-    "reviewed-by": "drl=OBJECT, ?=NEUTRAL",
-    "related": "A-2=blocks",
-    "checklist": "1/3",
-    "created": "2025-01-01",
-    "updated": "2025-02-01",
-    "path": "tickets/a.md",
-    "summary": "It waits long.",
-    "title": "It waits",
-}
 
 
 class Disputed(Register):
@@ -237,7 +177,14 @@ class Disputed(Register):
         return CurrentVerdict(Verdict.FAILED, disagreement="cuda: failed, simulated: verified")
 
 
-@pytest.mark.parametrize("name", LIST_COLUMNS)
-def test_a_column(name: str) -> None:
-    """Several values stand side by side, 0 is a value, and meters that disagree are named."""
-    assert CELLS[name] == list_cells(ROW, Disputed(Path(), Config(), [ROW]), [name])[0]
+def test_columns_of_several_values() -> None:
+    """They stand side by side, 0 is a value, and meters that disagree are named."""
+    names = ("batch", "file", "reviewed-by", "related", "checklist", "verdict")
+    assert [
+        "0",
+        "a.py, b.py",
+        "drl=OBJECT, ?=NEUTRAL",
+        "A-2=blocks",
+        "1/3",
+        "failed (cuda: failed, simulated: verified)",
+    ] == list_cells(ROW, Disputed(Path(), Config(), [ROW]), names)

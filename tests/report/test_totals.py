@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.report.conftest import claim, verification
 
-from finding_tickets.model.verification import ClaimResult, Verification
 from finding_tickets.model.vocabulary import (
     Opinion,
     Outcome,
@@ -44,35 +44,16 @@ def one_of(words: Any) -> st.SearchStrategy[str | None]:
     return st.none() | st.sampled_from([word.value for word in words])
 
 
-def verification(verdict: Verdict, holds: Sequence[bool | None]) -> Verification:
-    """A verification with a claim about the code as found for each of these outcomes."""
-    claims = tuple(
-        ClaimResult(
-            id=f"found.syncs[{number}]",
-            variant="found",
-            metric="syncs",
-            claimed="1",
-            measured="2",
-            holds=each,
-            expect="holds",
-        )
-        for number, each in enumerate(holds)
-    )
-    return Verification(
-        ticket="A-1",
-        verdict=verdict,
-        reason="so",
-        meter="simulated",
-        torch="2",
-        device="h200",
-        sweep=(),
-        variants={},
-        claims=claims,
-    )
+def measured(verdict: Verdict, holds: Sequence[bool | None] | None) -> CurrentVerdict:
+    """A verdict from a claim about the code as found for each of these outcomes."""
+    if holds is None:
+        return CurrentVerdict(verdict)
+    claims = [claim(str(at), holds=each, variant="found") for at, each in enumerate(holds)]
+    return CurrentVerdict(verdict, verification("so", verdict, claims))
 
 
 MEASURED = st.builds(
-    lambda verdict, holds: CurrentVerdict(verdict, None if holds is None else verification(verdict, holds)),
+    measured,
     st.sampled_from(Verdict),
     st.none() | st.lists(st.none() | st.booleans(), max_size=2),
 )
