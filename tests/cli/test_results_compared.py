@@ -45,13 +45,16 @@ claims: {found: {syncs: 6}}
 """
 
 
+ANSWER = "checklist: [{item: The result is the same, claims: [fix.result]}]"
+
+
 @pytest.fixture
 def committed(repository: Repository, git: Git) -> Callable[[str], None]:
     """Commits a program with a ticket of its wait."""
 
     def commit(program: str, block: str = BLOCK) -> None:
         repository.write("train.py", program)
-        repository.ticket(status="open", more=block)
+        repository.ticket(status="open", more=f"## Verification\n\n- [ ] The result is the same\n\n{block}")
         git("add", ".")
         git("commit", "-qm", "first")
         git("tag", "first")
@@ -110,7 +113,7 @@ def test_a_fix_with_the_same_result_is_closed(
     """Numbers that are tensors now are compared by their values, and a variable may have a new name."""
     # A member of an enum is a number as well.
     modes = "import enum\n\nMode = enum.IntEnum('Mode', 'FAST')\nmode, costs = Mode.FAST, {Mode.FAST: 1.5}\n"
-    committed(modes + TRAINER)
+    committed(modes + TRAINER, BLOCK.replace("claims:", f"{ANSWER}\nclaims:"))
     repository.write("train.py", modes + FIXED.replace("optimizer", "descent"))
     done = tickets("fix", "B1-PT-01")
     assert (0, True) == (done.code, "verified: every claim about found and fix holds\n" in done.out), done
@@ -118,6 +121,10 @@ def test_a_fix_with_the_same_result_is_closed(
     claims = {claim["id"]: claim["measured"] for claim in item["verification"]["claims"]}
     assert {"found.syncs": "6", "fix.syncs": "1", "fix.result": "equal at 1 of 1 points"} == claims
     assert 0 == tickets("close", "B1-PT-01").code
+    (item,) = tickets("show", "B1-PT-01", "--format", "json").data
+    assert {"Count the waits": False, "The result is the same": True} == {
+        each["text"]: each["done"] for each in item["checklist"]
+    }
 
 
 @pytest.mark.slow
@@ -125,7 +132,7 @@ def test_a_difference_is_accepted_by_its_name(
     committed: Callable[..., None], repository: Repository, tickets: Tickets
 ) -> None:
     """The others still count; what is left out is said."""
-    accepting = BLOCK.replace("claims:", "differs: [norms, output]\nclaims:")
+    accepting = BLOCK.replace("claims:", f"{ANSWER}\ndiffers: [norms, output]\nclaims:")
     committed(TRAINER, accepting)
     constant = TRAINER.replace(NORMS, "    norms = [0.5, 0.5]\n")
     repository.write("train.py", constant.replace(STEP, ""))
@@ -136,6 +143,10 @@ def test_a_difference_is_accepted_by_its_name(
     assert 0 == done.code, done.err
     said = tickets("verify", "B1-PT-01", "-v").out
     assert "equal at 1 of 1 points, without norms; output, line 1" in " ".join(said.split())
+    # What may differ is for people to look at.
+    assert (
+        "not ticked, for no claim answers it: tickets tick B1-PT-01 1 2" in tickets("close", "B1-PT-01").err
+    )
 
 
 def test_work_that_is_deleted_in_a_function_is_missed(

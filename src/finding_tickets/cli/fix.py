@@ -28,7 +28,7 @@ from finding_tickets.ground.git import GitError
 from finding_tickets.ground.statements import find_statement
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Remediation, StatementRef, VariantRef
-from finding_tickets.model.vocabulary import ELSEWHERE, SAME_RESULT, WORKTREE, Verdict
+from finding_tickets.model.vocabulary import ELSEWHERE, OUTCOME, SAME_RESULT, WORKTREE, Verdict
 from finding_tickets.register.actions import add_to_remediation, add_to_sidecar, edit_of
 from finding_tickets.register.entries import entry_of
 from finding_tickets.register.load import Register, load
@@ -36,7 +36,6 @@ from finding_tickets.report.verification import deciding_changes, verification_l
 from finding_tickets.verify.judge import (
     FIX,
     FOUND,
-    OUTCOME,
     check,
     claim_same_result,
     find_race,

@@ -89,6 +89,9 @@ REMEDIATION_RULES = "remediation-"
 SAME_RESULT = "same_result_as"
 """Stands where a metric does, in a claim that a variant returns what another one returns."""
 
+OUTCOME = "fix.result"
+"""The claim that what is run leaves the same behind, which no ticket has to state."""
+
 ELSEWHERE = "elsewhere"
 NO_NEW_WAITS = "no new waits"
 """A claim of a ticket about a place: where the fix waits, the code as found does, too."""

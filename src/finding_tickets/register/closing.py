@@ -15,7 +15,7 @@ from finding_tickets.documents.sections import DocumentPart, SectionKind
 from finding_tickets.documents.source import Splices
 from finding_tickets.errors import GateError, UsageError
 from finding_tickets.model.ticket import Ticket
-from finding_tickets.model.vocabulary import ELSEWHERE, Outcome, Verdict
+from finding_tickets.model.vocabulary import ELSEWHERE, OUTCOME, Outcome, Verdict
 from finding_tickets.register.actions import (
     KEYS,
     TITLES,
@@ -140,6 +140,9 @@ def _answered_items(ticket: Document) -> list[int]:
     block = ticket.remediation
     answers = [block.answer_to(item.text) if block else None for item in ticket.checklist]
     known = {name for name in block.claim_names if name.startswith(_DECIDING)} if block else set()
+    if block and block.differs:
+        # What was compared is equal; that the rest may differ is for people.
+        known.discard(OUTCOME)
     return [at for at, each in enumerate(answers, 1) if each and each.claims and known >= {*each.claims}]
 
 

@@ -32,7 +32,7 @@ from finding_tickets.model.verification import (
     SiteLaw,
     Verification,
 )
-from finding_tickets.model.vocabulary import ELSEWHERE, SAME_RESULT, Verdict
+from finding_tickets.model.vocabulary import ELSEWHERE, OUTCOME, SAME_RESULT, Verdict
 from finding_tickets.verify.plan import Plan
 
 T = TypeVar("T")
@@ -42,8 +42,6 @@ FIX = "fix"
 DECIDING = (FOUND, FIX)
 # Claims about these compare no number.
 NOT_COUNTED = {SAME_RESULT, ELSEWHERE}
-OUTCOME = f"{FIX}.result"
-"""The claim that what is run leaves the same behind, which no ticket has to state."""
 NOT_COMPARED = "result not compared"
 RACED = "raced"
 """Stands at lines for an access that the one of a race should have come after."""

@@ -34,7 +34,7 @@ from finding_tickets.model.verification import (
     VariantResult,
     Verification,
 )
-from finding_tickets.model.vocabulary import Verdict
+from finding_tickets.model.vocabulary import OUTCOME, Verdict
 from finding_tickets.register.disposition import is_fixed, status_of
 from finding_tickets.register.entries import outcome_of
 from finding_tickets.register.staleness import own_torch
@@ -44,7 +44,6 @@ from finding_tickets.verify.judge import (
     FIX,
     FOUND,
     MEASURED,
-    OUTCOME,
     answer_of,
     claim_same_result,
     judge,
