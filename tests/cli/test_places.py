@@ -329,7 +329,7 @@ def test_the_gate_names_the_line_once(pinned: Repository, tickets: Tickets, git:
 
 @pytest.mark.slow
 def test_code_goes_on_after_a_ticket_is_closed(pinned: Repository, tickets: Tickets, git: Git) -> None:
-    """A new wait that is rarer than its own does not fail it later, though it would have been no fix."""
+    """A branch that brings a new wait is refused. Once it is there, one rarer than its own fails nothing."""
     later = f"{FIXED}print(float(xs[0].norm()))\n"
     pinned.write("train.py", later)
     done = tickets("fix", FIRST)
@@ -338,7 +338,12 @@ def test_code_goes_on_after_a_ticket_is_closed(pinned: Repository, tickets: Tick
     assert [0, 0] == [tickets(command, FIRST).code for command in ("fix", "close")]
     git("commit", "-qam", "fixed")
     pinned.write("train.py", later)
-    assert [0, 0] == [tickets(*words).code for words in (("verify", FIRST), ("check", "--base", "HEAD"))]
+    done = tickets("check", "--base", "HEAD")
+    assert (1, True) == (done.code, "train.py:10: error [gate-worse]" in done.out), done.out
+    assert 0 == tickets("verify", FIRST).code
+    git("commit", "-qam", "later")
+    pinned.write("train.py", f"# The first norm is printed.\n{later}")
+    assert 0 == tickets("check", "--base", "HEAD").code
     # One that is as frequent is the ticket's own, put back.
     pinned.write("train.py", FIXED.replace("norm = 0", "norm = float(xs[0].norm())"))
     done = tickets("verify", FIRST)

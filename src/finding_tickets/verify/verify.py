@@ -142,7 +142,7 @@ def plan_each(documents: Iterable[Document], settings: Settings, planned: Planne
             is_open = not is_fixed(status_of(document), outcome_of(document))
             if is_open if settings.outcomes is None else settings.outcomes:
                 todo = with_outcomes(todo)
-            elif not settings.amend:
+            elif settings.outcomes is None and not settings.amend:
                 todo = replace(todo, is_closed=True)
             seed = None if settings.seed is None else seed_of(todo.ticket, settings.seed)
             todo = replace(todo, seed=seed, further=settings.further, excused=settings.excused)
