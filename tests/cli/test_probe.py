@@ -518,3 +518,26 @@ def test_a_draft_about_another_cost_than_waits(tickets: Tickets, repository: Rep
     # parts, and 4 of the sum.
     said = "verified: every claim about found and fix holds; costs more otherwise: peak_bytes 52 -> "
     assert (0, True, True) == (done.code, said in done.out, "launches  34 -> 24" in done.out), done.out
+
+
+@pytest.mark.usefixtures("_code")
+def test_the_evidence_of_a_draft_is_small(tickets: Tickets, repository: Repository, git: Git) -> None:
+    """At most 4 kB, of a program with twelve modules of its own, each of which waits in a loop."""
+    layer = "import torch\n\nmodel = torch.nn.Linear(8, 8, device='cuda')\n\n\ndef step(values):\n    {}\n"
+    waiting = layer.format("return model(values) if values.isfinite().all() else values")
+    lines = ["import torch\n"]
+    for number in range(12):
+        repository.write(f"layers/layer_{number}.py", waiting)
+        lines.append(f"from layers import layer_{number}\n")
+    lines += ["values = torch.ones(2, 8, device='cuda')\n", "for _ in range(3):\n"]
+    lines += [f"    values = layer_{number}.step(values)\n" for number in range(12)]
+    repository.write("train.py", "".join(lines))
+    git("add", ".")
+    git("commit", "-qm", "first")
+    assert 0 == tickets("probe", "train.py", *SIMULATED, "--draft", "layers/layer_7.py:7").code
+    repository.write("layers/layer_7.py", layer.format("return model(values)"))
+    assert 0 == tickets("fix", "T-01").code
+    (file,) = (repository.root / "evidence/T-01").glob("*.json")
+    facts = file.read_text()
+    assert 4096 >= len(facts.encode()), facts
+    assert 13 == facts.count('["input", "file", ')
