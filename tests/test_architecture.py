@@ -44,7 +44,7 @@ MOST_NODES = {
     "finding_tickets.documents": 36927,
     "finding_tickets.errors": 335,
     "finding_tickets.executors": 964,
-    "finding_tickets.gate": 8736,
+    "finding_tickets.gate": 8659,
     "finding_tickets.ground": 6799,
     "finding_tickets.importers": 7444,
     "finding_tickets.lint": 9717,

@@ -9,11 +9,10 @@ from finding_tickets.budget.measure import Target, measure
 from finding_tickets.budget.rules import EXCEEDED, Excess, Judged, judge, problem_of, problems
 from finding_tickets.claims.language import evaluate, parse_expression
 from finding_tickets.claims.metrics import OF_STATEMENTS
-from finding_tickets.ground.statements import normalize
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level
-from finding_tickets.register.budgets import CALLS, Allowance, Budget, Law
+from finding_tickets.register.budgets import CALLS, Budget, Law
 from finding_tickets.register.config import CONFIG_FILE, config_file_of
 from finding_tickets.verify.verify import Settings
 
@@ -85,8 +84,8 @@ def _find_raises(then: Judged, now: Judged) -> Iterator[tuple[str, int]]:
             yield f"max: {metric} is not limited any more", new.line
         elif _is_above(new.max[metric], law, now):
             yield f"max: {metric} is {new.max[metric]}, and {law} at the base", new.line
-    known = {_key(each): each for each in old.allow}
-    pairs = [(allowance, known.get(_key(allowance))) for allowance in now.unused]
+    known = {str(each): each for each in old.allow}
+    pairs = [(allowance, known.get(str(allowance))) for allowance in now.unused]
     # Names may have changed where something waits.
     pairs += [(allowance, then.allowed.get(statement)) for statement, allowance in now.allowed.items()]
     for allowance, was in pairs:
@@ -94,10 +93,6 @@ def _find_raises(then: Judged, now: Judged) -> Iterator[tuple[str, int]]:
             yield f"{allowance} is allowed", allowance.line
         elif was.law is not None and (allowance.law is None or _is_above(allowance.law, was.law, now)):
             yield f"{allowance} is allowed {allowance.law or 'any number of waits'}", allowance.line
-
-
-def _key(allowance: Allowance) -> tuple[str, str, str]:
-    return allowance.file, allowance.function, normalize(allowance.code)
 
 
 def _is_above(new: Law, old: Law, judged: Judged) -> bool:

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 from pathlib import Path
 
 from finding_tickets.claims.check import ONCE, at_text
@@ -90,7 +89,9 @@ class CheckedTicket:
         remediation = self.document.remediation
         own = (remediation.path, remediation.span.line) if remediation else (self.document.path, 1)
         problem = _problem(rule, *(place if place[0] else own), f"{self.id}: {message}", hint or None)
-        self.problems.append(problem.model_copy(update={"level": Level.NOTE}) if note else problem)
+        if note:
+            problem = problem.model_copy(update={"level": Level.NOTE})
+        self.problems.append(problem)
 
 
 def decide(before: Verification | None, now: Verification) -> Comparison:
@@ -164,17 +165,17 @@ def check_tickets(
 
 def _leave_out_repeated(tickets: Sequence[CheckedTicket]) -> None:
     """Say of each line once that it costs more: a place that waits again is a new wait to other tickets."""
-    found = []
-    for ticket in tickets:
-        for problem in ticket.problems:
-            if problem.rule == WORSE:
-                found.append((A_NEW_WAIT in problem.message, ticket, problem))
     told = set[tuple[str, int]]()
-    for is_new, ticket, problem in sorted(found, key=itemgetter(0)):
-        place = problem.file, problem.line
-        if is_new and place in told:
-            ticket.problems.remove(problem)
-        told.add(place)
+    for ticket in sorted(tickets, key=_has_new_waits):
+        for problem in list(ticket.problems):
+            place = problem.file, problem.line
+            if A_NEW_WAIT in problem.message and place in told:
+                ticket.problems.remove(problem)
+            told.add(place)
+
+
+def _has_new_waits(ticket: CheckedTicket) -> bool:
+    return any(A_NEW_WAIT in problem.message for problem in ticket.problems)
 
 
 def find_gone(base: Base, head: Register, accepted: Collection[str]) -> Iterator[Problem]:
@@ -412,15 +413,9 @@ def _costly_site(before: Verification | None, now: Verification, claim: ClaimRes
     """Return the line behind a metric that costs more than at the base, first one whose cost grows."""
     kinds = SITES.get(claim.metric, (claim.metric.removesuffix("_bytes"),))
     old = before.variants.get(claim.variant) if before else None
-    known = [(site.function, site.what, site.law, site.growth) for site in (old.sites if old else ())]
+    known = {(site.function, site.code, site.law) for site in (old.sites if old else ())}
     found = [site for site in now.variants[claim.variant].sites if site.what in kinds]
-    new = []
-    for site in found:
-        key = (site.function, site.what, site.law, site.growth)
-        if key in known:
-            known.remove(key)
-        else:
-            new.append(site)
+    new = [site for site in found if (site.function, site.code, site.law) not in known]
     return max(new or found, key=lambda site: not (site.law or "").isdecimal(), default=None)
 
 
