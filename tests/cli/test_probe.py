@@ -208,7 +208,7 @@ def test_json(tickets: Tickets) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("_code")
 def test_a_draft_is_clean_and_can_be_verified(tickets: Tickets, repository: Repository, git: Git) -> None:
-    """The ticket passes lint without a note, quotes the function, and its claims about the commit hold."""
+    """The ticket passes lint without a note, quotes its lines, and its claims about the commit hold."""
     git("add", "-A")
     git("commit", "-qm", "first")
     head = git("rev-parse", "--short=12", "HEAD").strip()
@@ -223,7 +223,8 @@ def test_a_draft_is_clean_and_can_be_verified(tickets: Tickets, repository: Repo
     assert "src/pkg/mod.py:norms" == item["remediation"]["run"]
     assert head == item["remediation"]["variants"]["found"].removeprefix("@")
     text = (repository.root / "tickets/T-01.md").read_text(encoding="utf-8")
-    assert "```python\n# src/pkg/mod.py:4-8\n" + "\n".join(CODE.splitlines()[3:8]) + "\n```\n" in text
+    # Line 7 with six lines on either side, as far as there are any.
+    assert "```python\n# src/pkg/mod.py:1-13\n" + "\n".join(CODE.splitlines()[:13]) + "\n```\n" in text
     # What was measured stays true of that commit when the work tree changes.
     repository.write("src/pkg/mod.py", CODE.replace(".item()", ""))
     (verification,) = tickets("verify", "T-01", *SIMULATED, "--format", "json").data
@@ -467,8 +468,8 @@ def test_a_comprehension_is_in_its_function(tmp_path: Path) -> None:
     assert ["outer"] == [place.symbol for place in draft.locations]
 
 
-def test_a_long_function_is_quoted_in_part(tmp_path: Path) -> None:
-    """Six lines on each side of the line, within the function; fences in the code do not end the quote."""
+def test_the_lines_around_one_are_quoted(tmp_path: Path) -> None:
+    """Six on each side of it; fences in the code do not end the quote."""
     (tmp_path / "a.py").write_text("def f():\n    '''```'''\n" + "    x = 1\n" * 40)
     probed = made_up(site(line=5))
     draft, _ = draft_of(probed, tmp_path)

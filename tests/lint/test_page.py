@@ -9,12 +9,13 @@ from pathlib import Path
 
 from tests.lint.page import rules_page
 
+from finding_tickets.documents.remediation import RULES_OF_ERRORS
 from finding_tickets.lint.rules import RULES
 from finding_tickets.register.files import UNREADABLE
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "finding_tickets"
-REPORTERS = {"report": 0, "utf8_text": 0, "report_line": 0, "wrong": 0, "problem_in": 1}
+REPORTERS = {"report": 0, "utf8_text": 0, "wrong": 1, "problem_in": 1}
 """Functions by which the reader reports, and which of their arguments is the rule."""
 
 
@@ -33,6 +34,7 @@ def reported() -> Iterator[str]:
                 if isinstance(rule, ast.Constant) and re.fullmatch("[a-z0-9-]+", str(rule.value)):
                     # Rules about a remediation are named without their prefix.
                     yield ("remediation-" if name == "wrong" else "") + str(rule.value)
+    yield from (f"remediation-{each}" for each in RULES_OF_ERRORS.values())
 
 
 def test_the_page_is_current() -> None:

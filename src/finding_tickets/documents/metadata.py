@@ -206,9 +206,9 @@ def labels_in(
     if not (bare or marked):
         return
     data = source.data[start:end]
-    matches = _matches(_LABEL, data) if marked else []
+    matches = list(_LABEL.finditer(data)) if marked else []
     if bare:
-        named = _matches(_BARE_LABEL, data)
+        named = list(_BARE_LABEL.finditer(data))
         known = [match for match in named if bare.fullmatch(squeeze(match["label"].decode()))]
         # Beside two known labels, what else looks like one is a label, too, and no part of a value.
         matches += named if len(known) > 1 else known
@@ -222,14 +222,6 @@ def labels_in(
             last = bar.start()
         value = source.text(start + first, start + last)
         yield LabelledValue(plain(match["label"].decode()), value, start + match.start())
-
-
-def _matches(label: re.Pattern[bytes], data: bytes) -> list[re.Match[bytes]]:
-    """Return the matches of a pattern of labels, tried only where lines begin if that will do."""
-    if any(bar in data for bar in _BARS):
-        return list(label.finditer(data))
-    lines = (label.match(data, line.start()) for line in _LINE.finditer(data))
-    return [match for match in lines if match]
 
 
 class Metadata:

@@ -154,7 +154,15 @@ class _Block(Record):
 
 _LEFT_OUT = {"claims": 3, "sweep": 1, "place": 1}
 """The depth at which a value with a mistake in it is left out, where that is not 2."""
-_RULES = {"extra_forbidden": "key", "missing": "missing", "path": "path", "why": "why", "answer": "answer"}
+RULES_OF_ERRORS = {
+    "extra_forbidden": "key",
+    "missing": "missing",
+    "string_type": "type",
+    "path": "path",
+    "why": "why",
+    "answer": "answer",
+}
+"""The rules of lint by the types of pydantic's errors; all others are of the rule for types."""
 _EXPECTED = {"dict_type": "a mapping", "model_type": "a mapping", "tuple_type": "a list"}
 _EXPECTED |= {"string_type": "a text or a number", "int_parsing": "an integer"}
 
@@ -265,7 +273,7 @@ class YamlText:
             message = f"{name} needs {error['loc'][-1]!r}"
         elif expected := _EXPECTED.get(kind) or error.get("ctx", {}).get("expected"):
             message = f"{name} must be {expected}"
-        self.wrong(at, _RULES.get(kind, "type"), message, hint)
+        self.wrong(at, RULES_OF_ERRORS.get(kind, "type"), message, hint)
         if kind == "extra_forbidden" or not at:
             return at
         return at[: _LEFT_OUT.get(str(at[0]), 2)]

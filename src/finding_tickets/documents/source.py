@@ -21,7 +21,6 @@ from finding_tickets.model.ticket import Problem, Span
 from finding_tickets.model.vocabulary import Level, Vocabulary
 
 _TICKS = re.compile(rb"`+")
-_ONE_SPAN = 2
 _MARKUP = re.compile(r"\*\*|\\([|*_`\[\]])")
 _NOT_A_WORD = re.compile(r"[^\w]+")
 _PARSER = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_TASKLISTS)
@@ -53,19 +52,14 @@ Values: TypeAlias = dict[str, Any]
 
 def plain(raw: str) -> str:
     """``raw`` on one line, without bold marks, backticks and escapes: ``**Agent**`` is ``Agent``."""
-    # Most texts have neither code nor escapes, and some have one code span: the general way takes longer.
+    # Most texts have neither code nor escapes: the general way takes longer.
     if "`" not in raw and "\\" not in raw:
         return " ".join(raw.replace("**", "").split())
-    if raw.count("`") == _ONE_SPAN and "``" not in raw:
-        before, code, after = raw.split("`")
-        # A backslash takes the backtick behind it along, though it does not keep it from opening the span.
-        pieces = [_without_marks(before + "`"), code, _without_marks(after)]
-    else:
-        data, at, pieces = raw.encode(), 0, list[str]()
-        for start, end in code_spans(data, 0, len(data)):
-            pieces += [_without_marks(data[at:start].decode()), data[start:end].decode()]
-            at = end
-        pieces.append(_without_marks(data[at:].decode()))
+    data, at, pieces = raw.encode(), 0, list[str]()
+    for start, end in code_spans(data, 0, len(data)):
+        pieces += [_without_marks(data[at:start].decode()), data[start:end].decode()]
+        at = end
+    pieces.append(_without_marks(data[at:].decode()))
     return " ".join("".join(pieces).split())
 
 
@@ -112,8 +106,7 @@ def code_span(value: str) -> str:
 
 
 def _without_marks(text: str) -> str:
-    bare = _MARKUP.sub(lambda match: match[1] or "", text) if "\\" in text else text.replace("**", "")
-    return bare.replace("`", "")
+    return _MARKUP.sub(lambda match: match[1] or "", text).replace("`", "")
 
 
 @dataclass(eq=False, slots=True)
@@ -408,14 +401,21 @@ class MarkdownTable:
         cells = [(cell.start, cell.end) for cell in row.block.children]
         cells[-1] = (cells[-1][0], max(cells[-1][1], row.end))
         if row.overfull:
-            data, start = self.source.data, cells[0][0]
-            # Where code begins and ends, in order: behind an odd number of these marks a pipe is inside.
-            marks = [mark for span in code_spans(data, start, row.end) for mark in span]
-            pipes = [match.start() for match in _PIPE.finditer(data, start, row.end)]
-            outside = [pipe for pipe in pipes if bisect_right(marks, pipe) % 2 == 0]
+            _, outside = self.pipes(row)
             if len(outside) + 1 == len(cells):
-                cells = list(zip([start, *(pipe + 1 for pipe in outside)], [*outside, row.end], strict=True))
+                starts, ends = [pipe + 1 for pipe in outside], [*outside, row.end]
+                cells = list(zip([cells[0][0], *starts], ends, strict=True))
         return [self.source.text(*cell) for cell in cells]
+
+    def pipes(self, row: TableRow) -> tuple[list[int], list[int]]:
+        """Return the offsets of a row's pipes behind its first cell: those in code, and the others."""
+        data, start = self.source.data, row.block.children[0].start
+        # Where code begins and ends, in order: behind an odd number of these marks a pipe is inside.
+        marks = [mark for span in code_spans(data, start, row.end) for mark in span]
+        pipes: tuple[list[int], list[int]] = ([], [])
+        for match in _PIPE.finditer(data, start, row.end):
+            pipes[bisect_right(marks, match.start()) % 2 == 0].append(match.start())
+        return pipes
 
 
 # Splices, and the lines around them, which may end in any of three ways.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from finding_tickets.claims.check import ONCE
 from finding_tickets.claims.laws import fit, span
 from finding_tickets.claims.metrics import DEFINITIONS
 from finding_tickets.errors import UsageError
-from finding_tickets.ground.statements import Statement, find_statement, parse_file
+from finding_tickets.ground.statements import Statement, find_statement
 from finding_tickets.report.text import (
     INDENT,
     LEAST_CUT,
@@ -77,10 +76,9 @@ CATEGORIES = {"hazards": "Race condition / concurrency", "allocations": "Memory 
 USUAL_CATEGORY = "Performance bottleneck"
 ELSEWHERE_TOO = "Nothing else waits that did not"
 SEVERITY = "P2"
-LONGEST_QUOTE = 24
 AROUND = 6
+"""Lines that are quoted on either side of one."""
 MOST_ROWS = 20
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
@@ -371,18 +369,20 @@ def draft_of_site(
     effect, *related = EFFECTS[site.what]
     # Of a line in an installed package, the ticket is about the line that leads there.
     here = site.called_from[0] if site.called_from else site
-    quote, around = code_around(root, here)
     # Python calls the code of a comprehension after its form.
-    symbol = around if here.function.startswith("<") else here.function
+    function = here.function
+    if function.startswith("<"):
+        function = find_statement(root, here.file, here.line, "").function
+    symbol = function or None
     subject = symbol or PurePosixPath(here.file).name
     when = f"in each call of `{within}`" if within else f"in a run of `{probed.target}`"
-    module, _, function = probed.function.rpartition(":")
+    module, _, probed_function = probed.function.rpartition(":")
     places: tuple[Place, ...] = ()
     if (root / here.file).is_file():
         places = (Place(file=here.file, lines=((here.line, here.line),), symbol=symbol),)
     elif module.endswith(".py"):
         # Nothing tells who called the package; the ticket is about the function that was probed.
-        places = (Place(file=module, symbol=function),)
+        places = (Place(file=module, symbol=probed_function),)
     place, cost, costs = None, site.cost, probed.metrics
     if not wanted.verifier:
         place, related = place_of(root, site), related[:1]
@@ -400,7 +400,7 @@ def draft_of_site(
         "here": here,
         "package": "" if here == site else _package_of(site.file),
         "said": f"{effect}: {times}",
-        "quote": quote,
+        "quote": code_around(root, here),
         "metrics": [name for name in claims if name in probed.metrics],
         "place": place,
         "occurrence": occurrence_of(root, place) if place else None,
@@ -480,24 +480,14 @@ def _package_of(file: str) -> str:
     return f"{names[0]} {version(names[0])}" if names else ""
 
 
-def code_around(root: Path, site: ProbedSite | CallingLine) -> tuple[str, str | None]:
-    """The function around a line, or of a long one the lines next to it, below their place; and its name."""
-    tree = parse_file(root / site.file)
-    if tree is None or not tree.body:
-        return "", None
-    lines = (root / site.file).read_text(encoding="utf-8", errors="replace").rstrip("\n").split("\n")
-    innermost = None
-    for node in ast.walk(tree):
-        if isinstance(node, FUNCTIONS) and node.lineno <= site.line <= (node.end_lineno or 0):
-            innermost = node
-    first, last = 1, len(lines)
-    if innermost:
-        first, last = innermost.lineno, innermost.end_lineno or last
-    # Nobody reads a quote of hundreds of lines.
-    if innermost is None or last - first >= LONGEST_QUOTE:
-        first, last = max(first, site.line - AROUND), min(last, site.line + AROUND)
-    quote = "\n".join([f"# {site.file}:{first}-{last}", *lines[first - 1 : last]])
-    return quote, innermost.name if innermost else None
+def code_around(root: Path, site: ProbedSite | CallingLine) -> str:
+    """Return the lines next to one, below their place; nothing of a file that is not in the repository."""
+    file = root / site.file
+    if not file.is_file():
+        return ""
+    lines = file.read_text(encoding="utf-8", errors="replace").rstrip("\n").split("\n")
+    first, last = max(1, site.line - AROUND), min(len(lines), site.line + AROUND)
+    return "\n".join([f"# {site.file}:{first}-{last}", *lines[first - 1 : last]])
 
 
 def trace_lines(traced: TracedRun, style: Styler, width: int, *, verbose: bool) -> Iterator[str]:

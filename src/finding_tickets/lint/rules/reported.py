@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
 
-from finding_tickets.documents.source import Source, Splice, code_spans, is_within, parse, walk
+from finding_tickets.documents.source import MarkdownTable, Source, Splice, TableRow, parse, walk
 from finding_tickets.lint.rules.rule import RULES, Rule
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.vocabulary import Level, Vocabulary
@@ -18,38 +17,26 @@ from finding_tickets.model.vocabulary import Level, Vocabulary
 
 def _escape_pipes(source: Source, problem: Problem) -> Sequence[Splice]:
     """Escape the pipes within code, where these are as many as there are cells too many."""
-    row = _rows(source.data).get(problem.line)
-    if row is None:
+    if problem.line not in _rows(source.data):
         return ()
-    text = source.data[row.start : row.end]
-    pipes = [at for at, byte in enumerate(text) if byte == ord("|") and text[at - 1 : at] != b"\\"]
-    ends = text.lstrip().startswith(b"|") + text.rstrip().endswith(b"|")
-    spans = code_spans(text, 0, len(text))
+    table, row = _rows(source.data)[problem.line]
+    inside, outside = table.pipes(row)
     # Only where the pipes in code are exactly those too many is it clear which ones were meant as text.
-    inside = [at for at in pipes if is_within(at, spans)]
-    if len(inside) != len(pipes) - ends + 1 - row.width:
+    if len(outside) + 1 != len(table.titles):
         return ()
-    return [Splice(row.start + at, row.start + at, b"\\") for at in inside]
-
-
-class _Row(NamedTuple):
-    """A row of a table, and how many cells its header has."""
-
-    start: int
-    end: int
-    width: int
+    return [Splice(at, at, b"\\") for at in inside]
 
 
 # A hostile file may have thousands of such rows.
 @lru_cache(maxsize=2)
-def _rows(data: bytes) -> Mapping[int, _Row]:
+def _rows(data: bytes) -> Mapping[int, tuple[MarkdownTable, TableRow]]:
     """Return the rows of all tables by their lines."""
-    lines, rows = Source("", data, Vocabulary()), {}
-    for table in walk(parse(data)):
-        if table.kind == "Table":
-            width = len(table.children[0].children)
-            for row in table.children:
-                rows[lines.line(row.start)] = _Row(row.start, row.end, width)
+    source = Source("", data, Vocabulary())
+    rows: dict[int, tuple[MarkdownTable, TableRow]] = {}
+    for block in walk(parse(data)):
+        if block.kind == "Table":
+            table = source.table(block)
+            rows |= {source.line(row.block.start): (table, row) for row in table.rows}
     return rows
 
 
