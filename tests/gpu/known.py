@@ -5,13 +5,7 @@ A test fails where the simulation is wrong and it is not listed, and where somet
 
 from __future__ import annotations
 
-JITERATED = (
-    "2inputs_2outputs",
-    "4inputs_with_extra_args",
-    "binary",
-    "binary_return_by_ref",
-    "unary",
-)
+JITERATED = ("2inputs_2outputs", "4inputs_with_extra_args", "binary", "binary_return_by_ref", "unary")
 
 KNOWN: dict[str, dict[str, str]] = {
     "unknown, and listed as unknown by the measurement": {
@@ -28,11 +22,9 @@ KNOWN: dict[str, dict[str, str]] = {
         "rows.to_sparse_csr() @ rows.t()": "d2d",
     },
     "PyTorch's code in Python is another one in 2.11, which was recorded": {
-        "flex_attention_backward": "allocations",
+        "flex_attention_backward": "allocations"
     },
-    "nobody knows why": {
-        "optimizer ASGD": "launches",
-    },
+    "nobody knows why": {"optimizer ASGD": "launches"},
 }
 
 

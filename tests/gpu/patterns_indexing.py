@@ -118,12 +118,7 @@ row("F.one_hot(index)", "ATen/native/Onehot.cpp: the largest class is read", wai
 row("F.one_hot(index, 3)", "ATen/native/Onehot.cpp: zeros, then a scatter", launches=2, allocations=1)
 row("y.repeat_interleave(index)", "ATen/native/Repeat.h: signs and sum are read", waits=2, d2h=2)
 row("y.repeat_interleave(index, output_size=3)", "ATen/native/Repeat.h: no read")
-row(
-    "y.repeat_interleave(2)",
-    "ATen/native/Repeat.cpp: expand, then one copy",
-    launches=1,
-    allocations=1,
-)
+row("y.repeat_interleave(2)", "ATen/native/Repeat.cpp: expand, then one copy", launches=1, allocations=1)
 row("torch.searchsorted(y, x, sorter=index)", "ATen/native/BucketizationUtils.h: both ends", waits=2, d2h=2)
 row("torch.multinomial(rows, 1)", "ATen/native/Distributions.cpp: _assert_async, no wait")
 row("F.embedding(index, rows)", "ATen/native/Embedding.cpp: index_select", launches=1, allocations=1)

@@ -118,11 +118,7 @@ optimizer(
     allocations=9,
 )
 optimizer(
-    "AdamW",
-    f"torch/optim/adamw.py: {WALK}: as Adam, and the decay",
-    optim.AdamW,
-    launches=8,
-    allocations=3,
+    "AdamW", f"torch/optim/adamw.py: {WALK}: as Adam, and the decay", optim.AdamW, launches=8, allocations=3
 )
 optimizer(
     "AdamW fused",
@@ -829,11 +825,7 @@ row("rows @ rows.t()", "ATen/native/cuda/Blas.cpp: cuBLAS")
 row("F.linear(rows, rows, rows[0, :4])", "ATen/native/cuda/Blas.cpp: cuBLAS")
 row("torch.bmm(big[None], big[None])", "ATen/native/cuda/Blas.cpp: cuBLAS")
 row("torch.einsum('ij,kj->ik', rows, rows)", "ATen/native/Linear.cpp: bmm")
-row(
-    "F.conv2d(big[None, None], rows[None, None])",
-    "ATen/native/Convolution.cpp: cuDNN",
-    d2d=None,
-)
+row("F.conv2d(big[None, None], rows[None, None])", "ATen/native/Convolution.cpp: cuDNN", d2d=None)
 ATTENTION = "ATen/native/transformers/cuda/attention.cu: nothing is read"
 row("F.scaled_dot_product_attention(rows[None], rows[None], rows[None])", ATTENTION, d2d=None)
 row(
@@ -890,11 +882,7 @@ def flex_attention_backward() -> Work:
     return loss.backward
 
 
-@pattern(
-    "ATen/native/cudnn/Conv_v8.cpp: each plan is timed; what waits is recorded",
-    waits=None,
-    d2d=None,
-)
+@pattern("ATen/native/cudnn/Conv_v8.cpp: each plan is timed; what waits is recorded", waits=None, d2d=None)
 def first_convolution_of_a_benchmark() -> Work:
     # Each call has a shape of its own, since a shape is tried once.
     width = 32 + len(_WIDTHS)

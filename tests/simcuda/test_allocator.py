@@ -23,13 +23,6 @@ def take(memory: Allocator, size: int, stream: int = 0) -> MemoryBlock:
     return block
 
 
-def test_an_empty_request_takes_no_block() -> None:
-    """A tensor without elements costs nothing."""
-    memory = allocator()
-    assert memory.malloc(0, 0) is None
-    assert (0, 0) == (memory.reserved, memory.stats.both.blocks.added)
-
-
 @pytest.mark.parametrize(
     ("requested", "block", "segment"),
     [
@@ -59,16 +52,6 @@ def test_sizes_of_blocks_and_segments(requested: int, block: int, segment: int) 
     )
 
 
-def test_requests_share_a_segment() -> None:
-    """Four thousand 512-byte blocks fill one 2 MiB segment and one more byte opens the next."""
-    memory = allocator()
-    for _ in range(2 * MIB // 512):
-        take(memory, 4)
-    assert (2 * MIB, 1) == (memory.reserved, memory.stats.num_device_alloc)
-    take(memory, 4)
-    assert (4 * MIB, 2) == (memory.reserved, memory.stats.num_device_alloc)
-
-
 def test_the_smallest_free_block_that_fits_is_reused_first() -> None:
     """Of holes of 3, 2 and 4 MiB a request of 2 MiB takes that of 2, and one of 2.5 MiB that of 3."""
     memory = allocator()
@@ -89,17 +72,6 @@ def test_among_equal_blocks_the_lowest_address_is_reused_first() -> None:
     memory.free(blocks[2])
     memory.free(blocks[0])
     assert blocks[0].address == take(memory, 512).address
-
-
-def test_free_neighbours_merge() -> None:
-    """Three neighbours freed in any order serve one request of their total size."""
-    memory = allocator()
-    first, second, third, _guard = [take(memory, 5 * MIB) for _ in range(4)]
-    for block in (first, third, second):
-        memory.free(block)
-    assert 20 * MIB == memory.reserved
-    assert first.address == take(memory, 15 * MIB).address
-    assert 20 * MIB == memory.reserved
 
 
 def test_a_stream_does_not_reuse_the_blocks_of_another() -> None:
@@ -214,16 +186,6 @@ def test_all_memory_returns_whatever_the_order(seed: int) -> None:
     )
 
 
-def test_cached_segments_make_room_before_memory_runs_out() -> None:
-    """With 190 of 200 MiB cached, a request of 180 MiB is served after one retry."""
-    memory = allocator()
-    memory.free(take(memory, 100 * MIB))
-    memory.free(take(memory, 90 * MIB, stream=1))
-    assert 180 * MIB == take(memory, 180 * MIB).size
-    stats = memory.stats
-    assert (1, 0, 2) == (stats.num_alloc_retries, stats.num_ooms, stats.num_device_free)
-
-
 def test_fragmented_memory_refuses_a_request_smaller_than_what_is_free() -> None:
     """With every other block freed, half the device is free and no request above one hole is served.
 
@@ -244,24 +206,6 @@ def test_fragmented_memory_refuses_a_request_smaller_than_what_is_free() -> None
         assert hole.address == take(memory, 5 * MIB).address
 
 
-def test_the_same_bytes_in_whole_segments_do_not_fragment() -> None:
-    """Blocks of 10 MiB fill their segments, so half of them freed serve one request of 100 MiB."""
-    memory = allocator()
-    blocks = [take(memory, 10 * MIB) for _ in range(20)]
-    for block in blocks[::2]:
-        memory.free(block)
-    assert 100 * MIB == take(memory, 100 * MIB).size
-
-
-def test_a_memory_fraction_limits_the_segments() -> None:
-    """Half of 200 MiB serves a segment of 100 MiB and nothing more."""
-    memory = allocator()
-    memory.fraction = 0.5
-    take(memory, 100 * MIB)
-    with pytest.raises(OutOfMemory, match=f"1 bytes asked for; {100 * MIB} of {100 * MIB} are reserved"):
-        memory.malloc(1, 0)
-
-
 def test_a_refused_request_changes_nothing() -> None:
     """After an out-of-memory error the counts of memory in use are what they were."""
     memory = allocator(20 * MIB)
@@ -270,20 +214,6 @@ def test_a_refused_request_changes_nothing() -> None:
     with pytest.raises(OutOfMemory):
         memory.malloc(21 * MIB, 0)
     assert before == {name: stat.as_dict() for name, stat in memory.stats.both.quantities().items()}
-
-
-def test_each_statistic_has_its_own_peak() -> None:
-    """Peaks start again from the value at a reset, each for itself."""
-    memory = allocator()
-    first, second = take(memory, 1000), take(memory, 3000)
-    memory.free(second)
-    stats = memory.stats.both
-    # 1000 -> 1024, 3000 -> 3072 bytes.
-    assert (4000, 4096) == (stats.requested.peak, stats.allocated.peak)
-    memory.stats.reset_peak()
-    assert (1000, 1024) == (stats.requested.peak, stats.allocated.peak)
-    memory.free(first)
-    assert (1000, 0) == (stats.requested.peak, stats.requested.current)
 
 
 def test_totals_start_again_at_a_reset() -> None:

@@ -94,18 +94,6 @@ def test_memory_of_the_legacy_constructor_is_copied_to_the_device(gpu: Simulated
     assert (1, 12, 1) == (cost.h2d, cost.h2d_bytes, cost.syncs)
 
 
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-def test_the_attention_of_a_padded_encoder_is_approximate(gpu: SimulatedCuda) -> None:
-    """A padding mask makes nested tensors: the layer is taken apart, its attention is marked."""
-    layer = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
-    encoder = torch.nn.TransformerEncoder(layer, 1).to("cuda").eval()
-    mask = torch.tensor([[False, False], [False, True]], device="cuda")
-    with torch.no_grad(), gpu.measure() as cost:
-        encoder(torch.rand(2, 2, 16, device="cuda"), src_key_padding_mask=mask)
-    assert "aten._native_multi_head_attention.default" in cost.approximate
-    assert () == cost.unknown
-
-
 @pytest.mark.parametrize("function", ["quantile", "nanquantile"])
 @pytest.mark.parametrize("as_method", [False, True])
 def test_probabilities_on_the_device_are_not_read(gpu: SimulatedCuda, function: str, as_method: bool) -> None:

@@ -123,25 +123,6 @@ def test_gradients_held_elsewhere_are_not_changed(gpu: SimulatedCuda) -> None:
     assert gpu.live_bytes() > 0
 
 
-def test_torch_reports_the_allocator(gpu: SimulatedCuda) -> None:
-    """``torch.cuda.memory_*`` answer from the simulated allocator."""
-    x = torch.ones(100, device="cuda")
-    y = torch.ones(1000, device="cuda")
-    del y
-    # 400 and 4000 bytes in blocks of 512, 2 MiB at a time.
-    assert 512 == torch.cuda.memory_allocated()
-    assert 512 + 4096 == torch.cuda.max_memory_allocated()
-    assert 2 * MIB == torch.cuda.memory_reserved()
-    assert 400 == torch.cuda.memory_stats()["requested_bytes.all.current"] == gpu.live_bytes()
-    free, total = torch.cuda.mem_get_info()
-    assert (143_156 * MIB, 2 * MIB) == (total, total - free)
-    torch.cuda.reset_peak_memory_stats()
-    assert 512 == torch.cuda.max_memory_allocated()
-    del x
-    torch.cuda.empty_cache()
-    assert 0 == torch.cuda.memory_reserved()
-
-
 def test_memory_from_the_driver_may_block_the_host(gpu: SimulatedCuda) -> None:
     """Each segment that the allocator asks for, and each that it gives back, is a call that may block."""
 
@@ -240,15 +221,6 @@ def test_a_copy_that_is_refused_leaves_nothing_behind(gpu: SimulatedCuda) -> Non
     assert 4 * 8 * 4 == gpu.live_bytes()
 
 
-def test_a_fraction_of_memory_is_a_limit() -> None:
-    """``set_per_process_memory_fraction`` lowers what segments may take."""
-    with simcuda.device(capacity=64 * MIB):
-        torch.cuda.set_per_process_memory_fraction(0.5)
-        torch.empty(30 * MIB, dtype=torch.uint8, device="cuda")
-        with pytest.raises(torch.cuda.OutOfMemoryError, match=r"32\.00 MiB allowed"):
-            torch.empty(40 * MIB, dtype=torch.uint8, device="cuda")
-
-
 def test_memory_follows_a_storage_that_changes_its_size(gpu: SimulatedCuda) -> None:
     """Growing moves a tensor to a larger block, beside the old one for a while; shrinking frees it."""
     x = torch.empty(100, device="cuda")
@@ -259,15 +231,6 @@ def test_memory_follows_a_storage_that_changes_its_size(gpu: SimulatedCuda) -> N
     assert 4000 == cost.peak_bytes
     x.untyped_storage().resize_(0)
     assert 0 == gpu.live_bytes()
-
-
-def test_tensors_without_data_take_no_memory(gpu: SimulatedCuda) -> None:
-    """A module on the meta device costs nothing until it is given memory on the device."""
-    with gpu.measure() as cost, torch.device("meta"):
-        layer = torch.nn.Linear(10, 10, bias=False)
-    assert (0, 0) == (cost.host_peak_bytes, cost.peak_bytes)
-    layer.to_empty(device="cuda")
-    assert (torch.device("cuda", 0), 400) == (layer.weight.device, gpu.live_bytes())
 
 
 def test_host_tensors_are_counted_apart(gpu: SimulatedCuda) -> None:

@@ -22,14 +22,8 @@ IN_HALF_PRECISION: dict[str, tuple[tuple[int, ...], Callable[[Tensor], Tensor]]]
         (1, 2, 6, 6),
         lambda x: functional.interpolate(x, size=(4, 3), mode="bicubic", antialias=True),
     ),
-    "multi_margin_loss": (
-        (2, 3),
-        lambda x: functional.multi_margin_loss(x, TARGETS[:, 0].to(x.device)),
-    ),
-    "multilabel_margin_loss": (
-        (2, 3),
-        lambda x: functional.multilabel_margin_loss(x, TARGETS.to(x.device)),
-    ),
+    "multi_margin_loss": ((2, 3), lambda x: functional.multi_margin_loss(x, TARGETS[:, 0].to(x.device))),
+    "multilabel_margin_loss": ((2, 3), lambda x: functional.multilabel_margin_loss(x, TARGETS.to(x.device))),
 }
 
 

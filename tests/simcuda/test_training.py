@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -65,35 +64,6 @@ def test_lazy_layers_move_before_their_first_use(gpu: SimulatedCuda) -> None:
     layer(torch.ones(2, 5, device="cuda"))
     assert torch.device("cuda", 0) == layer.weight.device
     assert gpu.live_bytes() > 0
-
-
-@pytest.mark.usefixtures("gpu")
-def test_the_default_device_can_be_a_simulated_one() -> None:
-    """Within ``torch.device("cuda")`` factories and Python data end up on the device."""
-    with torch.device("cuda"):
-        made = [torch.zeros(2), torch.tensor([1]), torch.nn.Linear(2, 2).weight]
-    assert [torch.device("cuda", 0)] * 3 == [tensor.device for tensor in made]
-
-
-@pytest.mark.usefixtures("gpu")
-def test_generators_belong_to_a_device() -> None:
-    """A generator made for the device says so and seeds what is drawn there."""
-    draws = []
-    for _ in range(2):
-        generator = torch.Generator("cuda").manual_seed(3)
-        draws.append(torch.rand(2, device="cuda", generator=generator).tolist())
-        assert "cuda" == generator.device.type
-    assert draws[0] == draws[1]
-    assert isinstance(torch.default_generator, torch.Generator)
-
-
-def test_threads_take_part(gpu: SimulatedCuda) -> None:
-    """What a thread or an executor does on the device is counted, at its own line."""
-    x = torch.ones(3, device="cuda")
-    with gpu.measure() as cost, ThreadPoolExecutor(1) as pool:
-        total = pool.submit(lambda: (x + torch.ones(3).to("cuda")).sum().item()).result()
-    assert (6.0, 1, 2, 2) == (total, cost.h2d, cost.syncs, cost.launches)
-    assert {__file__} == {site.file for site in cost.sites}
 
 
 def test_recurrent_layers_keep_their_batch_sizes_on_the_host(gpu: SimulatedCuda) -> None:

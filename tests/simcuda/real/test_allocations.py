@@ -54,13 +54,7 @@ def test_requests_are_counted_with_their_sizes() -> None:
 def test_the_peak_is_above_the_beginning() -> None:
     """400 in use, 300 of before given back, 400 again: 500 above the beginning, once the free is done."""
     requested, completed = freed(4096, 300, 3)
-    trace = [
-        entry("alloc", 0, 400, 1),
-        requested,
-        completed,
-        entry("alloc", 512, 400, 4),
-        *freed(0, 400, 5),
-    ]
+    trace = [entry("alloc", 0, 400, 1), requested, completed, entry("alloc", 512, 400, 4), *freed(0, 400, 5)]
     assert 500 == replay_allocations([trace], []).peak
     assert 800 == replay_allocations([[event for event in trace if event is not completed]], []).peak
 

@@ -166,11 +166,7 @@ def test_nothing_runs_on_after_a_measurement(cuda: FakeCuda) -> None:
     """Neither the profiler nor the allocator's trace, and no line is followed."""
     with real_device() as gpu, gpu.measure():
         assert (True, True) == (cuda.recording, sys.gettrace() is not None)
-    assert (False, None, False) == (
-        cuda.recording,
-        sys.gettrace(),
-        torch._C._autograd._profiler_enabled(),
-    )
+    assert (False, None, False) == (cuda.recording, sys.gettrace(), torch._C._autograd._profiler_enabled())
 
 
 # Of 9 MiB the quotient of floating point numbers misses a byte.

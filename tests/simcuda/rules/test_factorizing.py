@@ -11,31 +11,15 @@ SINCE_2_14 = pytest.mark.skipif(
 @pytest.mark.parametrize(
     ("function", "waits"),
     [
-        # Functions that may fail read one truth value, those with _ex leave the error codes be.
-        ("inv", 1),
-        ("inv_ex", 0),
-        ("cholesky", 1),
-        ("cholesky_ex", 0),
-        ("lu_factor", 1),
-        ("eigh", 1),
-        # Whether the iteration converged is one more read.
-        ("svd", 2),
-        ("svdvals", 2),
+        # Beside those of ``test_facts``: what is taken apart waits for its eigenvalues or singular values.
         ("matrix_rank", 2),
         ("pinv", 2),
-        ("det", 0),
-        ("slogdet", 0),
-        ("ldl_factor", 1),
-        ("qr", 0),
-        # Taken apart: what eigenvalues and singular values wait for.
         pytest.param("matrix_sqrth", 1, marks=SINCE_2_14),
         pytest.param("polar", 2, marks=SINCE_2_14),
     ],
 )
-def test_factorizations_of_one_matrix_wait_for_their_error_codes(
-    gpu: SimulatedCuda, function: str, waits: int
-) -> None:
-    """A factorization is modelled, and waits once where it raises errors."""
+def test_what_factorizes_waits_as_the_factorization(gpu: SimulatedCuda, function: str, waits: int) -> None:
+    """It is modelled, and reads whether the iteration converged and the error code."""
     matrix = torch.eye(3, device="cuda")
     with gpu.measure() as m:
         getattr(torch.linalg, function)(matrix)

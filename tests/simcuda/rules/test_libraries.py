@@ -126,10 +126,7 @@ def test_gradients_of_a_convolution_are_each_a_call_of_the_library(gpu: Simulate
     """Those of input and weight are 1 to 4 kernels each, and that of the bias is a sum by ATen."""
     x, w = torch.ones(1, 1, 8, device="cuda"), torch.ones(2, 1, 3, device="cuda")
     of_result = torch.ones(1, 2, 6, device="cuda")
-    for mask, launches, own in (
-        ([True, True, True], (3, 9), 1),
-        ([False, True, False], (1, 4), 0),
-    ):
+    for mask, launches, own in (([True, True, True], (3, 9), 1), ([False, True, False], (1, 4), 0)):
         with gpu.measure() as m:
             torch.ops.aten.convolution_backward(of_result, x, w, [2], [1], [0], [1], False, [0], 1, mask)
         assert (launches, own) == (m.ranges["launches"], m.aten_launches)
