@@ -171,42 +171,35 @@ def script(code: Any) -> Any:
         return torch.jit.script(code)
 
 
-@script
-def lists(x: torch.Tensor) -> list[float]:
-    """Read by the interpreter of TorchScript itself."""
-    values: list[float] = x.tolist()
+SCRIPTS: Any = torch.jit.CompilationUnit("""
+def lists(x: Tensor) -> List[float]:
+    values: List[float] = x.tolist()
     return values
 
-
-@script
-def copies(x: torch.Tensor) -> torch.Tensor:
-    """A copy that the interpreter takes for none."""
+def copies(x: Tensor) -> Tensor:
     return x.to("cpu")
 
-
-@script
-def prints(x: torch.Tensor) -> str:
-    """Read as text."""
+def prints(x: Tensor) -> str:
     return str(x)
+
+def per_cent(x: Tensor) -> str:
+    return "%s" % x
+
+def held(tensors: Dict[str, Tensor]) -> List[float]:
+    values: List[float] = tensors["x"].tolist()
+    return values
+
+def honest(x: Tensor, y: Tensor) -> Tensor:
+    assert x.dim() == 1, "{} dimensions".format(x.dim())
+    return x.to(torch.float64).to(y.device) + y
+""")
+lists = SCRIPTS.lists
 
 
 @script
 def forks(x: torch.Tensor) -> list[float]:
     """Read by another thread of the interpreter."""
     values: list[float] = _jit.wait(_jit.fork(lists, x))
-    return values
-
-
-@script
-def per_cent(x: torch.Tensor) -> str:
-    """Read as text in the old way."""
-    return "%s" % x  # noqa: UP031 - that is what is tried
-
-
-@script
-def held(tensors: dict[str, torch.Tensor]) -> list[float]:
-    """Read from a container."""
-    values: list[float] = tensors["x"].tolist()
     return values
 
 
@@ -255,25 +248,18 @@ class CallsAny(torch.nn.Module):
 CallsAny.__annotations__ = {"reads": Reads}
 
 
-@script
-def honest(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Code that reads nothing: types, devices of others, text without tensors."""
-    assert x.dim() == 1, f"{x.dim()} dimensions"
-    return x.to(torch.float64).to(y.device) + y
-
-
 @pytest.mark.parametrize(
     ("run", "names"),
     [
         (lists, ("prim::tolist in TorchScript",)),
-        (copies, ("aten::to in TorchScript",)),
-        (prints, ("aten::str in TorchScript",)),
+        (SCRIPTS.copies, ("aten::to in TorchScript",)),
+        (SCRIPTS.prints, ("aten::str in TorchScript",)),
         (script(Calls()), ("prim::tolist in TorchScript",)),
         (forks, ("prim::tolist in TorchScript",)),
-        (per_cent, ("aten::percentFormat in TorchScript",)),
-        (lambda x: held({"x": x}), ("prim::tolist in TorchScript",)),
+        (SCRIPTS.per_cent, ("aten::percentFormat in TorchScript",)),
+        (lambda x: SCRIPTS.held({"x": x}), ("prim::tolist in TorchScript",)),
         (script(CallsAny()), ("prim::CallMethod in TorchScript",)),
-        (lambda x: honest(x, x), ()),
+        (lambda x: SCRIPTS.honest(x, x), ()),
     ],
     ids=["tolist", "to", "str", "module", "fork", "percent", "dict", "interface", "honest"],
 )
@@ -289,7 +275,7 @@ def test_the_same_script_on_the_host_is_not(gpu: SimulatedCuda) -> None:
     """There is nothing to wait for."""
     with gpu.measure() as counted:
         lists(torch.ones(4))
-        held({"x": torch.ones(4)})
+        SCRIPTS.held({"x": torch.ones(4)})
     assert () == counted.unknown
 
 
