@@ -43,50 +43,6 @@ def test_temporaries_of_an_expression_live_as_long_as_python_holds_them(gpu: Sim
     assert 0 == cost.retained_bytes
 
 
-def test_zero_dimensional_results_take_a_block_each(gpu: SimulatedCuda) -> None:
-    """A 0-d result asks for its few bytes and occupies a block of 512."""
-    x = torch.ones(10, device="cuda")
-    with gpu.measure() as cost:
-        results = [x.sum(), x.any(), x.argmax()]
-    # float32, bool and int64.
-    assert 3 == len(results)
-    assert 4 + 1 + 8 == cost.peak_bytes
-    assert 3 * 512 == cost.peak_allocated_bytes
-
-
-def test_joining_allocates_the_result_only(gpu: SimulatedCuda) -> None:
-    """``cat`` and ``stack`` make no temporaries, whatever the number of inputs."""
-    parts = [torch.ones(10, device="cuda") for _ in range(300)]
-    with gpu.measure() as cost:
-        torch.cat(parts)
-    # 300 inputs of 40 bytes, 128 of them a kernel.
-    assert (12_000, 1, 3) == (cost.peak_bytes, cost.allocations, cost.launches)
-    with gpu.measure() as cost:
-        torch.stack(parts)
-    assert (12_000, 1, 3) == (cost.peak_bytes, cost.allocations, cost.launches)
-
-
-def test_a_large_reduction_needs_a_workspace(gpu: SimulatedCuda) -> None:
-    """Where several blocks of threads share a result, their partial results and a counter are allocated."""
-    x = torch.ones(1 << 20, device="cuda")
-    with gpu.measure() as cost:
-        x.sum()
-    # Each of the 512 threads of one block would read 2^20 / 512 = 2048 values, which is more than 255. At 16
-    # values a thread that is work for 2048 / 16 = 128 blocks, and 132 x 2048 / 512 = 528 find room.
-    blocks = 128
-    assert (1, 3) == (cost.launches, cost.allocations)
-    assert 4 + 4 * blocks + 4 == cost.peak_bytes
-
-
-def test_the_norms_of_a_list_share_a_buffer(gpu: SimulatedCuda) -> None:
-    """``_foreach_norm`` allocates a partial norm for each chunk of the largest tensor, for every tensor."""
-    tensors = [torch.ones(3, device="cuda"), torch.ones(65_536 * 2 + 1, device="cuda")]
-    with gpu.measure() as cost:
-        torch._foreach_norm(tensors)
-    # 2 results and 2 tensors x 3 chunks of 4 bytes; clear, walk, add up.
-    assert (2 * 4 + 2 * 3 * 4, 3, 3) == (cost.peak_bytes, cost.allocations, cost.launches)
-
-
 def test_gradients_that_meet_are_added_in_place(gpu: SimulatedCuda) -> None:
     """The engine adds a gradient to the one before it, where nothing else holds that."""
     leaf = torch.ones(1000, device="cuda", requires_grad=True)

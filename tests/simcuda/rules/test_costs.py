@@ -43,6 +43,12 @@ of_steps = torch.ones(2, 4, device="cuda")
 image = torch.rand(2, 4, 3, device="cuda")
 twelve = torch.rand(6, 8, device="cuda")
 halves = torch.ones(3, dtype=torch.bfloat16, device="cuda")
+host, doubles = torch.ones(10), torch.ones(10, dtype=torch.float64)
+pinned, pinned_doubles = host.pin_memory(), doubles.pin_memory()
+column_of_two = torch.ones(10, 2, device="cuda")[:, 0]
+thousand, million = torch.ones(1000, device="cuda"), torch.ones(1 << 20, device="cuda")
+parts = [torch.ones(10, device="cuda") for _ in range(300)]
+chunks = [torch.ones(3, device="cuda"), torch.ones(65_536 * 2 + 1, device="cuda")]
 """
 
 SORTING = {
@@ -221,7 +227,56 @@ VIEWS = {
     "torch.pixel_shuffle(square.view(1, 4, 2, 2), 2)": {"launches": 1, "allocations": 1},
     "square.unsqueeze_(0).squeeze_().t_().detach_()": {"launches": 0, "allocations": 0},
 }
-COSTS = SORTING | READS | INDEXING | MADE_OF_NUMBERS | MADE_OF_PARTS | VIEWS
+COPIES = {
+    # A blocking copy waits once, from pinned memory too; another may block only where memory is pageable.
+    "host.to('cuda')": {"h2d": 1, "h2d_bytes": 40, "stream_syncs": 1, "implicit_syncs": 0},
+    "pinned.to('cuda')": {"h2d": 1, "h2d_bytes": 40, "stream_syncs": 1, "implicit_syncs": 0},
+    "host.to('cuda', non_blocking=True)": {"syncs": 0, "implicit_syncs": 1},
+    "pinned.to('cuda', non_blocking=True)": {"syncs": 0, "implicit_syncs": 0},
+    # Types are converted on the host, or on the device by one kernel, where 80 bytes arrive beside 40.
+    "doubles.to('cuda', torch.float32)": {"h2d_bytes": 40, "launches": 0, "allocations": 1, "peak_bytes": 40},
+    "pinned_doubles.to('cuda', torch.float32, non_blocking=True)": {
+        "h2d_bytes": 80,
+        "launches": 1,
+        "allocations": 2,
+        "peak_bytes": 120,
+    },
+    # What is scattered is gathered first; a transposed matrix is one run of bytes.
+    "column_of_two.cpu()": {"launches": 1, "peak_bytes": 40, "d2h_bytes": 40, "syncs": 1},
+    "m.t().cpu()": {"launches": 0, "allocations": 0, "d2h_bytes": 80},
+    "m.tolist()": {"d2h": 1, "d2h_bytes": 80, "syncs": 1},
+    # Within the device dense memory of one type is copied as bytes, anything else by a kernel.
+    "(m.clone(), torch.empty_like(m).copy_(m))": {"d2d": 2, "d2d_bytes": 160, "launches": 0},
+    "(m.t().contiguous(), m.to(torch.float16))": {"d2d": 0, "launches": 2},
+    "torch.empty((0, 3)).to('cuda').cpu()": {"allocations": 0, "h2d": 0, "d2h": 0, "syncs": 0},
+    # Numbers are one copy; values of the device among them are read one by one.
+    "torch.tensor([1.0, 2.0], device='cuda')": {"h2d": 1, "syncs": 1},
+    "torch.tensor([x[0], x[1]], device='cuda')": {"d2h": 2, "h2d": 1, "syncs": 3},
+}
+# A kernel reads one type: of another, 1000 elements are converted to the result's before they are added up,
+# to 8 bytes each. Halves add up in single precision as they are read. Whether any is set is asked as it is.
+SUMS = {
+    "thousand.bool().sum()": {"launches": 1 + 2, "peak_bytes": 1000 + 8000 + 8},
+    "thousand.int().sum()": {"launches": 1 + 2, "peak_bytes": 4000 + 8000 + 8},
+    "thousand.long().sum()": {"launches": 1 + 1, "peak_bytes": 8000 + 8},
+    "thousand.sum(dtype=torch.float64)": {"launches": 2, "peak_bytes": 8000 + 8},
+    "thousand.sum()": {"launches": 1, "peak_bytes": 4},
+    "thousand.half().sum(dtype=torch.float32)": {"launches": 1 + 1, "peak_bytes": 2000 + 4},
+    "thousand.half().sum(dtype=torch.float64)": {"launches": 1 + 2, "peak_bytes": 2000 + 8000 + 8},
+    "thousand.bfloat16().sum()": {"launches": 1 + 1, "peak_bytes": 2000 + 2},
+    "thousand.any()": {"launches": 1, "peak_bytes": 1},
+    # float32, bool and int64, each in a block of 512 bytes.
+    "[x.sum(), x.any(), x.argmax()]": {"peak_bytes": 4 + 1 + 8, "peak_allocated_bytes": 3 * 512},
+    # Each of 512 threads would read 2048 values, which is more than 255. At 16 values a thread that is work
+    # for 128 blocks: 4 bytes of each and a counter.
+    "million.sum()": {"launches": 1, "allocations": 3, "peak_bytes": 4 + 4 * 128 + 4},
+    # 300 inputs of 40 bytes, 128 of them a kernel, and the result alone.
+    "torch.cat(parts)": {"peak_bytes": 12_000, "allocations": 1, "launches": 3},
+    "torch.stack(parts)": {"peak_bytes": 12_000, "allocations": 1, "launches": 3},
+    # 2 results and 2 tensors x 3 chunks of 4 bytes; clear, walk, add up.
+    "torch._foreach_norm(chunks)": {"peak_bytes": 2 * 4 + 2 * 3 * 4, "allocations": 3, "launches": 3},
+}
+COSTS = COPIES | SUMS | SORTING | READS | INDEXING | MADE_OF_NUMBERS | MADE_OF_PARTS | VIEWS
 
 
 @pytest.mark.parametrize(("code", "numbers"), COSTS.items(), ids=COSTS)
