@@ -11,10 +11,11 @@ import copy
 import io
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import torch
-from tests.gpu.pattern import Expected, Pattern, add, pattern, row
+from tests.gpu.pattern import UNSTATED, Expected, Pattern, add, pattern, row
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 - its usual name
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
@@ -32,156 +33,57 @@ def make_parameters(count: int = 3) -> list[nn.Parameter]:
     return made
 
 
-# Optimizers: one step of three small parameters of one type, after one that made the state.
+optim = torch.optim
+WALK = "a kernel for each _foreach_ function"
+
+
+# One step of three small parameters of one type, after one that made the state.
 def optimizer(
     name: str,
-    source: str,
     make: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer],
-    *,
+    source: str,
     launches: Expected = None,
     allocations: Expected = None,
-    waits: Expected = 0,
-    h2d: Expected = 0,
-    d2h: Expected = 0,
-    d2d: Expected = 0,
+    **numbers: Expected,
 ) -> None:
-    """Add a pattern of one step of an optimizer."""
+    """Add a pattern of one step of an optimizer, whose source is in ``torch/optim``."""
 
     def build() -> Work:
         stepper = make(make_parameters())
         stepper.step()
         return stepper.step
 
-    expected = {"waits": waits, "h2d": h2d, "d2h": d2h, "d2d": d2d}
-    expected |= {"launches": launches, "allocations": allocations}
-    add(Pattern(f"optimizer {name}", build, source, expected))
+    expected = UNSTATED | numbers | {"launches": launches, "allocations": allocations}
+    add(Pattern(f"optimizer {name}", build, f"torch/optim/{source}", expected))
 
 
-optim = torch.optim
-WALK = "a kernel for each _foreach_ function"
-optimizer("SGD", f"torch/optim/sgd.py, _multi_tensor_sgd: {WALK}", optim.SGD, launches=1, allocations=0)
-optimizer(
-    "SGD with momentum",
-    f"torch/optim/sgd.py, _multi_tensor_sgd: {WALK}: mul, add, add",
-    lambda parameters: optim.SGD(parameters, momentum=0.9),
-    launches=3,
-    allocations=0,
-)
-optimizer(
-    "SGD for-loop",
-    "torch/optim/sgd.py, _single_tensor_sgd: an addition a parameter",
-    lambda parameters: optim.SGD(parameters, foreach=False),
-    launches=3,
-    allocations=0,
-)
-optimizer(
-    "SGD fused",
-    "torch/optim/sgd.py, _fused_sgd: one kernel",
-    lambda parameters: optim.SGD(parameters, momentum=0.9, fused=True),
-    launches=1,
-    allocations=0,
-)
-optimizer(
-    "Adam",
-    f"torch/optim/adam.py, _multi_tensor_adam: {WALK}: lerp, mul, addcmul, sqrt, div, add, addcdiv",
-    optim.Adam,
-    launches=7,
-    allocations=3,
-)
-optimizer(
-    "Adam with amsgrad",
-    f"torch/optim/adam.py, _multi_tensor_adam: {WALK}: as Adam, and a maximum",
-    lambda parameters: optim.Adam(parameters, amsgrad=True),
-    launches=8,
-    allocations=3,
-)
-optimizer(
-    "Adam for-loop",
-    "torch/optim/adam.py, _single_tensor_adam: lerp, mul, addcmul, sqrt, div, add, addcdiv for each of three",
-    lambda parameters: optim.Adam(parameters, foreach=False),
-    launches=21,
-    allocations=6,
-)
-optimizer(
-    "Adam fused",
-    "torch/optim/adam.py, _fused_adam: the steps are on the device, then one kernel",
-    lambda parameters: optim.Adam(parameters, fused=True),
-    launches=2,
-    allocations=0,
-)
+optimizer("SGD", optim.SGD, f"sgd.py, _multi_tensor_sgd: {WALK}", 1, 0)
+optimizer("SGD with momentum", partial(optim.SGD, momentum=0.9), f"sgd.py: {WALK}: mul, add, add", 3, 0)
+optimizer("SGD for-loop", partial(optim.SGD, foreach=False), "sgd.py: an addition a parameter", 3, 0)
+optimizer("SGD fused", partial(optim.SGD, momentum=0.9, fused=True), "sgd.py, _fused_sgd: one kernel", 1, 0)
+optimizer("Adam", optim.Adam, f"adam.py: {WALK}: lerp, mul, addcmul, sqrt, div, add, addcdiv", 7, 3)
+optimizer("Adam with amsgrad", partial(optim.Adam, amsgrad=True), "adam.py: as Adam, and a maximum", 8, 3)
+optimizer("Adam for-loop", partial(optim.Adam, foreach=False), "adam.py: as Adam, for each of three", 21, 6)
+optimizer("Adam fused", partial(optim.Adam, fused=True), "adam.py: steps on the device, one kernel", 2, 0)
 optimizer(
     "Adam capturable",
-    f"torch/optim/adam.py, _multi_tensor_adam: {WALK}: 15 of them, corrections and steps on the device too; "
-    "two divisions by tensors without dimensions, which _foreach_div makes one by one",
-    lambda parameters: optim.Adam(parameters, capturable=True),
-    launches=21,
-    allocations=9,
+    partial(optim.Adam, capturable=True),
+    f"adam.py: {WALK}: 15 of them, corrections and steps on the device too; two divisions by tensors without "
+    "dimensions, which _foreach_div makes one by one",
+    *(21, 9),
 )
-optimizer(
-    "AdamW", f"torch/optim/adamw.py: {WALK}: as Adam, and the decay", optim.AdamW, launches=8, allocations=3
-)
-optimizer(
-    "AdamW fused",
-    "torch/optim/adam.py, _fused_adam",
-    lambda parameters: optim.AdamW(parameters, fused=True),
-    launches=2,
-    allocations=0,
-)
-optimizer(
-    "RMSprop",
-    f"torch/optim/rmsprop.py, _multi_tensor_rmsprop: {WALK}: mul, addcmul, sqrt, add, addcdiv",
-    optim.RMSprop,
-    launches=5,
-    allocations=3,
-)
-optimizer(
-    "Adagrad",
-    f"torch/optim/adagrad.py, _multi_tensor_adagrad: {WALK}: addcmul, sqrt, add, mul, addcdiv",
-    optim.Adagrad,
-    launches=5,
-    allocations=6,
-)
-optimizer(
-    "Adadelta",
-    f"torch/optim/adadelta.py, _multi_tensor_adadelta: {WALK}: mul, addcmul, add, sqrt, add, sqrt, div, mul, "
-    "mul, addcmul, add",
-    optim.Adadelta,
-    launches=11,
-    allocations=6,
-)
-optimizer(
-    "Adamax",
-    f"torch/optim/adamax.py, _multi_tensor_adamax: {WALK}: lerp, mul, abs, add, maximum, addcdiv",
-    optim.Adamax,
-    launches=6,
-    allocations=3,
-)
-optimizer(
-    "NAdam",
-    f"torch/optim/nadam.py, _multi_tensor_nadam: {WALK}: lerp, mul, addcmul, sqrt, div, add, "
-    "addcdiv, addcdiv",
-    optim.NAdam,
-    launches=8,
-    allocations=3,
-)
-optimizer("RAdam", "torch/optim/radam.py: no value is read", optim.RAdam)
-optimizer("Rprop", "torch/optim/rprop.py: no value is read", optim.Rprop, d2d=None)
-optimizer(
-    "ASGD",
-    "torch/optim/asgd.py, _multi_tensor_asgd: eta and mu of each parameter",
-    optim.ASGD,
-    waits=6,
-    h2d=None,
-    d2h=None,
-)
-optimizer(
-    "Adafactor",
-    "torch/optim/_adafactor.py: two values of each parameter",
-    optim.Adafactor,
-    waits=6,
-    h2d=None,
-    d2h=None,
-)
+optimizer("AdamW", optim.AdamW, "adamw.py: as Adam, and the decay", 8, 3)
+optimizer("AdamW fused", partial(optim.AdamW, fused=True), "adam.py, _fused_adam", 2, 0)
+optimizer("RMSprop", optim.RMSprop, f"rmsprop.py: {WALK}: mul, addcmul, sqrt, add, addcdiv", 5, 3)
+optimizer("Adagrad", optim.Adagrad, f"adagrad.py: {WALK}: addcmul, sqrt, add, mul, addcdiv", 5, 6)
+OF_ADADELTA = "mul, addcmul, add, sqrt, add, sqrt, div, mul, mul, addcmul, add"
+optimizer("Adadelta", optim.Adadelta, f"adadelta.py: {WALK}: {OF_ADADELTA}", 11, 6)
+optimizer("Adamax", optim.Adamax, f"adamax.py: {WALK}: lerp, mul, abs, add, maximum, addcdiv", 6, 3)
+optimizer("NAdam", optim.NAdam, "nadam.py: as Adam, and one addcdiv more", 8, 3)
+optimizer("RAdam", optim.RAdam, "radam.py: no value is read")
+optimizer("Rprop", optim.Rprop, "rprop.py: no value is read", d2d=None)
+optimizer("ASGD", optim.ASGD, "asgd.py: eta and mu of each parameter", waits=6, h2d=None, d2h=None)
+optimizer("Adafactor", optim.Adafactor, "_adafactor.py: two values of each", waits=6, h2d=None, d2h=None)
 
 
 @pattern("torch/optim/optimizer.py: gradients are dropped", launches=0, allocations=0)
