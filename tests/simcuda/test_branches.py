@@ -9,7 +9,7 @@ Each count is derived from PyTorch's source, which is named.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -300,64 +300,38 @@ def deterministic() -> Iterator[None]:
     torch.use_deterministic_algorithms(False)
 
 
-def _leaf(*shape: int) -> torch.Tensor:
-    return torch.rand(*shape, device="cuda", requires_grad=True)
-
-
 # As the page of torch.use_deterministic_algorithms has them; ATen/native/cuda calls alertNotDeterministic.
-REFUSED: dict[str, Callable[[], Any]] = {
-    "avg_pool3d_backward_cuda": lambda: functional.avg_pool3d(_leaf(1, 1, 4, 4, 4), 2),
-    "adaptive_avg_pool2d_backward_cuda": lambda: functional.adaptive_avg_pool2d(_leaf(1, 1, 4, 4), 2),
-    "adaptive_avg_pool3d_backward_cuda": lambda: functional.adaptive_avg_pool3d(_leaf(1, 1, 4, 4, 4), 2),
-    "adaptive_max_pool2d_backward_cuda": lambda: functional.adaptive_max_pool2d(_leaf(1, 1, 4, 4), 2),
-    "fractional_max_pool2d_backward_cuda": lambda: functional.fractional_max_pool2d(
-        _leaf(1, 1, 4, 4), 2, output_size=2
+REFUSED = {
+    "avg_pool3d_backward_cuda": "F.avg_pool3d(leaf(1, 1, 4, 4, 4), 2)",
+    "adaptive_avg_pool2d_backward_cuda": "F.adaptive_avg_pool2d(leaf(1, 1, 4, 4), 2)",
+    "adaptive_avg_pool3d_backward_cuda": "F.adaptive_avg_pool3d(leaf(1, 1, 4, 4, 4), 2)",
+    "adaptive_max_pool2d_backward_cuda": "F.adaptive_max_pool2d(leaf(1, 1, 4, 4), 2)",
+    "fractional_max_pool2d_backward_cuda": "F.fractional_max_pool2d(leaf(1, 1, 4, 4), 2, output_size=2)",
+    "fractional_max_pool3d_backward_cuda": "F.fractional_max_pool3d(leaf(1, 1, 4, 4, 4), 2, output_size=2)",
+    "max_unpooling2d_forward_out": (
+        "F.max_unpool2d(*F.max_pool2d(leaf(1, 1, 4, 4), 2, return_indices=True), 2)"
     ),
-    "fractional_max_pool3d_backward_cuda": lambda: functional.fractional_max_pool3d(
-        _leaf(1, 1, 4, 4, 4), 2, output_size=2
+    "upsample_linear1d_backward_out_cuda": "F.interpolate(leaf(1, 1, 4), scale_factor=2, mode='linear')",
+    "upsample_bicubic2d_backward_out_cuda": "F.interpolate(leaf(1, 1, 4, 4), scale_factor=2, mode='bicubic')",
+    "reflection_pad1d_backward_out_cuda": "F.pad(leaf(1, 1, 4), (1, 1), mode='reflect')",
+    "reflection_pad3d_backward_out_cuda": "F.pad(leaf(1, 1, 4, 4, 4), (1,) * 6, mode='reflect')",
+    "nll_loss2d_forward_out_cuda_template": "F.nll_loss(leaf(1, 3, 4, 4), pair.new_zeros(1, 4, 4))",
+    "ctc_loss_backward_gpu": "F.ctc_loss(leaf(5, 1, 3).log_softmax(2), pair[None] + 1, [5], [2])",
+    "embedding_bag_backward_cuda_max": "F.embedding_bag(pair[None], leaf(3, 2), mode='max')",
+    "put_": "eight.put_(pair, ones, accumulate=True)",
+    "_histc_cuda with floating point input": "eight.histc(4)",
+    "_bincount_cuda": "pair.bincount(ones)",
+    "median CUDA with indices output": "eight.median(0)",
+    "grid_sampler_2d_backward_cuda": (
+        "F.grid_sample(leaf(1, 1, 4, 4), eight.view(1, 2, 2, 2), align_corners=False)"
     ),
-    "max_unpooling2d_forward_out": lambda: functional.max_unpool2d(
-        *functional.max_pool2d(_leaf(1, 1, 4, 4), 2, return_indices=True), 2
-    ),
-    "upsample_linear1d_backward_out_cuda": lambda: functional.interpolate(
-        _leaf(1, 1, 4), scale_factor=2, mode="linear"
-    ),
-    "upsample_bicubic2d_backward_out_cuda": lambda: functional.interpolate(
-        _leaf(1, 1, 4, 4), scale_factor=2, mode="bicubic"
-    ),
-    "reflection_pad1d_backward_out_cuda": lambda: functional.pad(_leaf(1, 1, 4), (1, 1), mode="reflect"),
-    "reflection_pad3d_backward_out_cuda": lambda: functional.pad(
-        _leaf(1, 1, 4, 4, 4), (1,) * 6, mode="reflect"
-    ),
-    "nll_loss2d_forward_out_cuda_template": lambda: functional.nll_loss(
-        _leaf(1, 3, 4, 4), torch.zeros(1, 4, 4, dtype=torch.int64, device="cuda")
-    ),
-    "ctc_loss_backward_gpu": lambda: functional.ctc_loss(
-        _leaf(5, 1, 3).log_softmax(2), torch.tensor([[1, 2]], device="cuda"), [5], [2]
-    ),
-    "embedding_bag_backward_cuda_max": lambda: functional.embedding_bag(
-        torch.tensor([[0, 1]], device="cuda"), _leaf(3, 2), mode="max"
-    ),
-    "put_": lambda: torch.zeros(8, device="cuda").put_(
-        torch.tensor([0, 1], device="cuda"), torch.ones(2, device="cuda"), accumulate=True
-    ),
-    "_histc_cuda with floating point input": lambda: torch.ones(8, device="cuda").histc(4),
-    "_bincount_cuda": lambda: torch.tensor([0, 1], device="cuda").bincount(torch.ones(2, device="cuda")),
-    "median CUDA with indices output": lambda: torch.ones(8, device="cuda").median(0),
-    "grid_sampler_2d_backward_cuda": lambda: functional.grid_sample(
-        _leaf(1, 1, 4, 4), torch.zeros(1, 2, 2, 2, device="cuda"), align_corners=False
-    ),
-    "scatter_reduce_cuda_prod_": lambda: torch.ones(8, device="cuda").scatter_reduce(
-        0, torch.tensor([0, 1], device="cuda"), torch.ones(2, device="cuda"), "prod"
-    ),
-    "index_reduce_cuda": lambda: torch.ones(8, device="cuda").index_reduce(
-        0, torch.tensor([0, 1], device="cuda"), torch.ones(2, device="cuda"), "prod"
-    ),
+    "scatter_reduce_cuda_prod_": "eight.scatter_reduce(0, pair, ones, 'prod')",
+    "index_reduce_cuda": "eight.index_reduce(0, pair, ones, 'prod')",
 }
 if torch.__version__ < "2.14":
     REFUSED |= {
-        "reflection_pad2d_backward_cuda": lambda: functional.pad(_leaf(1, 1, 4, 4), (1,) * 4, mode="reflect"),
-        "cumsum_cuda_kernel": lambda: torch.ones(8, device="cuda").cumsum(0),
+        "reflection_pad2d_backward_cuda": "F.pad(leaf(1, 1, 4, 4), (1,) * 4, mode='reflect')",
+        "cumsum_cuda_kernel": "eight.cumsum(0)",
     }
 
 
@@ -366,8 +340,15 @@ if torch.__version__ < "2.14":
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cuda_has_no_deterministic_kernel_for_is_refused(name: str) -> None:
     """By CUDA's own message, forward or backward."""
+    names = {
+        "F": functional,
+        "leaf": lambda *shape: torch.rand(*shape, device="cuda", requires_grad=True),
+        "pair": torch.tensor([0, 1], device="cuda"),
+        "ones": torch.ones(2, device="cuda"),
+        "eight": torch.zeros(8, device="cuda"),
+    }
     with pytest.raises(RuntimeError, match=f"^{name} does not have a deterministic implementation"):
-        REFUSED[name]().sum().backward()
+        eval(REFUSED[name], names).sum().backward()  # noqa: S307 - the code is above
 
 
 @pytest.mark.usefixtures("gpu")

@@ -93,55 +93,22 @@ def test_streams_come_from_a_pool() -> None:
     assert streams[0] == streams[32]
 
 
-def order_nothing(side: Any, written: Any) -> None:
-    """Neither the host nor a stream waits."""
-
-
-def wait_for_current_stream(side: Any, written: Any) -> None:  # noqa: ARG001 - one signature for all
-    """The host waits for the stream of the copies."""
-    torch.cuda.current_stream().synchronize()
-
-
-def wait_for_device(side: Any, written: Any) -> None:  # noqa: ARG001 - as above
-    """The host waits for all streams."""
-    torch.cuda.synchronize()
-
-
-def wait_for_side_stream(side: Any, written: Any) -> None:  # noqa: ARG001 - as above
-    """The host waits for the stream that writes."""
-    side.synchronize()
-
-
-def wait_for_event(side: Any, written: Any) -> None:  # noqa: ARG001 - as above
-    """The host waits for the writes."""
-    written.synchronize()
-
-
-def let_stream_wait(side: Any, written: Any) -> None:  # noqa: ARG001 - as above
-    """The stream of the copies waits for the stream that writes."""
-    torch.cuda.current_stream().wait_stream(side)
-
-
-def let_stream_wait_for_event(side: Any, written: Any) -> None:  # noqa: ARG001 - as above
-    """The stream of the copies waits for the writes."""
-    torch.cuda.current_stream().wait_event(written)
-
-
-WAITS = [
-    (order_nothing, TENSORS),
-    (wait_for_current_stream, TENSORS),
-    (wait_for_device, 0),
-    (wait_for_side_stream, 0),
-    (wait_for_event, 0),
-    (let_stream_wait, 0),
-    (let_stream_wait_for_event, 0),
+# Given the stream that writes and an event after its writes: the host, or the stream of the copies, waits.
+WAITS: list[tuple[Callable[[Any, Any], object], int]] = [
+    (lambda _, __: None, TENSORS),
+    (lambda _, __: torch.cuda.current_stream().synchronize(), TENSORS),
+    (lambda _, __: torch.cuda.synchronize(), 0),
+    (lambda side, _: side.synchronize(), 0),
+    (lambda _, written: written.synchronize(), 0),
+    (lambda side, _: torch.cuda.current_stream().wait_stream(side), 0),
+    (lambda _, written: torch.cuda.current_stream().wait_event(written), 0),
 ]
 
 
 @pytest.mark.parametrize(("wait", "hazards"), WAITS)
 @pytest.mark.parametrize("pinned", [False, True])
 def test_a_rollback_while_another_stream_writes(
-    gpu: SimulatedCuda, wait: Callable[[Any, Any], None], hazards: int, pinned: bool
+    gpu: SimulatedCuda, wait: Callable[[Any, Any], object], hazards: int, pinned: bool
 ) -> None:
     """Copies into tensors that another stream writes are a hazard each, unless something orders the two."""
     targets = [torch.zeros(4, device="cuda") for _ in range(TENSORS)]

@@ -32,36 +32,16 @@ class Worker(threading.Thread):
         read_one()
 
 
-def run_thread() -> None:
-    """A plain thread."""
-    thread = threading.Thread(target=read_one)
+def start(thread: threading.Thread) -> None:
+    """Let a thread run to its end."""
     thread.start()
     thread.join()
-
-
-def run_timer() -> None:
-    """A thread that starts later."""
-    timer = threading.Timer(0, read_one)
-    timer.start()
-    timer.join()
-
-
-def run_subclass() -> None:
-    """A thread of the user's own class."""
-    worker = Worker()
-    worker.start()
-    worker.join()
 
 
 def run_low_level() -> None:
     """A thread without an object."""
     done = threading.Event()
-
-    def work() -> None:
-        read_one()
-        done.set()
-
-    _thread.start_new_thread(work, ())
+    _thread.start_new_thread(lambda: (read_one(), done.set()), ())
     assert done.wait(10)
 
 
@@ -71,7 +51,16 @@ def run_executor() -> None:
         pool.submit(read_one).result()
 
 
-@pytest.mark.parametrize("run", [run_thread, run_timer, run_subclass, run_low_level, run_executor])
+WAYS: dict[str, Callable[[], None]] = {
+    "a thread": lambda: start(threading.Thread(target=read_one)),
+    "a timer": lambda: start(threading.Timer(0, read_one)),
+    "a class of the user": lambda: start(Worker()),
+    "without an object": run_low_level,
+    "a pool": run_executor,
+}
+
+
+@pytest.mark.parametrize("run", WAYS.values(), ids=WAYS)
 def test_what_a_thread_does_is_counted_once(gpu: SimulatedCuda, run: Callable[[], None]) -> None:
     """Work on the device costs the same in any kind of thread."""
     with gpu.measure() as cost:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -17,47 +19,39 @@ def test_nothing_stands_in_the_way(gpu: pytest.MonkeyPatch) -> None:
     assert why_not() is None
 
 
-def test_a_build_without_cuda(gpu: pytest.MonkeyPatch) -> None:
-    """The version says which build it is."""
-    gpu.setattr(torch.version, "cuda", None)
-    assert f"PyTorch {torch.__version__} is a build without CUDA" == why_not()
+def fail() -> None:
+    """Start no CUDA, as without a driver."""
+    raise RuntimeError("Found no NVIDIA driver on your system. Please check that\nmore")
 
 
-def test_a_build_for_rocm(gpu: pytest.MonkeyPatch) -> None:
-    """It calls its devices ``cuda`` as well, but its counts are other ones."""
-    gpu.setattr(torch.version, "cuda", None)
-    gpu.setattr(torch.version, "hip", "6.4")
-    assert f"PyTorch {torch.__version__} is a build for ROCm" == why_not()
+MISSING: dict[str, tuple[Any, str, Any]] = {
+    "is a build without CUDA": (torch.version, "cuda", None),
+    # It calls its devices ``cuda`` as well, but its counts are other ones.
+    "is a build for ROCm": (torch.version, "hip", "6.4"),
+    # In PyTorch's own words, the first line of them.
+    "CUDA does not start: Found no NVIDIA driver on your system. Please check that": (
+        *(torch.cuda, "init", fail),
+    ),
+    # All of them may be hidden by CUDA_VISIBLE_DEVICES.
+    "there is no CUDA device that PyTorch can use": (torch.cuda, "device_count", lambda: 0),
+    # The totals would be 0.
+    "without CUPTI": (torch.profiler, "supported_activities", lambda: {torch.profiler.ProfilerActivity.CPU}),
+    # CUDA's own allocator does not tell what was requested.
+    "cudaMallocAsync": (torch.cuda, "get_allocator_backend", lambda: "cudaMallocAsync"),
+}
 
 
-def test_a_missing_driver(gpu: pytest.MonkeyPatch) -> None:
-    """In PyTorch's own words, the first line of them."""
-
-    def fail() -> None:
-        raise RuntimeError("Found no NVIDIA driver on your system. Please check that\nmore")
-
-    gpu.setattr(torch.cuda, "init", fail)
-    reason = "CUDA does not start: Found no NVIDIA driver on your system. Please check that"
-    assert reason == why_not()
+@pytest.mark.parametrize(("reason", "missing"), MISSING.items(), ids=MISSING)
+def test_what_is_missing_is_told(gpu: pytest.MonkeyPatch, reason: str, missing: tuple[Any, str, Any]) -> None:
+    """Each by itself."""
+    if reason.endswith("ROCm"):
+        gpu.setattr(torch.version, "cuda", None)
+    gpu.setattr(*missing)
+    assert reason in str(why_not())
 
 
-def test_no_device(gpu: pytest.MonkeyPatch) -> None:
-    """All of them may be hidden by ``CUDA_VISIBLE_DEVICES``."""
-    gpu.setattr(torch.cuda, "device_count", lambda: 0)
-    assert "there is no CUDA device that PyTorch can use" == why_not()
-
-
-def test_a_profiler_that_does_not_see_cuda(gpu: pytest.MonkeyPatch) -> None:
-    """Without CUPTI the totals would be 0."""
-    gpu.setattr(torch.profiler, "supported_activities", lambda: {torch.profiler.ProfilerActivity.CPU})
-    assert "without CUPTI" in str(why_not())
-
-
-def test_another_allocator(gpu: pytest.MonkeyPatch) -> None:
-    """CUDA's own allocator does not tell what was requested, nor does PyTorch's without its cache."""
-    gpu.setattr(torch.cuda, "get_allocator_backend", lambda: "cudaMallocAsync")
-    assert "cudaMallocAsync" in str(why_not())
-    gpu.setattr(torch.cuda, "get_allocator_backend", lambda: "native")
+def test_without_its_cache_the_allocator_tells_nothing_either(gpu: pytest.MonkeyPatch) -> None:
+    """A variable of the environment switches it off."""
     gpu.setenv(NO_CACHE, "1")
     assert NO_CACHE in str(why_not())
 
