@@ -24,9 +24,96 @@ def totals(*inside: Event) -> dict[str, int]:
     return {metric: amount for metric, amount in count(*inside).totals.items() if amount}
 
 
-def test_an_empty_block_costs_nothing() -> None:
-    """The waits that bound it and those of the profiler are not the block's."""
-    assert ({}, {}) == (totals(), count().sites)
+def call(name: str, number: int = 10, ts: float = 200, category: str = "cuda_runtime") -> Event:
+    """A call of CUDA, made for an operation."""
+    return runtime(name, ts, number, op=5, category=category)
+
+
+COPY, WAIT = call("cudaMemcpyAsync"), call("cudaStreamSynchronize", 11, 210)
+COPIED = {"h2d": 1, "h2d_bytes": 4000}
+WITHIN, PINNED = "Memcpy DtoD (Device -> Device)", "Memcpy HtoD (Pinned -> Device)"
+TOTALS: list[tuple[list[Event], dict[str, int]]] = [
+    # The waits that bound a block and those of the profiler are not its own.
+    ([], {}),
+    # Each call that waits is its own kind, also in code compiled for per-thread default streams.
+    ([call("cudaStreamSynchronize")], {"stream_syncs": 1}),
+    ([call("cudaStreamSynchronize_ptsz")], {"stream_syncs": 1}),
+    ([call("cudaEventSynchronize")], {"event_syncs": 1}),
+    ([call("cudaDeviceSynchronize")], {"device_syncs": 1}),
+    # Asking for an event and ordering streams cost the host nothing.
+    *(([call(name)], {}) for name in ("cudaEventQuery", "cudaStreamWaitEvent", "cudaEventRecord")),
+    # Every way to launch a kernel counts once, whoever launched it.
+    *(
+        ([call(name, category=f"cuda_{kind}"), kernel(205, 10)], {"aten_launches": 1})
+        for kind, names in {
+            "runtime": ("cudaLaunchKernel", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel"),
+            "driver": ("cuLaunchKernel", "cuLaunchKernelEx"),
+        }.items()
+        for name in names
+    ),
+    # What the copy engine does is no kernel.
+    ([call("cudaMemsetAsync"), memcpy("Memset (Device)", 205, 10, 64) | {"cat": "gpu_memset"}], {}),
+    ([COPY, memcpy(WITHIN, 205, 10, 64)], {"d2d": 1, "d2d_bytes": 64}),
+    # What was asked for before does not belong to the block; what runs while its end waits does.
+    ([call("cudaLaunchKernel", ts=80), kernel(200, 10)], {}),
+    ([call("cudaMemcpyAsync", ts=80), memcpy(FROM_PAGEABLE, 210, 10, 8)], {}),
+    ([call("cudaLaunchKernel", ts=999), kernel(1003, 10)], {"aten_launches": 1}),
+    # The device's record tells direction and bytes; a pageable copy that nobody waits for may block.
+    ([COPY, memcpy(FROM_PAGEABLE, 205, 10, 4000)], COPIED | {"implicit_syncs": 1}),
+    ([COPY, memcpy(PINNED, 205, 10, 4000)], COPIED),
+    ([COPY, memcpy(TO_PINNED, 205, 10, 4)], {"d2h": 1, "d2h_bytes": 4}),
+    ([COPY, memcpy("Memcpy PtoP (Device -> Device)", 205, 10, 64)], {"p2p": 1, "p2p_bytes": 64}),
+    # Without access between devices the driver makes two records for one call of a peer copy.
+    (
+        [call("cudaMemcpyPeerAsync"), memcpy(TO_PINNED, 205, 10, 4000), memcpy(PINNED, 207, 10, 4000)],
+        {"p2p": 1, "p2p_bytes": 4000},
+    ),
+    # A copy whose own operation waits for it is an explicit wait; one that is not asynchronous blocks itself.
+    ([COPY, memcpy(FROM_PAGEABLE, 205, 10, 4000), WAIT], COPIED | {"stream_syncs": 1}),
+    (
+        [call("cudaMemcpy"), memcpy(FROM_PAGEABLE, 205, 10, 4000), WAIT],
+        COPIED | {"implicit_syncs": 1, "stream_syncs": 1},
+    ),
+    # What the runtime asks of the driver has the runtime's number, and is one call.
+    (
+        [
+            *(COPY, call("cuMemcpyHtoDAsync", ts=201, category="cuda_driver"), WAIT),
+            *(memcpy(PINNED, 205, 10, 4000), call("cuStreamSynchronize", 11, 211, category="cuda_driver")),
+        ],
+        COPIED | {"stream_syncs": 1},
+    ),
+    # Calls that make room may block, but those that are ordered in a stream.
+    *(
+        ([call(name)], {"implicit_syncs": 1})
+        for name in ("cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaFreeHost")
+    ),
+    *(([call(name)], {}) for name in ("cudaMallocAsync", "cudaFreeAsync")),
+]
+
+
+@pytest.mark.parametrize(("events", "expected"), TOTALS)
+def test_what_events_cost(events: list[Event], expected: dict[str, int]) -> None:
+    """Every total that is not 0."""
+    assert expected == totals(*events)
+
+
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [
+        # Kernels that the profiler dropped would be launches that were never counted.
+        (
+            [call("cudaLaunchKernel"), kernel(205, 10), call("cudaLaunchKernel", 11)],
+            "no record of 1 of 2 kernel launches",
+        ),
+        # Nobody knows the direction of a copy without a record, or its bytes.
+        ([COPY], "no record of 1 of 1 copies"),
+        ([COPY, memcpy("Memcpy Unknown (Unknown -> Unknown)", 205, 10, 4)], "direction of 'Memcpy Unknown"),
+    ],
+)
+def test_what_gets_lost_is_an_error(events: list[Event], message: str) -> None:
+    """It is not counted as nothing."""
+    with pytest.raises(IncompleteTraceError, match=message):
+        totals(*events)
 
 
 def test_a_read_of_a_scalar() -> None:
@@ -40,27 +127,6 @@ def test_a_read_of_a_scalar() -> None:
     )
     assert {"d2h": 1, "d2h_bytes": 4, "stream_syncs": 1} == counted.totals
     assert {(*LOG, "d2h"): 1, (*LOG, "stream_syncs"): 1} == counted.sites
-
-
-@pytest.mark.parametrize(
-    ("name", "metric"),
-    [
-        ("cudaStreamSynchronize", "stream_syncs"),
-        ("cudaEventSynchronize", "event_syncs"),
-        ("cudaDeviceSynchronize", "device_syncs"),
-        ("cudaStreamSynchronize_ptsz", "stream_syncs"),
-    ],
-)
-def test_waits_by_kind(name: str, metric: str) -> None:
-    """Each call that waits counts as its own kind, also in code compiled for per-thread default streams."""
-    counted = count(mark("line 1", 150), runtime(name, 210, 10))
-    assert ({metric: 1}, {(*LOG, metric): 1}) == (counted.totals, counted.sites)
-
-
-@pytest.mark.parametrize("name", ["cudaEventQuery", "cudaStreamWaitEvent", "cudaEventRecord"])
-def test_what_does_not_wait(name: str) -> None:
-    """Asking for an event and ordering streams cost the host nothing."""
-    assert {} == totals(runtime(name, 210, 10))
 
 
 def test_waits_that_a_library_hides_show_at_the_line_at_work() -> None:
@@ -116,69 +182,6 @@ def test_allocations_are_of_the_line_at_work_whichever_thread_made_them() -> Non
     assert {} == counted.totals
 
 
-LAUNCHES = [
-    ("cudaLaunchKernel", "cuda_runtime"),
-    ("cudaLaunchKernelExC", "cuda_runtime"),
-    ("cudaLaunchCooperativeKernel", "cuda_runtime"),
-    ("cuLaunchKernel", "cuda_driver"),
-    ("cuLaunchKernelEx", "cuda_driver"),
-]
-
-
-@pytest.mark.parametrize(("name", "category"), LAUNCHES)
-def test_launches_are_kernels(name: str, category: str) -> None:
-    """Every way to launch a kernel counts once, whoever launched it."""
-    assert {"aten_launches": 1} == totals(runtime(name, 200, 10, category=category), kernel(205, 10))
-
-
-def test_copies_and_memsets_are_no_launches() -> None:
-    """As in the simulation, what the copy engine does is no kernel."""
-    memset = runtime("cudaMemsetAsync", 200, 10)
-    filled = memcpy("Memset (Device)", 205, 10, 64) | {"cat": "gpu_memset"}
-    within = (
-        runtime("cudaMemcpyAsync", 210, 11, op=3),
-        memcpy("Memcpy DtoD (Device -> Device)", 215, 11, 64),
-    )
-    assert {"d2d": 1, "d2d_bytes": 64} == totals(memset, filled, *within)
-
-
-def test_what_was_begun_before_does_not_belong_to_the_block() -> None:
-    """A kernel and a copy that run within, but were asked for before."""
-    before = runtime("cudaLaunchKernel", 80, 10), runtime("cudaMemcpyAsync", 85, 11)
-    assert {} == totals(*before, kernel(200, 10), memcpy(FROM_PAGEABLE, 210, 11, 8))
-
-
-def test_kernels_that_outlast_their_launch_belong_to_the_block() -> None:
-    """What was launched within counts, although it runs while the end waits for it."""
-    assert {"aten_launches": 1} == totals(runtime("cudaLaunchKernel", 999, 10), kernel(1003, 10))
-
-
-@pytest.mark.parametrize(
-    ("name", "metric"),
-    [
-        (FROM_PAGEABLE, "h2d"),
-        ("Memcpy HtoD (Pinned -> Device)", "h2d"),
-        ("Memcpy DtoH (Device -> Pageable)", "d2h"),
-        ("Memcpy DtoD (Device -> Device)", "d2d"),
-        ("Memcpy PtoP (Device -> Device)", "p2p"),
-    ],
-)
-def test_copies_by_direction(name: str, metric: str) -> None:
-    """The device's record tells direction and bytes."""
-    counted = totals(runtime("cudaMemcpyAsync", 200, 10, op=4), memcpy(name, 205, 10, 4000))
-    assert (1, 4000) == (counted[metric], counted[f"{metric}_bytes"])
-
-
-def test_a_copy_between_devices_that_passes_through_the_host_is_one() -> None:
-    """Without access between devices the driver makes two records for one call of a peer copy."""
-    peer = (
-        runtime("cudaMemcpyPeerAsync", 200, 10, op=4),
-        memcpy("Memcpy DtoH (Device -> Pinned)", 205, 10, 4000),
-        memcpy("Memcpy HtoD (Pinned -> Device)", 207, 10, 4000),
-    )
-    assert {"p2p": 1, "p2p_bytes": 4000} == totals(*peer)
-
-
 def test_a_pageable_copy_that_does_not_wait_may_block() -> None:
     """The copy is asynchronous by name alone; a wait that a later operation makes is another matter."""
     copied = (
@@ -192,59 +195,6 @@ def test_a_pageable_copy_that_does_not_wait_may_block() -> None:
     assert 1 == count(*copied, later).totals["implicit_syncs"]
 
 
-def test_a_blocking_copy_waits_once() -> None:
-    """A copy whose own operation waits for it is an explicit wait and no implicit one."""
-    counted = totals(
-        runtime("cudaMemcpyAsync", 200, 10, op=5),
-        memcpy(FROM_PAGEABLE, 205, 10, 4000),
-        runtime("cudaStreamSynchronize", 210, 11, op=5),
-    )
-    assert {"h2d": 1, "h2d_bytes": 4000, "stream_syncs": 1} == counted
-
-
-def test_a_copy_that_blocks_by_itself() -> None:
-    """The call that is not asynchronous makes the host wait, whatever wait follows it."""
-    counted = totals(
-        runtime("cudaMemcpy", 200, 10, op=5),
-        memcpy(FROM_PAGEABLE, 205, 10, 4000),
-        runtime("cudaStreamSynchronize", 210, 11, op=5),
-    )
-    assert {"h2d": 1, "h2d_bytes": 4000, "implicit_syncs": 1, "stream_syncs": 1} == counted
-
-
-def test_a_pinned_copy_does_not_block() -> None:
-    """That is what pinning is for."""
-    copied = runtime("cudaMemcpyAsync", 200, 10, op=5), memcpy("Memcpy HtoD (Pinned -> Device)", 205, 10, 8)
-    assert {"h2d": 1, "h2d_bytes": 8} == totals(*copied)
-
-
-def test_a_call_that_passes_through_the_driver_is_one() -> None:
-    """What the runtime asks of the driver has the runtime's number."""
-    through = (
-        runtime("cudaMemcpyAsync", 200, 10, op=5),
-        runtime("cuMemcpyHtoDAsync", 201, 10, op=5, category="cuda_driver"),
-        memcpy(FROM_PAGEABLE, 205, 10, 4000),
-    )
-    waits = (
-        runtime("cudaStreamSynchronize", 210, 11, op=6),
-        runtime("cuStreamSynchronize", 211, 11, op=6, category="cuda_driver"),
-    )
-    expected = {"h2d": 1, "h2d_bytes": 4000, "implicit_syncs": 1, "stream_syncs": 1}
-    assert expected == totals(*through, *waits)
-
-
-@pytest.mark.parametrize("name", ["cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaFreeHost"])
-def test_calls_that_make_room_may_block(name: str) -> None:
-    """They count as implicit waits, each once."""
-    assert {"implicit_syncs": 1} == totals(runtime(name, 200, 10))
-
-
-@pytest.mark.parametrize("name", ["cudaMallocAsync", "cudaFreeAsync"])
-def test_stream_ordered_allocation_does_not_block(name: str) -> None:
-    """Their names begin like those of calls that do."""
-    assert {} == totals(runtime(name, 200, 10))
-
-
 @pytest.mark.parametrize("text", ["begin", "end"])
 def test_a_lost_bound_is_an_error(text: str) -> None:
     """Without the wait at the beginning or the end, nobody knows what else was lost."""
@@ -252,23 +202,3 @@ def test_a_lost_bound_is_an_error(text: str) -> None:
     events = [event for event in block() if event.get("ts") != times[text]]
     with pytest.raises(IncompleteTraceError, match=f"no record of the {text} of the measured block"):
         count_trace(ProfilerTrace(events), PLACES)
-
-
-def test_a_launch_without_its_kernel_is_an_error() -> None:
-    """Kernels that the profiler dropped would be launches that were never counted."""
-    launches = [runtime("cudaLaunchKernel", 200, 10), kernel(205, 10), runtime("cudaLaunchKernel", 210, 11)]
-    with pytest.raises(IncompleteTraceError, match="no record of 1 of 2 kernel launches"):
-        count(*launches)
-
-
-def test_a_copy_without_its_record_is_an_error() -> None:
-    """Nobody knows its direction or its bytes."""
-    with pytest.raises(IncompleteTraceError, match="no record of 1 of 1 copies"):
-        count(runtime("cudaMemcpyAsync", 200, 10))
-
-
-def test_a_copy_in_no_direction_is_an_error() -> None:
-    """What the profiler does not know cannot be counted as nothing."""
-    unknown = "Memcpy Unknown (Unknown -> Unknown)"
-    with pytest.raises(IncompleteTraceError, match="direction of 'Memcpy Unknown"):
-        count(runtime("cudaMemcpyAsync", 200, 10), memcpy(unknown, 205, 10, 4))
