@@ -70,90 +70,83 @@ def test_another_count_is_refuted_with_both_numbers_and_the_kernels() -> None:
     assert (OWN, OWN) == launches.kernels
 
 
-def test_a_product_is_the_librarys_choice() -> None:
-    """Two kernels of cuBLAS where the simulation has one decide nothing; what is marked is told."""
-    launches = compared("mm", tensor(8, 8), tensor(8, 8), kernels=[CUTLASS, CUTLASS])["launches"]
-    assert ("library", "marked: aten.mm.default") == (launches.verdict, launches.why)
+READ, WRITTEN = (RecordedCopy(kind, nbytes, kind == "h2d") for kind, nbytes in (("d2h", 4), ("h2d", 24)))
+LONGS = tensor(3, dtype="long", strides=(1,))
+TO_DEVICE = (tensor(3, dtype="long"), None, "4", "False", "False", None)
+HALVES = [tensor(*shape, dtype="c10::BFloat16", strides=(*shape[1:], 1)) for shape in ((141, 512), (512,))]
+FLOATS, NUMBER = tensor(100, strides=(1,)), tensor(dtype="double", strides=())
+VERDICTS: list[tuple[str, tuple[Argument, ...], dict[str, Any], dict[str, str]]] = [
+    # Two kernels of cuBLAS where the simulation has one decide nothing; a library's kernel is named.
+    ("mm", (tensor(8, 8),) * 2, {"kernels": [CUTLASS] * 2}, {"launches": "library: marked: aten.mm.default"}),
+    ("relu", (tensor(8),), {"kernels": ["triton_f"]}, {"launches": "library: not marked: triton_f"}),
+    # On the host an addition calls nothing of CUDA, as recorded; a transposition costs nothing anywhere.
+    ("add", (tensor(4), tensor(4), None), {}, {"launches": "host: nothing of CUDA was called"}),
+    ("t", (tensor(4, 2),), {}, dict.fromkeys(("launches", "copies", "bytes", "waits"), "confirmed: ")),
+    # Bytes depend on the types in lists, launches do not.
+    (
+        *("cat", ((RecordedTensor((4,), "", (1,)),) * 2, "0"), {"kernels": [OWN]}),
+        {"launches": "confirmed: ", "bytes": "open: not recorded: types in lists"},
+    ),
+    # A long number and a long tensor of the device look alike; either is one kernel.
+    ("add", (tensor(4), tensor(dtype="long"), "1"), {"kernels": [OWN]}, {"launches": "confirmed: "}),
+    ("add", (tensor(4), tensor(dtype="long"), "1"), {"kernels": [OWN] * 2}, {"launches": "open: not rec"}),
+    # A transposed tensor is copied by one kernel, a dense one is left alone.
+    *(
+        ("contiguous", (tensor(4, 3, strides=by), "0"), {"kernels": [OWN]}, {"launches": f"{verdict}: "})
+        for by, verdict in (((1, 4), "confirmed"), ((3, 1), "refuted"))
+    ),
+    # ``item`` copies the 4 bytes of a float and waits once; nothing about it was inferred.
+    (
+        *("item", (tensor(),), {"copies": [READ], "stream_syncs": 1}),
+        dict.fromkeys(("copies", "bytes", "waits"), "confirmed: "),
+    ),
+    ("item", (tensor(),), {"copies": [READ]}, {"waits": "refuted: "}),
+    # That a copy came from the host is read out of the trace; its 3 x 8 bytes and its wait are not.
+    (
+        *("to", TO_DEVICE, {"copies": [WRITTEN], "stream_syncs": 1}),
+        {"copies": "circular: ", "bytes": "confirmed: ", "waits": "confirmed: "},
+    ),
+    *(
+        ("copy_", (LONGS, LONGS, blocks), {"copies": [WRITTEN], "stream_syncs": 1}, {"waits": f"{verdict}: "})
+        for blocks, verdict in (("False", "confirmed"), ("True", "refuted"))
+    ),
+    # 100 floats are 400 bytes, in a block of 512; a block of 1024 was for something else.
+    *(
+        ("neg", (FLOATS,), {"kernels": [OWN], "allocations": (block,)}, {"allocated_bytes": f"{verdict}: "})
+        for block, verdict in ((512, "confirmed"), (1024, "refuted"))
+    ),
+    # Every integer drawn is below the smallest size, so that a table of 3 rows can be looked up.
+    (
+        *("embedding", (tensor(3, 8), tensor(50, dtype="long"), "-1", "False", "False")),
+        *({"kernels": [OWN]}, {"launches": "confirmed: "}),
+    ),
+    # A normalisation of 141 rows in bfloat16 keeps mean and deviation in 32 bits: 564 bytes in 1024 each;
+    # 141 x 512 elements of 2 bytes are 144384, a multiple of 512.
+    (
+        *("layer_norm", (HALVES[0], "[512]", HALVES[1], HALVES[1], "1e-12", "True")),
+        {"kernels": [OWN], "allocations": (144384, 1024, 1024)},
+        {"allocated_bytes": "confirmed: "},
+    ),
+    # Traces show ``x * 2.0`` as a tensor of doubles; 256 floats fill 2 x 512, and would take 2048 as doubles.
+    (
+        *("mul", (tensor(256), NUMBER), {"kernels": [OWN], "allocations": (1024,)}),
+        {"allocated_bytes": "confirmed: "},
+    ),
+]
 
 
-def test_a_librarys_kernel_without_a_mark_is_told() -> None:
-    """A kernel that is not ATen's, in an op that the simulation does not mark, is named."""
-    launches = compared("relu", tensor(8), kernels=["triton_relu"])["launches"]
-    assert ("library", "not marked: triton_relu") == (launches.verdict, launches.why)
+@pytest.mark.parametrize(("op", "arguments", "cost", "verdicts"), VERDICTS)
+def test_what_a_recorded_call_shows(
+    op: str, arguments: tuple[Argument, ...], cost: dict[str, Any], verdicts: dict[str, str]
+) -> None:
+    """A verdict for each metric, with its reason."""
+    found = compared(op, *arguments, **cost)
+    for metric, expected in verdicts.items():
+        assert f"{found[metric].verdict}: {found[metric].why}".startswith(expected)
 
 
-def test_a_call_that_did_nothing_may_have_had_host_tensors() -> None:
-    """On the host an addition calls nothing of CUDA, as recorded; on the device it launches."""
-    launches = compared("add", tensor(4), tensor(4), None)["launches"]
-    assert "host" == launches.verdict
-    assert "may have been the host's" in launches.why
-
-
-def test_a_view_that_did_nothing_is_confirmed() -> None:
-    """A transposition costs nothing wherever its tensor is."""
-    found = compared("t", tensor(4, 2))
-    assert {"confirmed"} == {finding.verdict for finding in found.values()}
-    assert all(finding.is_zero for finding in found.values())
-
-
-def test_types_in_lists_are_not_recorded() -> None:
-    """Bytes depend on them, launches do not."""
-    found = compared("cat", (RecordedTensor((4,), "", (1,)),) * 2, "0", kernels=[OWN])
-    assert "confirmed" == found["launches"].verdict
-    assert ("open", "not recorded: types in lists") == (found["bytes"].verdict, found["bytes"].why)
-
-
-def test_a_tensor_that_may_be_a_number_refutes_nothing() -> None:
-    """A long number and a long tensor of the device look alike; either is one kernel."""
-    arguments = tensor(4), tensor(dtype="long"), "1"
-    assert "confirmed" == compared("add", *arguments, kernels=[OWN])["launches"].verdict
-    launches = compared("add", *arguments, kernels=[OWN] * 2)["launches"]
-    assert ("open", "not recorded: whether a tensor was a number") == (launches.verdict, launches.why)
-
-
-def test_recorded_strides_decide() -> None:
-    """A transposed tensor is copied by one kernel, a dense one is left alone."""
-    transposed = tensor(4, 3, strides=(1, 4))
-    assert "confirmed" == compared("contiguous", transposed, "0", kernels=[OWN])["launches"].verdict
-    dense = tensor(4, 3, strides=(3, 1))
-    assert "refuted" == compared("contiguous", dense, "0", kernels=[OWN])["launches"].verdict
-
-
-def test_reading_a_value_is_decided() -> None:
-    """``item`` copies the 4 bytes of a float and waits once; nothing about it was inferred."""
-    copies = [RecordedCopy("d2h", 4, pageable=False)]
-    found = compared("item", tensor(), copies=copies, stream_syncs=1)
-    assert {"confirmed"} == {found[metric].verdict for metric in ("copies", "bytes", "waits")}
-    assert "refuted" == compared("item", tensor(), copies=copies)["waits"].verdict
-
-
-def test_the_direction_of_a_copy_is_circular() -> None:
-    """That a copy came from the host is read out of the trace; its bytes and its wait are not."""
-    copies = [RecordedCopy("h2d", 24, pageable=True)]
-    arguments = tensor(3, dtype="long"), None, "4", "False", "False", None
-    found = compared("to", *arguments, copies=copies, stream_syncs=1)
-    assert ("circular", "confirmed") == (found["copies"].verdict, found["waits"].verdict)
-    # 3 elements of 8 bytes.
-    assert (("h2d", 24),) == found["bytes"].simulated
-
-
-def test_a_recorded_non_blocking_decides_the_wait() -> None:
-    """``copy_`` that may not block waits for its copy of 3 x 8 bytes."""
-    copies = [RecordedCopy("h2d", 24, pageable=True)]
-    both = tensor(3, dtype="long", strides=(1,))
-    found = compared("copy_", both, both, "False", copies=copies, stream_syncs=1)
-    assert ("confirmed", "confirmed") == (found["bytes"].verdict, found["waits"].verdict)
-    found = compared("copy_", both, both, "True", copies=copies, stream_syncs=1)
-    assert "refuted" == found["waits"].verdict
-
-
-def test_blocks_are_compared_as_the_allocator_rounds_them() -> None:
-    """100 floats are 400 bytes, in a block of 512; a block of 1024 was for something else."""
-    floats = tensor(100, strides=(1,))
-    found = compared("neg", floats, kernels=[OWN], allocations=(512,))
-    assert ("confirmed", "confirmed") == (found["allocations"].verdict, found["allocated_bytes"].verdict)
-    assert "refuted" == compared("neg", floats, kernels=[OWN], allocations=(1024,))["allocated_bytes"].verdict
-    # A request above 1 MiB may get a block that is larger by up to 1 MiB, and is not split.
+def test_a_large_request_may_get_a_larger_block() -> None:
+    """Above 1 MiB by up to 1 MiB, which is not split."""
     assert same("allocated_bytes", (3 << 20,), (2 << 20,))
     assert not same("allocated_bytes", ((3 << 20) + 512,), (2 << 20,))
 
@@ -191,33 +184,6 @@ def test_what_cannot_be_replayed_is_listed_with_its_reason(name: str, arguments:
     ((_, _, reason),) = found.not_replayable
     assert why in reason
     assert not found.replayed
-
-
-def test_indices_are_valid_values() -> None:
-    """Every integer drawn is below the smallest size, so that a table of 3 rows can be looked up."""
-    rows = tensor(3, 8, strides=(8, 1)), tensor(50, dtype="long", strides=(1,))
-    found = compared("embedding", *rows, "-1", "False", "False", kernels=[OWN])
-    assert "confirmed" == found["launches"].verdict
-
-
-def test_statistics_in_another_type_are_confirmed() -> None:
-    """A normalisation of 141 rows in bfloat16 keeps mean and deviation in 32 bits: 564 bytes in 1024 each."""
-    rows, weight = (
-        tensor(*shape, dtype="c10::BFloat16", strides=(*shape[1:], 1)) for shape in ((141, 512), (512,))
-    )
-    arguments = rows, "[512]", weight, weight, "1e-12", "True"
-    # 141 x 512 elements of 2 bytes are 144384, a multiple of 512.
-    blocks = (144384, 1024, 1024)
-    found = compared("layer_norm", *arguments, kernels=[OWN], allocations=blocks)
-    assert "confirmed" == found["allocated_bytes"].verdict
-
-
-def test_a_number_keeps_its_kind() -> None:
-    """Traces show ``x * 2.0`` as a tensor of doubles without dimensions; the result stays a float."""
-    doubled = tensor(256, strides=(1,)), tensor(dtype="double", strides=())
-    found = compared("mul", *doubled, kernels=[OWN], allocations=(1024,))
-    # 256 x 4 bytes fill 2 x 512; as doubles they would take 2048.
-    assert "confirmed" == found["allocated_bytes"].verdict
 
 
 def test_not_computing_costs_the_same() -> None:
