@@ -78,7 +78,6 @@ PATTERNS: dict[str, Pattern] = {}
 
 FILES = ("patterns", "patterns_indexing", "patterns_training")
 """The files beside this one that have patterns."""
-NAMES_OF: dict[str, tuple[str, ...]] = {}
 
 
 def version_key(version: str) -> tuple[int, ...]:
@@ -210,13 +209,5 @@ def load(kind: str = "patterns") -> dict[str, Pattern]:
 
         return op_db.load()
     for file in FILES:
-        before = len(PATTERNS)
         importlib.import_module(f"tests.gpu.{file}")
-        NAMES_OF.setdefault(file, tuple(PATTERNS)[before:])
     return PATTERNS
-
-
-def names_of(file: str) -> tuple[str, ...]:
-    """Return the names of the patterns in one of ``FILES``."""
-    load()
-    return NAMES_OF[file]

@@ -654,30 +654,19 @@ def rms_norm_with_gradients() -> Work:
     return lambda: layer(inputs)
 
 
-@pattern(
-    "torch/nn/modules/rnn.py, cuDNN: four weights are copied into one buffer of zeros",
-    waits=4,
-    h2d=4,
-    d2d=4,
-    launches=1,
-    allocations=5,
-)
-def lstm_to_device() -> Work:
-    layer = nn.LSTM(8, 16)
-    return lambda: layer.to("cuda")
+def moved(name: str, make: Callable[[], nn.Module], weights: int) -> None:
+    """Add a pattern of a recurrent layer that is moved, whose weights are copied into one buffer of zeros."""
+    copied = {"waits": weights, "h2d": weights, "d2d": weights, "launches": 1, "allocations": weights + 1}
+
+    def build() -> Work:
+        layer = make()
+        return lambda: layer.to("cuda")
+
+    add(Pattern(name, build, "torch/nn/modules/rnn.py, cuDNN: one buffer", UNSTATED | copied))
 
 
-@pattern(
-    "torch/nn/modules/rnn.py, cuDNN: 16 weights are copied into one buffer of zeros",
-    waits=16,
-    h2d=16,
-    d2d=16,
-    launches=1,
-    allocations=17,
-)
-def gru_to_device() -> Work:
-    layer = nn.GRU(8, 16, num_layers=2, bidirectional=True)
-    return lambda: layer.to("cuda")
+moved("lstm_to_device", lambda: nn.LSTM(8, 16), 4)
+moved("gru_to_device", lambda: nn.GRU(8, 16, num_layers=2, bidirectional=True), 16)
 
 
 def recurrent(name: str, make: Callable[[], nn.Module], dtype: torch.dtype) -> None:

@@ -1,10 +1,10 @@
-"""The simulation counts what the patterns of ``patterns.py`` cost, as derived or as an H100 says."""
+"""The simulation counts what patterns cost, as derived or as an H100 says."""
 
 from __future__ import annotations
 
 import pytest
 from tests.gpu.agreement import assert_agreement
-from tests.gpu.pattern import names_of
+from tests.gpu.pattern import load
 
 import simcuda
 
@@ -12,7 +12,7 @@ import simcuda
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.mark.parametrize("name", names_of("patterns"))
+@pytest.mark.parametrize("name", load())
 def test_the_simulation_agrees(gpu: simcuda.SimulatedCuda, name: str) -> None:
     """Each metric has the right number, or a range that contains it, or is listed as known to be wrong."""
     assert_agreement(gpu, name)
