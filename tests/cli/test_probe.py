@@ -494,7 +494,7 @@ for step in range(10):
         part.mul_(0.5)
 print(parts[0].sum().item())
 """
-LOOP = "    for part in parts:\n        part.mul_(0.5)\n"
+SCALING = "    for part in parts:\n        part.mul_(0.5)\n"
 
 
 @pytest.mark.usefixtures("_code")
@@ -513,7 +513,7 @@ def test_a_draft_about_another_cost_than_waits(tickets: Tickets, repository: Rep
     assert (1, True) == (done.code, "fix.launches: claimed < 34, measured 34 (change" in done.err), done.err
     assert text == (repository.root / "tickets/T-01.md").read_text()
     once = "    torch._foreach_mul_(parts, 0.5)\n    more = torch.ones(64, device='cuda')\n"
-    repository.write("train.py", HALVING.replace(LOOP, once))
+    repository.write("train.py", HALVING.replace(SCALING, once))
     done = tickets("fix", "T-01")
     # A step has a kernel for all parts and one for the other tensor: 3 + 10*2 + 1. The peak was 3*16 bytes of
     # parts, and 4 of the sum.

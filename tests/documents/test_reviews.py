@@ -75,7 +75,6 @@ FORMS = {
     "items of labelled values": (
         "## Cross-Review\n\n- **Reviewer:** DRL\n- **Verdict:** REFINE\n- **Evaluation:** Nearly right.\n"
     ),
-    "an item that begins with the verdict": "## Cross-Review\n\n- REFINE (DRL): Nearly right.\n",
     "the reviewer behind the verdict": "## Cross-Review\n\n**REFINE** - DRL Specialist\n\nNearly right.\n",
     "a quotation": "## Cross-Review (DRL)\n\n> **Verdict:** REFINE\n>\n> Nearly right.\n",
     "the verdict below the text": "## Cross-Review (DRL)\n\nNearly right.\n\n**Verdict:** REFINE\n",

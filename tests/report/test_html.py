@@ -146,7 +146,7 @@ def test_links_between_documents_lead_to_their_sections(
 def test_the_page_opens_with_project_revision_and_what_to_do(
     repository: Repository, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The project is called like its package, else its folder; the date is the commit's."""
+    """The project is called like its folder; the date is the commit's."""
     file = repository.ticket("A-1", title="It waits", status="open")
     git("add", ".")
     git("commit", "-m", "all")
@@ -158,8 +158,6 @@ def test_the_page_opens_with_project_revision_and_what_to_do(
     file.write_text(file.read_text() + "More.\n")
     page = made(repository.root, capsys)
     assert f"Revision {commit}, with uncommitted changes<" in page
-    repository.write("pyproject.toml", '[project]\nname = "the-model"\n')
-    assert "<h1>Status of the-model</h1>" in made(repository.root, capsys)
 
 
 def test_a_ticket_shows_diff_and_lines_before_laws_and_claims(capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,7 +45,7 @@ _REVIEWER_KEYS = frozenset(["reviewer", "agent", "specialist", "reviewedby", "ex
 _DATE_KEYS = frozenset(["date", "reviewdate", "reviewed", "reviewedon"])
 
 _SEPARATED = re.compile(r"(?:[:(|*`\]]|\s[-\u2013\u2014])[\s*`_(]*\Z|\A[\W_]*\Z")
-_ASIDE = re.compile(r"[\s*`_]*\((?P<aside>[^()]*)\)")
+_ASIDE = re.compile(r"[\s*`_]*\([^()]*\)")
 _MARKS = " \t*`_:.,;-\u2013\u2014"
 _MARKS_OF_NAME = _MARKS + "|()[]"
 _MARKS_OF_CONDITION = _MARKS + "\u2192"
@@ -242,7 +242,7 @@ def _of_label(entry: LabelledValue, *, cell: bool) -> Iterator[ReviewToken]:
 
 
 def _sentence(text: Excerpt, *, known: bool = True) -> list[ReviewToken]:
-    """``DRL: ENDORSE - why``, ``**DRL (ENDORSE):** why`` or ``ENDORSE (DRL): why``; empty for other text.
+    """``DRL: ENDORSE - why``, ``**DRL (ENDORSE):** why`` or ``ENDORSE - DRL``; empty for other text.
 
     With ``known`` the reviewer must be one of the register's.
     """
@@ -252,20 +252,16 @@ def _sentence(text: Excerpt, *, known: bool = True) -> list[ReviewToken]:
     if verdict is None:
         return []
     aside, longest = _ASIDE.match(line, verdict[1]), _LONGEST_NAME
-    who, stated = (0, verdict[0]), verdict
-    if line[: verdict[0]].strip(_MARKS_OF_NAME):
-        stated = verdict[0], aside.end() if aside else verdict[1]
-    elif aside:
-        who = aside.span("aside")
-    else:
+    who, stated = (0, verdict[0]), (verdict[0], aside.end() if aside else verdict[1])
+    if not line[: verdict[0]].strip(_MARKS_OF_NAME):
         # The reviewer alone on the rest of the line: ``ENDORSE - DRL``.
-        who, known, longest = (verdict[1], len(line)), True, _LONGEST_ALONE
+        who, stated, known, longest = (verdict[1], len(line)), verdict, True, _LONGEST_ALONE
     name = _name(text, *who)
     separated = who[0] or _SEPARATED.search(line[: verdict[0]])
     named = not known or reviewer_word(name.raw, vocabulary) is not None
     if not (name.raw and separated and named and len(name.raw.split()) <= longest):
         return []
-    why = _reason(text, max(stated[1], aside.end() if aside else 0, who[1]))
+    why = _reason(text, max(stated[1], who[1]))
     found = [
         ReviewToken("begin", name),
         ReviewToken("reviewer", name),

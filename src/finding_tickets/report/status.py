@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -214,15 +212,10 @@ class StatusReport:
         """The folder of the register's own templates, which come first."""
         return self.facts.root / self.facts.config.templates
 
-    @cached_property
+    @property
     def project(self) -> str:
-        """Return the project's name, from its package, else its origin, else its folder."""
-        root = self.facts.root.resolve()
-        with suppress(OSError, ValueError, LookupError, TypeError):
-            return str(
-                tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["name"]
-            )
-        return root.name
+        """Return the project's name, which is that of its folder."""
+        return self.facts.root.resolve().name
 
     @cached_property
     def revision(self) -> str:
