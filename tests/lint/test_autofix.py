@@ -52,14 +52,6 @@ def test_only_chosen_rules_and_documents_are_fixed(repository: Repository) -> No
     )
 
 
-def test_of_one_file_only_the_chosen_rules_are_fixed(repository: Repository) -> None:
-    """A comment with nothing to ignore stays where only the spelling was chosen."""
-    file = repository.ticket(severity="p2", more="<!-- lint-ignore folder: it moves -->\n")
-    before = file.read_text()
-    assert [FixedFile(PATH, 1)] == fix(repository.load(), None, frozenset({"spelling"}).__contains__)
-    assert before.replace("p2", "P2") == file.read_text()
-
-
 @pytest.mark.parametrize(
     "worse",
     [(b"B1-PT-01", b"B1-PT-10"), (b"# Finding", b"<<<<<<< HEAD\n# Finding")],

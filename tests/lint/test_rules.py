@@ -173,34 +173,12 @@ def test_a_remediation_by_convention_has_no_problem(repository: Repository) -> N
     assert [] == measured(repository, "claims:", "  found: {syncs: 4*params}", *ANSWER)
 
 
-def test_claim_syntax(repository: Repository) -> None:
-    """A claim, or the condition under which it is made, that does not parse is found at its line."""
-    problems = measured(
-        repository,
-        "claims:",
-        "  found:",
-        "    syncs: 4*params +",
-        "    h2d: {is: 1, at: {params: '=> 2'}}",
-        *ANSWER,
-    )
-    assert [("claim-syntax", YAML + 2), ("claim-syntax", YAML + 3)] == problems
-    assert ExitCode.BAD_DATA == exit_code(lint(repository.load()))
-
-
 def test_a_claim_about_a_time(repository: Repository) -> None:
     """Times are not measured, and where such a claim belongs is said."""
     problems = measured(repository, "claims:", "  found:", "    seconds: <= 0.5*fix", *ANSWER)
     assert [("unknown-metric", YAML + 2)] == problems
     (problem,) = lint(repository.load())
     assert "times are not measured: list the claim under unmeasured" == problem.hint
-
-
-def test_unknown_variant(repository: Repository) -> None:
-    """A claim about a variant that is nowhere, and the comparison with one, are found."""
-    problems = measured(
-        repository, "claims:", "  found: {same_result_as: gone}", "  fix: {syncs: 1}", *ANSWER
-    )
-    assert [("unknown-variant", YAML + 1), ("unknown-variant", YAML + 2)] == problems
 
 
 def test_what_is_misspelt_in_remediation_is_guessed(repository: Repository) -> None:
@@ -216,19 +194,6 @@ def test_what_is_misspelt_in_remediation_is_guessed(repository: Repository) -> N
     function, variant = lint(repository.load())
     assert ("missing-variant", "did you mean 'slow'?") == (function.rule, function.hint)
     assert ("unknown-variant", "did you mean 'found'?") == (variant.rule, variant.hint)
-
-
-def test_missing_variant(repository: Repository) -> None:
-    """A variant without a file, or without its function in it, is found by reading alone."""
-    problems = measured(
-        repository,
-        "variants:",
-        "  found: fixes/b1_pt_01/found.py:fast",
-        "  fix: fixes/b1_pt_01/fix.py:slow",
-        "  dotted: package.module:slow",
-        *ANSWER,
-    )
-    assert [("missing-variant", YAML + 1), ("missing-variant", YAML + 2)] == problems
 
 
 def test_variants_that_are_there(repository: Repository) -> None:

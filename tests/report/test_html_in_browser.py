@@ -12,15 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.conftest import TICKET, Repository, run_here
+from tests.report.conftest import claim, verification
 
-from finding_tickets.model.verification import (
-    ClaimResult,
-    NotMeasured,
-    Sample,
-    SiteLaw,
-    VariantResult,
-    Verification,
-)
+from finding_tickets.model.verification import NotMeasured, Sample, SiteLaw, VariantResult
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.staleness import CurrentVerdict
 from finding_tickets.report.formats.html import write_report
@@ -441,30 +435,14 @@ unmeasured:
         samples=(Sample(at=point, metrics={"syncs": 1, text: 3}, error=text),),
         sites=(SiteLaw(file="code.py", line=1, function=text, what=text, law=text),),
     )
-    claim = ClaimResult(
-        id=text,
-        variant="found",
-        metric="syncs",
-        claimed=text,
-        measured=text,
-        holds=False,
-        expect="holds",
-        why=text,
-        counterexamples=(text, text),
-    )
-    verification = Verification(
-        ticket="A-1",
-        verdict=Verdict.REFUTED,
-        reason=text,
-        meter=text,
-        torch=text,
-        device=text,
-        sweep=(point, {"n": 2, text: 3}),
-        variants={"found": result, text: result},
-        claims=(claim,),
-        not_measured=(NotMeasured(at=point, why=text),),
-    )
+    measured_too = {
+        "sweep": (point, {"n": 2, text: 3}),
+        "variants": {"found": result, text: result},
+        "not_measured": (NotMeasured(at=point, why=text),),
+    }
+    done = verification(text, Verdict.REFUTED, [claim(text, holds=False, variant="found")])
+    done = done.model_copy(update=measured_too)
     facts = repository.load()
-    measured = CurrentVerdict(Verdict.REFUTED, verification, disagreement=text, changed=(text,))
+    measured = CurrentVerdict(Verdict.REFUTED, done, disagreement=text, changed=(text,))
     made = status_of_rows([row_of(facts.entries[0], measured)], facts)
     return StatusReport(facts, made, template="report.html.j2")

@@ -10,12 +10,9 @@ from hypothesis import given
 from jsonschema import Draft202012Validator
 from tests.report.conftest import ROWS, claim, report, row
 
-from finding_tickets.documents.reading import read_document
 from finding_tickets.model.verification import ClaimResult
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.register.staleness import CurrentVerdict
-from finding_tickets.report.document import MeasuredDocument
-from finding_tickets.report.formats.json import Item, full_item, write_report
+from finding_tickets.report.formats.json import write_report
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import StatusReport
 
@@ -65,50 +62,3 @@ def test_any_text_is_valid(rows: list[ReportRow]) -> None:
     made = report(rows)
     assert "".join(write_report(made)).isascii()
     assert [each.title for each in rows] == [item["title"] for item in read(made)["data"]]
-
-
-TICKET = b"""\
-# Finding Ticket: It waits
-
-**Ticket ID:** B1-PT-01
-**Severity:** P3 (was P1)
-
-## Cross-Review: DRL
-
-| Verdict | Evaluation |
-|---|---|
-| NEUTRAL | Rarely. |
-
-**Recommendation:** Wait.
-
-## Resolution
-
-**Status:** Won't Fix (duplicate of B1-PT-02)
-**Closed:** 2024-12-28
-
-| Claim | Status | Evidence |
-|---|---|---|
-| it waits | TRUE | `a.py:3` |
-
-## Correction
-
-**Status:** It does not wait.
-"""
-
-
-def item(data: bytes) -> Item:
-    """Everything known of the ticket in ``data``."""
-    document, _ = read_document(data, "a.md")
-    assert document
-    return full_item(MeasuredDocument(document, CurrentVerdict()))
-
-
-def test_what_was_done() -> None:
-    """The values of the record, without the places that they were read from."""
-    found = item(TICKET)
-    assert ("2024-12-28", False, "B1-PT-02") == (found["closed"], found["proposed"], found["duplicate_of"])
-    assert [{"original": "P1", "revised": "P3"}] == found["severity_changes"]
-    assert [{"claim": "it waits", "holds": True, "status": "TRUE", "evidence": "a.py:3"}] == found[
-        "checked_claims"
-    ]
-    assert [{"title": "Correction", "date": None, "statement": "It does not wait."}] == found["corrections"]
