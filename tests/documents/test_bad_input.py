@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.documents.mutations import FINDING
+from tests.documents.mutations import ROOT
 
 from finding_tickets.documents.reading import read_document
 from finding_tickets.model.vocabulary import Level
+
+TICKET = (ROOT / "tickets/B7-PT-02.md").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -64,5 +66,5 @@ def test_without_a_title(text: str) -> None:
 )
 def test_large_input(text: str) -> None:
     """Input made to be slow is read in a moment; a quadratic scan of it would take minutes."""
-    document, _ = read_document(FINDING + b"\n" + text.encode(), "a.md")
+    document, _ = read_document(TICKET + b"\n" + text.encode(), "a.md")
     assert document

@@ -15,7 +15,6 @@ from finding_tickets.model.verification import ClaimResult, VariantResult, Verif
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.config import Config
 from finding_tickets.register.entries import Entry as Stated
-from finding_tickets.register.entries import entry_of as stated
 from finding_tickets.register.load import Register, load
 from finding_tickets.register.query import select
 from finding_tickets.register.staleness import CurrentVerdict
@@ -62,33 +61,6 @@ def verification(*claims: ClaimResult, **variants: VariantResult) -> Verificatio
         variants=variants,
         claims=claims,
     )
-
-
-def row(
-    repository: Repository, verdict: Verdict, measured: Verification | None = None, **words: str
-) -> ReportRow:
-    """The only document of a repository with a verdict."""
-    repository.ticket(**words)
-    return row_of(stated(repository.load().documents[0]), CurrentVerdict(verdict, measured))
-
-
-@pytest.mark.parametrize(
-    ("words", "verdict", "step"),
-    [
-        ("open", Verdict.UNVERIFIED, "fix it, or decide to keep the code as it is"),
-        ("in-review", Verdict.UNVERIFIED, "review the fix"),
-        ("open", Verdict.VERIFIED, "close it: what it claims is measured"),
-        ("investigating", Verdict.REPRODUCED, "write a fix: the finding is measured"),
-        ("fixed", Verdict.FAILED, "mend the fix: it does not do what is claimed"),
-        ("wont-fix", Verdict.STALE, "measure it again: something it depends on has changed"),
-        ("fixed", Verdict.VERIFIED, None),
-        ("wont-fix", Verdict.UNVERIFIED, None),
-    ],
-)
-def test_open_work(repository: Repository, words: str, verdict: Verdict, step: str | None) -> None:
-    """Open tickets are work, and settled ones whose measurement speaks against that."""
-    made = status([row(repository, verdict, status=words)])
-    assert ([step] if step else []) == [work.step for work in made.open_work]
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,9 @@ from typing import Any
 
 from hypothesis import given
 from jsonschema import Draft202012Validator
-from tests.report.conftest import ROWS, claim, report, row
+from tests.report.conftest import ROWS, report
 
 from finding_tickets.model.verification import ClaimResult
-from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.report.formats.json import write_report
 from finding_tickets.report.rows import ReportRow
 from finding_tickets.report.status import StatusReport
@@ -38,22 +37,6 @@ def test_the_published_schema_describes_claims_as_they_are() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     shown = {name for name, field in ClaimResult.model_fields.items() if not field.exclude}
     assert shown == set(SCHEMA["$defs"]["ClaimResult"]["properties"])
-
-
-def test_what_is_in_a_report() -> None:
-    """Tables, lists, and an item for each document, in their order."""
-    rows = [row("T-1", verdict=Verdict.REFUTED, claims=[claim("a", holds=False)]), row("T-2", status="fixed")]
-    value = read(report(rows))
-    assert (1, "report", 2) == (value["schema_version"], value["kind"], value["status"]["total"])
-    assert ["T-1", "T-2"] == [item["id"] for item in value["data"]]
-    first = value["data"][0]
-    assert ("refuted", "open", "It waits") == (first["verdict"], first["disposition"], first["reason"])
-    assert [("fix.a", False)] == [(each["id"], each["holds"]) for each in first["claims"]]
-    assert [{"metric": "It waits", "before": "It waits", "after": None}] == first["laws"]
-    refuted = {"ticket": "T-1", "claim": "fix.a", "claimed": "a", "measured": "a", "as_expected": False}
-    assert [refuted] == value["status"]["refuted"]
-    assert ["T-1"] == [step["id"] for step in value["status"]["open_work"]]
-    assert {"name": "sum", "counts": [1, 1, 2]} == value["status"]["tables"]["by_disposition"]["rows"][-1]
 
 
 @given(ROWS)

@@ -56,19 +56,6 @@ def test_the_log_is_valid(problems: list[Problem]) -> None:
     jsonschema.Draft4Validator(schema).validate(log)
 
 
-def test_results() -> None:
-    """Each problem has its rule, level, message with hint, and a relative, encoded path with its place."""
-    results = run()["results"]
-    assert ["duplicate-id", "folder", "spelling"] == [result["ruleId"] for result in results]
-    assert ["error", "warning", "note"] == [result["level"] for result in results]
-    assert ["it is so", "it is so (move it)", "it is so"] == [result["message"]["text"] for result in results]
-    place = results[0]["locations"][0]["physicalLocation"]
-    # A space is %20 and ü, two bytes in UTF-8, is %C3%BC.
-    expected = {"uri": "tickets/with%20space/B1-PT-01%20%C3%BC.md", "uriBaseId": "%SRCROOT%"}
-    assert expected == place["artifactLocation"]
-    assert {"startLine": 7, "startColumn": 3} == place["region"]
-
-
 def test_every_rule_is_described_and_found_by_its_index() -> None:
     """The driver lists each rule with its level and a help that says why it is there."""
     log = run()
