@@ -200,7 +200,7 @@ def _check_stated(ticket: str, todo: Plan, measured: MeasuredTicket) -> None:
         hint = (
             f"nothing was written; if that is part of the fix, and waits less: tickets fix {ticket} {words}"
         )
-    said = []
+    said: list[str] = []
     for one in false:
         said += one.said or [f"{one.id}: claimed {one.claimed}, measured {one.measured}"]
     raise GateError(f"{ticket}: {'; '.join(said)}", hint=hint)
