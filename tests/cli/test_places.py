@@ -116,6 +116,28 @@ def test_both_are_fixed_in_either_order(
     assert dict.fromkeys(order, "verified") == verdicts(tickets)
 
 
+def test_one_read_takes_the_place_of_two(pinned: Repository, tickets: Tickets, git: Git) -> None:
+    """It waits as often as the statement of the ticket did, and its function waits less in all."""
+    two = "    total = x.sum().item()\n    return total + x.norm().item()\n"
+    text = TRAIN.replace("    return x.sum().item()\n", two)
+    pinned.write("train.py", text)
+    git("commit", "-qam", "two")
+    git("tag", "-f", "first")
+    place = "function: read, code: total = x.sum().item()"
+    pinned.ticket(SECOND, status="open", more=TICKET.format(arguments="", place=place, found=10))
+    one = "    return sum(torch.stack([x.sum(), x.norm()]).tolist())\n"
+    pinned.write("train.py", text.replace(two, one))
+    done = tickets("fix", SECOND, "--moved", "train.py:4")
+    # 10 calls waited twice each.
+    assert (0, True) == (done.code, "syncs  10 -> 0" in done.out), done.err
+    # A read beside the one that is left is none in the place of both.
+    pinned.write("train.py", text.replace("total = x.sum().item()", "total = float(x.sum())"))
+    done = tickets("fix", SECOND, "--moved", "train.py:4")
+    assert (1, True) == (done.code, "waits 20 times, not less than train.py:4, 20 times" in done.err), (
+        done.err
+    )
+
+
 # Helpers are put in front of line 6: what stood at line 8 stands at line 13 then.
 HELPER = "from threading import Thread\n\ndef helper(x):\n    return float(x)\n\n"
 MOVED = {

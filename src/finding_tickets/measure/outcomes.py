@@ -27,6 +27,8 @@ from finding_tickets.measure.tasks import KEPT, belongs_to, own_folder
 
 SEED = 0
 OUTPUT = "output"
+MAIN = "main."
+"""Begins the names of variables of the function that is called like a program."""
 RESULT = "result"
 PRINTED = "printed lines"
 """The key of the lines that were printed, which is the name of no variable."""
@@ -194,13 +196,13 @@ def differences(
 ) -> dict[str, str | None]:
     """Return by name what differs between two outcomes, with the first value that does; None if nothing does.
 
-    A variable that has another name, and the same value, does not differ. Functions may have other variables
-    in the place of those that are gone.
+    A variable that has another name, and the same value, does not differ. ``main`` may have others in the
+    place of those that are gone, and other functions may just lack them.
     """
     found: dict[str, str | None] = {}
     printed = _printed_differences(expected.pop(PRINTED), actual.pop(PRINTED), exactly=exactly)
     new = {name: value for name, value in actual.items() if name not in expected}
-    changed_functions = {name.partition(".")[0] for name in new if "." in name}
+    is_main_changed = any(name.startswith(MAIN) for name in new)
     for name, value in expected.items():
         if name in actual:
             text = difference(value, actual[name], path=name)
@@ -208,7 +210,7 @@ def differences(
                 text = _difference(value, actual[name], name)
         else:
             is_renamed = None in [_difference(value, other, name) for other in new.values()]
-            has_others = "." in name and name.partition(".")[0] in changed_functions
+            has_others = is_main_changed if name.startswith(MAIN) else "." in name
             text = None if is_renamed or has_others else f"{name}: missing"
         found[name] = text
     return found | printed

@@ -121,6 +121,13 @@ class PlacedVariant:
             found.update(each for each, costs in counts.items() if metric in costs)
         return sorted(found)
 
+    def waits_in(self, there: Statement) -> list[Statement]:
+        """Return the statements that wait in the same function, of which a module is none."""
+        here = there.file, there.function
+        return [
+            each for each in self.costing("syncs") if there.function and (each.file, each.function) == here
+        ]
+
     def values(self, statements: Iterable[Statement | None], metric: str) -> list[int]:
         """Return what statements cost together, in each run."""
         statements = list(statements)
@@ -173,7 +180,9 @@ def measure_place(
                     measured.elsewhere[str(statement)] += unordered_text(
                         [f"{each}: {each.code}" for each in raced]
                     )
-            before, after = found.values([there], "syncs"), fix.values([*moved, here], "syncs")
+            # One read may take the place of several in a function.
+            before = found.values({there, *found.waits_in(there)}, "syncs")
+            after = fix.values({here, *fix.waits_in(there), *moved}, "syncs")
             if moved and (before == after or any(map(gt, after, before))):
                 waits, did = times_text(str(max(after))), times_text(str(max(before)))
                 measured.elsewhere[""] = f"what moved names waits {waits}, not less than {there}, {did}"
