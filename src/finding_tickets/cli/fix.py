@@ -246,7 +246,7 @@ def added_variants(ticket: str, before: Remediation, root: Path) -> dict[str, st
     if found and found.revision:
         try:
             commit = Checkouts(root).revision(found.revision).commit
-            names = named_commits(root, [found.revision])[found.revision]
+            names = named_commits(root, found.revision)
         except (RevisionError, GitError) as error:
             raise UsageError(f"{ticket}: {FOUND}: {error}") from None
         # HEAD and branches move along when the fix is committed.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from finding_tickets.errors import RevisionError
 from finding_tickets.ground.cache import make_folder
-from finding_tickets.ground.git import GitError, ask, ask_bytes, shallow_commits
+from finding_tickets.ground.git import GitError, ask, shallow_commits
 
 FOLDER = "checkouts"
 SUBMODULE = "160000"
@@ -41,7 +40,7 @@ class Checkouts:
         Raise ``RevisionError`` if it is unknown, ambiguous or not a commit.
         """
         try:
-            refs = named_commits(self.root, [name])[name]
+            refs = named_commits(self.root, name)
         except GitError as error:
             raise RevisionError(f"{name}: {error}") from None
         if len(set(refs.values())) > 1:
@@ -86,29 +85,14 @@ class Checkouts:
             raise RevisionError(f"{revision.name} cannot be checked out: {error}") from None
 
 
-def named_commits(root: Path, names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return the tags and branches with exactly these names, and their commits."""
-    wanted = {f"{namespace}/{name}": name for name in names for namespace in _NAMESPACES}
-    found: dict[str, dict[str, str]] = {name: {} for name in wanted.values()}
+def named_commits(root: Path, name: str) -> dict[str, str]:
+    """Return the tags and branches with exactly this name, and their commits."""
+    wanted = [f"{namespace}/{name}" for namespace in _NAMESPACES]
+    found: dict[str, str] = {}
     # Git also prints what is below such a name, and of an annotated tag what it stands for.
     printed = ask(root, "for-each-ref", "--format=%(refname) %(objectname) %(*objectname)", *wanted)
     for line in filter(None, printed.split("\n")):
         ref, own, behind = line.split(" ")
         if ref in wanted:
-            found[wanted[ref]][ref] = behind or own
+            found[ref] = behind or own
     return found
-
-
-def resolve_commits(root: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the commits of those names that are unambiguous; git is called twice at most."""
-    wanted = list(dict.fromkeys(names))
-    if not wanted:
-        return {}
-    try:
-        refs = named_commits(root, wanted)
-        asked = "".join(f"{name}^{{commit}}\n" for name in wanted).encode()
-        said = ask_bytes(root, "cat-file", "--batch-check=%(objectname)", given=asked).decode().splitlines()
-    except GitError:
-        return {}
-    resolved = {name: line for name, line in zip(wanted, said, strict=True) if " " not in line}
-    return {name: commit for name, commit in resolved.items() if len(set(refs[name].values())) < 2}

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from finding_tickets.errors import RevisionError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.files import safe_name
 from finding_tickets.model.vocabulary import Verdict
@@ -167,9 +168,12 @@ class Verdicts:
         return tuple(changed)
 
     def _resolve(self, revision: str) -> str | None:
-        from finding_tickets.ground.commits import resolve_commits
+        from finding_tickets.ground.commits import Checkouts
 
-        return resolve_commits(self._root, [revision]).get(revision)
+        try:
+            return Checkouts(self._root).revision(revision).commit
+        except RevisionError:
+            return None
 
     @cached_property
     def _with_evidence(self) -> Collection[str]:
