@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from finding_tickets.errors import UsageError
@@ -18,14 +17,12 @@ DISPOSITIONS = tuple(
     dict.fromkeys([*(status.value for status in Status), *(outcome.value for outcome in Outcome)])
 )
 UNDECIDED = "not stated"
-SETTLED_AS: Mapping[Outcome, Status] = MappingProxyType(
-    {
-        Outcome.FIXED: Status.FIXED,
-        Outcome.WONT_FIX: Status.WONT_FIX,
-        Outcome.NOT_A_BUG: Status.CLOSED,
-        Outcome.DUPLICATE: Status.CLOSED,
-    }
-)
+SETTLED_AS: Mapping[Outcome, Status] = {
+    Outcome.FIXED: Status.FIXED,
+    Outcome.WONT_FIX: Status.WONT_FIX,
+    Outcome.NOT_A_BUG: Status.CLOSED,
+    Outcome.DUPLICATE: Status.CLOSED,
+}
 """What a ticket can be closed as, and the status that it has then."""
 
 # Only work in progress can be in review; any other unsettled status may change into any other.
@@ -38,15 +35,13 @@ _WORK: Mapping[Status | None, tuple[Status, ...]] = {
 }
 _SETTLED = (Status.CLOSED, Status.FIXED, Status.WONT_FIX, Status.INVALID)
 
-TRANSITIONS: Mapping[Status | None, Mapping[str, tuple[Status, ...]]] = MappingProxyType(
-    {
-        **{
-            status: {"set": following, "close": tuple(dict.fromkeys(SETTLED_AS.values()))}
-            for status, following in _WORK.items()
-        },
-        **{status: {"set": (Status.OPEN,)} for status in _SETTLED},
-    }
-)
+TRANSITIONS: Mapping[Status | None, Mapping[str, tuple[Status, ...]]] = {
+    **{
+        status: {"set": following, "close": tuple(dict.fromkeys(SETTLED_AS.values()))}
+        for status, following in _WORK.items()
+    },
+    **{status: {"set": (Status.OPEN,)} for status in _SETTLED},
+}
 """For each status (None: not stated, or none of the vocabulary) the statuses that each command leads to."""
 
 
