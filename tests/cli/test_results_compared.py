@@ -166,6 +166,33 @@ def test_work_that_is_deleted_in_a_function_is_missed(
     assert 0 == tickets("fix", "B1-PT-01").code
 
 
+SUMMED = """\
+import torch
+
+
+def total(xs):
+    found = 0.0
+    for x in xs:
+        found += x.item()
+    return found
+
+
+total(torch.ones(6, device="cuda"))
+"""
+
+
+def test_a_function_that_returns_a_value_is_compared_by_it(
+    committed: Callable[..., None], repository: Repository, tickets: Tickets
+) -> None:
+    """The fix needs no variable of its own; what it returns may be a tensor now, of the same value."""
+    committed(SUMMED)
+    for returned, code in (("xs[1:].sum()", 1), ("xs.sum()", 0)):
+        fixed = SUMMED.replace("    found = 0.0\n", "").replace("found += x.item()", "pass")
+        repository.write("train.py", fixed.replace("return found", f"return {returned}"))
+        done = tickets("fix", "B1-PT-01")
+        assert (code, code == 1) == (done.code, "total(): 5.0 instead of 6.0" in done.err), done.err
+
+
 def test_calls_of_a_function_are_counted_and_the_program_is_compared(
     committed: Callable[..., None], repository: Repository, tickets: Tickets
 ) -> None:

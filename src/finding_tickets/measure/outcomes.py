@@ -94,14 +94,19 @@ def _standard_output_to(file: int) -> Iterator[None]:
 
 @contextmanager
 def _noting_variables(found: dict[str, Any], root: Path) -> Iterator[None]:
-    """Note what the program's global variables hold at its end, and those of functions that it calls itself.
+    """Note what the program's global variables hold at its end, and what functions do that it calls itself.
 
-    Most programs do their work in a function ``main``. Functions of libraries are left out.
+    Most programs do their work in a function ``main``, which returns nothing or an exit code: its variables
+    are noted. Of a function that returns a value, that is noted. Functions of libraries are left out.
     """
 
-    def follow(frame: FrameType, event: str, _: object) -> Any:
+    def follow(frame: FrameType, event: str, returned: object) -> Any:
         if event == "return":
-            prefix = "" if frame.f_code.co_name == "<module>" else f"{frame.f_code.co_name}."
+            name = frame.f_code.co_name
+            if isinstance(returned, torch.Tensor | float | list | tuple | dict):
+                found[f"{name}()"] = returned
+                return None
+            prefix = "" if name == "<module>" else f"{name}."
             # The last value of a loop is no result: a fix may have no loop.
             in_loops = loop_variables(frame.f_code.co_filename)
             for name, value in frame.f_locals.items():
