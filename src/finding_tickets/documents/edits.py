@@ -12,7 +12,6 @@ from finding_tickets.documents.finding import KIND_COLUMNS, RELATIONSHIPS
 from finding_tickets.documents.reading import Page
 from finding_tickets.documents.sections import DocumentPart, SectionKind
 from finding_tickets.documents.source import (
-    BYTE_ORDER_MARK,
     Block,
     Excerpt,
     MarkdownTable,
@@ -234,7 +233,7 @@ def _fill_cell(data: bytes, at: int, row: Block, written: bytes) -> Splice:
 
 def _add_row(page: Page, label: str, values: Sequence[str], like: str) -> Iterator[Splices]:
     """Yield ways to add a row in the markup of ``like``: below another row, else below the title."""
-    rows, key, data = list(page.document.metadata.items()), squeeze(label), page.data
+    rows, key = list(page.document.metadata.items()), squeeze(label)
     before = _ORDER[: _ORDER.index(key)] if key in _ORDER else []
     preceding = [row for row in rows if squeeze(row[0]) in before]
     preceding.sort(key=lambda row: _ORDER.index(squeeze(row[0])))
@@ -246,13 +245,9 @@ def _add_row(page: Page, label: str, values: Sequence[str], like: str) -> Iterat
             if splice:
                 yield [splice]
     heading = next((part.heading for part in page.parts if part.heading), None)
-    for text in spellings(values, like, cell=False):
-        written = f"**{label}:** {text}".encode()
-        if heading is None:
-            start = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
-            yield [Splice(start, start, written + line_end(data, start) * 2)]
-        else:
-            yield [_apart(page, heading, written)]
+    if heading:
+        for text in spellings(values, like, cell=False):
+            yield [_apart(page, heading, f"**{label}:** {text}".encode())]
 
 
 def _row_below(page: Page, sibling: str, value: Text, label: str, text: str) -> Splice | None:
@@ -338,13 +333,10 @@ def _change_kind(page: Page, relation: Relation) -> Iterator[Splices]:
 
 
 def _change_cell(cell: Excerpt) -> Iterator[Splices]:
-    """Yield the way to have a cell say that a ticket is a duplicate."""
+    """Yield the way to have a cell with a relationship say that a ticket is a duplicate."""
     # Whatever else stands in the cell is not for us to remove.
     if word_for(cell.plain, RELATIONSHIPS):
         yield [Splice(cell.start, cell.end, _markup_of(cell.raw)(Relationship.DUPLICATE).encode())]
-    elif not cell.raw:
-        at = min(cell.start, cell.end)
-        yield [Splice(at, at, f" {code_span(Relationship.DUPLICATE)}".encode())]
 
 
 def _link_row(page: Page, table: MarkdownTable, other: str) -> Splice:

@@ -28,7 +28,6 @@ _SAYS_VERDICT = re.compile(
     re.IGNORECASE,
 )
 _BEFORE_WORDS = re.compile(r"^[^\w]+")
-_SIGNED = re.compile(r"[^\w\s(]")
 _OVERALL = ("overall", "overallscore", "qualityscore", "score", "total", "overallrating", "overallgrade")
 _SCORE = re.compile(
     r"(?P<value>\d+(?:\.\d+)?)\s*(?:/|out of)\s*(?P<out_of>\d+(?:\.\d+)?)\s*(?P<remark>.*)", re.DOTALL

@@ -57,20 +57,15 @@ def ask(root: Path, *arguments: str, settings: Mapping[str, str] | None = None) 
     return ask_bytes(root, *arguments, settings=settings).decode(errors="replace")
 
 
-def ask_bytes(
-    root: Path,
-    *arguments: str,
-    settings: Mapping[str, str] | None = None,
-    given: bytes | memoryview = b"",
-) -> bytes:
-    """Return the output of git as bytes; ``given`` is its input."""
+def ask_bytes(root: Path, *arguments: str, settings: Mapping[str, str] | None = None) -> bytes:
+    """Return the output of git as bytes."""
     try:
         ran = subprocess.run(  # noqa: S603 - git with arguments of ours; no shell takes part
             command(root, *arguments),
             capture_output=True,
             check=False,
             env=environment(settings),
-            input=given,
+            stdin=subprocess.DEVNULL,
         )
     except OSError as error:
         raise GitError(f"git cannot be started: {error.strerror}") from None
