@@ -36,16 +36,16 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 214206,
+    "finding_tickets": 214089,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 3960,
     "finding_tickets.claims": 8925,
     "finding_tickets.cli": 20946,
-    "finding_tickets.documents": 36838,
+    "finding_tickets.documents": 36727,
     "finding_tickets.errors": 335,
     "finding_tickets.executors": 964,
     "finding_tickets.gate": 8659,
-    "finding_tickets.ground": 6579,
+    "finding_tickets.ground": 6573,
     "finding_tickets.importers": 7444,
     "finding_tickets.lint": 9597,
     "finding_tickets.measure": 32745,
@@ -70,7 +70,7 @@ MOST_NODES = {
     "simcuda.traces": 11813,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6500, "simcuda": 2534}
+MOST_BRANCHES = {"finding_tickets": 6498, "simcuda": 2534}
 MOST_NODES_A_LINE = {"finding_tickets": 7.82, "simcuda": 6.92}
 MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.2, "simcuda": 18.2}
 """In percent of all docstrings."""
