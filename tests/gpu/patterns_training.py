@@ -656,7 +656,13 @@ def rms_norm_with_gradients() -> Work:
 
 def moved(name: str, make: Callable[[], nn.Module], weights: int) -> None:
     """Add a pattern of a recurrent layer that is moved, whose weights are copied into one buffer of zeros."""
-    copied = {"waits": weights, "h2d": weights, "d2d": weights, "launches": 1, "allocations": weights + 1}
+    copied: dict[str, Expected] = {
+        "waits": weights,
+        "h2d": weights,
+        "d2d": weights,
+        "launches": 1,
+        "allocations": weights + 1,
+    }
 
     def build() -> Work:
         layer = make()

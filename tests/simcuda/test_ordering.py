@@ -92,7 +92,10 @@ def test_the_last_access_conflicts_or_does_not(steps: str) -> None:
     done = Steps()
     found = [eval(f"done.{step.strip()}", names, {"done": done}) for step in steps.split(";")]  # noqa: S307 - the rows are above
     kind, who = STEPS[steps]
-    expected = [Conflict(*eval(who, names), kind)] if kind else []  # noqa: S307 - the rows are above
+    expected = []
+    if kind:
+        data, later, earlier = eval(who, names)  # noqa: S307 - the rows are above
+        expected = [Conflict(data, later, earlier, kind)]
     assert [[]] * (len(found) - 1) + [expected] == found
 
 

@@ -41,7 +41,12 @@ def start(thread: threading.Thread) -> None:
 def run_low_level() -> None:
     """A thread without an object."""
     done = threading.Event()
-    _thread.start_new_thread(lambda: (read_one(), done.set()), ())
+
+    def work() -> None:
+        read_one()
+        done.set()
+
+    _thread.start_new_thread(work, ())
     assert done.wait(10)
 
 
