@@ -4,7 +4,7 @@ import torch
 import simcuda
 from simcuda.costs.call import OpCost
 from simcuda.costs.launches import elementwise, foreach_norm, multi_tensor
-from simcuda.profile import KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB
+from simcuda.profile import KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB, MultiTensorTables
 
 CUDA_12, CUDA_13 = KERNEL_ARGUMENTS_4_KIB, KERNEL_ARGUMENTS_32_KIB
 CHUNK = 65_536
@@ -40,41 +40,38 @@ def test_a_multi_tensor_kernel_is_full_of_tensors(depth: int, cuda_12: int, cuda
         assert 2 == multi_tensor([1] * (most + 1), tables, depth=depth)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "tables", "expected"),
+    [
+        # One tensor of 320 chunks fills a kernel of CUDA 12, and one element more opens the next.
+        ([320 * CHUNK], CUDA_12, 1),
+        ([320 * CHUNK + 1], CUDA_12, 2),
+        ([2240 * CHUNK + 1], CUDA_13, 2),
+        # Two tensors of 200 chunks: 200 + 120 chunks in the first kernel, the other 80 in a second.
+        ([200 * CHUNK] * 2, CUDA_12, 2),
+        # 321 chunks leave one in the second kernel, where 109 tensors more make 110 and fill it.
+        ([321 * CHUNK] + [1] * 109, CUDA_12, 2),
+        ([321 * CHUNK] + [1] * 110, CUDA_12, 3),
+        # Behind 109 small tensors, a 110th of 211 chunks ends the kernel at 320 chunks, not at its first.
+        ([1] * 109 + [211 * CHUNK], CUDA_12, 1),
+        ([1] * 109 + [212 * CHUNK], CUDA_12, 2),
+        # Only tensors with elements count.
+        ([0] * 1000, CUDA_12, 0),
+        ([0, 1] * 110, CUDA_12, 1),
+    ],
+)
+def test_a_multi_tensor_kernel_is_full_of_chunks(
+    sizes: list[int], tables: MultiTensorTables, expected: int
+) -> None:
+    """A tensor may be cut off between two kernels."""
+    assert expected == multi_tensor(sizes, tables, depth=1)
+
+
 def test_scalars_of_their_own_leave_room_for_fewer_tensors() -> None:
     """With a scalar for each tensor a kernel takes 96 (CUDA 12) or 672 (CUDA 13) at depth 1."""
     for tables, most in ((CUDA_12, 96), (CUDA_13, 672)):
         assert 1 == multi_tensor([1] * most, tables, depth=1, scalars=True)
         assert 2 == multi_tensor([1] * (most + 1), tables, depth=1, scalars=True)
-
-
-def test_a_multi_tensor_kernel_is_full_of_chunks() -> None:
-    """One tensor of 320 chunks fills a kernel of CUDA 12, and one element more opens the next."""
-    assert 1 == multi_tensor([320 * CHUNK], CUDA_12, depth=1)
-    assert 2 == multi_tensor([320 * CHUNK + 1], CUDA_12, depth=1)
-    assert 2 == multi_tensor([2240 * CHUNK + 1], CUDA_13, depth=1)
-
-
-def test_a_tensor_may_be_cut_off_between_kernels() -> None:
-    """Two tensors of 200 chunks: 200 + 120 chunks in the first kernel, the other 80 in a second."""
-    assert 2 == multi_tensor([200 * CHUNK] * 2, CUDA_12, depth=1)
-
-
-def test_a_tensor_that_was_cut_off_counts_in_the_next_kernel() -> None:
-    """321 chunks leave one in the second kernel, where 109 tensors more make 110 and fill it."""
-    assert 2 == multi_tensor([321 * CHUNK] + [1] * 109, CUDA_12, depth=1)
-    assert 3 == multi_tensor([321 * CHUNK] + [1] * 110, CUDA_12, depth=1)
-
-
-def test_the_last_tensor_of_a_full_kernel_is_finished_first() -> None:
-    """Behind 109 small tensors, a 110th of 211 chunks ends the kernel at 320 chunks, not at its first."""
-    assert 1 == multi_tensor([1] * 109 + [211 * CHUNK], CUDA_12, depth=1)
-    assert 2 == multi_tensor([1] * 109 + [212 * CHUNK], CUDA_12, depth=1)
-
-
-def test_empty_tensors_take_no_place() -> None:
-    """Only tensors with elements count towards a full kernel."""
-    assert 0 == multi_tensor([0] * 1000, CUDA_12, depth=1)
-    assert 1 == multi_tensor([0, 1] * 110, CUDA_12, depth=1)
 
 
 def test_foreach_norm_of_few_small_tensors_is_three_kernels() -> None:

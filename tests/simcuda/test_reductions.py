@@ -79,64 +79,44 @@ def test_nothing_to_reduce_costs_nothing() -> None:
     assert FREE == reduction((0, 5), (5, 1), (0,), FLOATS, H200)
 
 
-def test_rows_that_are_long_and_few_are_shared() -> None:
-    """8 rows of a million, each row of the result by several blocks.
-
-    64 x 8 threads; 10^6 / 512 = 1954 values a thread; 8 columns of blocks. min(528 / 8 = 66, 1954 / 16 = 123)
-    is 66 blocks a row: 4 bytes x 8 rows x 66 = 2112, and 8 counters.
-    """
-    assert (2112, 32) == reduction((8, 1_000_000), (1_000_000, 1), (1,), FLOATS, H200).workspaces
-
-
-def test_columns_are_read_by_vectors_of_results() -> None:
-    """8 columns of a million: 2 x 64 threads with 4 columns each, 10^6 / 64 = 15625 values a thread.
-
-    min(16 x 132 = 2112, 15625 / 16 = 977) blocks; 4 bytes x 8 x 977, for each of 2 threads x 4 columns:
-    250112.
-    """
-    assert (250_112, 4) == reduction((1_000_000, 8), (8, 1), (0,), FLOATS, H200).workspaces
-
-
-@pytest.mark.parametrize(
-    ("columns", "workspaces"),
-    [
-        # 2 results a thread, 2 x 128 threads, 10^6 / 128 = 7813 values each; (6 / 2) / 2 rounds up to 2
-        # columns of blocks; min(8 x 132 / 2 = 528, 7813 / 16 = 489) blocks: 4 x 6 x 489 x (2 x 2) bytes.
-        (6, (46_944, 8)),
-        # 1 result a thread, 4 x 128 threads; 7 / 4 rounds up to 2 columns of blocks; min(264, 489) blocks:
-        # 4 x 7 x 264 x 4 bytes.
-        (7, (29_568, 8)),
-    ],
-)
-def test_columns_in_odd_numbers_leave_smaller_vectors(columns: int, workspaces: tuple[int, int]) -> None:
-    """A thread computes 4, 2 or 1 results, as the number of columns divides."""
-    assert workspaces == reduction((1_000_000, columns), (columns, 1), (0,), FLOATS, H200).workspaces
+REDUCED = [
+    # 8 rows of a million: 64 x 8 threads, 10^6 / 512 = 1954 values a thread, 8 columns of blocks. min(528 / 8
+    # = 66, 1954 / 16 = 123) is 66 blocks a row: 4 bytes x 8 rows x 66 = 2112, and 8 counters.
+    ((8, 1_000_000), (1_000_000, 1), (1,), (2112, 32)),
+    # 8 columns of a million: 2 x 64 threads with 4 columns each, 10^6 / 64 = 15625 values a thread. min(16 x
+    # 132 = 2112, 15625 / 16 = 977) blocks; 4 bytes x 8 x 977, for each of 2 threads x 4 columns.
+    ((1_000_000, 8), (8, 1), (0,), (250_112, 4)),
+    # 6 columns: 2 results a thread, 2 x 128 threads, 10^6 / 128 = 7813 values each; (6 / 2) / 2 rounds up to
+    # 2 columns of blocks; min(8 x 132 / 2 = 528, 7813 / 16 = 489) blocks: 4 x 6 x 489 x (2 x 2) bytes.
+    ((1_000_000, 6), (6, 1), (0,), (46_944, 8)),
+    # 7 columns: 1 result a thread, 4 x 128 threads; 7 / 4 rounds up to 2 columns of blocks; min(264, 489): 4
+    # x 7 x 264 x 4 bytes.
+    ((1_000_000, 7), (7, 1), (0,), (29_568, 8)),
+    # Every other column of 16: 8 x 64 threads, 15625 values each, min(528, 977) blocks x 4 x 8 x 8 bytes.
+    ((1_000_000, 8), (16, 2), (0,), (135_168, 4)),
+    # 600 rows are more blocks than the 528 that fit; of 1000 x 1000, 32 threads a row read 32 values each.
+    ((600, 800_000), (800_000, 1), (1,), ()),
+    ((1000, 1000), (1000, 1), (0,), ()),
+    ((1000, 1000), (1000, 1), (1,), ()),
+    # A stride of 1 is below the results' 5, so threads share a result: 256 x 2 threads, 4 x 10^6 / 512 = 7813
+    # values each, 2 columns of blocks, min(264, 489) blocks x 4 bytes x 2 results, and 2 counters.
+    ((4, 1000, 1000, 2), (1, 16, 20_000, 5), (0, 1, 2), (2112, 8)),
+    # The first and the last dimension, 262144 values for each of 8 results: 64 x 8 threads, 512 values a
+    # thread, 8 columns: min(66, 512 / 16 = 32) blocks; 4 x 8 x 32 bytes.
+    ((64, 8, 4096), (32_768, 4096, 1), (0, 2), (1024, 32)),
+    # The middle, 4096 values for each of 512 results, 4 results a thread: 32 x 4 threads; 1024 values a
+    # thread; 128 / 32 = 4 columns. min(2112 / 4 = 528, 1024 / 16 = 64) blocks: 4 bytes x 512 x 64 for each of
+    # 32 threads x 4 results, and 4 counters.
+    ((64, 4096, 8), (32_768, 8, 1), (1,), (16_777_216, 16)),
+]
 
 
-def test_columns_that_are_not_side_by_side_are_read_one_by_one() -> None:
-    """Every other column of 16: 8 x 64 threads, 15625 values each, min(528, 977) blocks x 4 x 8 x 8 bytes."""
-    assert (135_168, 4) == reduction((1_000_000, 8), (16, 2), (0,), FLOATS, H200).workspaces
-
-
-def test_a_device_full_of_rows_shares_none() -> None:
-    """600 rows of 800000 are more blocks than the 528 that fit, so each row has a block of its own."""
-    assert () == reduction((600, 800_000), (800_000, 1), (1,), FLOATS, H200).workspaces
-
-
-def test_the_fastest_of_the_reduced_dimensions_decides() -> None:
-    """4 x 1000 x 1000 values, at strides 1, 16 and 20000, for each of 2 results at stride 5.
-
-    A stride of 1 is below the results' 5, so threads share a result: 256 x 2 threads, 4 x 10^6 / 512 = 7813
-    values each, 2 columns of blocks, min(264, 489) blocks x 4 bytes x 2 results, and 2 counters.
-    """
-    shape, strides = (4, 1000, 1000, 2), (1, 16, 20_000, 5)
-    assert (2112, 8) == reduction(shape, strides, (0, 1, 2), FLOATS, H200).workspaces
-
-
-def test_many_rows_need_no_workspace() -> None:
-    """1000 x 1000: 32 threads a row read 32 values each, too few to share."""
-    for dim in (0, 1):
-        assert () == reduction((1000, 1000), (1000, 1), (dim,), FLOATS, H200).workspaces
+@pytest.mark.parametrize(("shape", "strides", "dims", "workspaces"), REDUCED)
+def test_dimensions_that_are_reduced(
+    shape: tuple[int, ...], strides: tuple[int, ...], dims: tuple[int, ...], workspaces: tuple[int, ...]
+) -> None:
+    """Blocks that share a result meet in a buffer, with a counter for each column of blocks."""
+    assert workspaces == reduction(shape, strides, dims, FLOATS, H200).workspaces
 
 
 def test_dense_memory_is_one_dimension_in_any_order() -> None:
@@ -154,23 +134,6 @@ def test_dimensions_of_one_element_do_not_matter() -> None:
     one_row = reduction((1, 200_000), (200_000, 1), (1,), FLOATS, H200)
     assert reduce_all(200_000, FLOATS, H200) == one_row
     assert (100, 4) == one_row.workspaces
-
-
-def test_an_inner_and_an_outer_dimension_reduced_together() -> None:
-    """64 x 8 x 4096 over the first and the last: 262144 values for each of 8 results.
-
-    64 x 8 threads, 512 values a thread, 8 columns: min(66, 512 / 16 = 32) blocks; 4 x 8 x 32 = 1024 bytes.
-    """
-    assert (1024, 32) == reduction((64, 8, 4096), (32_768, 4096, 1), (0, 2), FLOATS, H200).workspaces
-
-
-def test_a_middle_dimension_reduced() -> None:
-    """64 x 4096 x 8 over the middle: 4096 values for each of 512 results, 4 results a thread.
-
-    32 x 4 threads; 1024 values a thread; 128 / 32 = 4 columns. min(2112 / 4 = 528, 1024 / 16 = 64) blocks:
-    4 bytes x 512 x 64 for each of 32 threads x 4 results = 16777216, and 4 counters.
-    """
-    assert (16_777_216, 16) == reduction((64, 4096, 8), (32_768, 8, 1), (1,), FLOATS, H200).workspaces
 
 
 def test_what_outgrows_32_bits_is_reduced_in_parts() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from docs.pages import sources
+from docs.pages.branches import kernels_beside_composites
 from docs.pages.sources import source_of
 from docs.pages.truth import page
 
@@ -110,3 +111,12 @@ def test_counts_are_attributed_to_the_operation_that_made_them() -> None:
     with simcuda.device() as gpu, gpu.measure() as cost:
         torch.rand(8, device="cuda").sum().item()
     assert {} == operations_of(cost)
+
+
+def test_every_kernel_of_cuda_beside_a_composite_is_handled() -> None:
+    """By PyTorch's own list, of whatever version is installed: none would be counted as its composite."""
+    kernels = list(kernels_beside_composites())
+    assert [] == [kernel.name for kernel in kernels if not kernel.handling]
+    assert {"aten._fused_rms_norm", "aten._chunk_cat", "aten.silu_backward"} <= {
+        each.name for each in kernels
+    }
