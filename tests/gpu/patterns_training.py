@@ -812,31 +812,29 @@ def split_with_sizes_copy_into_tensors() -> Work:
     return lambda: torch.split_with_sizes_copy(flat, [4, 8], dim=1, out=parts)
 
 
-@pattern("torch/utils/deterministic.py: fill_uninitialized_memory", launches=1, allocations=1)
-def empty_when_deterministic() -> Work:
-    def work() -> torch.Tensor:
+def deterministically(work: Work) -> Work:
+    """Return the work under deterministic algorithms."""
+
+    def run() -> object:
         torch.use_deterministic_algorithms(True)
         try:
-            return torch.empty(4, device="cuda")
+            return work()
         finally:
             torch.use_deterministic_algorithms(False)
 
-    return work
+    return run
+
+
+@pattern("torch/utils/deterministic.py: fill_uninitialized_memory", launches=1, allocations=1)
+def empty_when_deterministic() -> Work:
+    return deterministically(lambda: torch.empty(4, device="cuda"))
 
 
 @pattern("ATen/native/TensorAdvancedIndexing.cpp: sorted, as to accumulate", d2d=None)
 def index_put_when_deterministic() -> Work:
     x, y = torch.rand(8, device="cuda"), torch.rand(3, device="cuda")
     index = torch.tensor([0, 2, 1], device="cuda")
-
-    def work() -> None:
-        torch.use_deterministic_algorithms(True)
-        try:
-            x[index] = y
-        finally:
-            torch.use_deterministic_algorithms(False)
-
-    return work
+    return deterministically(lambda: x.__setitem__(index, y))
 
 
 # Distributions.

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention.flex_attention import flex_attention
 
 import simcuda
@@ -162,15 +161,3 @@ def test_queries_about_nccl_are_answered(gpu: SimulatedCuda) -> None:
     assert gpu
     nccl: Any = torch.cuda.nccl
     assert (2, 29, 7) == nccl.version()
-
-
-def test_tensors_without_data_have_a_device_and_cost_nothing(gpu: SimulatedCuda) -> None:
-    """Compilers and sharding compute with shapes alone, also of tensors of the device."""
-    real = torch.ones(2, 3, device="cuda")
-    with gpu.measure() as cost, FakeTensorMode() as mode:
-        x, made = mode.from_tensor(real), torch.ones(2, 3, device="cuda")
-        results = [made.detach() + 1, made @ x.t(), made.sum()]
-    assert [("cuda", (2, 3)), ("cuda", (2, 2)), ("cuda", ())] == [
-        (each.device.type, tuple(each.shape)) for each in results
-    ]
-    assert (0, 0, 0, 0) == (cost.launches, cost.allocations, cost.h2d, cost.syncs)

@@ -41,16 +41,6 @@ def test_a_wait_for_a_stream_or_a_device_drains(gpu: SimulatedCuda) -> None:
     assert (4, 4) == (cost.syncs, cost.drains)
 
 
-def test_a_line_that_drains_is_a_site(gpu: SimulatedCuda) -> None:
-    """The line that waits is named for both, and the one that drains comes first in a report."""
-    x = torch.ones(4, device="cuda")
-    with gpu.measure() as cost:
-        x.sum().item()
-    places = {site.what: (site.line, site.count) for site in cost.sites}
-    assert places["drains"] == places["stream_syncs"]
-    assert " drains " in cost.report().splitlines()[1]
-
-
 def test_a_wait_for_an_event_drains_unless_newer_work_is_behind_it(gpu: SimulatedCuda) -> None:
     """An event with a kernel queued after it is no drain; once nothing is queued after it, it is one."""
     x = torch.ones(4, device="cuda")

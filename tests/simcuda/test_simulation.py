@@ -77,18 +77,6 @@ def test_a_read_value_is_one_wait_at_its_line(gpu: SimulatedCuda) -> None:
     ]
 
 
-def test_nan_and_infinity_checks(gpu: SimulatedCuda) -> None:
-    """``isinf`` is two kernels over a temporary of the tensor's size, ``any`` one, its answer one wait."""
-    x = torch.ones(1000, device="cuda")
-    with gpu.measure() as cost:
-        torch.isinf(x).any().item()
-    # abs and eq, then any. abs takes 4 bytes an element and eq 1, both at once; any takes 1 byte more later.
-    assert (3, 1) == (cost.launches, cost.syncs)
-    assert 5000 == cost.peak_bytes
-    assert [4000, 1000, 1] == [4000, cost.largest_allocation - 3000, cost.allocations - 2]
-    assert 0 == cost.retained_bytes
-
-
 @pytest.mark.usefixtures("gpu")
 def test_entering_twice_is_refused() -> None:
     """A simulation within a simulation is an error that says so."""

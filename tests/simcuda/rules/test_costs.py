@@ -267,6 +267,8 @@ SUMS = {
     "thousand.any()": {"launches": 1, "peak_bytes": 1},
     # float32, bool and int64, each in a block of 512 bytes.
     "[x.sum(), x.any(), x.argmax()]": {"peak_bytes": 4 + 1 + 8, "peak_allocated_bytes": 3 * 512},
+    # abs, 4 bytes an element, and eq, 1 byte, both at once; any, and one read.
+    "torch.isinf(thousand).any().item()": {"launches": 3, "syncs": 1, "peak_bytes": 5000},
     # Each of 512 threads would read 2048 values, which is more than 255. At 16 values a thread that is work
     # for 128 blocks: 4 bytes of each and a counter.
     "million.sum()": {"launches": 1, "allocations": 3, "peak_bytes": 4 + 4 * 128 + 4},
