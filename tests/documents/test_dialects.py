@@ -151,16 +151,6 @@ def test_a_value_is_set_where_it_stands(text: str) -> None:
     assert Severity.P3 == edit.document.severity.value
 
 
-def test_an_unknown_word_is_one_problem() -> None:
-    """What no vocabulary knows stays as it is written, and is reported once."""
-    data = DIALECTS["bare labels"].replace("High", "Low (Informational-leaning)").encode()
-    ticket, problems = read_document(data, "a.md", WORDS)
-    assert isinstance(ticket, Ticket)
-    assert ticket.severity
-    assert (None, "Low (Informational-leaning)") == (ticket.severity.value, ticket.severity.raw)
-    assert ["unknown-word"] == [problem.rule for problem in problems]
-
-
 @pytest.mark.parametrize("text", ["# Priority\n\n## Severity\n\nIt says how bad it is.\n\nP1 is worse.\n"])
 def test_a_section_that_says_more_is_no_value(text: str) -> None:
     """A page about severities is no ticket."""

@@ -70,16 +70,6 @@ def test_an_unknown_word(finding: Finding) -> None:
     assert [("unknown-word", 9)] == reading.rules
 
 
-def test_further_spellings() -> None:
-    """A register's own spelling of a word means that word."""
-    vocabulary = Vocabulary(severities={"P0": ("blocker",)})
-    data = "# Finding Ticket: t\n\n**Ticket ID:** A-1\n**Severity:** Blocker\n"
-    ticket, problems = read_document(data.encode(), "a.md", vocabulary)
-    assert isinstance(ticket, Ticket)
-    assert ticket.severity
-    assert (Severity.P0, ()) == (ticket.severity.value, problems)
-
-
 @pytest.mark.parametrize(
     ("written", "domains"),
     [

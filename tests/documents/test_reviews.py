@@ -213,19 +213,6 @@ def test_verdict(finding: Finding, verdict: str, opinion: str | None, condition:
     assert ([] if opinion else [("unknown-word", 9)]) == reading.rules
 
 
-def test_an_unknown_verdict_as_the_header(finding: Finding) -> None:
-    """A verdict outside the vocabulary may be the header of its table as well."""
-    reading = finding(
-        "## Cross-Review: DRL\n\n| Verdict | **NOT A BUG** |\n|---|---|\n"
-        "| **Evaluation** | It is meant so. |\n"
-    )
-    assert [("NOT A BUG", "It is meant so.")] == [
-        (review.verdict.value, review.evaluation and review.evaluation.raw)
-        for review in reading.ticket.reviews
-    ]
-    assert [("unknown-word", 7)] == reading.rules
-
-
 def test_what_stands_beside_an_evaluation(finding: Finding) -> None:
     """Text below a row, and further cells, are remarks on the same review, with its date."""
     [review] = finding(

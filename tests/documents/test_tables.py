@@ -35,27 +35,6 @@ def test_a_line_right_below_a_table(finding: Finding) -> None:
     assert [("table-text", 10)] == reading.rules
 
 
-def test_a_row_without_a_header(finding: Finding) -> None:
-    """A row that stands alone below its table is read as one of the table's rows, and reported."""
-    reading = finding(
-        "## Cross-Review\n\n| Reviewer | Verdict |\n|---|---|\n| DRL | OBJECT |\n\n"
-        "**DRL Evaluation:** No.\n\n"
-        "| PyTorch | NEUTRAL |\n\n**PyTorch Evaluation:** Hm.\n"
-    )
-    assert [("drl", "OBJECT", "No."), ("pytorch", "NEUTRAL", "Hm.")] == [
-        (
-            review.reviewer and review.reviewer.value,
-            review.opinion,
-            review.evaluation and review.evaluation.raw,
-        )
-        for review in reading.ticket.reviews
-    ]
-    stray = reading.ticket.reviews[1]
-    assert ("PyTorch", "NEUTRAL") == (stray.reviewer and stray.reviewer.raw, stray.verdict.raw)
-    # Heading 5, header 7, rule 8, row 9, evaluation 11, the stray row 13.
-    assert [("table-header", 13)] == reading.rules
-
-
 @pytest.mark.parametrize(
     ("table", "line"),
     [
