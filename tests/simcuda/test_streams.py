@@ -63,6 +63,18 @@ def test_a_loop_that_polls_waits(gpu: SimulatedCuda) -> None:
     assert 5 == second - first
 
 
+def test_a_loop_that_polls_an_event_behind_nothing_waits(gpu: SimulatedCuda) -> None:
+    """As ``synchronize`` does: the device has yet to come to it. Nobody waits for an idle stream."""
+    event, stream = new_event(), torch.cuda.current_stream()
+    stream.synchronize()
+    with gpu.measure() as cost:
+        event.record()
+        while not event.query():
+            pass
+        assert stream.query()
+    assert (1, 1) == (cost.event_syncs, cost.syncs)
+
+
 def test_a_loop_that_works_while_it_polls_waits_for_nothing(gpu: SimulatedCuda) -> None:
     """Each round launches something, and the device never idles."""
     event, value = new_event(), torch.ones(4, device="cuda")

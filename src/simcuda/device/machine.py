@@ -390,13 +390,14 @@ class Machine:
         """The host waits for an event."""
         self._waited("event_syncs", mark.stream, self.ordering.host_waits(mark))
 
-    def poll(self, kind: str, mark: StreamMark) -> bool:
+    def poll(self, kind: str, mark: StreamMark, version: int = -1) -> bool:
         """Return whether the work before a mark is done; the first answer about pending work is no.
 
         CUDA answers so right after a launch. A host that asks again at the same line, and has queued nothing
-        since, does nothing but wait for the work: that is counted.
+        since, does nothing but wait for the work: that is counted. An event is pending by itself until the
+        host has waited more often than the ``version`` at its record.
         """
-        if self.ordering.is_complete(mark):
+        if version < self.ordering.host_version and self.ordering.is_complete(mark):
             return True
         asked = (*mark[:2], user_line())
         now = self.ordering.queued

@@ -132,7 +132,7 @@ class Ordering:
     queued: int = 0
     _clocks: dict[int, Clock] = field(default_factory=dict)
     _host: Clock = field(default_factory=dict)
-    _host_version: int = 0
+    host_version: int = 0
     _joined_host: dict[int, int] = field(default_factory=dict)
     # Most data is only ever touched by one stream, and its order is enough: for that, the stream and the
     # ticks of its last write and read are all there is to know.
@@ -201,7 +201,7 @@ class Ordering:
             waited.update(_unordered(mark.clock, host))
             # Every stream joins the host's clock when it is next used.
             _join(host, mark.clock)
-        self._host_version += 1
+        self.host_version += 1
         return {stream for stream in waited if self._clock(stream).get(stream, 0) > host.get(stream, 0)}
 
     def host_waits_for_streams(self, streams: Iterable[int]) -> set[int]:
@@ -265,9 +265,9 @@ class Ordering:
         clock = self._clocks.get(stream)
         if clock is None:
             clock = self._clocks[stream] = {}
-        if self._joined_host.get(stream, 0) != self._host_version:
+        if self._joined_host.get(stream, 0) != self.host_version:
             _join(clock, self._host)
-            self._joined_host[stream] = self._host_version
+            self._joined_host[stream] = self.host_version
         return clock
 
     def _is_new(self, data: Data) -> bool:

@@ -131,12 +131,14 @@ class Event:
         self.cuda_event = 0
         self.device: torch.device | None = None
         self._mark: StreamMark | None = None
+        self._version = 0
         self._recorded_at = 0.0
 
     def record(self, stream: Stream | None = None) -> None:
         """Mark the work of a stream so far, by default of the current one."""
         number = current(self.machine) if stream is None else stream.number
         self._mark = self.machine.ordering.record(number)
+        self._version = self.machine.ordering.host_version
         self._recorded_at = time.perf_counter()
         self.cuda_event = id(self)
         self.device = self.machine.devices[self.machine.stream_devices[number]]
@@ -154,7 +156,7 @@ class Event:
 
     def query(self) -> bool:
         """Return whether the work before it is done."""
-        return self._mark is None or self.machine.poll("event_syncs", self._mark)
+        return self._mark is None or self.machine.poll("event_syncs", self._mark, self._version)
 
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds of the host's time between two records: the simulated device takes none."""
