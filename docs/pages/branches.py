@@ -59,15 +59,16 @@ them, have [rules](truth.md#rules) too.
 QUESTIONS = """
 ## Functions that ask for the device
 
-Found by running PyTorch's samples of {operators} operators with tensors that say they are of the CPU, and
-again with tensors that say they are of CUDA: these issue other operations then. *Handled*: on a simulated
-device they issue what they issue on CUDA. What is left of them is approximate, and named so in any run.
+Found by running PyTorch's samples of {operators} operators forward, with tensors that say they are of the
+CPU, and again with tensors that say they are of CUDA: these issue other operations then. *Handled*: on a
+simulated device they issue what they issue on CUDA. What is *approximate* is named so in any run. A function
+that asks and then issues the same operations, and formulas of gradients, do not show here.
 
 """
 
 UNSEEN = """
-The samples of {names} could not be compared, for a build for the host ends there with an error of its own,
-most of them because it has no guard for CUDA's devices. {examples}
+The samples of {number} could not be compared: a build for the host ends there with an error of its own, most
+of them because it has no guard for CUDA's devices. They are {names}.
 """
 
 
@@ -127,6 +128,11 @@ class Claiming(torch.Tensor):
         made: Claiming = make(cls, inner.size(), **how, device=device)
         made.on_host = inner
         return made
+
+    @classmethod
+    def __torch_dispatch__(cls, *_: Any, **__: Any) -> Any:
+        """Run nothing by itself: a ``World`` comes first."""
+        return NotImplemented
 
 
 class World(_Mode):  # type: ignore[misc]
@@ -227,32 +233,36 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def page() -> str:
-    """Return the page."""
+def kernel_lines() -> list[str]:
+    """Return the first part of the page."""
     kernels = list(kernels_beside_composites())
     others = [each for each in kernels if "_foreach_" not in each.name]
     lines = INTRODUCTION.format(version=TORCH, lists=len(kernels) - len(others)).splitlines()
     rows = [(named([each.name]), each.composite, each.handling or "approximate") for each in others]
-    lines += table(("operation", "composite", "its cost is known from"), rows)
-    branches: dict[str, Branch] = {}
-    operators = 0
-    with quiet():
-        for operator in op_db():
-            operators += 1
-            variant = f".{operator.variant_test_name}" if operator.variant_test_name else ""
-            branches[operator.name + variant] = branch_of(operator)
-    lines += QUESTIONS.format(operators=operators).splitlines()
+    return lines + table(("operation", "composite", "its cost is known from"), rows)
+
+
+def question_lines() -> list[str]:
+    """Return the second part of the page."""
     asking, unseen = [], []
-    for name, branch in branches.items():
-        if branch.on_cpu or branch.on_cuda:
-            left = f"approximate: {named(sorted(branch.missing))}" if branch.missing else "handled"
-            asking.append((f"`{name}`", named(sorted(branch.on_cpu)), named(sorted(branch.on_cuda)), left))
-        elif branch.error:
-            unseen.append(f"`{name}`")
+    with quiet():
+        operators = op_db()
+        for operator in operators:
+            variant = f".{operator.variant_test_name}" if operator.variant_test_name else ""
+            name, branch = f"`{operator.name}{variant}`", branch_of(operator)
+            if branch.on_cpu or branch.on_cuda:
+                left = f"approximate: {named(sorted(branch.missing))}" if branch.missing else "handled"
+                asking.append((name, named(sorted(branch.on_cpu)), named(sorted(branch.on_cuda)), left))
+            elif branch.error:
+                unseen.append(name)
+    lines = QUESTIONS.format(operators=len(operators)).splitlines()
     lines += table(("operator", "on the CPU alone", "on CUDA alone", "on a simulated device"), asking)
-    if unseen:
-        lines += UNSEEN.format(names=len(unseen), examples=f"They are {', '.join(unseen)}.").splitlines()
-    return "\n".join(lines) + "\n"
+    return lines + UNSEEN.format(number=len(unseen), names=", ".join(unseen)).splitlines()
+
+
+def page() -> str:
+    """Return the page."""
+    return "\n".join([*kernel_lines(), *question_lines()]) + "\n"
 
 
 if __name__ == "__main__":

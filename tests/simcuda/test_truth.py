@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from docs.pages import sources
-from docs.pages.branches import kernels_beside_composites
+from docs.pages.branches import kernel_lines, kernels_beside_composites, question_lines
 from docs.pages.sources import source_of
 from docs.pages.truth import page
 
@@ -120,3 +121,10 @@ def test_every_kernel_of_cuda_beside_a_composite_is_handled() -> None:
     assert {"aten._fused_rms_norm", "aten._chunk_cat", "aten.silu_backward"} <= {
         each.name for each in kernels
     }
+
+
+@pytest.mark.skipif(OF_ANOTHER_TORCH, reason="the page is of the torch by which it was made")
+@pytest.mark.parametrize("part", [kernel_lines, pytest.param(question_lines, marks=pytest.mark.slow)])
+def test_the_page_of_branches_is_what_the_command_prints(part: Callable[[], list[str]]) -> None:
+    """docs/simcuda-branches.md is what ``python -m docs.pages.branches`` prints."""
+    assert "\n".join(part()) in (DOCS / "simcuda-branches.md").read_text()
