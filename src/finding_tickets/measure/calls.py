@@ -191,7 +191,7 @@ class CallMeter(Meter):
         is_real = self.name == "cuda"
         put: Any = sys.setprofile if is_real else sys.settrace
         put_in_threads: Any = threading.setprofile if is_real else threading.settrace
-        previous = sys.getprofile() if is_real else sys.gettrace()
+        previous: Any = sys.getprofile() if is_real else sys.gettrace()
         put_in_threads(follow)
         put(follow)
         try:
