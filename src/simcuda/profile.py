@@ -103,7 +103,7 @@ def workspace_bytes(profile: Profile) -> int:
     return sum(1024 * int(kib) * int(count) for kib, count in chosen)
 
 
-PROFILES = MappingProxyType({profile.name: profile for profile in (_H200, _H200_CUDA12, _A100)})
+PROFILES = MappingProxyType({profile.name: profile for profile in (_A100, _H200_CUDA12, _H200)})
 """Every profile by its name."""
 
 DEFAULT_PROFILE = "h200-cuda13"
