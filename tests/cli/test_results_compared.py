@@ -108,7 +108,7 @@ def test_a_ticket_whose_fix_does_less_stays_open(
 
 
 def test_a_fix_with_the_same_result_is_closed(
-    committed: Callable[[str], None], repository: Repository, tickets: Tickets
+    committed: Callable[..., None], repository: Repository, tickets: Tickets
 ) -> None:
     """Numbers that are tensors now are compared by their values, and a variable may have a new name."""
     # A member of an enum is a number as well.
