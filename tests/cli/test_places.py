@@ -33,7 +33,7 @@ TICKET = """\
 ```yaml
 run: train.py{arguments}
 place: {{file: train.py, {place}}}
-differs: [norm, output, step]
+differs: [norm, output, step, read()]
 variants: {{found: "@first"}}
 claims:
   found: {{syncs: {found}}}
