@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 MIB = 1 << 20
 GPU_NAME = "SIMCUDA_GPU_NAME"
@@ -103,7 +102,7 @@ def workspace_bytes(profile: Profile) -> int:
     return sum(1024 * int(kib) * int(count) for kib, count in chosen)
 
 
-PROFILES = MappingProxyType({profile.name: profile for profile in (_A100, _H200_CUDA12, _H200)})
+PROFILES = {profile.name: profile for profile in (_H200, _H200_CUDA12, _A100)}
 """Every profile by its name."""
 
 DEFAULT_PROFILE = "h200-cuda13"

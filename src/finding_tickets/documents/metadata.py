@@ -12,7 +12,7 @@ from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
-from finding_tickets.documents.source import Block, Excerpt, Source, Values, plain
+from finding_tickets.documents.source import Block, Excerpt, MarkdownTable, Source, Values, plain
 from finding_tickets.model.vocabulary import Vocabulary, Words, squeeze, word_for
 
 # A label stands at the beginning of a line, perhaps behind a sign, or behind a bar in a line of several; bold
@@ -224,6 +224,14 @@ def labels_in(
         yield LabelledValue(plain(match["label"].decode()), value, start + match.start())
 
 
+def _in_columns(table: MarkdownTable) -> list[LabelledValue]:
+    """Return the values of a table that has a column for each label, and one row; none for other tables."""
+    known = [title for title in table.titles if LABELS.fullmatch(squeeze(title))]
+    if len(table.body) != 1 or len(known) < 2 or 2 * len(known) < len(table.titles):
+        return []
+    return [LabelledValue(title.title(), cell, cell.start) for title, cell in table.records[0].items()]
+
+
 class Metadata:
     """The rows of the metadata, by the label as it is compared: ``Ticket ID`` is ``ticketid``."""
 
@@ -233,7 +241,8 @@ class Metadata:
         self.entries: dict[str, LabelledValue] = {}
         held = list(blocks)
         for block, follower in zip_longest(held, held[1:]):
-            entries = list(labelled_values(source, [block], LABELS))
+            entries = _in_columns(source.table(block)) if block.kind == "Table" else []
+            entries = entries or list(labelled_values(source, [block], LABELS))
             if entries and follower and follower.kind == "List" and not entries[-1].value.raw:
                 # ``**Files:**`` and a list below it.
                 entries[-1] = entries[-1]._replace(value=source.whole(follower))
