@@ -34,11 +34,6 @@ class Machine:
     cores: int
     memory: int
 
-    @property
-    def name(self) -> str:
-        """A name for a file: machines of one kind share it."""
-        return re.sub(r"[^a-z0-9]+", "-", f"{self.processor} {self.cores} cores {self.memory} gib".lower())
-
     def __str__(self) -> str:
         """In words."""
         return f"{self.processor}, {self.cores} cores, {self.memory} GiB"

@@ -8,11 +8,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import IO
 
 from pydantic import TypeAdapter
 
-from benchmarks.kept import Ran
 from benchmarks.machine import ROOT, load
 from benchmarks.result import Result, Size
 
@@ -33,6 +33,18 @@ NAMES = (
 """Modules of this package."""
 DIGITS = 4
 _RESULT = TypeAdapter(Result)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """A benchmark that ran: its results, how long it took, the load before and after, and why it failed."""
+
+    name: str
+    seconds: float
+    load_before: float
+    load_after: float
+    results: tuple[Result, ...]
+    failure: str = ""
 
 
 def ran(name: str, size: Size, on_result: Callable[[Result], None]) -> Ran:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from textwrap import fill
 
 from benchmarks.result import Result, Size, amount
@@ -25,14 +25,6 @@ def row(result: Result, size: Size) -> str:
     bound, holds = f"{result.bound or ''}", "" if size is Size.LEAST else HOLDS[result.holds]
     first = f"{result.name:{NAME}} {result.what:{WHAT}} {value:>{RATIO}} {bound:{BOUND}} {holds}"
     return "\n".join([first.rstrip(), *_below(result)])
-
-
-def rows(columns: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Columns of texts as lines, each as wide as its widest text."""
-    lines = [list(line) for line in columns]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        yield "  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
 
 
 def _below(result: Result) -> Iterator[str]:
