@@ -173,10 +173,6 @@ AMONG = """
 - **Severity:** <!-- how bad -->
 - **Impact:** <!-- on whom -->
 - **Status:** <!-- Open | Closed -->
-==== BUGS/fixed/README.md
-# Fixed
-
-Status: these are fixed. Severity: any.
 ==== BUGS/PROCESS.md
 # Bug process
 
@@ -194,19 +190,6 @@ Status: these are fixed. Severity: any.
 | B1-PT-001 | P1 | open |
 """
 OTHERS = """
-==== docs/adr/@-use-x.md
-# ADR-@: Use X
-
-- Status: Accepted
-- Date: 2026-01-01
-
-## Context
-
-It was slow in `src/a.py:12`.
-
-## Decision
-
-X.
 ==== docs/plans/2026-@.md
 # PLAN-@: Faster
 
@@ -224,14 +207,6 @@ Cache it in `src/a.py`.
 ## Verification
 
 - [ ] measured
-==== packages/p@/README.md
-# Package @
-
-Status: **stable**
-
-## Installation
-
-    pip install p@
 ==== prompts/agent-@.md
 ---
 name: reviewer-@
@@ -273,13 +248,6 @@ status: done
 ## Acceptance criteria
 
 - [x] it works
-==== sub@/ROADMAP.md
-# Roadmap
-
-| Item | Status | Priority |
-|---|---|---|
-| one | ⚪ Planned | High |
-| two | Fixed | Low |
 ==== docs/templates/bug-template-@.md
 # Bug Report
 
@@ -289,19 +257,6 @@ status: done
 ## Problem
 
 What happens?
-==== docs/api/module@.md
-# Module @
-
-| Argument | Default |
-|---|---|
-| severity | P2 |
-==== notes/2026-01-@.md
-# Review of the week
-
-Reviewed: the plan.
-
-- Fix: the loader
-- Status: going on
 ==== docs/reviews/audit-@.md
 # Code Review: module @
 

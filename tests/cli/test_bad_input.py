@@ -105,25 +105,6 @@ def test_bad_files_are_shown_as_far_as_they_are_understood(
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "message"),
-    [
-        ("tickets.toml", "tikets = 'x'\n", "'tikets'"),
-        ("tickets.toml", "tickets = 4\n", "tickets"),
-        ("pyproject.toml", "[tool.tickets\n", "pyproject.toml"),
-    ],
-)
-def test_a_wrong_configuration_names_file_and_key(
-    tickets: Tickets, repository: Repository, file: str, content: str, message: str
-) -> None:
-    """Nothing is guessed where the configuration is wrong."""
-    repository.write(file, content)
-    ran = tickets("list")
-    assert (4, "") == (ran.code, ran.out)
-    assert file in ran.err
-    assert message in ran.err
-
-
-@pytest.mark.parametrize(
     "command", [["list"], ["list", "has:verifier"], ["report"], ["graph"], ["show", "B1-PT-01"]]
 )
 def test_an_id_may_be_any_text(tickets: Tickets, repository: Repository, command: list[str]) -> None:

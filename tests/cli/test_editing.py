@@ -113,17 +113,6 @@ def test_what_is_refused(
     assert before == {path: path.read_bytes() for path in repository.root.rglob("*.md")}
 
 
-@pytest.mark.usefixtures("verified")
-def test_close_as_fixed(tickets: Tickets, first: Path) -> None:
-    """What is verified is closed, and its document says that it was measured."""
-    assert 0 == tickets("close", "B1-PT-01", "--as", "fixed").code
-    text = first.read_text()
-    assert "| **Status** | `fixed` |\n" in text
-    assert text.endswith(
-        f"## Resolution\n\n**Status:** Fixed\n**Closed:** {today()}\n**Measured:** verified\n"
-    )
-
-
 ANSWERED = """\
 - [x] Ask the author
 - [ ] It waits once: `fix`
@@ -216,14 +205,6 @@ def test_a_closed_ticket_is_opened_and_closed_again(tickets: Tickets, first: Pat
     assert "contradiction" not in tickets("lint", "B1-PT-01").out
 
 
-def test_tick_and_undo(tickets: Tickets, first: Path) -> None:
-    """The box is ticked, and cleared again."""
-    tickets("tick", "B1-PT-01", "1")
-    assert "- [x] Count the waits\n" in first.read_text()
-    assert "B1-PT-01: cleared 1\n" == tickets("tick", "B1-PT-01", "1", "--undo").err
-    assert "- [ ] Count the waits\n" in first.read_text()
-
-
 @pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
 def test_a_dry_run_prints_a_diff_that_git_applies(
     tickets: Tickets, repository: Repository, first: Path, ending: str
@@ -242,22 +223,6 @@ def test_a_dry_run_prints_a_diff_that_git_applies(
     repository.ticket("B1-PT-02", status="open")
     tickets(*arguments)
     assert applied == {path: path.read_bytes() for path in repository.root.rglob("*.md")}
-
-
-def test_json(tickets: Tickets, first: Path) -> None:
-    """One item for each file that changes, with its diff, and whether it was written."""
-    arguments = ["set", "B1-PT-01", "severity=P0", "--format", "json"]
-    (planned,) = tickets(*arguments, "--dry-run").data
-    (item,) = tickets(*arguments).data
-    assert {"path": "tickets/B1-PT-01.md", "written": True} == {
-        name: item[name] for name in ("path", "written")
-    }
-    assert planned == item | {"written": False}
-    assert ["-| **Severity** | `P2` |", "+| **Severity** | `P0` |"] == re.findall(
-        r"^[-+]\|.*Sev.*", item["diff"], re.MULTILINE
-    )
-    assert [] == tickets(*arguments).data
-    assert first.exists()
 
 
 def test_the_page_names_every_key() -> None:

@@ -48,16 +48,6 @@ def test_a_repository_without_tickets(empty: Repository, tickets: Tickets) -> No
     assert 0 == tickets("lint").code
 
 
-def test_a_second_run_changes_nothing(empty: Repository, tickets: Tickets) -> None:
-    """The register is configured by then."""
-    tickets("init", "--yes")
-    before = digests(empty.root)
-    ran = tickets("init", "--yes")
-    assert (0, "", before) == (ran.code, ran.out, digests(empty.root))
-    assert "configured by tickets.toml" in ran.err
-    assert ran.err.endswith("nothing to do\n")
-
-
 def test_a_dry_run_writes_nothing(empty: Repository, tickets: Tickets) -> None:
     """It shows what would be written."""
     before = digests(empty.root)

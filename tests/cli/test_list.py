@@ -14,25 +14,6 @@ if TYPE_CHECKING:
     from tests.conftest import Repository
 
 Tickets = Callable[..., "Ran"]
-KEYS = [
-    "id",
-    "kind",
-    "title",
-    "path",
-    "severity",
-    "status",
-    "resolution",
-    "batch",
-    "agent",
-    "domains",
-    "locations",
-    "categories",
-    "reviews",
-    "related",
-    "checklist",
-    "remediation",
-    "verdict",
-]
 
 
 @pytest.fixture
@@ -118,23 +99,6 @@ def test_evidence_is_read_where_a_verdict_is_shown_or_asked_for(
     assert [] == read
     tickets("list")
     assert [file] == read
-
-
-def test_json_items_have_the_documented_keys(tickets: Tickets, repository: Repository) -> None:
-    """Findings and reviews have the same keys; lines are pairs, words are normalised."""
-    repository.ticket(
-        file="code.py:3-4,9",
-        more="## Cross-Review (PyTorch)\n\n| Field | Value |\n|---|---|\n| **Verdict** | endorse |\n"
-        "| **Reviewer** | pytorch |\n\n**Evaluation:** Right.\n",
-    )
-    repository.write("tickets/task-1.md", "# Task 1 Implementation Review: Waits\n\n**Reviewer:** drl\n")
-    finding, review = tickets("list", "--format", "json").data
-    assert [KEYS, KEYS] == [list(finding), list(review)]
-    assert [{"file": "code.py", "lines": [[3, 4], [9, 9]], "symbol": None}] == finding["locations"]
-    assert [{"reviewer": "pytorch", "verdict": "ENDORSE", "evaluation": "Right."}] == finding["reviews"]
-    assert ["Performance bottleneck"] == finding["categories"]
-    assert [{"text": "Count the waits", "done": False}] == finding["checklist"]
-    assert ("TASK-1", "review", None) == (review["id"], review["kind"], review["severity"])
 
 
 def test_evidence_that_cannot_be_read_is_stale(tickets: Tickets, repository: Repository) -> None:

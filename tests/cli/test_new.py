@@ -45,40 +45,6 @@ def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, bool], None]:
     return put
 
 
-def test_the_first_ticket_of_a_repository(tickets: Tickets, repository: Repository) -> None:
-    """Without other tickets and without batch and agent, IDs count up in a series of their own."""
-    ran = tickets("new", "--title", "It waits", "--severity", "p2")
-    assert (0, "tickets/T-01.md\n", "created T-01\n") == (ran.code, ran.out, ran.err)
-    assert "tickets/T-02.md\n" == tickets("new", "--title", "Again", "--severity", "P3").out
-    assert ["T-01", "T-02"] == [document.id.value for document in repository.load().documents]
-
-
-def test_what_is_written_passes_lint(tickets: Tickets) -> None:
-    """A new ticket has no error and no warning, only notes on what is still to be filled in."""
-    tickets("new", "--title", "It waits", "--severity", "P2", "--batch", "7", "--agent", "pytorch")
-    ran = tickets("lint", "--format", "json")
-    assert (0, ["missing-remediation", "empty-section"]) == (
-        ran.code,
-        [problem["rule"] for problem in ran.data],
-    )
-
-
-def test_json_is_written_and_read_back(
-    tickets: Tickets, repository: Repository, stdin: Callable[[str, bool], None]
-) -> None:
-    """What goes in as JSON comes out of the list as it went in, pipes and line breaks included."""
-    repository.ticket("B7-PT-01")
-    stdin(json.dumps(DRAFT), False)
-    ran = tickets("new", "--from", "-", "--format", "json")
-    assert [{"id": "B7-PT-02", "files": ["tickets/B7-PT-02.md"]}] == ran.data
-    item = tickets("list", "--format", "json").data[1]
-    same = ["title", "severity", "batch", "agent", "domains", "locations", "related"]
-    assert {name: DRAFT[name] for name in same} == {name: item[name] for name in same}
-    assert (["Performance bottleneck"], "open") == (item["categories"], item["status"])
-    assert [{"text": "Count the | copies", "done": False}] == item["checklist"]
-    assert "Each norm is copied." == tickets("show", "B7-PT-02", "--format", "json").data[0]["summary"]
-
-
 def test_drafts_before_one_that_fails_are_named(tickets: Tickets, repository: Repository) -> None:
     """Of two drafts the second has a category that the register does not have: the first is there."""
     wrong = {"title": "x", "severity": "P2", "categories": ["odd"]}
@@ -114,28 +80,6 @@ def test_bad_json_is_refused_by_key(
     assert ran.code in {2, 4}
     assert message in ran.err
     assert [] == list((repository.root / "tickets").iterdir())
-
-
-def test_locations_from_options(tickets: Tickets) -> None:
-    """A file may carry lines; a colon that no number follows belongs to its name."""
-    tickets(
-        "new",
-        "--title",
-        "x",
-        "--severity",
-        "P2",
-        "--file",
-        "code.py:3-4,9",
-        "--file",
-        "b.py",
-        "--symbol",
-        "f()",
-    )
-    (item,) = tickets("list", "--format", "json").data
-    assert [
-        {"file": "code.py", "lines": [[3, 4], [9, 9]], "symbol": "f()"},
-        {"file": "b.py", "lines": [], "symbol": "f()"},
-    ] == item["locations"]
 
 
 def test_an_id_taken_by_another_process_is_passed_over(tickets: Tickets, repository: Repository) -> None:

@@ -45,25 +45,6 @@ def test_the_history_follows_the_page(tickets: Tickets, git: Git) -> None:
     ] == ran.out.splitlines()
 
 
-@pytest.mark.usefixtures("ticket")
-def test_the_history_as_json(tickets: Tickets, git: Git) -> None:
-    """Whole ids and times; null where nobody asked."""
-    fix, filed = git("log", "--format=%H").split()
-    first = {"id": filed, "date": "2026-01-02T12:00:00+00:00", "author": "Ada", "subject": "File a finding"}
-    named = {"id": fix, "date": "2026-01-05T12:00:00+00:00", "author": "Bob", "subject": "Fix b1-pt-01"}
-    (item,) = tickets("show", "B1-PT-01", "--history", "--format", "json").data
-    assert {
-        "created": first,
-        "updated": first,
-        "authors": ["Ada"],
-        "commits": [named],
-        "verdicts": [],
-        "gaps": [],
-    } == item["history"]
-    (item,) = tickets("show", "B1-PT-01", "--format", "json").data
-    assert item["history"] is None
-
-
 def test_recorded_verdicts_follow(tickets: Tickets, repository: Repository, git: Git) -> None:
     """One for each commit that changed a file of evidence, the newest first; one that was edited has none."""
     repository.ticket()

@@ -162,15 +162,6 @@ def test_nobody(finding: Finding) -> None:
     assert ["review-reviewer"] == [rule for rule, _ in reading.rules]
 
 
-def test_an_unknown_verdict(finding: Finding) -> None:
-    """A verdict outside the vocabulary has no opinion, keeps its text, and is reported."""
-    reading = finding("## Cross-Review (DRL)\n\n**Verdict:** Perhaps\n\nWho knows.\n")
-    assert [(None, "Perhaps")] == [
-        (review.opinion, review.verdict.value) for review in reading.ticket.reviews
-    ]
-    assert [("unknown-word", 7)] == reading.rules
-
-
 def test_a_section_without_a_verdict(finding: Finding) -> None:
     """A cross-review in which no verdict can be found is reported."""
     reading = finding("## Cross-Review\n\nWe talked about it.\n")

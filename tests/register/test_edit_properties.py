@@ -30,14 +30,10 @@ from finding_tickets.register.closing import Closing, close_ticket
 from finding_tickets.register.disposition import SETTLED_AS, status_of
 from finding_tickets.register.entries import entry_of, outcome_of
 
-ROOT = Path(__file__).parents[2]
-SHARED = ROOT.parent / "shared"
-FILES = [*ROOT.glob("tickets/**/*.md"), *SHARED.glob("seeds/*.md"), *SHARED.glob("corpus/*/*.md")]
 WORDS = Vocabulary()
 TODAY = date(2031, 5, 7)
 OTHER = "Z9-ZZ-99"
 GENERATED = 60
-SHARE = 0.1
 DAMAGED = 100
 
 
@@ -219,31 +215,6 @@ def longest_value(document: Document) -> int:
     """The longest thing that an edit has reason to replace: a value of the metadata, a row, ``None.``."""
     values = [len(text.raw.encode()) for text in document.metadata.values()]
     return max([*values, len("| None | - |")])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_every_edit_of_a_document(file: Path, changes: list[Change]) -> None:
-    """Each edit works on each document as it is; nothing is refused but what the states forbid."""
-    data = file.read_bytes()
-    document, _ = read_document(data, file.name, WORDS)
-    assert document is not None
-    for each in tries(document):
-        check(data, file.name, each, document, changes)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", [name for name in FORMS if name != "lf"])
-def test_some_edits_of_documents_in_other_forms(form: str, changes: list[Change]) -> None:
-    """Line ends of any kind, a byte order mark, spaces at line ends and a missing line end are kept."""
-    random = Random(form)  # noqa: S311 - the choice is to be the same in every run
-    for file in FILES:
-        data = FORMS[form](file.read_bytes())
-        document, _ = read_document(data, file.name, WORDS)
-        assert document is not None
-        for each in tries(document):
-            if random.random() < SHARE:
-                check(data, file.name, each, document, changes)
 
 
 def seeds(count: int) -> list[Any]:

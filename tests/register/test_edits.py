@@ -49,12 +49,6 @@ def below_the_id(rows: str, before: str = "# Finding Ticket: It waits\n\n") -> s
     return f"{before}{rows}\n\n## Summary\n\nIt waits.\n"
 
 
-def test_splices_count_in_the_data_as_it_was() -> None:
-    """Also where they are given out of order, and where two insert at one place."""
-    splices = [Splice(4, 5, b"E"), Splice(0, 1, b"AA"), Splice(2, 2, b"1"), Splice(2, 2, b"2")]
-    assert b"AAb12cdE" == spliced(b"abcde", splices)
-
-
 @pytest.mark.parametrize(
     "second", [Splice(1, 3, b""), Splice(0, 1, b""), Splice(4, 6, b""), Splice(3, 2, b"")]
 )
@@ -208,16 +202,6 @@ def close(
 ) -> Step:
     """Close a ticket that was measured with this verdict."""
     return close_ticket(Closing(outcome, TODAY, reason, forced=forced), lambda _: verdict, Path())
-
-
-def test_closing_writes_status_and_record() -> None:
-    """At the end, or before the appendix."""
-    record = "## Resolution\n\n**Status:** Won't fix\n**Closed:** 2031-05-07\n**Reason:** rare\n"
-    settled = TABLE.replace("`open`", "`wont-fix`")
-    assert f"{settled}\n{record}" == edited(TABLE, close(Outcome.WONT_FIX, reason="rare"))
-    appendix = "## Appendix\n\nNothing.\n"
-    expected = f"{settled}\n{record}\n{appendix}"
-    assert expected == edited(f"{TABLE}\n{appendix}", close(Outcome.WONT_FIX, reason="rare"))
 
 
 def test_closing_fills_what_the_document_has_for_it() -> None:

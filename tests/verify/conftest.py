@@ -55,19 +55,6 @@ import torch
 def check(tensors):
     return torch.stack([tensor.sum() for tensor in tensors]).double().sum().item()
 """
-COPIES = """
-def check(tensors):
-    copies = [tensor.cpu() for tensor in tensors]
-    return sum(copy.sum().item() for copy in copies)
-"""
-BUFFER = """
-import torch
-
-
-def check(tensors):
-    buffer = torch.empty(len(tensors[0]))
-    return sum(buffer.copy_(tensor).sum().item() for tensor in tensors)
-"""
 # Knows the answers for the workload's seed before it is called.
 PASTED = """
 import torch

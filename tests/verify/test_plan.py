@@ -51,11 +51,6 @@ def test_the_convention_fills_what_a_block_leaves_out(measurable: Repository) ->
     assert ("verifiers/b1_pt_01.py", "fixes/b1_pt_01/found.py", "fixes/b1_pt_01/fix.py") == found.files
 
 
-def test_a_ticket_without_a_verifier_has_no_plan(repository: Repository) -> None:
-    """There is nothing to run, which is no error."""
-    assert None is planned(repository)
-
-
 def test_a_block_may_name_files_and_modules(measurable: Repository) -> None:
     """What the block names replaces the convention; a module has no file of its own in the plan."""
     found = planned(

@@ -264,18 +264,6 @@ def test_a_module(isolation: Isolation) -> None:
     assert "src/pkg/__main__.py" in found.files
 
 
-def test_a_function_over_a_sweep(isolation: Isolation) -> None:
-    """Every combination of the values is a point, and each line has the law by which it grows."""
-    found = probed(isolation, "pkg.mod:norms", sweep=["n=1,2,3,5", "size=8,100"])
-    assert [(LINE, 8, "norms", WAIT, "n")] == waits(found)
-    assert 8 == len(found.points)
-    # One item() copies one float of 4 bytes; ones and norm launch and allocate once each per tensor.
-    expected = {"syncs": "n", "d2h_bytes": "4*n", "launches": "2*n", "allocations": "2*n"}
-    assert expected == {name: str(found.metrics[name]) for name in expected}
-    assert "src/pkg/mod.py:norms" == found.function
-    assert {"src/pkg/__init__.py", "src/pkg/mod.py"} == set(found.files)
-
-
 def test_a_function_is_warmed_up(isolation: Isolation, root: Path) -> None:
     """What a function does in its first call alone is not counted, as it is not when it is verified."""
     (root / "first.py").write_text(

@@ -6,7 +6,6 @@ import errno
 import hashlib
 import os
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -14,9 +13,7 @@ from typing import Any
 import pytest
 from tests.conftest import Repository
 from tests.verify.conftest import (
-    BUFFER,
     CLAIMS,
-    COPIES,
     FIX,
     FOUND,
     VERIFIER,
@@ -38,129 +35,6 @@ from finding_tickets.verify.verify import Settings, verify
 from simcuda.real import why_not
 
 
-def test_a_finding_and_its_fix_are_verified(repository: Repository, isolation: Isolation) -> None:
-    """The law of each variant, the line that waits, and every claim beside what was measured."""
-    add(repository, "A-1")
-    found = verify_all(repository, isolation)["A-1"].verification
-    assert found is not None
-    # The build, such as +cpu, changes no count.
-    torch = version("torch").partition("+")[0]
-    assert (Verdict.VERIFIED, "simulated", torch) == (found.verdict, found.meter, found.torch)
-    # ``found`` reads each of the sums; ``fix`` reads one.
-    assert ("tensors", "1") == tuple(found.variants[name].laws["syncs"] for name in ("found", "fix"))
-    waits = [site for site in found.variants["found"].sites if site.what == "stream_syncs"]
-    assert [("fixes/a_1/found.py", 5, "check", "tensors")] == [
-        (s.file, s.line, s.function, s.law) for s in waits
-    ]
-    assert [True, True, True] == [claim.holds for claim in found.claims]
-    assert 4 == len(found.variants["fix"].samples)
-
-
-@pytest.mark.slow
-def test_memory_of_the_host_is_claimed_and_measured(repository: Repository, isolation: Isolation) -> None:
-    """A list of copies on the host grows with their number; a buffer that is used again does not."""
-    # Each copy has 4 bytes an element, and the sum of one 4 bytes more; the list keeps all copies.
-    claims = """claims:
-  found: {host_peak_bytes: [4*tensors*size + 4, O(tensors*size)]}
-  fix:
-    host_peak_bytes: [4*size + 4, {is: O(1), expect: refuted, why: one copy is needed}]
-    same_result_as: found
-"""
-    add(repository, "A-1", claims, found=COPIES, fix=BUFFER)
-    found = verify_all(repository, isolation, meter="simulated")["A-1"].verification
-    assert found is not None
-    laws = [found.variants[name].laws["host_peak_bytes"] for name in ("found", "fix")]
-    assert ["4*tensors*size + 4", "4*size + 4"] == laws
-    assert [True, True, True, False, True] == [claim.holds for claim in found.claims]
-
-
-GENERATION = """
-from finding_tickets.workload import Point, Workload
-
-import torch
-
-
-def build(point, device, generator):
-    return torch.zeros(1, dtype=torch.int64, device=device), point.steps
-
-
-workload = Workload(ticket="A-1", build=build, sweep=[Point(steps=n) for n in (2, 3, 5, 8, 13)])
-"""
-READS_EVERY_STEP = """
-def generate(last, steps):
-    while True:
-        last = last + 1
-        if last.eq(steps).item():
-            return last
-"""
-READS_ONE_STEP_LATE = """
-import torch
-
-
-def generate(last, steps):
-    flags = [torch.empty(1, dtype=torch.bool, pin_memory=True) for _ in range(2)]
-    copied = [torch.cuda.Event() for _ in range(2)]
-    for step in range(steps + 1):
-        before, last = last, last + 1
-        flags[step % 2].copy_(last.eq(steps), non_blocking=True)
-        copied[step % 2].record()
-        if step:
-            copied[1 - step % 2].synchronize()
-            if flags[1 - step % 2].item():
-                return before
-"""
-
-
-@pytest.mark.slow
-def test_a_stop_flag_that_is_read_late_stays_a_wait_and_drains_nothing(
-    repository: Repository, isolation: Isolation
-) -> None:
-    """Both wait once a step; the fix launches the next step first, so that its waits do not drain."""
-    claims = """claims:
-  found: {syncs: steps, drains: steps}
-  fix: {syncs: steps, drains: 0, hazards: 0, same_result_as: found}
-"""
-    variants = (f"  {name}: fixes/a_1/{name}.py:generate\n" for name in ("found", "fix"))
-    files = {"found": READS_EVERY_STEP, "fix": READS_ONE_STEP_LATE, "verifier": GENERATION}
-    add(repository, "A-1", f"variants:\n{''.join(variants)}{claims}", **files)
-    found = verify_all(repository, isolation, meter="simulated")["A-1"].verification
-    assert found is not None
-    assert (Verdict.VERIFIED, "every claim about found and fix holds") == (found.verdict, found.reason)
-    # The line of ``found`` that reads.
-    places = {(site.line, site.law) for site in found.variants["found"].sites if site.what == "drains"}
-    assert {(5, "steps")} == places
-    assert ["steps", "0"] == [found.variants[name].laws["drains"] for name in ("found", "fix")]
-
-
-def test_one_more_wait_in_the_fix_makes_its_claim_fail(repository: Repository, isolation: Isolation) -> None:
-    """A read slipped into the loop of the fix is counted, and its line has the law."""
-    slipped = FIX.replace("    return", "    for tensor in tensors:\n        tensor[0].item()\n    return")
-    add(repository, "A-1", fix=slipped)
-    found = verify_all(repository, isolation)["A-1"].verification
-    assert found is not None
-    assert Verdict.FAILED is found.verdict
-    assert "fix.syncs: claimed 1, measured tensors + 1" == found.reason
-    waits = [site for site in found.variants["fix"].sites if site.what == "stream_syncs"]
-    assert [(7, "tensors"), (8, "1")] == [(site.line, site.law) for site in waits]
-
-
-BAD = {
-    "verifiers/b_1.py:2: ModuleNotFoundError: No module named 'no_such_module'": {
-        "verifier": "\nimport no_such_module\n"
-    },
-    "verifiers/b_2.py: defines no 'workload' that is a finding_tickets.workload.Workload": {
-        "verifier": "a = 1\n"
-    },
-    "still running after 3 s": {"verifier": "import time\ntime.sleep(600)\n"},
-    "ended with exit code 0 before it had a result": {"verifier": "import os\nos._exit(0)\n"},
-    "verifiers/b_5.py:2 called sys.exit(0)": {"verifier": "import sys\nsys.exit(0)\n"},
-    "found at tensors=5, size=9: fixes/b_6/found.py:4: ValueError: five": {
-        "found": "def check(tensors):\n    total = sum(t.sum().item() for t in tensors)\n"
-        "    if len(tensors) == 5:\n        raise ValueError('five')\n    return total\n"
-    },
-}
-
-
 def test_a_fix_that_is_the_code_as_found_is_no_fix(repository: Repository, isolation: Isolation) -> None:
     """Neither words, layout nor names make it another one; other code that costs the same is one."""
     words = FOUND.replace("(tensors):", '(values: list) -> float:\n    """One wait."""').replace(
@@ -180,32 +54,6 @@ def test_a_fix_that_is_the_code_as_found_is_no_fix(repository: Repository, isola
         "A-3": (Verdict.VERIFIED, "every claim about found and fix holds"),
         "A-4": (Verdict.VERIFIED, "every claim that justifies keeping the code as found holds"),
     } == said
-
-
-@pytest.mark.slow
-# Nothing but what waits is stopped, however busy this machine is.
-@pytest.mark.parametrize(("timeout", "stopped"), [(60.0, False), (3.0, True)])
-def test_what_cannot_be_measured_is_inconclusive(
-    repository: Repository, isolation: Isolation, timeout: float, stopped: bool
-) -> None:
-    """The reason is given, no claim has an outcome, and the other tickets are verified all the same."""
-    reasons = {
-        f"B-{number}": reason
-        for number, reason in enumerate(BAD, 1)
-        if stopped == reason.startswith("still running")
-    }
-    for ticket, reason in reasons.items():
-        add(repository, ticket, **BAD[reason])
-    add(repository, "C-1")
-    done = verify_all(repository, isolation, timeout=timeout)
-    good = done.pop("C-1").verification
-    assert good is not None
-    assert Verdict.VERIFIED is good.verdict
-    bad = {ticket: one.verification for ticket, one in done.items() if one.verification}
-    assert reasons == {ticket: one.reason for ticket, one in bad.items()}
-    assert {Verdict.INCONCLUSIVE} == {one.verdict for one in bad.values()}
-    claims = [claim for one in bad.values() for claim in one.claims]
-    assert not [claim for claim in claims if claim.variant == "found" and claim.holds is not None]
 
 
 def test_a_claim_about_an_unknown_variable_is_bad_data(repository: Repository, isolation: Isolation) -> None:
@@ -405,14 +253,6 @@ def test_evidence_is_of_the_claims_that_were_checked(
     add(repository, "A-1", claims=edited or CLAIMS)
     current = current_verdict(repository.load().find("A-1"), repository.root)
     assert (("Remediation",) if edited else ()) == current.changed
-
-
-def test_a_ticket_without_a_verifier_stays_unverified(repository: Repository, isolation: Isolation) -> None:
-    """Nothing was run, and the verdict says so."""
-    repository.ticket("A-1")
-    found = verify_all(repository, isolation)["A-1"].verification
-    assert found is not None
-    assert (Verdict.UNVERIFIED, "it has no verifier") == (found.verdict, found.reason)
 
 
 @pytest.mark.slow
