@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import gc
-from contextlib import ExitStack
 from typing import Any
 
 from tests.gpu.pattern import Pattern, counts_of, prepare
 
 from simcuda.measurement import METRICS
 from simcuda.real import environment, real_device
-
-OPEN = ExitStack()
-"""Holds the device until the process ends."""
 
 
 def describe_machine() -> dict[str, str]:

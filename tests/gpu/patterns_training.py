@@ -739,6 +739,9 @@ def transformer_layer_in_training() -> Work:
     return lambda: layer(tokens).sum().backward()
 
 
+# The 7 waits recorded: whether the mask is one of padding is read, and the lengths that it gives; each of two
+# layers is told the cumulative lengths of queries and of keys, with a wait for both; sizes are copied as the
+# padding is left out, without a wait, and as it is put back, with one.
 @pattern(
     "torch/nn/modules/transformer.py: a nested tensor of the padding mask; what waits is recorded",
     waits=None,

@@ -186,36 +186,6 @@ def test_all_memory_returns_whatever_the_order(seed: int) -> None:
     )
 
 
-def test_fragmented_memory_refuses_a_request_smaller_than_what_is_free() -> None:
-    """With every other block freed, half the device is free and no request above one hole is served.
-
-    10 segments of 20 MiB hold 4 blocks of 5 MiB each. Freeing every other block leaves 20 holes of 5 MiB, 100
-    MiB in all, every segment still half in use: 6 MiB find no hole, nor room for a segment of their own.
-    """
-    memory = allocator()
-    blocks = [take(memory, 5 * MIB) for _ in range(40)]
-    for block in blocks[::2]:
-        memory.free(block)
-    assert (100 * MIB, 200 * MIB) == (memory.stats.both.allocated.current, memory.reserved)
-    with pytest.raises(
-        OutOfMemory, match=f"{6 * MIB} bytes asked for; {CAPACITY} of {CAPACITY} are reserved"
-    ):
-        memory.malloc(6 * MIB, 0)
-    assert (1, 1) == (memory.stats.num_alloc_retries, memory.stats.num_ooms)
-    for hole in blocks[::2]:
-        assert hole.address == take(memory, 5 * MIB).address
-
-
-def test_a_refused_request_changes_nothing() -> None:
-    """After an out-of-memory error the counts of memory in use are what they were."""
-    memory = allocator(20 * MIB)
-    take(memory, 2 * MIB)
-    before = {name: stat.as_dict() for name, stat in memory.stats.both.quantities().items()}
-    with pytest.raises(OutOfMemory):
-        memory.malloc(21 * MIB, 0)
-    assert before == {name: stat.as_dict() for name, stat in memory.stats.both.quantities().items()}
-
-
 def test_totals_start_again_at_a_reset() -> None:
     """Resetting the accumulated statistics leaves the values now and their peaks alone."""
     memory = allocator(20 * MIB)

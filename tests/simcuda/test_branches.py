@@ -215,17 +215,6 @@ def test_parts_with_gaps_are_copied_one_by_one(gpu: SimulatedCuda) -> None:
     assert torch.equal(rows, into[:, :, 0])
 
 
-@pytest.mark.filterwarnings("ignore:A simulated CUDA device has no kernels")
-def test_a_profile_is_of_the_device_too_unless_activities_are_given(gpu: SimulatedCuda) -> None:
-    """torch/profiler/profiler.py: supported_activities(); torch/autograd/profiler.py waits once, last."""
-    both = {torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA}
-    assert both == torch.profiler.supported_activities()
-    x = torch.ones(2, device="cuda")
-    with gpu.measure() as m, torch.profiler.profile():
-        x.exp()
-    assert (1, 1) == (m.syncs, m.device_syncs)
-
-
 HALF, SINGLE, DOUBLE = torch.float16, torch.float32, torch.float64
 HEADS = (2, 4, 8, 16)
 
@@ -391,33 +380,3 @@ def test_what_is_scattered_in_order_is_told_the_strides(gpu: SimulatedCuda, code
     with gpu.measure() as m:
         eval(code, names)  # noqa: S307 - the code is above
     assert (waits, waits, waits * 2 * 8) == (m.syncs, m.h2d, m.h2d_bytes)
-
-
-def test_memory_that_grows_is_copied(gpu: SimulatedCuda) -> None:
-    """ATen/native/cuda/Resize.cpp: cudaMemcpyAsync of what there was; nothing where there was nothing."""
-    x = torch.ones(100, device="cuda")
-    with gpu.measure() as m:
-        x.resize_(1000)
-    assert (1, 400, 4000) == (m.d2d, m.d2d_bytes, m.peak_bytes)
-    with gpu.measure() as m:
-        torch.empty(0, device="cuda").resize_(1000)
-    assert 0 == m.d2d
-
-
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-def test_an_encoder_in_evaluation_makes_a_nested_tensor_of_a_padding_mask(gpu: SimulatedCuda) -> None:
-    """torch/nn/modules/transformer.py: padding is left out, and put back in the end.
-
-    Whether the mask is one of padding is read, and the lengths that it gives; each of two layers is told the
-    cumulative lengths of queries and of keys, with a wait for both; sizes are copied as the padding is left
-    out, without a wait, and as it is put back, with one. An H100 counts the same.
-    """
-    layer = torch.nn.TransformerEncoderLayer(32, 4, dim_feedforward=64, batch_first=True)
-    encoder = torch.nn.TransformerEncoder(layer, 2).to("cuda").eval()
-    tokens = torch.rand(2, 10, 32, device="cuda")
-    padding = torch.zeros(2, 10, dtype=torch.bool, device="cuda")
-    padding[1, 7:] = True
-    with torch.no_grad(), gpu.measure() as m:
-        encoder(tokens, src_key_padding_mask=padding)
-    assert (2 + 2 * 2 + 1, 2, 2 * 2 + 2) == (m.syncs, m.d2h, m.h2d)
-    assert () == m.unknown

@@ -86,14 +86,6 @@ def test_what_was_made_for_the_host_does_not_meet_the_device(code: str) -> None:
         made + torch.ones(2, device="cuda")
 
 
-def test_memory_of_the_legacy_constructor_is_copied_to_the_device(gpu: SimulatedCuda) -> None:
-    """A parameter made by ``torch.Tensor(3)`` is on the host, and moves by one blocking copy."""
-    parameter = torch.nn.Parameter(torch.Tensor(3))
-    with gpu.measure() as cost:
-        parameter.cuda()
-    assert (1, 12, 1) == (cost.h2d, cost.h2d_bytes, cost.syncs)
-
-
 @pytest.mark.parametrize("function", ["quantile", "nanquantile"])
 @pytest.mark.parametrize("as_method", [False, True])
 def test_probabilities_on_the_device_are_not_read(gpu: SimulatedCuda, function: str, as_method: bool) -> None:

@@ -30,6 +30,7 @@ ORDINAL = "CUDA error: invalid device ordinal"
 
 OUT_OF_RANGE: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "factory": (lambda: torch.zeros(1, device="cuda:2"), torch.AcceleratorError, ORDINAL),
+    "number": (lambda: torch.zeros(1, device=2), torch.AcceleratorError, ORDINAL),
     "tensor": (lambda: torch.tensor([1], device="cuda:2"), torch.AcceleratorError, ORDINAL),
     "to": (lambda: torch.zeros(1).to("cuda:2"), torch.AcceleratorError, ORDINAL),
     "cuda": (lambda: torch.zeros(1).cuda(2), torch.AcceleratorError, ORDINAL),
@@ -205,6 +206,8 @@ def test_what_has_no_effect_here_is_accepted() -> None:
     cuda.ipc_collect()
     cuda.profiler.start()
     cuda.profiler.stop()
+    with cuda.nvtx.range("step"):
+        cuda.nvtx.mark("here")
     cuda.check_error(0)
     with torch.backends.cudnn.flags(enabled=True, benchmark=True):
         assert torch.backends.cudnn.benchmark

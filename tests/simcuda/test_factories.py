@@ -53,13 +53,6 @@ def test_every_factory_takes_a_number() -> None:
     assert {"cuda:1"} == {str(tensor.device) for tensor in made}
 
 
-@pytest.mark.usefixtures("gpu")
-def test_a_number_without_a_device_is_refused() -> None:
-    """The error is CUDA's."""
-    with pytest.raises(RuntimeError, match="invalid device ordinal"):
-        torch.zeros(3, device=2)
-
-
 def test_a_module_moves_to_where_a_tensor_is(gpu: SimulatedCuda) -> None:
     """``Module.to`` takes a tensor's device and dtype; both parameters are copied."""
     x = torch.ones(2, device="cuda:1", dtype=torch.float16)

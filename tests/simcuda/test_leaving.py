@@ -72,7 +72,7 @@ def state() -> dict[str, Any]:
         "default type": torch.get_default_dtype(),
         "function modes": torch._C._len_torch_function_stack(),
         "dispatch modes": torch._C._len_torch_dispatch_stack(),
-        "autocast": (torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")),
+        "autocast": [torch.is_autocast_enabled("cuda"), *map(torch.get_autocast_dtype, ("cuda", "cpu"))],
         "autocast key": is_included(torch._C.DispatchKey.AutocastCUDA),
         "watching": is_included(torch._C._parse_dispatch_key("Fake")),
         "autocast kernels": torch._C._dispatch_get_registrations_for_dispatch_key("AutocastCUDA"),

@@ -53,25 +53,6 @@ def test_nothing_is_an_empty_tensor(gpu: SimulatedCuda) -> None:
     assert (0, "cuda:0", (0,)) == (cost.syncs, str(made.device), tuple(made.shape))
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda value: torch.Tensor([value, [1.0, value][1]]),
-        lambda value: torch.FloatTensor([value, value]),
-        lambda value: torch.FloatTensor([[value], [value]]).view(-1),
-    ],
-)
-def test_device_values_in_python_data_are_read_one_by_one(
-    gpu: SimulatedCuda, make: Callable[[torch.Tensor], torch.Tensor]
-) -> None:
-    """A host tensor of two device values costs two reads."""
-    value = torch.tensor(3.0, device="cuda")
-    with gpu.measure() as cost:
-        made = make(value)
-    assert (2, 2, 0) == (cost.syncs, cost.d2h, cost.h2d)
-    assert ("cpu", [3.0, 3.0]) == (made.device.type, made.tolist())
-
-
 MOVED: dict[str, tuple[Callable[[torch.Tensor, torch.Tensor], Any], str, torch.dtype, int]] = {
     "name of a host type": (lambda d, _: d.type("torch.DoubleTensor"), "cpu", torch.float64, 1),
     "host type": (lambda d, _: d.type(host.FloatTensor), "cpu", torch.float32, 1),

@@ -40,29 +40,15 @@ CODE = {
 }
 
 
-@pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize(("code", "advice"), CODE.items(), ids=CODE)
-def test_a_refusal_says_what_to_do_instead(code: str, advice: str) -> None:
-    """The error names what does not run, and what does."""
-    names = {
-        "torch": torch,
-        "profiler": torch.profiler,
-        "layer": torch.nn.Linear(2, 2, device="cuda"),
-        "x": torch.ones(1, 2, device="cuda"),
-    }
-    with pytest.raises(RuntimeError, match=f"does not run on a simulated CUDA device; .*{advice}"):
-        eval(code, names)  # noqa: S307 - the code is above
-
-
-@pytest.mark.parametrize("code", CODE, ids=CODE)
-def test_counts_are_right_after_a_refusal(gpu: SimulatedCuda, code: str) -> None:
-    """What was refused leaves nothing behind that would be counted, or not counted, later."""
+def test_a_refusal_says_what_to_do_instead(gpu: SimulatedCuda, code: str, advice: str) -> None:
+    """The error names what does not run, and what does; what comes next is counted as ever."""
     x = torch.ones(1, 2, device="cuda")
     layer = torch.nn.Linear(2, 2, device="cuda")
     names = {"torch": torch, "profiler": torch.profiler, "layer": layer, "x": x}
     with gpu.measure() as cost:
-        with pytest.raises(RuntimeError):
-            eval(code, names)  # noqa: S307 - as above
+        with pytest.raises(RuntimeError, match=f"does not run on a simulated CUDA device; .*{advice}"):
+            eval(code, names)  # noqa: S307 - the code is above
         x.sum().item()
     assert (1, 1, 1, ()) == (cost.launches, cost.syncs, cost.allocations, cost.unknown)
 
@@ -158,12 +144,12 @@ def test_a_module_is_exported_by_running_it_on_fake_tensors(gpu: SimulatedCuda) 
 
 
 @pytest.mark.filterwarnings("ignore:A simulated CUDA device has no kernels")
-@pytest.mark.parametrize(("activities", "waits"), [(["CPU"], 0), (["CPU", "CUDA"], 1)])
+@pytest.mark.parametrize(("activities", "waits"), [(["CPU"], 0), (["CPU", "CUDA"], 1), ([], 1)])
 def test_the_host_is_profiled(gpu: SimulatedCuda, activities: list[str], waits: int) -> None:
-    """The profile has the operations of the CPU. One of CUDA too waits for the device when it ends."""
+    """The profile has the operations of the CPU. One of CUDA too, as is the default, waits when it ends."""
     x = torch.ones(2, device="cuda")
     asked = [torch.profiler.ProfilerActivity.__members__[name] for name in activities]
-    with gpu.measure() as cost, torch.profiler.profile(activities=asked, acc_events=True) as profile:
+    with gpu.measure() as cost, torch.profiler.profile(activities=asked or None, acc_events=True) as profile:
         x.exp()
     events = profile.key_averages()
     assert "aten::exp" in {event.key for event in events}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 
@@ -74,14 +72,6 @@ def test_recurrent_layers_keep_their_batch_sizes_on_the_host(gpu: SimulatedCuda)
     result, _ = layer(packed)
     assert (torch.device("cuda", 0), torch.device("cpu")) == (result.data.device, result.batch_sizes.device)
     assert gpu.live_bytes() > 0
-
-
-@pytest.mark.usefixtures("gpu")
-def test_marks_for_profilers_do_nothing() -> None:
-    """Code that is marked for NVIDIA's profilers runs."""
-    mark: Any = torch.cuda.nvtx.mark
-    with torch.cuda.nvtx.range("step"):
-        mark("here")
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
