@@ -120,6 +120,8 @@ def main(most: int, preload: Sequence[str]) -> None:
             print(f"there is no folder for temporary files: {error.strerror}", file=sys.stderr)
         return
     os.dup2(log, 2)
+    # What torch's compiler keeps is removed with the rest.
+    os.environ["TMPDIR"] = tempfile.tempdir = folder
     try:
         # Hardly anything that is loaded is garbage; looking for it takes an eighth of the time.
         gc.disable()
