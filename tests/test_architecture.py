@@ -36,7 +36,7 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 214243,
+    "finding_tickets": 214226,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 3960,
     "finding_tickets.claims": 8925,
@@ -48,11 +48,11 @@ MOST_NODES = {
     "finding_tickets.ground": 6573,
     "finding_tickets.importers": 7444,
     "finding_tickets.lint": 9597,
-    "finding_tickets.measure": 32761,
+    "finding_tickets.measure": 32752,
     "finding_tickets.model": 4733,
     "finding_tickets.register": 29719,
     "finding_tickets.report": 25133,
-    "finding_tickets.verify": 17408,
+    "finding_tickets.verify": 17400,
     "finding_tickets.workload": 34,
     "simcuda": 99919,
     "simcuda.agree": 216,

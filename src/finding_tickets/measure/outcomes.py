@@ -101,21 +101,20 @@ def _noting_variables(found: dict[str, Any], root: Path) -> Iterator[None]:
     """
 
     def follow(frame: FrameType, event: str, returned: object) -> Any:
+        function = frame.f_code.co_name
         if event == "return":
-            name = frame.f_code.co_name
             if isinstance(returned, torch.Tensor | float | list | tuple | dict):
-                found[f"{name}()"] = returned
+                found[f"{function}()"] = returned
                 return None
-            prefix = "" if name == "<module>" else f"{name}."
+            prefix = "" if function == "<module>" else f"{function}."
             # The last value of a loop is no result: a fix may have no loop.
             in_loops = loop_variables(frame.f_code.co_filename)
             for name, value in frame.f_locals.items():
                 if not name.startswith("_") and name not in in_loops:
                     found[f"{prefix}{name}"] = value
             return None
-        name = frame.f_code.co_name
-        caller = frame if name == "<module>" else frame.f_back
-        is_inner = name.startswith("<") and caller is not frame
+        caller = frame if function == "<module>" else frame.f_back
+        is_inner = function.startswith("<") and caller is not frame
         if caller is None or caller.f_code.co_name != "<module>" or is_inner:
             return None
         is_program = caller.f_globals.get("__name__") == "__main__"

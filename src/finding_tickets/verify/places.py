@@ -29,8 +29,8 @@ from finding_tickets.verify.plan import Plan
 
 Counts = dict[Statement, dict[str, int]]
 Site = tuple[str, int, str, str, int]
-A_NEW_WAIT, A_NEW_RACE = "a new wait at ", "a new race at "
-NEW = {"syncs": A_NEW_WAIT, "hazards": A_NEW_RACE}
+A_NEW_WAIT = "a new wait at "
+NEW = {"syncs": A_NEW_WAIT, "hazards": "a new race at "}
 """What no statement elsewhere may do unless it did so in the code as found."""
 
 
