@@ -270,7 +270,7 @@ def prepare_forks() -> None:
     # Where there is CUDA, the end of a simulation starts it, and it does not survive a fork.
     if not (torch._C._has_cuda or why_not_with_this_torch()):
         with device():
-            pass
+            torch.empty(0, device="cuda")
 
 
 @cache

@@ -36,9 +36,9 @@ WRAPPING = (
 )
 
 
-# By who is guarded and the number of owners: the functions of all, the owner and the name there of each, and
+# By who is guarded: the number of owners, the functions of all, the owner and the name there of each, and
 # their parts.
-_functions: dict[tuple[bool, int], tuple[list[FunctionType], list[tuple[Any, str]], list[list[Any]]]] = {}
+_functions: dict[bool, tuple[int, list[FunctionType], list[tuple[Any, str]], list[list[Any]]]] = {}
 # By the name of a module: how many names it has, and the classes that it defines.
 _classes: dict[str, tuple[ModuleType, int, tuple[type, ...]]] = {}
 
@@ -52,8 +52,8 @@ def unpatched(who: str = "", *, only_ours: bool = False) -> Iterator[None]:
     the block's own: what a program's libraries replace there, they would also replace on a GPU.
     """
     before = [(owner, vars(owner).copy()) for owner in _owners(only_ours=only_ours)]
-    key = (only_ours, len(before))
-    if key not in _functions:
+    count, *_ = _functions.get(only_ours, (0,))
+    if count != len(before):
         # Once for all blocks, until more is imported.
         functions, places = [], []
         for owner, names in before:
@@ -62,10 +62,9 @@ def unpatched(who: str = "", *, only_ours: bool = False) -> Iterator[None]:
                 if type(function) is FunctionType:
                     functions.append(function)
                     places.append((owner, name))
-        _functions.clear()
         held = [[*map(attrgetter(part), functions)] for part in PARTS]
-        _functions[key] = functions, places, held
-    functions, places, held = _functions[key]
+        _functions[only_ours] = len(before), functions, places, held
+    _, functions, places, held = _functions[only_ours]
     try:
         yield
     finally:

@@ -128,9 +128,7 @@ def main(most: int, preload: Sequence[str]) -> None:
         with _ending_with_caller(folder):
             for name in preload:
                 import_module(name)
-        # The threads of a worker may outlive what it is doing when they start, and work when it is counted.
-        if simulation := sys.modules.get("simcuda.simulation"):
-            simulation.prepare_forks()
+        _prepare_forks()
         # A garbage collection in a fork would write to every page of what is loaded, and so copy it.
         gc.freeze()
         gc.enable()
@@ -187,10 +185,6 @@ class ForkServer:
         # Each with the folder that its worker will make.
         self._waiting: deque[tuple[str, Task]] = deque()
         self._running: dict[int, RunningTask] = {}
-        # What it looks up at first, it finds in each worker.
-        if guard := sys.modules.get(GUARD):
-            with guard.unpatched():
-                pass
 
     def serve(self) -> None:
         """Serve until stdin ends."""
@@ -220,6 +214,7 @@ class ForkServer:
         if task.target in (PROBE, RUN) and COMPILER not in sys.modules:
             # A program is about to train, and so is the next one.
             import_module(COMPILER)
+            _prepare_forks()
             gc.freeze()
         server = os.getpid()
         if worker := os.fork():
@@ -255,6 +250,16 @@ class ForkServer:
                 task, folder = running.task, Path(running.folder)
                 reason = _why_it_ended(status if ended else None, task, folder)
                 _tell(folder=running.folder, started=False, reason=reason)
+
+
+def _prepare_forks() -> None:
+    """Look up here what each worker would look up in the modules that are loaded."""
+    # The threads of a worker may outlive what it is doing when they start, and work when it is counted.
+    if simulation := sys.modules.get("simcuda.simulation"):
+        simulation.prepare_forks()
+    if guard := sys.modules.get(GUARD):
+        with guard.unpatched(), guard.unpatched(only_ours=True):
+            pass
 
 
 def _tell(**event: object) -> None:
