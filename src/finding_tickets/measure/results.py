@@ -240,8 +240,9 @@ def _argument_difference(files: list[str], tolerance: float | None) -> str | Non
     """
     saved = [f"{file}{ARGUMENTS}" for file in files]
     # There may be thousands, and nearly always all are equal.
+    one, other = [own_folder() / KEPT / each for each in saved]
     with suppress(OSError):
-        if filecmp.cmp(*(own_folder() / KEPT / each for each in saved), shallow=False):
+        if filecmp.cmp(one, other, shallow=False):
             return None
     expected, actual = load_saved(saved, "the arguments")
     for name in dict.fromkeys([*expected, *actual]):
