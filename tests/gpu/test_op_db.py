@@ -13,18 +13,36 @@ from tests.gpu.run import read_recording
 
 import simcuda
 
-# Two thousand samples take minutes.
+# Hundreds of samples take a minute.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 Compared = dict[str, tuple[Mapping[str, Any], Mapping[str, int]]]
 """What the simulation counts, and what was recorded, by name."""
 
 
+EVERY = 3
+"""Every third operator is tried here; ``python -m tests.gpu.confirm`` compares all, which takes minutes."""
+
+
 @pytest.fixture(scope="module")
-def cases(gpu: simcuda.SimulatedCuda) -> Compared:
-    """Run all samples that are the same in the torch of the recording and in the one that is installed."""
+def recorded() -> dict[str, Any]:
+    """The recording of the samples of every third operator."""
     recording = read_recording(RECORDINGS["op_db"])
-    return {name: (simulated, counted) for name, simulated, counted in compared(gpu, "op_db", recording)}
+    operators = sorted({operator_of(name) for name in recording["patterns"]})
+    tried = set(operators[::EVERY])
+    chosen = {name: each for name, each in recording["patterns"].items() if operator_of(name) in tried}
+    return {**recording, "patterns": chosen}
+
+
+def operator_of(name: str) -> str:
+    """The part of a pattern's name that all samples of an operator share."""
+    return "/".join(name.split("/")[:2])
+
+
+@pytest.fixture(scope="module")
+def cases(gpu: simcuda.SimulatedCuda, recorded: dict[str, Any]) -> Compared:
+    """Run all samples that are the same in the torch of the recording and in the one that is installed."""
+    return {name: (simulated, counted) for name, simulated, counted in compared(gpu, "op_db", recorded)}
 
 
 def unmarked(cases: Compared) -> dict[str, set[str]]:
@@ -42,9 +60,10 @@ def unmarked(cases: Compared) -> dict[str, set[str]]:
     return found
 
 
-def test_most_samples_are_the_same_in_both_versions(cases: Compared) -> None:
-    """Of the 2,395 that were recorded with torch 2.11."""
-    assert len(cases) > 2200
+def test_most_samples_are_the_same_in_both_versions(cases: Compared, recorded: dict[str, Any]) -> None:
+    """Of 2,395 that were recorded with torch 2.11, more than 2,200 are: nine of ten."""
+    counted = [name for name, outcome in recorded["patterns"].items() if "error" not in outcome]
+    assert len(cases) > 0.9 * len(counted) > 600
 
 
 def test_no_wait_and_no_copy_to_or_from_the_host_is_wrong_without_a_mark(cases: Compared) -> None:
@@ -54,23 +73,26 @@ def test_no_wait_and_no_copy_to_or_from_the_host_is_wrong_without_a_mark(cases: 
     assert set() == wrong
 
 
-def test_what_else_is_wrong_without_a_mark_is_listed(cases: Compared) -> None:
+def test_what_else_is_wrong_without_a_mark_is_listed(cases: Compared, recorded: dict[str, Any]) -> None:
     """Each with its reason, and nothing that is right."""
-    assert metrics_by_name(KNOWN_OF_OPERATORS) == unmarked(cases)
+    known = metrics_by_name(KNOWN_OF_OPERATORS)
+    tried = {name: metrics for name, metrics in known.items() if name in recorded["patterns"]}
+    assert tried
+    assert tried == unmarked(cases)
 
 
-def test_peaks_of_memory_are_those_of_the_gpu(cases: Compared) -> None:
-    """Temporaries, workspaces and results, of more than 1,500 samples without a mark.
+def test_peaks_of_memory_are_those_of_the_gpu(cases: Compared, recorded: dict[str, Any]) -> None:
+    """Temporaries, workspaces and results, of more than 500 samples without a mark.
 
-    Some 25 differ, now these and now those: what was left of samples before goes meanwhile.
+    Of all 1,500 some 25 differ, now these and now those: what was left of samples before goes meanwhile.
     """
-    recorded = read_recording(RECORDINGS["op_db"])["patterns"]
+    patterns = recorded["patterns"]
     equal: list[str] = []
     differing: list[str] = []
     for name, (simulated, _) in cases.items():
         is_marked = simulated.get("approximate") or simulated.get("unknown") or "error" in simulated
         if not is_marked:
-            is_equal = simulated["peak_bytes"] == recorded[name].get("peak_bytes", 0)
+            is_equal = simulated["peak_bytes"] == patterns[name].get("peak_bytes", 0)
             (equal if is_equal else differing).append(name)
-    assert len(differing) <= 40, differing
-    assert len(equal) > 1500
+    assert len(differing) <= 20, differing
+    assert len(equal) > 500

@@ -130,7 +130,7 @@ def test_one_ticket_takes_few_modules_functions_and_processes(tmp_path: Path) ->
     command[0] = str(python_with(WATCH_CALLS, tmp_path / "environment"))
     log = tmp_path / "calls"
     done = subprocess.run(
-        [*command, "verify", "B7-PT-02", "--meter", "simulated"],
+        [*command, "verify", "B3-CR-05", "--meter", "simulated"],
         cwd=root,
         env={**os.environ, "CALL_LOG": str(log)},
         capture_output=True,
