@@ -32,7 +32,7 @@ pytestmark = [
     ),
 ]
 
-KILLS = 12
+KILLS = 6
 ROUNDS = 2
 SEED = 6
 SECONDS_TO_END = 5.0
