@@ -43,7 +43,7 @@ __all__ = ["Isolation", "Task", "TaskOutcome"]
 K = TypeVar("K", bound=Hashable)
 
 SERVER = "finding_tickets.measure.processes.server"
-PRELOADED = ("finding_tickets.measure.run",)
+PRELOADED = ("finding_tickets.measure.run", "finding_tickets.workload")
 # A variable that marks all processes below a server.
 MARK = "TICKETS_SERVER"
 ENVIRONMENT = {
