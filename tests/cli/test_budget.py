@@ -84,6 +84,7 @@ def edit(root: Path, name: str, old: str, new: str) -> None:
     (root / name).write_text(text.replace(old, new))
 
 
+@pytest.mark.slow
 def test_a_first_budget_allows_the_waits_in_loops(root: Path) -> None:
     """It says nothing about set-up; a new wait fails at its line, and a fixed one never does."""
     assert 0 == run_here(root, *INIT).code
@@ -137,6 +138,7 @@ def test_an_allowance_is_for_one_statement(root: Path) -> None:
     assert 0 == run_here(root, "budget").code
 
 
+@pytest.mark.slow
 def test_a_bound_by_call(tmp_path: Path) -> None:
     """A step that may log every tenth time has a law in the number of calls; the first call is set apart."""
     (tmp_path / "log.py").write_text(LOGGING)
@@ -160,6 +162,7 @@ def test_a_bound_by_call(tmp_path: Path) -> None:
     assert "log.py:14: syncs: 1, at most 0 allowed: loss.item()" in ended.out
 
 
+@pytest.mark.slow
 def test_a_loader_that_waits_at_its_first_batch(tmp_path: Path) -> None:
     """Over the whole program it may wait there, once; its second wait is refused."""
     (tmp_path / "log.py").write_text(LOGGING)
@@ -199,6 +202,7 @@ def test_hazards_always_fail(tmp_path: Path) -> None:
     assert 0 == run_here(tmp_path, "budget").code
 
 
+@pytest.mark.slow
 def test_more_than_waits_may_be_limited(tmp_path: Path) -> None:
     """Memory has a twentieth of room, and is told by the lines with large requests; laws are of the sweep."""
     (tmp_path / "ops.py").write_text(

@@ -113,6 +113,7 @@ def places(problems: list[dict[str, Any]], level: str = "error") -> list[tuple[s
     return [(each["rule"], each["file"], each["line"]) for each in problems if each["level"] == level]
 
 
+@pytest.mark.slow
 def test_a_branch_that_changes_no_input_measures_nothing(
     base: Repository, check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,6 +304,7 @@ def test_a_branch_does_not_change_what_it_is_measured_by(base: Repository, check
         assert 0 == check("--accept", "a-1")[0]
 
 
+@pytest.mark.slow
 def test_a_weaker_claim_does_not_count(base: Repository, check: Check) -> None:
     """The base's claim is broken; by the branch's own the slow code holds, which somebody may accept."""
     edit(base, "tickets/A-1.md", "syncs: 2,", "syncs: <= 100,")

@@ -66,6 +66,7 @@ def verdicts(tickets: Tickets) -> dict[str, str]:
     return {each["id"]: each["verdict"] for each in tickets("list", "--format", "json").data}
 
 
+@pytest.mark.slow
 def test_one_of_two_is_fixed(pinned: Repository, tickets: Tickets) -> None:
     """The other ticket is refused as long as its statement waits, and closes nothing."""
     done = tickets("fix", SECOND)
@@ -154,7 +155,10 @@ MOVED = {
 }
 
 
-@pytest.mark.parametrize("where", MOVED)
+@pytest.mark.parametrize(
+    "where",
+    [each if each == "a helper" else pytest.param(each, marks=pytest.mark.slow) for each in MOVED],
+)
 def test_a_wait_that_is_moved_is_no_fix(pinned: Repository, tickets: Tickets, where: str) -> None:
     """It is refused at its new line."""
     new, line = MOVED[where]

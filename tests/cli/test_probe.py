@@ -444,6 +444,7 @@ print(parts[0].sum().item())
 SCALING = "    for part in parts:\n        part.mul_(0.5)\n"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_code")
 def test_a_draft_about_another_cost_than_waits(tickets: Tickets, repository: Repository, git: Git) -> None:
     """It is about the whole run. A fix must cost less by it, and says what it costs more otherwise."""
@@ -470,6 +471,7 @@ def test_a_draft_about_another_cost_than_waits(tickets: Tickets, repository: Rep
     assert (0, True, True) == (done.code, said in done.out, "launches  34 -> 24" in done.out), done.out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_code")
 def test_the_evidence_of_a_draft_is_small(tickets: Tickets, repository: Repository, git: Git) -> None:
     """At most 4 kB, of a program with twelve modules of its own, each of which waits in a loop."""

@@ -67,18 +67,24 @@ def committed(repository: Repository, git: Git) -> Callable[[str], None]:
     [
         # The work is deleted with the wait.
         (TRAINER.replace(NORMS, "").replace("*norms", ""), "norms: missing"),
-        (FIXED.replace(STEP, ""), "model['weight']: 32 of 32 elements differ, the first at (0, 0): "),
-        (
+        pytest.param(
+            FIXED.replace(STEP, ""),
+            "model['weight']: 32 of 32 elements differ, the first at (0, 0): ",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
             TRAINER.replace(NORMS, "    norms = [0.5, 0.5]\n"),
             "norms: 2 of 2 elements differ, the first at (0,): 0.5 instead",
+            marks=pytest.mark.slow,
         ),
         (
             TRAINER.replace(NORMS, RACE),
             "at train.py:9: norms = host.tolist(), not ordered after train.py:8: host = torch.empty(2, ",
         ),
-        (
+        pytest.param(
             FIXED + "print('done')\n",
             "output: 2 instead of 1 lines, first 'done' instead of nothing at line 2",
+            marks=pytest.mark.slow,
         ),
     ],
     ids=["deleted", "no step", "constant", "race", "more output"],
@@ -149,6 +155,7 @@ def test_a_difference_is_accepted_by_its_name(
     )
 
 
+@pytest.mark.slow
 def test_work_that_is_deleted_in_a_function_is_missed(
     committed: Callable[..., None], repository: Repository, tickets: Tickets
 ) -> None:
@@ -181,6 +188,7 @@ total(torch.ones(6, device="cuda"))
 """
 
 
+@pytest.mark.slow
 def test_a_function_that_returns_a_value_is_compared_by_it(
     committed: Callable[..., None], repository: Repository, tickets: Tickets
 ) -> None:
@@ -193,6 +201,7 @@ def test_a_function_that_returns_a_value_is_compared_by_it(
         assert (code, code == 1) == (done.code, "total(): 5.0 instead of 6.0" in done.err), done.err
 
 
+@pytest.mark.slow
 def test_calls_of_a_function_are_counted_and_the_program_is_compared(
     committed: Callable[..., None], repository: Repository, tickets: Tickets
 ) -> None:
@@ -235,6 +244,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_what_is_random_is_equal_by_equal_seeds(
     committed: Callable[..., None], repository: Repository, tickets: Tickets
 ) -> None:

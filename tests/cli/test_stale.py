@@ -77,6 +77,7 @@ INPUTS = {
 }
 
 
+@pytest.mark.slow
 def test_an_input_of_one_ticket_makes_that_one_stale(verified: Repository, tickets: Tickets) -> None:
     """The message names the inputs, and measuring again makes all fresh, also what was never measured."""
     for path, content in INPUTS.items():

@@ -35,6 +35,7 @@ def tickets(
     return show(line, columns=columns, environment=environment, key=key)
 
 
+@pytest.mark.slow
 def test_a_report_is_half_a_screen(repository: Repository) -> None:
     """On a terminal: counts and what to do next with the command that lists it; a format has the page."""
     for number in range(200):

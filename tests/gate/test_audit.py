@@ -73,6 +73,7 @@ def test_loose_claims_miss_what_only_they_could_catch(repository: Repository, is
     assert (REFUSED, ALL - REFUSED) == (fates(done, Fate.CAUGHT), fates(done, Fate.MISSED))
 
 
+@pytest.mark.slow
 def test_a_cheat_that_changes_nothing_is_harmless(repository: Repository, isolation: Isolation) -> None:
     """A whole number has no precision to lose."""
     claims = "claims: {found: {syncs: tensors}, fix: {syncs: 0, same_result_as: found}}"

@@ -158,6 +158,7 @@ def test_code_does_not_allow_itself_more(base: Repository, check: Check) -> None
     assert "simcuda.allowed('x') is new: value.item()" in messages[0]
 
 
+@pytest.mark.slow
 def test_a_base_that_exceeds_its_budget(base: Repository, git: Git, check: Check) -> None:
     """A branch is not blamed for it; only for what it adds."""
     edit(base, "train.py", "    return", WAIT)

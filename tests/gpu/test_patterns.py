@@ -9,7 +9,7 @@ from tests.gpu.pattern import load
 import simcuda
 
 # Patterns are written as users write: torch warns of much that they do.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.mark.parametrize("name", load())

@@ -62,6 +62,7 @@ def test_laws_and_lines_are_printed(ended: dict[str, Ended]) -> None:
     assert ["fixes/a_1/found.py:5", "check", "stream_syncs", "tensors"] in rows
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_is_one_line(ended: dict[str, Ended]) -> None:
     """Without a variant there is no traceback, and the exit code is that for inconclusive."""
     assert (3, "", "error: fixes/a_1: holds no variant of A-1\n") == ended["empty"]

@@ -72,6 +72,7 @@ def test_the_page_runs_and_asks_for_nothing_else(capsys: pytest.CaptureFixture[s
     ) == meta["content"]
 
 
+@pytest.mark.slow
 def test_the_same_register_gives_the_same_bytes(tmp_path: Path) -> None:
     """Neither the order of hashes nor the time of day takes part."""
     pages = []

@@ -296,6 +296,7 @@ def test_addresses_on_a_device_compare_as_they_should(gpu: SimulatedCuda) -> Non
     assert (0, ()) == (counted.d2h, counted.unknown)
 
 
+@pytest.mark.slow
 def test_memory_of_a_device_cannot_be_read_by_its_address() -> None:
     """As on a real one: the process ends. The address of host memory is its own.
 

@@ -75,7 +75,8 @@ def start(target: Callable[..., Any], *args: Any, method: str = "forkserver") ->
     return process
 
 
-@pytest.mark.parametrize("method", ["forkserver", pytest.param("spawn", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
 def test_a_child_that_uses_a_device_is_unknown(method: str) -> None:
     """It runs on devices of its own, said once for two of them; the counts are those of this process."""
     with simcuda.device(2) as gpu, gpu.measure() as cost:

@@ -235,6 +235,7 @@ for kept in ("", "x = torch.ones(3, device='cuda'); x.sum().item()"):
 """
 
 
+@pytest.mark.slow
 def test_a_device_left_open_ends_with_its_process() -> None:
     """Without a word on stderr, used or not."""
     done = subprocess.run([sys.executable, "-c", LEFT_OPEN], capture_output=True, text=True, check=False)
