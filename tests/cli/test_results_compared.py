@@ -133,6 +133,28 @@ def test_a_fix_with_the_same_result_is_closed(
     }
 
 
+def test_a_closed_ticket_keeps_that_its_result_was_compared(
+    committed: Callable[..., None], repository: Repository, tickets: Tickets
+) -> None:
+    """Its evidence stays as it is while the code does; a result that is another one later fails nothing."""
+    committed(TRAINER)
+    repository.write("train.py", FIXED)
+    assert [0, 0] == [tickets(command, "B1-PT-01").code for command in ("fix", "close")]
+    (evidence,) = (repository.root / "evidence").rglob("*.json")
+    recorded = evidence.read_bytes()
+    assert b"fix.result" in recorded
+    assert 0 == tickets("verify", "B1-PT-01").code
+    assert recorded == evidence.read_bytes()
+    repository.write("train.py", FIXED.replace("lr=0.1", "lr=0.2"))
+    done = tickets("verify", "B1-PT-01")
+    said = " ".join(done.out.split())
+    assert (0, True) == (done.code, "claim about found and fix holds; by now the result differs: " in said), (
+        said
+    )
+    (item,) = tickets("list", "--format", "json").data
+    assert ("fixed", "verified") == (item["status"], item["verdict"])
+
+
 @pytest.mark.slow
 def test_a_difference_is_accepted_by_its_name(
     committed: Callable[..., None], repository: Repository, tickets: Tickets

@@ -138,6 +138,9 @@ def judge(todo: Plan, measured: MeasuredTicket, *, unchanged: bool = False) -> V
         BadDataError: As ``check`` does.
     """
     claims = check(todo.claims, measured)
+    later = result_difference(claims) if todo.is_closed else ""
+    if later:
+        claims = tuple(claim for claim in claims if claim.id != OUTCOME)
     deciding = [name for name in DECIDING if name in todo.variants]
     why_not = next(filter(None, (trouble(name, measured, todo.claims) for name in deciding)), None)
     verdict, reason = verdict_of(claims, has_fix=FIX in deciding, keep=todo.keep, trouble=why_not)
@@ -145,7 +148,7 @@ def judge(todo: Plan, measured: MeasuredTicket, *, unchanged: bool = False) -> V
         if race := find_race(todo.claims, measured):
             verdict, reason = Verdict.FAILED, race
         elif not any(one.variant == FIX and one.metric == SAME_RESULT for one in claims):
-            reason += f"; {NOT_COMPARED}"
+            reason += f"; by now {later}" if later else f"; {NOT_COMPARED}"
         if measured.dearer and verdict is Verdict.VERIFIED:
             reason += f"; costs more otherwise: {', '.join(measured.dearer)}"
     modelled = [one.id for one in claims if one.modelled and one.variant in DECIDING]

@@ -64,7 +64,7 @@ class Plan:
     place: StatementRef | None = None  # the statement that claims are about
     moved: tuple[StatementRef, ...] = ()  # those of the fix that wait in its stead
     excused: tuple[Statement, ...] = ()  # those that other tickets and budgets of the register answer for
-    is_closed: bool = False  # whether code may have gone on since it was fixed, and wait elsewhere
+    is_closed: bool = False  # whether code may have gone on since it was fixed: have other results and waits
     stated: str = ""  # where the document says what to run
     seed: int | None = None  # takes the place of the workload's
     further: Further = ""  # the points that are added to those of the sweep

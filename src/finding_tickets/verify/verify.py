@@ -84,7 +84,7 @@ class Settings:
     # Statements that tickets of the register name as moved, and that budgets allow: no new waits of others.
     excused: tuple[Statement, ...] = ()
     # Whether to compare what found and fix leave behind, of what is run, and to refuse every new wait. By
-    # default that is not so if the ticket is closed as fixed: code goes on after that.
+    # default a difference and a rare wait are no fault of a ticket that is closed as fixed: code goes on.
     outcomes: bool | None = None
     # Makes another document and plan of those that were measured, before these are judged and recorded; or
     # nothing, and then nothing is recorded.
@@ -139,11 +139,10 @@ def plan_each(documents: Iterable[Document], settings: Settings, planned: Planne
         elif todo.trouble:
             yield Verified(document, inconclusive(todo, settings, todo.trouble))
         else:
-            is_open = not is_fixed(status_of(document), outcome_of(document))
-            if is_open if settings.outcomes is None else settings.outcomes:
+            if settings.outcomes is not False:
                 todo = with_outcomes(todo)
-            elif settings.outcomes is None and not settings.amend:
-                todo = replace(todo, is_closed=True)
+            if settings.outcomes is None and not settings.amend:
+                todo = replace(todo, is_closed=is_fixed(status_of(document), outcome_of(document)))
             seed = None if settings.seed is None else seed_of(todo.ticket, settings.seed)
             todo = replace(todo, seed=seed, further=settings.further, excused=settings.excused)
             planned[document.path] = document, todo
