@@ -134,9 +134,33 @@ def test_one_read_takes_the_place_of_two(pinned: Repository, tickets: Tickets, g
     # A read beside the one that is left is none in the place of both.
     pinned.write("train.py", text.replace("total = x.sum().item()", "total = float(x.sum())"))
     done = tickets("fix", SECOND, "--moved", "train.py:4")
-    assert (1, True) == (done.code, "waits 20 times, not less than train.py:4, 20 times" in done.err), (
+    assert (1, True) == (done.code, "waits 10 times, not less than train.py:4, 10 times" in done.err), (
         done.err
     )
+
+
+def test_only_the_statements_named_count_for_what_is_moved(
+    pinned: Repository, tickets: Tickets, git: Git
+) -> None:
+    """Another statement of the function, which waits less often or more often, says nothing of them."""
+    total, norms = "    total = x.sum().item()\n", "    for _ in range(2):\n        x.norm().item()\n"
+    text = TRAIN.replace("    return x.sum().item()\n", f"{total}{norms}    return total\n")
+    pinned.write("train.py", text)
+    git("commit", "-qam", "more")
+    git("tag", "-f", "first")
+    place = "function: read, code: total = x.sum().item()"
+    pinned.ticket(SECOND, status="open", more=TICKET.format(arguments="", place=place, found=10))
+    # Norms wait 10 times where they waited 20 times, and the sum as often as before.
+    pinned.write("train.py", text.replace("x.sum().item()", "float(x.sum())").replace("range(2)", "range(1)"))
+    done = tickets("fix", SECOND, "--moved", "train.py:4")
+    assert (1, True) == (done.code, "waits 10 times, not less than train.py:4, 10 times" in done.err), (
+        done.err
+    )
+    # Norms wait 40 times, and the sum once.
+    text = text.replace("x.sum().item()", "0").replace("range(2)", "range(4)")
+    pinned.write("train.py", f"{text}print(xs[1].sum().item())\n")
+    done = tickets("fix", SECOND, "--moved", "train.py:13")
+    assert (0, True) == (done.code, "syncs  10 -> 0" in done.out), done.err
 
 
 # Helpers are put in front of line 6: what stood at line 8 stands at line 13 then.

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, PositiveInt, model_validator
 from pydantic_core import PydanticCustomError
 
 from finding_tickets.errors import BadDataError
-from finding_tickets.ground.statements import normalize
+from finding_tickets.ground.statements import Statement, normalize
 from finding_tickets.model.vocabulary import (
     OUTCOME,
     Level,
@@ -271,6 +271,11 @@ class StatementRef(Record):
     def key(self) -> tuple[str, str, str, int]:
         """Return what tells it from other statements."""
         return self.file, self.function, normalize(self.code), self.occurrence or 0
+
+    @property
+    def statement(self) -> Statement:
+        """Return it as a statement of code whose line nobody knows."""
+        return Statement(self.file, 0, self.function, self.code)
 
     @property
     def stated(self) -> dict[str, str]:

@@ -180,12 +180,9 @@ def measure_place(
                     measured.elsewhere[str(statement)] += unordered_text(
                         [f"{each}: {each.code}" for each in raced]
                     )
-            # One read may take the place of several in a function.
-            before = found.values({there, *found.waits_in(there)}, "syncs")
-            after = fix.values({here, *fix.waits_in(there), *moved}, "syncs")
-            if moved and (before == after or any(map(gt, after, before))):
-                waits, did = times_text(str(max(after))), times_text(str(max(before)))
-                measured.elsewhere[""] = f"what moved names waits {waits}, not less than {there}, {did}"
+            said = _say_no_less(found, fix, there, {here, *moved}) if moved else ""
+            if said:
+                measured.elsewhere[""] = said
         measured.lines[name] = str(here) if here else ""
         placed = [variant.run_at(number, here, shown) for number in range(len(variant.runs))]
         measured.runs[name] = placed[: len(todo.sweep)]
@@ -222,7 +219,7 @@ def _find_others(
     statement that waits more often by the same calls has more to do.
     """
     before, waiting = found.waiting(there), fix.waiting(here)
-    moved = [Statement(each.file, each.line, each.function, each.code) for each in todo.moved]
+    moved = [each.statement for each in todo.moved]
     known = [*before, *moved, *todo.excused]
     matched = match_statements(known, waiting, fix.code)
     calls = set[str]().union(*(found.chains.get(each, ()) for each in before))
@@ -251,6 +248,23 @@ def _leave_out_later(new: list[Statement], fix: PlacedVariant, before: Sequence[
         if waits >= count > 0:
             return new
     return [each for each in new if any(fix.values([each], "hazards"))]
+
+
+def _say_no_less(
+    found: PlacedVariant, fix: PlacedVariant, there: Statement, moved: Collection[Statement | None]
+) -> str:
+    """Say that what was moved waits as often as the place did; empty if it waits less.
+
+    One read may take the place of several: those of the same function that are gone count as well.
+    """
+    beside = found.waits_in(there)
+    left = match_statements(beside, [each for each in fix.costing("syncs") if each not in moved], fix.code)
+    gone = [each for number, each in enumerate(beside) if number not in left.values()]
+    before, after = found.values({there, *gone}, "syncs"), fix.values(moved, "syncs")
+    if before != after and not any(map(gt, after, before)):
+        return ""
+    waits, did = times_text(str(max(after))), times_text(str(max(before)))
+    return f"what moved names waits {waits}, not less than {there}, {did}"
 
 
 def _say_new(variant: PlacedVariant, statement: Statement, sweep: Sequence[Mapping[str, int]]) -> str:
