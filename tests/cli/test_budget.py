@@ -41,7 +41,7 @@ main(int(sys.argv[1]))
 """
 INIT = ("budget", "init", "train.py", "--name", "train", "--", "3")
 
-# It logs in every tenth step, and its loader waits at the first batch.
+# It logs in every tenth step.
 LOGGING = """\
 import torch
 
@@ -162,17 +162,51 @@ def test_a_bound_by_call(tmp_path: Path) -> None:
     assert "log.py:14: syncs: 1, at most 0 allowed: loss.item()" in ended.out
 
 
+LOADING = """\
+import torch
+from torch.utils.data import DataLoader
+
+
+class Normalize:
+    def __init__(self):
+        self.mean = None
+
+    def __call__(self, rows):
+        batch = torch.stack(rows)
+        if self.mean is None:
+            self.mean = batch.to("cuda").mean().item()
+        return batch - self.mean
+
+
+def step(batch):
+    return batch.to("cuda", non_blocking=True).square().mean()
+
+
+loader = DataLoader(list(torch.rand(12, 3)), 2, collate_fn=Normalize(), pin_memory=True)
+for batch in loader:
+    loss = step(batch)
+"""
+
+
 @pytest.mark.slow
-def test_a_loader_that_waits_at_its_first_batch(tmp_path: Path) -> None:
-    """Over the whole program it may wait there, once; its second wait is refused."""
-    (tmp_path / "log.py").write_text(LOGGING)
-    run_here(tmp_path, "budget", "init", "log.py")
+def test_a_data_loader_that_waits_at_its_first_batch(tmp_path: Path) -> None:
+    """It may, as often as its law says; one more wait is refused at its line, as is one at each batch."""
+    (tmp_path / "load.py").write_text(LOADING)
+    assert 0 == run_here(tmp_path, "budget", "init", "load.py").code
+    # It copies from memory that is not pinned, and reads the mean.
+    edit(tmp_path, "tickets.toml", 'reason = "as found"', 'law = "2"\nreason = "as found"')
     assert 0 == run_here(tmp_path, "budget").code
-    edit(tmp_path, "log.py", "        yield", "        stream.synchronize()\n        yield")
-    ended = run_here(tmp_path, "budget")
-    assert 1 == ended.code
-    # 31 batches, and 31 waits beside the one that is allowed.
-    assert "log.py:8: syncs: 31, at most 0 allowed: stream.synchronize()" in ended.out
+    edit(tmp_path, "load.py", "square().mean()", "square().mean().item()")
+    ended = run_here(tmp_path, "budget", "--format", "github")
+    (message,) = ended.out.splitlines()
+    assert (1, True) == (ended.code, message.startswith("::error file=load.py,line=17,"))
+    # 12 rows make 6 batches.
+    assert "budget load.py: syncs: 6, at most 0 allowed: return batch.to(" in message
+    (tmp_path / "load.py").write_text(LOADING.replace("        if self.mean is None:\n    ", ""))
+    ended = run_here(tmp_path, "budget", "--format", "github")
+    (message,) = ended.out.splitlines()
+    assert (1, True) == (ended.code, message.startswith("::error file=load.py,line=11,"))
+    assert "waits 12 times, nobody yet allowed 2: self.mean = batch.to('cuda')" in message
 
 
 RACE = """\
