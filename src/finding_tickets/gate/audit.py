@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 from finding_tickets.documents.reading import Document
@@ -28,7 +29,6 @@ from finding_tickets.verify.verify import (
     results_folder,
 )
 
-# Metrics that a cheat is not held to: the compiler sees its wrapper.
 # Their fault lies in what they leave: where that is what the fix leaves, there is none.
 WRONG_RESULT = frozenset({"partial", "perturbed", "mutated", "rounded"})
 # The name under which the fix itself is tried first, as if it were a cheat: it must pass.
@@ -108,19 +108,18 @@ def audit(
         settings = replace(settings, seed=draw_seed())
     for document in documents:
         try:
-            todo, subject, found = plan_audit(document, settings)
             with results_folder(isolation) as folder:
-                yield Audit(document, todo, subject, found, settings, folder).run(isolation, cheats)
+                yield plan_audit(document, settings, folder).run(isolation, cheats)
         except CannotAuditError as reason:
             yield Audited(document, reason=str(reason))
         except BadDataError as error:
             yield Audited(document, error=error.in_file(document.path))
 
 
-def plan_audit(document: Document, settings: Settings) -> tuple[Plan, str, dict[str, Any]]:
-    """Plan an audit: the measurement, the variant that cheats replace, and the place of the code as found.
+def plan_audit(document: Document, settings: Settings, folder: Path) -> Audit:
+    """Plan an audit: what to measure, the variant that cheats replace, and where the code as found is.
 
-    That is the fix, or else the first variant that is claimed to do what the code as found does: a ticket
+    That variant is the fix, or else the first one that is claimed to do what the code as found does: a ticket
     that keeps its code has no fix, and yet other variants whose results are compared.
 
     Raises:
@@ -136,16 +135,15 @@ def plan_audit(document: Document, settings: Settings) -> tuple[Plan, str, dict[
         raise CannotAuditError(
             "it runs what is there already: cheats take the place of a function that a verifier calls"
         )
-    with_claims = {claim.variant for claim in todo.claims}
-    compared = {claim.variant for claim in todo.claims if claim.metric == SAME_RESULT}
-    candidates = [name for name in todo.variants if name in compared and name != FOUND]
-    if FIX in with_claims:
-        candidates = [FIX]
-    if not candidates or FOUND not in todo.variants:
+    compared = {claim.variant for claim in todo.claims if claim.metric == SAME_RESULT} - {FOUND}
+    subject = next((name for name in todo.variants if name in compared), None)
+    if any(claim.variant == FIX for claim in todo.claims):
+        subject = FIX
+    if subject is None or FOUND not in todo.variants:
         raise CannotAuditError(
             "it needs the code as found, and a fix or another variant that is claimed to do the same"
         )
-    subject = candidates[0]
+    # The compiler sees the wrapper of a cheat.
     claims = [claim for claim in todo.claims if claim.variant == subject and claim.metric != "graph_breaks"]
     needed = {subject, *(claim.value for claim in claims if claim.metric == SAME_RESULT)}
     variants = {name: source for name, source in todo.variants.items() if name in needed}
@@ -153,7 +151,8 @@ def plan_audit(document: Document, settings: Settings) -> tuple[Plan, str, dict[
         found = {"source": todo.variants[FOUND], "code": todo.folders[FOUND]}
     except RevisionError as error:
         raise CannotAuditError(str(error)) from None
-    return replace(todo, variants=variants, claims=tuple(claims)), subject, found
+    todo = replace(todo, variants=variants, claims=tuple(claims), seed=settings.seed)
+    return Audit(document, todo, subject, found, settings, folder)
 
 
 @dataclass(frozen=True)
@@ -176,32 +175,33 @@ class Audit:
         """
         names = [HONEST, *(cheat.id for cheat in cheats)]
         outcomes = dict(isolation.run(self._tasks(names)))
-        trials = self._compare(isolation, {name: self._join(name, outcomes) for name in names})
+        trials = {name: self._join(name, outcomes) for name in names}
+        self._compare(isolation, trials)
         honest = trials[HONEST]
-        if isinstance(honest, str):
-            raise CannotAuditError(self._fails(honest))
-        wrong = [claim.id for claim in check(self.plan.claims, honest) if not claim.as_expected]
-        if wrong:
-            raise CannotAuditError(self._fails(f"not as expected: {', '.join(wrong)}"))
+        wrong = honest
+        if isinstance(honest, MeasuredTicket):
+            failing = [claim.id for claim in check(self.plan.claims, honest) if not claim.as_expected]
+            wrong = f"not as expected: {', '.join(failing)}" if failing else ""
+        if isinstance(honest, str) or wrong:
+            seed = self.settings.seed
+            raise CannotAuditError(f"{self.subject} itself does not pass with seed {seed}: {wrong}")
         tried = [self._try(cheat, trials[cheat.id]) for cheat in cheats]
         return Audited(self.document, self.subject, tuple(tried), note=_weakness(honest))
 
-    def _fails(self, why: str) -> str:
-        return f"{self.subject} itself does not pass with seed {self.settings.seed}: {why}"
-
     def _tasks(self, names: Sequence[str]) -> dict[str, Task]:
         """Return the task of each cheat, and of each variant that the subject is compared with."""
-        jobs = replace(self.plan, seed=self.settings.seed).jobs(self.settings.meter)
+        jobs = self.plan.jobs(self.settings.meter)
         own = jobs.pop(self.subject)
-        tasks_by_name = {}
+        todo: dict[str, tuple[str, Any, str]] = {}
         for name in names:
-            payload = {"job": own, "cheat": name, "found": self.found}
-            tasks_by_name[name] = self.settings.task(tasks.CHEAT, payload, Path(own.code))
+            todo[name] = tasks.CHEAT, {"job": own, "cheat": name, "found": self.found}, own.code
         for name, job in jobs.items():
-            tasks_by_name[name] = self.settings.task(tasks.TARGET, job, Path(job.code))
-        for name, task in tasks_by_name.items():
-            (self.folder / name).mkdir()
-            tasks_by_name[name] = replace(task, kept=str(self.folder / name))
+            todo[name] = tasks.TARGET, job, job.code
+        tasks_by_name = {}
+        for name, (target, payload, code) in todo.items():
+            kept = self.folder / name
+            kept.mkdir()
+            tasks_by_name[name] = replace(self.settings.task(target, payload, Path(code)), kept=str(kept))
         return tasks_by_name
 
     def _join(self, cheat: str, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
@@ -215,29 +215,23 @@ class Audit:
             measured.append(answer)
         return join(self.plan, measured)
 
-    def _compare(
-        self, isolation: Isolation, trials: Mapping[str, MeasuredTicket | str]
-    ) -> dict[str, MeasuredTicket | str]:
-        """Return the trials with the outcomes of comparing their results."""
-        compared = dict(trials)
+    def _compare(self, isolation: Isolation, trials: dict[str, MeasuredTicket | str]) -> None:
+        """Add to each trial the outcomes of comparing its results."""
         todo = {}
         for cheat, measured in trials.items():
             if not self.plan.comparisons or isinstance(measured, str):
                 continue
             given = self.folder / f"{cheat} compared"
             for variant in self.plan.variants:
-                own = given / name_of_part(self.plan, variant)
-                own.mkdir(parents=True)
-                for file in (self.folder / (cheat if variant == self.subject else variant)).iterdir():
-                    os.link(file, own / file.name)
+                results = self.folder / (cheat if variant == self.subject else variant)
+                copytree(results, given / name_of_part(self.plan, variant), copy_function=os.link)
             task = self.settings.task(tasks.COMPARISON, comparison(self.plan, measured), self.plan.root)
             todo[cheat] = replace(task, given=str(given))
         for cheat, outcome in isolation.run(todo):
             agreements, measured = answer_of(outcome, AGREEMENTS), trials[cheat]
             # Where the comparison itself failed, a claim about it cannot be checked.
             if isinstance(measured, MeasuredTicket) and not isinstance(agreements, str):
-                compared[cheat] = measured.model_copy(update={"agreements": agreements})
-        return compared
+                trials[cheat] = measured.model_copy(update={"agreements": agreements})
 
     def _try(self, cheat: Cheat, measured: MeasuredTicket | str) -> Tried:
         """Say what became of a cheat.

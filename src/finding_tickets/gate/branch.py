@@ -77,15 +77,16 @@ def changed_rules(old: Document, new: Document, base: Path, head: Path) -> list[
         elif after[name] != text:
             changes.append(f"{name}: {text} -> {after[name]}")
     for file in _files(old, before, base):
-        if _code(base / file) != _code(head / file):
-            what = "changed" if (head / file).exists() else "gone"
-            changes.append(f"{file} is {what}")
-    claims = [_claim_text(claim) for claim in _claims(new)]
+        if not (head / file).exists():
+            changes.append(f"{file} is gone")
+        elif _code(base / file) != _code(head / file):
+            changes.append(f"{file} is changed")
+    now = {_claim_text(claim): claim.id for claim in _claims(new)}
     for claim in _claims(old):
-        if _claim_text(claim) not in claims:
-            now = [other for other in _claims(new) if other.id == claim.id]
-            said = f" -> {_claim_text(now[0]).partition(' ')[2]}" if now else ", which is gone"
-            changes.append(f"claim {_claim_text(claim)}{said}")
+        if (text := _claim_text(claim)) not in now:
+            others = [other.partition(" ")[2] for other, name in now.items() if name == claim.id]
+            said = f" -> {others[0]}" if others else ", which is gone"
+            changes.append(f"claim {text}{said}")
     return changes
 
 
@@ -105,53 +106,47 @@ def _find_function(root: Path, place: str) -> Statement | None:
 
 def _statements(document: Document, root: Path) -> dict[str, str]:
     """Return what a ticket names as its verifier, command, variants and decision."""
-    remediation, stated = document.remediation, dict[str, str]()
+    stated: dict[str, str | None] = {}
+    remediation = document.remediation
     if remediation:
         stated["decision"] = remediation.decision
-        if remediation.within:
-            stated["within"] = remediation.within
-        if remediation.sweep:
-            stated["sweep"] = "; ".join(str(at) for at in remediation.sweep)
-    if remediation and remediation.place:
-        stated["place"] = " ".join(map(str, remediation.place.key))
-    if remediation and remediation.place and FIX in remediation.variants:
-        # Of a fix that is there, one that may wait elsewhere is a change.
-        stated["moved"] = "; ".join(each.code for each in remediation.moved) or "nothing"
-    if remediation and remediation.run:
-        stated["run"] = remediation.run.raw
-    elif verifier := verifier_of(document, root):
-        stated["verifier"] = verifier
+        stated["within"] = remediation.within
+        stated["sweep"] = "; ".join(map(str, remediation.sweep))
+        stated["run"] = remediation.run.raw if remediation.run else None
+        if remediation.place:
+            stated["place"] = " ".join(map(str, remediation.place.key))
+            # Of a fix that is there, one that may wait elsewhere is a change.
+            moved = "; ".join(each.code for each in remediation.moved) or "nothing"
+            stated["moved"] = moved if FIX in remediation.variants else None
+    stated["verifier"] = None if stated.get("run") else verifier_of(document, root)
     # A folder whose files are no variants is an error of the plan, which says so.
     with suppress(BadDataError):
         for name, place in places_of(document, root).items():
             stated[f"variants.{name}"] = place
-    return stated
+    return {name: text for name, text in stated.items() if text}
 
 
 def _files(document: Document, stated: Mapping[str, str], root: Path) -> Iterator[str]:
     """Yield the files that only serve to measure: the verifier with its helpers, and copies of variants."""
-    if verifier := stated.get("verifier"):
-        yield from _with_helpers(verifier, root)
+    if "verifier" in stated:
+        yield from _with_helpers(stated["verifier"], root)
     for name, place in stated.items():
-        file, _, revision = place.partition("@")
-        file = file.partition(":")[0]
-        is_copy = Path(file).is_relative_to(fixes_folder(document.id.value))
-        if name.startswith("variants.") and is_copy and not revision and name != f"variants.{FIX}":
-            yield file
+        if name.startswith("variants.") and name != f"variants.{FIX}" and "@" not in place:
+            file = place.partition(":")[0]
+            if Path(file).is_relative_to(fixes_folder(document.id.value)):
+                yield file
 
 
 def _with_helpers(verifier: str, root: Path) -> list[str]:
     """Return a verifier and the files in its folder that it imports."""
-    folder, found = Path(verifier).parent, [verifier]
+    found = [verifier]
     for file in found:
         names = []
         for node in ast.walk(parse_file(root / file) or ast.Module([], [])):
-            if isinstance(node, ast.ImportFrom):
-                names.append(node.module or "")
             if isinstance(node, ast.Import | ast.ImportFrom):
-                names += [alias.name for alias in node.names]
+                names += [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
         for name in names:
-            path = (folder / f"{name.rpartition('.')[2]}.py").as_posix()
+            path = Path(verifier).with_name(f"{name.rpartition('.')[2]}.py").as_posix()
             if path not in found and (root / path).is_file():
                 found.append(path)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from operator import gt
 from pathlib import Path
 
 from finding_tickets.budget.measure import Target, measure
@@ -80,10 +81,10 @@ def _find_raises(then: Judged, now: Judged) -> Iterator[tuple[str, int]]:
         if getattr(old, key) != getattr(new, key):
             yield f"{key} is changed", new.line
     for metric, law in old.max.items():
-        if metric not in new.max:
-            yield f"max: {metric} is not limited any more", new.line
-        elif _is_above(new.max[metric], law, now):
-            yield f"max: {metric} is {new.max[metric]}, and {law} at the base", new.line
+        limit = new.max.get(metric)
+        if _is_above(limit, law, now):
+            stated = "not limited" if limit is None else limit
+            yield f"max: {metric} is {stated}, and {law} at the base", new.line
     known = {str(each): each for each in old.allow}
     pairs = [(allowance, known.get(str(allowance))) for allowance in now.unused]
     # Names may have changed where something waits.
@@ -91,12 +92,14 @@ def _find_raises(then: Judged, now: Judged) -> Iterator[tuple[str, int]]:
     for allowance, was in pairs:
         if was is None:
             yield f"{allowance} is allowed", allowance.line
-        elif was.law is not None and (allowance.law is None or _is_above(allowance.law, was.law, now)):
+        elif _is_above(allowance.law, was.law, now):
             yield f"{allowance} is allowed {allowance.law or 'any number of waits'}", allowance.line
 
 
-def _is_above(new: Law, old: Law, judged: Judged) -> bool:
-    """Return True if a law has a larger value than another one at a point."""
+def _is_above(new: Law | None, old: Law | None, judged: Judged) -> bool:
+    """Return True if a law has a larger value than another one at a point; None is no limit."""
+    if new is None or old is None:
+        return new is None and old is not None
     for cost in judged.spending.costs:
         at = {CALLS: 1, **cost.at}
         if evaluate(parse_expression(str(new)), at) > evaluate(parse_expression(str(old)), at):
@@ -106,28 +109,26 @@ def _is_above(new: Law, old: Law, judged: Judged) -> bool:
 
 def _compare(now: Judged, then: Judged, file: str) -> Iterator[Problem]:
     """Yield the problems of a budget, but for what the base has already."""
-    name = now.budget.name
+    name, excesses = now.budget.name, now.excesses
     known = {each.code for each in then.spending.regions}
     for statement, reason in now.spending.regions.items():
         if statement.code not in known:
             message = f"simcuda.allowed({reason!r}) is new: {statement.code}"
             yield _raised(name, message, statement.file, statement.line)
-    grown = [excess for excess in now.excesses if then.spending.trouble or _has_grown(excess, then)]
-    if now.excesses and not grown:
-        message = f"budget {name}: the base exceeds it as well: {now.excesses[0].message}"
-        where = {"file": file, "line": now.budget.line or 1}
-        yield Problem(level=Level.NOTE, rule=EXCEEDED, message=message, **where)
-    now.excesses = grown
+    now.excesses = [each for each in excesses if then.spending.trouble or _has_grown(each, then)]
+    if excesses and not now.excesses:
+        message = f"the base exceeds it as well: {excesses[0].message}"
+        note = problem_of(name, EXCEEDED, file, now.budget.line, message)
+        yield note.model_copy(update={"level": Level.NOTE})
     yield from problems(now, file)
 
 
 def _has_grown(excess: Excess, then: Judged) -> bool:
     """Return True if something costs more than at the base."""
-    before = [0] * len(excess.values)
-    for row in then.rows:
-        if row.metric == excess.metric and row.metric not in OF_STATEMENTS:
-            before = list(row.values)
-    for statement in then.statements():
-        if excess.statement and excess.statement.code == statement.code and excess.metric in OF_STATEMENTS:
-            before = list(then.values(excess.metric, excess.law, statement))
-    return any(value > other for value, other in zip(excess.values, before, strict=True))
+    before = (0,) * len(excess.values)
+    if excess.metric not in OF_STATEMENTS:
+        before = then.values(excess.metric, excess.law)
+    for statement in then.statements() if excess.statement and excess.metric in OF_STATEMENTS else ():
+        if excess.statement.code == statement.code:
+            before = then.values(excess.metric, excess.law, statement)
+    return any(map(gt, excess.values, before))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from finding_tickets.claims.check import ONCE, at_text
 from finding_tickets.claims.language import evaluate, parse_condition
 from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.documents.reading import Document
-from finding_tickets.errors import ExitCode, UsageError
+from finding_tickets.errors import BadDataError, ExitCode, UsageError
 from finding_tickets.gate.branch import Base, changed_rules, find_fix
 from finding_tickets.ground.git import GitError, ask, changed_files
 from finding_tickets.ground.statements import Statement, find_statement, parse_file
@@ -20,15 +20,7 @@ from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.measure.tasks import Further
 from finding_tickets.model.ticket import Problem
 from finding_tickets.model.verification import ClaimResult, SiteLaw, Verification
-from finding_tickets.model.vocabulary import (
-    ELSEWHERE,
-    REMEDIATION_RULES,
-    SAME_RESULT,
-    Level,
-    Outcome,
-    Status,
-    Verdict,
-)
+from finding_tickets.model.vocabulary import ELSEWHERE, REMEDIATION_RULES, Level, Status, Verdict
 from finding_tickets.register.disposition import is_fixed, status_of
 from finding_tickets.register.entries import outcome_of
 from finding_tickets.register.files import DiskFiles
@@ -65,16 +57,16 @@ class Comparison:
 
 @dataclass
 class CheckedTicket:
-    """A ticket that the branch affects, measured at the base and now; with the problems."""
+    """A ticket that the branch affects, measured now and perhaps at the base, with the problems."""
 
     document: Document
-    old: Document | None  # at the base, if it could be measured there
-    before: Verification | None = None
-    now: Verified | None = None
+    is_accepted: bool  # by the command line
+    old: Document | None = None  # at the base, if it could be measured there
     changes: Sequence[str] = ()  # in what it is measured by
     has_new_rules: bool = False  # whether its Remediation is another one
-    is_accepted: bool = False  # by the command line
     must_hold: bool = False  # closed as fixed by the branch, or by the rules of the branch
+    now: Verified = field(init=False)
+    before: Verification | None = None
     problems: list[Problem] = field(default_factory=list)
 
     @property
@@ -82,16 +74,27 @@ class CheckedTicket:
         """Return the ID of the ticket."""
         return self.document.id.value
 
+    @property
+    def further(self) -> Further:
+        """Return which points are added to those of the sweep."""
+        # There is no fix to compare a new one with, and it may not be made for the edges.
+        return "sizes" if self.must_hold or self.has_new_rules else "edges"
+
     def add(
-        self, rule: str, message: str, hint: str = "", place: tuple[str, int] = ("", 0), *, note: bool = False
+        self,
+        rule: str,
+        message: str,
+        hint: str | None = None,
+        at: SiteLaw | Statement | BadDataError | None = None,
+        level: Level = Level.ERROR,
     ) -> None:
         """Add a problem, at a place in the code or at the ticket."""
-        remediation = self.document.remediation
-        own = (remediation.path, remediation.span.line) if remediation else (self.document.path, 1)
-        problem = _problem(rule, *(place if place[0] else own), f"{self.id}: {message}", hint or None)
-        if note:
-            problem = problem.model_copy(update={"level": Level.NOTE})
-        self.problems.append(problem)
+        file, line = self.document.path, 1
+        if self.document.remediation:
+            file, line = self.document.remediation.path, self.document.remediation.span.line
+        if at and at.file:
+            file, line = at.file, at.line or 1
+        self.problems.append(_problem(rule, file, line, f"{self.id}: {message}", hint, level))
 
 
 def decide(before: Verification | None, now: Verification) -> Comparison:
@@ -104,59 +107,52 @@ def decide(before: Verification | None, now: Verification) -> Comparison:
     if now.verdict is Verdict.INCONCLUSIVE and (before is None or before.verdict is not now.verdict):
         compared.worse.append(now.reason)
         return compared
-    compared.site = _new_hazard(before, now)
-    if compared.site:
-        raced = raced_text(now.variants[FIX].sites)
-        compared.worse.append(f"accesses the same data from two streams without an order between them{raced}")
+    # A hazard is new if neither the base nor the code as found has as many.
+    known_hazards = count_hazards(before, FIX) if before else count_hazards(now, FOUND)
+    if count_hazards(now, FIX) > known_hazards:
+        sites = now.variants[FIX].sites
+        compared.site = next((site for site in sites if site.what == "hazards"), None)
+        message = "accesses the same data from two streams without an order between them"
+        compared.worse.append(message + raced_text(sites))
     known = {claim.id: claim for claim in before.claims} if before else {}
     for claim in now.claims:
-        failures = [] if claim.as_expected else _new_failures(claim, known.get(claim.id), now)
+        other = known.get(claim.id)
+        failures = [] if claim.as_expected else _new_failures(claim, other, now)
         if not failures:
             continue
         # What has no sweep has no point to name.
         example = f" ({failures[0]})" if failures[0] and now.sweep != (ONCE,) else ""
-        if before and claim.id in known and _has_improved(before, now, claim):
+        numbers = claim.counterexamples if claim.said else failures
+        if other and numbers and not any(_is_above(claim, text, now) for text in numbers):
             compared.better.append(f"{claim.id} is better than claimed, {claim.claimed}{example}")
-        else:
-            reason = f"{claim.id} is claimed to be {claim.claimed}, and is {claim.measured}{example}"
-            if claim.said:
-                reason = "; ".join(failures).replace(" still ", " again ")
-            compared.worse.append(reason)
-            compared.site = compared.site or _costly_site(before, now, claim)
+            continue
+        reason = f"{claim.id} is claimed to be {claim.claimed}, and is {claim.measured}{example}"
+        if claim.said:
+            reason = "; ".join(failures).replace(" still ", " again ")
+        compared.worse.append(reason)
+        compared.site = compared.site or _costly_site(before, now, claim)
     return compared
 
 
 def check_tickets(
     base: Base, head: Register, accepted: Collection[str], isolation: Isolation, settings: Settings
 ) -> list[CheckedTicket]:
-    """Measure every ticket that the branch affects, at the base and in the work tree.
+    """Measure every ticket that the branch affects, and at the base what does not hold in the work tree.
 
     ``accepted`` are the IDs, in lower case, whose changes the command line accepts.
     """
     changed = branch_files(head.root, base.revision.commit)
     tickets = []
+    excused = list(settings.excused)
     for document in head.documents:
-        known = base.document(document.id.value)
-        old = known if known and verifier_of(known, base.root) else None
-        ticket = CheckedTicket(document, old, is_accepted=document.id.value.casefold() in accepted)
-        is_affected = False
-        if old:
-            ticket.changes = changed_rules(old, document, base.root, head.root)
-            ticket.has_new_rules = _digest(old) != _digest(document)
-            is_affected = ticket.has_new_rules or bool(ticket.changes)
-            is_affected = is_affected or _is_affected(old, base, head, changed)
-        is_now_fixed = counts_as_fixed(document)
-        is_newly_fixed = is_now_fixed and not (known and counts_as_fixed(known))
-        ticket.must_hold = is_newly_fixed or (ticket.is_accepted and is_affected and is_now_fixed)
-        if is_affected or is_newly_fixed:
+        ticket = CheckedTicket(document, document.id.value.casefold() in accepted)
+        if _is_affected(ticket, base, head, changed):
             tickets.append(ticket)
-    moved = list(settings.excused)
-    for ticket in tickets:
-        # Those of its fix are judged with it.
-        remediation = ticket.document.remediation
-        if remediation and (ticket.is_accepted or not ticket.changes):
-            moved += [Statement(each.file, 0, each.function, each.code) for each in remediation.moved]
-    _measure(tickets, base, isolation, replace(settings, excused=tuple(moved)))
+            remediation = document.remediation
+            if remediation and (ticket.is_accepted or not ticket.changes):
+                # Those of its fix are judged with it.
+                excused += [each.statement for each in remediation.moved]
+    _measure(tickets, base, isolation, replace(settings, excused=tuple(excused)))
     for ticket in tickets:
         _judge(ticket, base, head)
     _leave_out_repeated(tickets)
@@ -167,10 +163,11 @@ def _leave_out_repeated(tickets: Sequence[CheckedTicket]) -> None:
     """Say of each line once that it costs more: a place that waits again is a new wait to other tickets."""
     told = set[tuple[str, int]]()
     for ticket in sorted(tickets, key=_has_new_waits):
-        for problem in list(ticket.problems):
+        found, ticket.problems = ticket.problems, []
+        for problem in found:
             place = problem.file, problem.line
-            if A_NEW_WAIT in problem.message and place in told:
-                ticket.problems.remove(problem)
+            if A_NEW_WAIT not in problem.message or place not in told:
+                ticket.problems.append(problem)
             told.add(place)
 
 
@@ -193,7 +190,7 @@ def find_unread(base: Base, head: Register) -> Iterator[Problem]:
     for problem in head.problems:
         is_own = problem.level is Level.ERROR and not problem.rule.startswith(REMEDIATION_RULES)
         if is_own and (problem.file, problem.message) not in known:
-            yield _problem(UNREAD, problem.file, problem.line, problem.message, problem.hint)
+            yield problem.model_copy(update={"rule": UNREAD})
 
 
 def find_aware_code(base: Base, root: Path) -> Iterator[Problem]:
@@ -217,9 +214,8 @@ def exit_code(problems: Iterable[Problem]) -> ExitCode:
 def counts_as_fixed(document: Document) -> bool:
     """Return True if people say of a ticket that it was fixed, or closed it without saying how."""
     status, outcome = status_of(document), outcome_of(document)
-    if status is None:
-        return outcome is Outcome.FIXED
-    return is_fixed(status, outcome) or (status is Status.CLOSED and outcome is None)
+    is_closed = is_fixed(status or Status.CLOSED, outcome)
+    return is_closed or (status is Status.CLOSED and outcome is None)
 
 
 def branch_files(root: Path, commit: str) -> set[str]:
@@ -235,41 +231,52 @@ def branch_files(root: Path, commit: str) -> set[str]:
         raise UsageError(f"git cannot compare the work tree with the base: {error}") from None
 
 
+def _is_affected(ticket: CheckedTicket, base: Base, head: Register, changed: Collection[str]) -> bool:
+    """Return True if the branch may change what a ticket measures, or closes it; and note how."""
+    known = base.document(ticket.id)
+    is_affected = False
+    if known and verifier_of(known, base.root):
+        ticket.old = known
+        ticket.changes = changed_rules(known, ticket.document, base.root, head.root)
+        ticket.has_new_rules = _digest(known) != _digest(ticket.document)
+        is_affected = bool(ticket.changes) or ticket.has_new_rules or _uses_any(known, base, head, changed)
+    is_now_fixed = counts_as_fixed(ticket.document)
+    is_newly_fixed = is_now_fixed and not (known and counts_as_fixed(known))
+    ticket.must_hold = is_newly_fixed or (ticket.is_accepted and is_affected and is_now_fixed)
+    return is_affected or is_newly_fixed
+
+
 def _digest(document: Document) -> str:
     return document.remediation.digest if document.remediation else ""
 
 
-def _is_affected(document: Document, base: Base, head: Register, changed: Collection[str]) -> bool:
+def _uses_any(document: Document, base: Base, head: Register, changed: Collection[str]) -> bool:
     """Return True unless a ticket uses nothing that the branch changes, as the base's evidence shows."""
-    if all(file.endswith(PROSE) for file in changed):
+    if base.register is None or all(file.endswith(PROSE) for file in changed):
         return False
-    folder = base.register.config.evidence if base.register else ""
     here, there = DiskFiles(head.root), DiskFiles(base.root)
-    for recorded in Verdicts(base.root, folder).recorded(document.id.value, None):
-        files = [(name, value) for kind, name, value in recorded.evidence.inputs if kind == "file"]
-        # A file that git ignores is not at the base, and may be here as it was measured.
-        same = [here.digest(name) in {value, there.digest(name)} for name, value in files]
-        if all(same) and not recorded.evidence.problem:
+    for recorded in Verdicts(base.root, base.register.config.evidence).recorded(document.id.value, None):
+        is_same = not recorded.evidence.problem
+        for kind, name, value in recorded.evidence.inputs:
+            # A file that git ignores is not at the base, and may be here as it was measured.
+            if kind == "file" and here.digest(name) not in {value, there.digest(name)}:
+                is_same = False
+        if is_same:
             return False
     return True
 
 
 def _measure(tickets: Sequence[CheckedTicket], base: Base, isolation: Isolation, settings: Settings) -> None:
-    """Measure tickets at the base, and in the work tree by the rules of the base."""
-    own, now, at_base = {}, [], []
-    for ticket in tickets:
-        # There is no fix to compare a new one with, and it may not be made for the edges.
-        is_new = ticket.must_hold or ticket.has_new_rules
-        further: Further = "sizes" if is_new else "edges"
-        own[ticket.id] = replace(settings, further=further, outcomes=ticket.must_hold)
-        now.append(_rules(ticket, base, own[ticket.id]))
-    after = _verify(now, isolation)
+    """Measure tickets in the work tree by the rules of the base, and at the base what does not hold."""
+    after = _verify([_rules(ticket, base, settings) for ticket in tickets], isolation)
+    at_base = []
     for ticket in tickets:
         ticket.now = after[ticket.id]
         done = ticket.now.verification
         is_sound = done is None or (done.is_settled and not count_hazards(done, FIX))
         if ticket.old and not ticket.must_hold and not is_sound:
-            at_base.append((ticket.old, replace(own[ticket.id], root=base.root, repository=settings.root)))
+            own = replace(settings, further=ticket.further, outcomes=False)
+            at_base.append((ticket.old, replace(own, root=base.root, repository=settings.root)))
     before = _verify(at_base, isolation)
     for ticket in tickets:
         if ticket.id in before:
@@ -283,6 +290,7 @@ def _rules(ticket: CheckedTicket, base: Base, settings: Settings) -> tuple[Docum
     accepted is all its own.
     """
     document = ticket.document
+    settings = replace(settings, further=ticket.further, outcomes=ticket.must_hold)
     if ticket.old is None or ticket.is_accepted:
         return document, settings
     if ticket.changes:
@@ -310,39 +318,35 @@ def _verify(jobs: Sequence[tuple[Document, Settings]], isolation: Isolation) -> 
 
 def _judge(ticket: CheckedTicket, base: Base, head: Register) -> None:
     """Add the problems of a ticket that was measured."""
-    done, hint = ticket.now, _accept(ticket.id)
+    now, error, hint = ticket.now.verification, ticket.now.error, _accept(ticket.id)
+    fix = find_fix(ticket.document, head.root)
     if ticket.changes and not ticket.is_accepted:
         ticket.add(CHANGED, f"the branch changes what it is measured by: {'; '.join(ticket.changes)}", hint)
-    if done and done.error:
-        place = (done.error.file or "", done.error.line or 1)
-        is_gone = ticket.old and find_fix(ticket.old, base.root) and not find_fix(ticket.document, head.root)
-        reason = "its fix is gone" if is_gone else f"cannot be measured: {done.error.message}"
-        ticket.add(WORSE, reason, "", place)
-    verification = done.verification if done else None
-    if done is None or verification is None:
+    if error:
+        is_gone = ticket.old and find_fix(ticket.old, base.root) and not fix
+        ticket.add(WORSE, "its fix is gone" if is_gone else f"cannot be measured: {error.message}", at=error)
+    if now is None:
         return
-    if done.never_ran:
-        ticket.add(UNMEASURED, verification.reason)
+    if ticket.now.never_ran:
+        ticket.add(UNMEASURED, now.reason)
         return
-    is_compared = ticket.must_hold or ticket.before
-    compared = decide(ticket.before, verification) if is_compared else Comparison()
+    compared = decide(ticket.before, now) if ticket.must_hold or ticket.before else Comparison()
     if compared.worse:
-        site = compared.site
-        culprit = site or find_fix(ticket.document, head.root)
-        place = (culprit.file, culprit.line) if culprit else ("", 0)
-        reason = "; ".join(compared.worse)
+        reason, site = "; ".join(compared.worse), compared.site
         code = find_statement(head.root, site.file, site.line, "").code if site else ""
-        ticket.add(WORSE, reason if code in reason else f"{reason}: {code}", "", place)
-    elif ticket.must_hold and verification.verdict in UNPROVEN:
-        ticket.add(CLOSED, f"closed as fixed, and {verification.verdict}: {verification.reason}", hint)
+        ticket.add(WORSE, reason if code in reason else f"{reason}: {code}", at=site or fix)
+    elif ticket.must_hold and now.verdict in UNPROVEN:
+        ticket.add(CLOSED, f"closed as fixed, and {now.verdict}: {now.reason}", hint)
     for note in compared.better:
-        ticket.add(WORSE, note, note=True)
+        ticket.add(WORSE, note, level=Level.NOTE)
     if head.measured(ticket.document).verdict is Verdict.STALE:
-        ticket.add(STALE, "its evidence is out of date", "tickets verify --stale", note=True)
+        ticket.add(STALE, "its evidence is out of date", "tickets verify --stale", level=Level.NOTE)
 
 
-def _problem(rule: str, file: str, line: int, message: str, hint: str | None) -> Problem:
-    return Problem(level=Level.ERROR, rule=rule, file=file, line=line, message=message, hint=hint)
+def _problem(
+    rule: str, file: str, line: int, message: str, hint: str | None, level: Level = Level.ERROR
+) -> Problem:
+    return Problem(level=level, rule=rule, file=file, line=line, message=message, hint=hint)
 
 
 def _accept(name: str) -> str:
@@ -356,57 +360,34 @@ def _new_failures(claim: ClaimResult, other: ClaimResult | None, now: Verificati
     which the code as found is none that the ticket describes, and those at which the cost is no higher. A
     claim that fails as a whole has an empty text.
     """
-    if claim.said:
-        # What stands behind the line and the number is the code.
-        known = {text.partition(": ")[2] for text in other.said} if other else set()
-        return [text for text in claim.said if text.partition(": ")[2] not in known]
-    if not claim.counterexamples:
+    texts = claim.said or claim.counterexamples
+    if not texts:
         return [] if other and not other.as_expected else [""]
-    known = {_point(text) for text in other.counterexamples} if other else set()
-    further = {at_text(at): at for at in now.further}
+    known = {_key(other, text) for text in other.said or other.counterexamples} if other else set()
+    further = {at_text(at) for at in now.further}
     for each in now.claims:
         if each.variant == FOUND and each is not claim and not each.as_expected:
-            known |= {_point(text) for text in each.counterexamples} & further.keys()
-    examples = []
-    for text in claim.counterexamples:
-        point = _point(text)
-        if point not in known and (point not in further or _is_above(claim, further[point], text)):
-            examples.append(text)
-    return examples
+            known |= further.intersection(_key(each, text) for text in each.counterexamples)
+    failures = []
+    for text in texts:
+        key = _key(claim, text)
+        if key not in known and (key not in further or _is_above(claim, text, now)):
+            failures.append(text)
+    return failures
 
 
-def _point(counterexample: str) -> str:
-    return counterexample.partition(": ")[0]
+def _key(claim: ClaimResult, text: str) -> str:
+    """Return what tells a failure from others: the point, or the code that stands behind line and number."""
+    point, _, rest = text.partition(": ")
+    return rest if claim.said else point
 
 
-def _new_hazard(before: Verification | None, now: Verification) -> SiteLaw | None:
-    """Return the line of a hazard of the fix, if neither the base nor the code as found has as many."""
-    known = count_hazards(before, FIX) if before else count_hazards(now, FOUND)
-    if count_hazards(now, FIX) <= known:
-        return None
-    return next((site for site in now.variants[FIX].sites if site.what == "hazards"), None)
-
-
-def _is_above(claim: ClaimResult, at: Mapping[str, int], counterexample: str) -> bool:
+def _is_above(claim: ClaimResult, counterexample: str, now: Verification) -> bool:
     """Return True if the measured value at a point exceeds the claim, or is not a number."""
-    value = counterexample.partition(": ")[2]
-    if not value.isdecimal():
-        return True
-    condition = parse_condition(claim.claimed.partition(" where ")[0])
-    return int(value) > max(evaluate(side, at) for side in condition.sides)
-
-
-def _has_improved(before: Verification, now: Verification, claim: ClaimResult) -> bool:
-    """Return True if the metric of a claim is nowhere larger than before."""
-    if claim.metric == SAME_RESULT or claim.variant not in before.variants:
-        return False
-    old = {at_text(each.at): each for each in before.variants[claim.variant].samples}
-    for sample in now.variants[claim.variant].samples:
-        value = sample.metrics.get(claim.metric)
-        other = old[at_text(sample.at)].metrics.get(claim.metric)
-        if sample.error or value is None or other is None or value > other:
-            return False
-    return True
+    point, _, value = counterexample.partition(": ")
+    sides = parse_condition(claim.claimed.partition(" where ")[0]).sides if value.isdecimal() else ()
+    points = {at_text(at): at for at in now.sweep}
+    return not sides or int(value) > max(evaluate(side, points[point]) for side in sides)
 
 
 def _costly_site(before: Verification | None, now: Verification, claim: ClaimResult) -> SiteLaw | None:
@@ -414,9 +395,12 @@ def _costly_site(before: Verification | None, now: Verification, claim: ClaimRes
     kinds = SITES.get(claim.metric, (claim.metric.removesuffix("_bytes"),))
     old = before.variants.get(claim.variant) if before else None
     known = {(site.function, site.code, site.law) for site in (old.sites if old else ())}
+
+    def weight(site: SiteLaw) -> tuple[bool, bool]:
+        return (site.function, site.code, site.law) not in known, not (site.law or "").isdecimal()
+
     found = [site for site in now.variants[claim.variant].sites if site.what in kinds]
-    new = [site for site in found if (site.function, site.code, site.law) not in known]
-    return max(new or found, key=lambda site: not (site.law or "").isdecimal(), default=None)
+    return max(found, key=weight, default=None)
 
 
 def _names_of_tool(file: Path) -> dict[str, int]:
