@@ -128,7 +128,8 @@ def _has_grown(excess: Excess, then: Judged) -> bool:
     before = (0,) * len(excess.values)
     if excess.metric not in OF_STATEMENTS:
         before = then.values(excess.metric, excess.law)
-    for statement in then.statements() if excess.statement and excess.metric in OF_STATEMENTS else ():
-        if excess.statement.code == statement.code:
-            before = then.values(excess.metric, excess.law, statement)
+    elif excess.statement:
+        for statement in then.statements():
+            if statement.code == excess.statement.code:
+                before = then.values(excess.metric, excess.law, statement)
     return any(map(gt, excess.values, before))
