@@ -118,3 +118,10 @@ def test_a_special_case_does_not_change_a_growth() -> None:
         linear.holds,
         linear.measured,
     )
+
+
+def test_a_counterexample_below_the_claim_is_told_apart() -> None:
+    """To cost less than claimed is another matter than to cost more."""
+    points = [{"rows": rows} for rows in (1, 2, 3)]
+    checked = check_counts("syncs", "2", points, [1, 2, 3], points)
+    assert (("rows=1: 1", "rows=3: 3"), ("rows=1: 1",)) == (checked.counterexamples, checked.below)

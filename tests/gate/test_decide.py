@@ -16,8 +16,12 @@ STATED = (1, 2, 5)
 
 
 def claim(name: str, claimed: str, failing: Mapping[int, object], **more: Any) -> ClaimResult:
-    """A claim that fails at these points."""
+    """A claim that fails at these points; what is no more than claimed is below it."""
     variant, _, metric = name.partition(".")
+    below = []
+    for n, value in failing.items():
+        if isinstance(value, int) and value <= (n if claimed == "n" else int(claimed)):
+            below.append(f"n={n}: {value}")
     return ClaimResult(
         id=more.pop("id", name),
         variant=variant,
@@ -27,6 +31,7 @@ def claim(name: str, claimed: str, failing: Mapping[int, object], **more: Any) -
         holds=not failing,
         expect="holds",
         counterexamples=tuple(f"n={n}: {value}" for n, value in failing.items()),
+        below=tuple(below),
         **more,
     )
 

@@ -40,6 +40,7 @@ class Checked:
     measured: str
     counterexamples: tuple[str, ...] = ()
     modelled: bool = False
+    below: tuple[str, ...] = ()  # the counterexamples that are no more than claimed
 
 
 def at_text(at: At) -> str:
@@ -101,12 +102,14 @@ def check_counts(
         checked = Checked(not beyond, f"{found}{excess}{covered}")
     else:
         measured = str(found) if min(counts) < max(counts) else span(counts)
-        wrong = [
-            f"{at_text(at)}: {count}"
-            for at, count in zip(points, counts, strict=True)
-            if not satisfied(condition, count, at)
-        ]
-        checked = Checked(not wrong, measured + covered, tuple(wrong))
+        wrong, below = [], []
+        for at, count in zip(points, counts, strict=True):
+            if satisfied(condition, count, at):
+                continue
+            wrong.append(f"{at_text(at)}: {count}")
+            if count <= max(evaluate(side, at) for side in condition.sides):
+                below.append(wrong[-1])
+        checked = Checked(not wrong, measured + covered, tuple(wrong), below=tuple(below))
         bounds = (each or (count, count) for each, count in zip(ranges, counts, strict=False))
         outcomes = [outcome(condition, *each, at) for each, at in zip(bounds, points, strict=False)]
         is_sure = all(outcomes) if checked.holds else False in outcomes

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from finding_tickets.documents.reading import Document
@@ -31,12 +32,11 @@ class Base:
     root: Path
     register: Register | None
 
-    def document(self, name: str) -> Document | None:
-        """Return the document of an ID, in any case."""
-        for document in self.register.documents if self.register else ():
-            if document.id.value.casefold() == name.casefold():
-                return document
-        return None
+    @cached_property
+    def documents(self) -> dict[str, Document]:
+        """Return the documents by their IDs in lower case."""
+        documents = self.register.documents if self.register else ()
+        return {each.id.value.casefold(): each for each in documents}
 
 
 def find_base(root: Path, name: str) -> Base:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from finding_tickets.claims.check import ONCE, at_text
-from finding_tickets.claims.language import evaluate, parse_condition
 from finding_tickets.claims.metrics import SYNCS
 from finding_tickets.documents.reading import Document
 from finding_tickets.errors import BadDataError, ExitCode, UsageError
@@ -100,8 +99,8 @@ class CheckedTicket:
 def decide(before: Verification | None, now: Verification) -> Comparison:
     """Compare a ticket as it is measured now with the same ticket at the base, if it was there.
 
-    Every claim must hold now wherever it held before, unless the metric has improved at every point. A claim
-    that is new must hold.
+    Every claim must hold now wherever it held before, unless it fails because less is spent. A claim that is
+    new must hold.
     """
     compared = Comparison()
     if now.verdict is Verdict.INCONCLUSIVE and (before is None or before.verdict is not now.verdict):
@@ -123,7 +122,7 @@ def decide(before: Verification | None, now: Verification) -> Comparison:
         # What has no sweep has no point to name.
         example = f" ({failures[0]})" if failures[0] and now.sweep != (ONCE,) else ""
         numbers = claim.counterexamples if claim.said else failures
-        if other and numbers and not any(_is_above(claim, text, now) for text in numbers):
+        if other and numbers and {*numbers} <= {*claim.below}:
             compared.better.append(f"{claim.id} is better than claimed, {claim.claimed}{example}")
             continue
         reason = f"{claim.id} is claimed to be {claim.claimed}, and is {claim.measured}{example}"
@@ -178,10 +177,10 @@ def _has_new_waits(ticket: CheckedTicket) -> bool:
 def find_gone(base: Base, head: Register, accepted: Collection[str]) -> Iterator[Problem]:
     """Yield the tickets of the base that could be measured there, and are not in the branch."""
     ids = {document.id.value.casefold() for document in head.documents} | set(accepted)
-    for document in base.register.documents if base.register else ():
-        if document.id.value.casefold() not in ids and verifier_of(document, base.root):
-            name = document.id.value
-            yield _problem(GONE, document.path, 1, f"{name}: the ticket is gone", _accept(name))
+    for name, document in base.documents.items():
+        if name not in ids and verifier_of(document, base.root):
+            message = f"{document.id.value}: the ticket is gone"
+            yield _problem(GONE, document.path, 1, message, _accept(document.id.value))
 
 
 def find_unread(base: Base, head: Register) -> Iterator[Problem]:
@@ -233,7 +232,7 @@ def branch_files(root: Path, commit: str) -> set[str]:
 
 def _is_affected(ticket: CheckedTicket, base: Base, head: Register, changed: Collection[str]) -> bool:
     """Return True if the branch may change what a ticket measures, or closes it; and note how."""
-    known = base.document(ticket.id)
+    known = base.documents.get(ticket.id.casefold())
     is_affected = False
     if known and verifier_of(known, base.root):
         ticket.old = known
@@ -371,7 +370,7 @@ def _new_failures(claim: ClaimResult, other: ClaimResult | None, now: Verificati
     failures = []
     for text in texts:
         key = _key(claim, text)
-        if key not in known and (key not in further or _is_above(claim, text, now)):
+        if key not in known and not (key in further and text in claim.below):
             failures.append(text)
     return failures
 
@@ -380,14 +379,6 @@ def _key(claim: ClaimResult, text: str) -> str:
     """Return what tells a failure from others: the point, or the code that stands behind line and number."""
     point, _, rest = text.partition(": ")
     return rest if claim.said else point
-
-
-def _is_above(claim: ClaimResult, counterexample: str, now: Verification) -> bool:
-    """Return True if the measured value at a point exceeds the claim, or is not a number."""
-    point, _, value = counterexample.partition(": ")
-    sides = parse_condition(claim.claimed.partition(" where ")[0]).sides if value.isdecimal() else ()
-    points = {at_text(at): at for at in now.sweep}
-    return not sides or int(value) > max(evaluate(side, points[point]) for side in sides)
 
 
 def _costly_site(before: Verification | None, now: Verification, claim: ClaimResult) -> SiteLaw | None:

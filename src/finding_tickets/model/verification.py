@@ -71,7 +71,8 @@ class ClaimResult(Record):
 
     ``counterexamples`` are the points at which it fails, with the value measured there. A claim that is
     ``modelled`` might come out otherwise on a GPU: modelled numbers decide it. ``said`` puts into words why
-    one about a place is false; neither evidence nor JSON has it.
+    one about a place is false, and ``below`` are the counterexamples that are no more than claimed; neither
+    evidence nor JSON has these.
     """
 
     id: str
@@ -85,6 +86,7 @@ class ClaimResult(Record):
     counterexamples: tuple[str, ...] = ()
     modelled: bool = False
     said: tuple[str, ...] = Default(default=(), exclude=True)
+    below: tuple[str, ...] = Default(default=(), exclude=True)
 
     @property
     def as_expected(self) -> bool:

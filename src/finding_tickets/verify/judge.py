@@ -307,6 +307,7 @@ def _result(claim: Claim, checked: Checked) -> ClaimResult:
         why=claim.why,
         counterexamples=checked.counterexamples,
         modelled=checked.modelled,
+        below=checked.below,
     )
 
 
