@@ -55,8 +55,10 @@ NOWHERE = ("<unknown>", 0, "<unknown>")
 _WITHIN = 2
 """The least number of frames of this package between the user's code and a count."""
 
-_WITHIN_ALLOCATION = 5
+WITHIN_ALLOCATION = 5
 """The least number of frames of this package between the user's code and an allocation."""
+WITHIN_OPERATION = 8
+"""The same where an operation makes its result."""
 
 
 class ChangedCountsError(RuntimeError):
@@ -168,18 +170,21 @@ class Ledger:
     def launch(self, kernels: int, library: int = 0) -> None:
         """Count launches of ATen's own kernels, and of a library's."""
         # This runs for every operation.
-        if self._open:
-            self._totals["aten_launches"] += kernels
-            self._totals["library_launches"] += library
-        for m in self._open:
-            m.aten_launches += kernels
-            m.library_launches += library
-
-    def allocation(self, nbytes: int) -> None:
-        """Count a request to a device's allocator, which it has just served."""
         if not self._open:
             return
-        line = self._line(_WITHIN_ALLOCATION + 1)
+        self._totals["aten_launches"] += kernels
+        for m in self._open:
+            m.aten_launches += kernels
+        if library:
+            self._totals["library_launches"] += library
+            for m in self._open:
+                m.library_launches += library
+
+    def allocation(self, nbytes: int, within: int = WITHIN_ALLOCATION) -> None:
+        """Count a request to a device's allocator, which it has just served; ``user_line`` has ``within``."""
+        if not self._open:
+            return
+        line = user_line(within) if self._known_line is None else self._line(within + 1)
         # As ``_count_at`` does, which takes longer.
         place = (*line, "allocations")
         self._totals["allocations"] += 1
@@ -195,7 +200,9 @@ class Ledger:
                 m._allowed[allowed] = m._allowed.get(allowed, 0) + 1
             if nbytes > m.largest_allocation:
                 m.largest_allocation = nbytes
-            m._see(requested, allocated, host)
+            entry = m._entry
+            if requested > m.peak_bytes + entry[0] or allocated > m.peak_allocated_bytes + entry[1]:
+                m._see(requested, allocated, host)
 
     def usage_rose(self) -> None:
         """Note new peaks."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -212,19 +213,30 @@ def test_measurements_nest(gpu: SimulatedCuda) -> None:
     assert (8004, 1) == (outer.peak_bytes, outer.syncs)
 
 
+def steps_of(gpu: SimulatedCuda, work: Callable[[], object]) -> int:
+    """Return how many functions of Python are called to count some work, the second time that it is done."""
+    steps = list[str]()
+    with gpu.measure():
+        work()
+        sys.setprofile(lambda _, event, __: steps.append(event))
+        work()
+        sys.setprofile(None)
+    return steps.count("call") - 1
+
+
 def test_a_large_block_makes_small_ones_no_dearer(gpu: SimulatedCuda) -> None:
     """An operation is counted in as many steps after a product, whose workspace is large, as before."""
-    x, steps = torch.ones(8, device="cuda"), list[str]()
-
-    def counted() -> int:
-        with gpu.measure():
-            torch.mul(x, 2)
-            steps.clear()
-            sys.setprofile(lambda _, event, __: steps.append(event))
-            torch.mul(x, 2)
-            sys.setprofile(None)
-        return steps.count("call")
-
-    before = counted()
+    x = torch.ones(8, device="cuda")
+    before = steps_of(gpu, lambda: torch.mul(x, 2))
     torch.mm(x.view(2, 4), x.view(4, 2))
-    assert before == counted() > 0
+    assert before == steps_of(gpu, lambda: torch.mul(x, 2)) > 0
+
+
+def test_a_small_operation_is_counted_in_few_steps(gpu: SimulatedCuda) -> None:
+    """In place: the kernel of the key, the dispatcher's two, the tag, the charge, the launch and its order.
+
+    A result takes 10 more for its memory, its line and the peak, and 8 as it goes.
+    """
+    x = torch.ones(8, device="cuda")
+    assert steps_of(gpu, lambda: x.mul_(2)) == 7
+    assert steps_of(gpu, lambda: x.mul(2)) == 7 + 10 + 8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -17,7 +17,7 @@ from simcuda.costs.traits import OperationTraits
 from simcuda.device.machine import Machine
 from simcuda.device.ordering import Data
 from simcuda.device.storages import HOST, NO_STORAGE, Tag, is_sparse, parts_of
-from simcuda.ledger import Slack
+from simcuda.ledger import WITHIN_OPERATION, Slack
 
 FILLS = "torch.utils.deterministic.fill_uninitialized_memory"
 Tags = Sequence[Tag | None]
@@ -98,23 +98,36 @@ class Charges:
         if cost.launches or cost.copies or library is not None:
             reads = self._touched(call.inputs, tags) if traits.reads else []
             writes = self._touched(call.outputs, written)
-            if traits.written and not (traits.writes_first and call.outputs):
+            if traits.writes_first and traits.is_foreach:
+                # They come first among the inputs.
+                count = len(call.args[0])
+                writes += self._touched(call.inputs[:count], tags[:count])
+            elif traits.written and not (traits.writes_first and call.outputs):
                 others = [*tensors_in(map(call.argument, traits.written))]
-                writes += self._touched(others, map(machine.storages.of, others))
+                writes += self._touched(others, [*map(machine.storages.of, others)])
             machine.run(device, cost.launches, reads, writes, 0 if library is None else library.usual)
         for _ in range(cost.waits):
             machine.wait_for_stream(machine.current.streams[device])
 
-    def one_kernel(self, result: torch.Tensor, reads: Sequence[int], device: int) -> None:
+    def one_kernel(
+        self, result: torch.Tensor, written: Tag | None, reads: Sequence[int], device: int
+    ) -> None:
         """Charge a plain operation on dense tensors of a device: a fast path of ``on_device``.
 
-        The result is made or written to, and its tensors are known by serial number.
+        The tensors that it reads are known by serial number; what it writes to has a tag, unless it is made.
         """
-        machine, storage = self._machine, result.untyped_storage()
-        written = machine.storages.tags.get(storage._cdata) or machine.place(storage, device)
+        machine = self._machine
+        if written is None:
+            storage = result.untyped_storage()
+            written = machine.storages.tags.get(storage._cdata)
+            if written is None:
+                written = machine.place(storage, device, WITHIN_OPERATION)
         kernels = 1 if 0 < result.nbytes < LARGEST_OFFSET else kernels_over(result)
         if kernels:
-            machine.run(device, kernels, reads, (written.serial,))
+            machine.ledger.launch(kernels)
+            conflicts = machine.ordering.launch(machine.current.streams[device], reads, (written.serial,))
+            if conflicts:
+                machine.raced(conflicts)
 
     def place(
         self, tensor: torch.Tensor, device: int, *, pinned: bool = False, floating: bool = False
@@ -141,7 +154,7 @@ class Charges:
             if tensor.is_meta:
                 return None
             return self._machine.place_on_host(storage, pinned=pinned, floating=floating)
-        return self._machine.place(storage, device)
+        return self._machine.place(storage, device, WITHIN_OPERATION)
 
     def _placed(
         self, traits: OperationTraits, inputs: Tensors, outputs: Tensors, tags: Tags, device: int
@@ -169,9 +182,12 @@ class Charges:
             if made is not None and made.floating:
                 made.owed += owed
 
-    def _touched(self, tensors: Tensors, tags: Iterable[Tag | None]) -> list[Data]:
+    def _touched(self, tensors: Tensors, tags: Tags) -> list[Data]:
         """What a kernel touches on devices, of tensors with these tags."""
         touched = self._machine.touched
+        if not self._machine.has_side_streams:
+            # Parts do not matter.
+            return [tag.serial for tag in tags if tag is not None and tag.device != HOST]
         return [
             touched(tensor, tag)
             for tensor, tag in zip(tensors, tags, strict=True)
@@ -201,7 +217,8 @@ class Charges:
     def _cost(self, traits: OperationTraits, call: OperationCall) -> OpCost:
         ledger = self._machine.ledger
         has_sparse = self._machine.has_sparse and any(map(is_sparse, (*call.inputs, *call.outputs)))
-        has_nested = call.outputs and any(t.is_nested for t in (*call.inputs[:1], call.outputs[0]))
+        inputs, outputs = call.inputs, call.outputs
+        has_nested = outputs and (outputs[0].is_nested or (inputs and inputs[0].is_nested))
         is_dense = not has_sparse and not has_nested
         for rule in traits.rules:
             if (is_dense or rule.any_layout) and (rule.when is None or rule.when(call)):

@@ -12,24 +12,14 @@ from typing import Any
 
 import torch
 
+from simcuda.basis import operations
+
 Given = Mapping[str, Any]
 
-ALWAYS = {
-    **{f"{name}_backward": f"{name}_backward_cuda" for name in ("avg_pool3d", "adaptive_max_pool2d")},
-    **{f"_adaptive_avg_pool{n}d_backward": f"adaptive_avg_pool{n}d_backward_cuda" for n in (2, 3)},
-    **{f"fractional_max_pool{n}d_backward": f"fractional_max_pool{n}d_backward_cuda" for n in (2, 3)},
-    **{f"grid_sampler_{n}d_backward": f"grid_sampler_{n}d_backward_cuda" for n in (2, 3)},
-    **{
-        f"{name}_backward": f"{name}_backward_out_cuda"
-        for name in (
-            *("upsample_linear1d", "upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d"),
-            *("reflection_pad1d", "reflection_pad3d"),
-        )
-    },
-    "nll_loss2d_forward": "nll_loss2d_forward_out_cuda_template",
-    "_ctc_loss_backward": "ctc_loss_backward_gpu",
-    **dict.fromkeys(("index_reduce", "index_reduce_"), "index_reduce_cuda"),
-}
+is_deterministic: Callable[[], bool] = torch._C._get_deterministic_algorithms
+"""Return whether deterministic algorithms are asked for."""
+
+ALWAYS: dict[str, str] = dict(operations("without order"))
 """What CUDA calls itself as it refuses, by operation."""
 
 if torch.__version__ < "2.14":
@@ -76,9 +66,7 @@ REFUSED = frozenset(f"aten.{name}" for name in (*ALWAYS, *SOMETIMES))
 
 def fills_memory() -> bool:
     """Return whether memory that nobody has written to is filled, by a kernel for each tensor."""
-    return (
-        torch._C._get_deterministic_algorithms() and torch._C._get_deterministic_fill_uninitialized_memory()
-    )
+    return is_deterministic() and torch._C._get_deterministic_fill_uninitialized_memory()
 
 
 def refuse(packet: str, given: Given) -> None:

@@ -20,16 +20,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 
-from simcuda.device.memory_stats import (
-    AllocatorStats,
-    PoolStats,
-    end_wait,
-    hand_out,
-    hold,
-    idle,
-    take_back,
-    wait,
-)
+from simcuda.device.memory_stats import AllocatorStats, PoolStats, change, end_wait, hold, wait
 from simcuda.device.ordering import Ordering, StreamMark
 
 # The constants of c10/cuda/CUDACachingAllocator.cpp.
@@ -70,32 +61,6 @@ class MemoryBlock:
     before: MemoryBlock | None = None
     after: MemoryBlock | None = None
 
-    def split_off(self, size: int) -> MemoryBlock:
-        """Keep ``size`` bytes; the rest becomes a block of its own, which is returned.
-
-        The rest is of the same pool, and not yet offered for reuse.
-        """
-        # The rest is a neighbour, with which it merges when both are free.
-        rest = MemoryBlock(
-            self.address + size, self.size - size, self.stream, self.pool, before=self, after=self.after
-        )
-        if self.after is not None:
-            self.after.before = rest
-        self.size, self.after = size, rest
-        return rest
-
-    def absorb(self, neighbour: MemoryBlock) -> None:
-        """Absorb a neighbour."""
-        if neighbour is self.before:
-            self.address, self.before = neighbour.address, neighbour.before
-            if self.before is not None:
-                self.before.after = self
-        else:
-            self.after = neighbour.after
-            if self.after is not None:
-                self.after.before = self
-        self.size += neighbour.size
-
 
 @dataclass(eq=False)
 class BlockPool:
@@ -123,15 +88,15 @@ class BlockPool:
         block.is_cached = False
         del self.order[bisect_left(self.order, (block.size, block.address))]
 
-    def take(self, size: int) -> MemoryBlock | None:
-        """Take the smallest block of at least ``size`` bytes, the lowest address first among equals."""
-        order = self.order
-        position = bisect_left(order, (size,))
-        if position == len(order):
-            return None
-        block = order.pop(position)[2]
-        block.is_cached = False
-        return block
+    def move(self, position: int, block: MemoryBlock) -> None:
+        """Put an offered block, whose size has changed, where it belongs in the order."""
+        order, entry = self.order, (block.size, block.address, block)
+        is_above = position == 0 or order[position - 1] < entry
+        if is_above and (position + 1 == len(order) or entry < order[position + 1]):
+            order[position] = entry
+        else:
+            del order[position]
+            insort(order, entry)
 
 
 class Allocator:
@@ -190,17 +155,32 @@ class Allocator:
         size = -(-requested // BLOCK_ROUNDING) * BLOCK_ROUNDING
         pools = self._small if size <= SMALL_REQUEST else self._large
         pool = pools.get(stream) or self._new_pool(pools, stream)
-        taken = pool.take(size) or self._new_segment(requested, size, pool)
+        # The smallest that is large enough serves it, the one with the lowest address among equals.
+        order = pool.order
+        position = bisect_left(order, (size,))
+        if position == len(order):
+            self._new_segment(requested, size, pool)
+            position = bisect_left(order, (size,))
+        found = order[position][2]
         inactive = inactive_bytes = 0
-        # A part of a segment was inactive while it was free; the rest that is split off is so from now on.
-        if taken.before is not None or taken.after is not None:
-            inactive, inactive_bytes = -1, -taken.size
-        if taken.size - size >= pool.least_rest:
-            rest = taken.split_off(size)
-            pool.add(rest)
-            inactive, inactive_bytes = inactive + 1, inactive_bytes + rest.size
+        # A part of a segment was inactive while it was free; the rest that is left of it is so from now on.
+        if found.before is not None or found.after is not None:
+            inactive, inactive_bytes = -1, -found.size
+        left = found.size - size
+        if left < pool.least_rest:
+            taken = found
+            taken.is_cached = False
+            del order[position]
+        else:
+            # Its beginning is handed out. The rest is a neighbour, with which that merges when both are free.
+            taken = MemoryBlock(found.address, size, stream, pool, 0, False, None, found.before, found)
+            if found.before is not None:
+                found.before.after = taken
+            found.before, found.address, found.size = taken, found.address + size, left
+            pool.move(position, found)
+            inactive, inactive_bytes = inactive + 1, inactive_bytes + left
         taken.requested = requested
-        hand_out(pool.stats, taken.size, requested, inactive, inactive_bytes)
+        change(pool.stats, 1, taken.size, requested, inactive, inactive_bytes)
         return taken
 
     def free(self, block: MemoryBlock) -> None:
@@ -209,7 +189,6 @@ class Allocator:
         The uses that count are those given to ``record_stream``.
         """
         if not block.used_by:
-            take_back(block.pool.stats, block.size, block.requested)
             self._cache(block)
             return
         wait(block.pool.stats, block.size)
@@ -249,8 +228,8 @@ class Allocator:
         pools[stream] = pool = BlockPool(stream, SMALL_REQUEST + 1, self.stats.counting("large_pool"))
         return pool
 
-    def _new_segment(self, requested: int, size: int, pool: BlockPool) -> MemoryBlock:
-        """The block of a new segment, for which cached ones may have to go first."""
+    def _new_segment(self, requested: int, size: int, pool: BlockPool) -> None:
+        """Offer a new segment, for which cached ones may have to go first."""
         if size <= SMALL_REQUEST:
             segment = SMALL_SEGMENT
         elif size < MEDIUM_REQUEST:
@@ -266,28 +245,39 @@ class Allocator:
             self.stats.num_ooms += 1
             raise OutOfMemory(f"{requested} bytes asked for; {self.reserved} of {limit} are reserved")
         # Addresses are never used again, so that a block is known by its first one.
-        block = MemoryBlock(self._next_address, segment, pool.stream, pool)
+        pool.add(MemoryBlock(self._next_address, segment, pool.stream, pool))
         self._next_address += segment
         self.stats.num_device_alloc += 1
         self._may_block()
         hold(pool.stats, segment)
-        return block
 
     def _cache(self, block: MemoryBlock, *, has_waited: bool = False) -> None:
         """Offer a block for reuse, one with its free neighbours."""
-        pool = block.pool
-        if has_waited:
-            end_wait(pool.stats, block.size, block.requested)
-        inactive = inactive_bytes = 0
+        pool, size, requested = block.pool, block.size, block.requested
+        before, after = block.before, block.after
+        inactive = inactive_bytes = block.requested = 0
         # Free neighbours within a segment become one block again.
-        for neighbour in (block.before, block.after):
-            if neighbour is not None and neighbour.is_cached:
-                pool.remove(neighbour)
-                inactive, inactive_bytes = inactive - 1, inactive_bytes - neighbour.size
-                block.absorb(neighbour)
-        block.requested = 0
-        pool.add(block)
+        if before is not None and before.is_cached:
+            pool.remove(before)
+            inactive, inactive_bytes = -1, -before.size
+            block.address, block.size, block.before = before.address, before.size + size, before.before
+            if block.before is not None:
+                block.before.after = block
+        if after is not None and after.is_cached:
+            position = bisect_left(pool.order, (after.size, after.address))
+            inactive, inactive_bytes = inactive - 1, inactive_bytes - after.size
+            after.address, after.size, after.before = block.address, after.size + block.size, block.before
+            if after.before is not None:
+                after.before.after = after
+            pool.move(position, after)
+            block = after
+        else:
+            pool.add(block)
         if block.before is not None or block.after is not None:
             inactive, inactive_bytes = inactive + 1, inactive_bytes + block.size
-        if inactive_bytes:
-            idle(pool.stats, inactive, inactive_bytes)
+        if has_waited:
+            # It was counted as given back when the wait began, but for what was asked for.
+            end_wait(pool.stats, size)
+            change(pool.stats, 0, 0, -requested, inactive, inactive_bytes)
+        else:
+            change(pool.stats, -1, -size, -requested, inactive, inactive_bytes)

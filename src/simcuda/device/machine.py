@@ -17,7 +17,7 @@ from simcuda.device.dispatch_key import wake
 from simcuda.device.generators import Generators
 from simcuda.device.ordering import Conflict, Data, Ordering, StreamMark, part_of
 from simcuda.device.storages import HOST, Storages, Tag
-from simcuda.ledger import NOWHERE, Ledger, user_line
+from simcuda.ledger import NOWHERE, WITHIN_ALLOCATION, Ledger, user_line
 from simcuda.measurement import Usage
 from simcuda.profile import Profile, workspace_bytes
 
@@ -173,8 +173,8 @@ class Machine:
         self.has_side_streams = True
         return len(self.stream_devices) - 1
 
-    def malloc(self, device: int, nbytes: int) -> MemoryBlock | None:
-        """A block of the current stream; None for no bytes.
+    def malloc(self, device: int, nbytes: int, within: int = WITHIN_ALLOCATION) -> MemoryBlock | None:
+        """A block of the current stream, for code ``within`` so many frames; None for no bytes.
 
         Raises:
             torch.OutOfMemoryError: With CUDA's message.
@@ -195,7 +195,7 @@ class Machine:
                 f"{_in_units(reserved - allocated)} is reserved by PyTorch but unallocated."
             ) from None
         if block is not None:
-            self.ledger.allocation(nbytes)
+            self.ledger.allocation(nbytes, within)
         return block
 
     def empty_caches(self) -> None:
@@ -251,14 +251,14 @@ class Machine:
         for block in blocks:
             self.allocators[device].free(block)
 
-    def place(self, storage: torch.UntypedStorage, device: int) -> Tag:
-        """Give a new storage its place on a device, charging its bytes there.
+    def place(self, storage: torch.UntypedStorage, device: int, within: int = WITHIN_ALLOCATION) -> Tag:
+        """Give a new storage its place on a device, charging its bytes there; as ``malloc``.
 
         Raises:
             torch.OutOfMemoryError: With CUDA's message.
         """
         nbytes = storage.nbytes()
-        block = self.malloc(device, nbytes)
+        block = self.malloc(device, nbytes, within)
         tag = self.storages.add(storage, device, nbytes, block)
         # Only then can new memory be what another stream still uses.
         if self.ordering.has_left_behind:
@@ -344,9 +344,11 @@ class Machine:
         """
         self.ledger.launch(kernels, library)
         stream = self.current.streams[device]
-        self.raced(self.ordering.launch(stream, reads, writes))
+        conflicts = self.ordering.launch(stream, reads, writes)
+        if conflicts:
+            self.raced(conflicts)
         # Only these may race: a single stream races with the host, by copies.
-        if self.ledger.is_counting and (self.has_side_streams or not kernels):
+        if (self.has_side_streams or not kernels) and self.ledger.is_counting:
             launched = self.ordering.record(stream)
             self._lines[launched[:2]] = user_line()
             if len(self._lines) > LINES_KEPT:

@@ -81,72 +81,56 @@ class PoolStats:
         }
 
 
-# These run when a result of an operation is made, or goes: one call for all statistics, and comparing is
-# faster than calling max.
-def hand_out(
-    counted: Iterable[PoolStats], size: int, requested: int, inactive: int, inactive_bytes: int
+# This runs when a result of an operation is made, and when it goes: one call for all statistics, and
+# comparing is faster than calling max.
+def change(
+    counted: Iterable[PoolStats], blocks: int, size: int, requested: int, inactive: int, inactive_bytes: int
 ) -> None:
-    """Count a block that is handed out; the last two are what ``idle`` takes."""
-    for stats in counted:
-        blocks, allocated, asked = stats.blocks, stats.allocated, stats.requested
-        blocks.added += 1
-        blocks.current = now = blocks.current + 1
-        if now > blocks.peak:
-            blocks.peak = now
-        allocated.added += size
-        allocated.current = now = allocated.current + size
-        if now > allocated.peak:
-            allocated.peak = now
-        asked.added += requested
-        asked.current = now = asked.current + requested
-        if now > asked.peak:
-            asked.peak = now
-        if stats.waiting:
-            stats.note_active()
-    if inactive_bytes:
-        idle(counted, inactive, inactive_bytes)
+    """Count a block that is handed out, or is taken back, where its numbers are negative.
 
-
-def take_back(counted: Iterable[PoolStats], size: int, requested: int) -> None:
-    """Count a block that is given back and free at once."""
+    The last two are how many more inactive blocks there are, and how many bytes more in them.
+    """
     for stats in counted:
-        stats.blocks.current -= 1
-        stats.allocated.current -= size
-        stats.requested.current -= requested
+        number, allocated, asked = stats.blocks, stats.allocated, stats.requested
+        number.current = blocks_now = number.current + blocks
+        allocated.current = allocated_now = allocated.current + size
+        asked.current = asked_now = asked.current + requested
+        if blocks > 0:
+            number.added += blocks
+            allocated.added += size
+            asked.added += requested
+            if blocks_now > number.peak:
+                number.peak = blocks_now
+            if allocated_now > allocated.peak:
+                allocated.peak = allocated_now
+            if asked_now > asked.peak:
+                asked.peak = asked_now
+            if stats.waiting:
+                stats.note_active()
+        if inactive_bytes:
+            for quantity, amount in ((stats.inactive, inactive), (stats.inactive_bytes, inactive_bytes)):
+                quantity.current = now = quantity.current + amount
+                if amount > 0:
+                    quantity.added += amount
+                    if now > quantity.peak:
+                        quantity.peak = now
 
 
 def wait(counted: Iterable[PoolStats], size: int) -> None:
     """Count a block that is given back and waits for another stream."""
     # Its requested bytes stay in use until the wait is over.
-    take_back(counted, size, 0)
+    change(counted, -1, -size, 0, 0, 0)
     for stats in counted:
         stats.waiting += 1
         stats.waiting_bytes += size
         stats.note_active()
 
 
-def end_wait(counted: Iterable[PoolStats], size: int, requested: int) -> None:
+def end_wait(counted: Iterable[PoolStats], size: int) -> None:
     """Count a block that has waited long enough."""
     for stats in counted:
         stats.waiting -= 1
         stats.waiting_bytes -= size
-        stats.requested.current -= requested
-
-
-def idle(counted: Iterable[PoolStats], blocks: int, size: int) -> None:
-    """Count ``blocks`` more inactive blocks with ``size`` more bytes, or fewer where negative."""
-    for stats in counted:
-        count, total = stats.inactive, stats.inactive_bytes
-        count.current += blocks
-        total.current += size
-        if blocks > 0:
-            count.added += blocks
-            if count.current > count.peak:
-                count.peak = count.current
-        if size > 0:
-            total.added += size
-            if total.current > total.peak:
-                total.peak = total.current
 
 
 def hold(counted: Iterable[PoolStats], size: int) -> None:

@@ -149,22 +149,24 @@ class Ordering:
 
         What it both reads and writes may be in both.
         """
-        # Each launch is a tick of its stream's own clock.
-        clock = self._clock(stream)
+        # Each launch is a tick of its stream's own clock. This runs for every operation.
+        clock = self._clocks.get(stream)
+        if clock is None or self._joined_host.get(stream, 0) != self.host_version:
+            clock = self._clock(stream)
         clock[stream] = tick = clock.get(stream, 0) + 1
         self.queued += 1
-        sole = self._sole
+        sole, shared = self._sole, self._shared
         unordered: list[Conflict] = []
         for data in reads:
             known = sole.get(data, _UNTOUCHED)
             # The usual case: no other stream has touched it, so there is nothing to compare.
-            if known[0] == stream or (known is _UNTOUCHED and self._is_new(data)):
+            if known[0] == stream or (known is _UNTOUCHED and type(data) is int and data not in shared):
                 sole[data] = (stream, known[1], tick)
             elif data not in writes:
                 unordered += self._share(data, stream, clock, writes=False)
         for data in writes:
             known = sole.get(data, _UNTOUCHED)
-            if known[0] == stream or (known is _UNTOUCHED and self._is_new(data)):
+            if known[0] == stream or (known is _UNTOUCHED and type(data) is int and data not in shared):
                 sole[data] = (stream, tick, 0)
             else:
                 unordered += self._share(data, stream, clock, writes=True)
@@ -269,9 +271,6 @@ class Ordering:
             _join(clock, self._host)
             self._joined_host[stream] = self.host_version
         return clock
-
-    def _is_new(self, data: Data) -> bool:
-        return isinstance(data, int) and data not in self._shared
 
     def _parts_of(self, data: Data) -> tuple[Part, dict[Part, Accesses]]:
         """The part, and the accesses to each, from here on as of data that several streams touch."""

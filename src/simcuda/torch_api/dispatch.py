@@ -20,7 +20,7 @@ from simcuda.costs.call import OperationCall, all_tensors_in
 from simcuda.costs.charges import Charges
 from simcuda.costs.copies import charge_copy
 from simcuda.costs.declared import python_kernel
-from simcuda.costs.determinism import fills_memory
+from simcuda.costs.determinism import is_deterministic
 from simcuda.costs.rules.layouts import OF_SPARSE_TENSORS
 from simcuda.costs.stand_ins import WideOperation
 from simcuda.costs.traits import OperationTraits, traits_of
@@ -96,7 +96,7 @@ class Dispatcher:
                 return self._run_foreign(traits, func, args, kwargs)
             if traits.is_copy:
                 return self._copy(traits, func, args, kwargs)
-        if traits.joins_gradients and joins_gradients(args, kwargs):
+        if traits.joins_gradients and is_in_backward() and joins_gradients(args, kwargs):
             traits, func = traits_of(_ADD_IN_PLACE), _ADD_IN_PLACE
         # Most operations are plain.
         result = None if kwargs or not traits.is_plain else self._run_plain(func, args)
@@ -149,16 +149,20 @@ class Dispatcher:
     def _run_plain(self, func: Any, args: Sequence[Any]) -> Any:
         """A fast path of ``_run`` for a plain operation on tensors of one device; None for any other."""
         machine = self._machine
-        if machine.has_sparse or machine.has_side_streams or executing or fills_memory():
+        if machine.has_sparse or machine.has_side_streams or executing or is_deterministic():
             return None
-        device, reads = HOST, list[int]()
-        for tensor in all_tensors_in(args, {}):
-            tag = self._of(tensor)
-            if tag is None or tag.device == HOST or (reads and tag.device != device):
-                return None
-            device = tag.device
-            reads.append(tag.serial)
-        if not reads:
+        device, first = HOST, None
+        reads: list[int] = []
+        # None of these operations takes a list of tensors.
+        for value in args:
+            if isinstance(value, torch.Tensor):
+                tag = self._of(value)
+                if tag is None or tag.device == HOST or (reads and tag.device != device):
+                    return None
+                device = tag.device
+                first = first or tag
+                reads.append(tag.serial)
+        if first is None:
             return None
         try:
             result = func._op(*args)
@@ -166,7 +170,11 @@ class Dispatcher:
             # It fails again on the way that knows what CUDA would say.
             return None
         self._last_device = device
-        self._charges.one_kernel(result, reads, device)
+        # What it also writes to, it need not be said to read.
+        if result is args[0]:
+            self._charges.one_kernel(result, first, reads[1:], device)
+        else:
+            self._charges.one_kernel(result, None, reads, device)
         return result
 
     def _run(

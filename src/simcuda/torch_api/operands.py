@@ -13,10 +13,11 @@ from typing import Any, cast
 
 import torch
 
+from simcuda.basis import operations
 from simcuda.costs.call import tensors_in
 from simcuda.costs.copies import same_bytes
 from simcuda.costs.traits import OperationTraits
-from simcuda.device.machine import Machine, is_in_backward
+from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST, Tag
 
 EXPECTED = "Expected all tensors to be on the same device, but"
@@ -30,16 +31,8 @@ _HELD_BY_THE_ARGUMENTS = 6
 _HELD_BY_THE_ENGINE = 3
 _STORAGE_HELD_BY_ONE_TENSOR = 2
 
-ADDING = frozenset(
-    f"{name}Backward0"
-    for name in (
-        *("Atan2", "Cholesky", "CholeskyInverse", "CholeskySolve", "LinalgCholeskyEx", "LinalgDet"),
-        *("LinalgLstsq", "LinalgLu", "LinalgLuFactorEx", "LinalgLuSolve", "LinalgPinv", "LinalgPolar"),
-        *("LinalgQr", "LinalgSvd", "Logcumsumexp", "LuUnpack", "Mvlgamma", "NativeGroupNorm", "SpecialI1E"),
-        *("SpecialLogNdtr", "StdMean", "TriangularSolve", "VarMean"),
-    )
-)
-"""Formulas that add tensors themselves: what is added there is taken for theirs, not for the engine's."""
+ADDING = frozenset(f"{name}Backward0" for name in operations("adding gradients"))
+"""Formulas that add tensors themselves."""
 
 
 def common_device(
@@ -123,8 +116,8 @@ def _message(
 
 
 def joins_gradients(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> bool:
-    """Whether an addition is the engine's, to a gradient that nothing else holds."""
-    if kwargs or len(args) != 2 or not is_in_backward() or torch.is_grad_enabled():
+    """Whether an addition in a backward pass is the engine's, to a gradient that nothing else holds."""
+    if kwargs or len(args) != 2 or torch.is_grad_enabled():
         return False
     old = args[0]
     if not isinstance(old, torch.Tensor) or old is args[1] or sys.getrefcount(old) > _HELD_BY_THE_ARGUMENTS:

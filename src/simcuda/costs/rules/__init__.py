@@ -31,13 +31,21 @@ OF_LIBRARIES = tuple(rule for rule in _EVERY if rule not in RULES)
 """Rules for operators of other libraries, whose examples need these."""
 
 
+_BY_NAME: dict[str, list[CostRule]] = {}
+for _entry in _EVERY:
+    for _name in _entry.ops:
+        _BY_NAME.setdefault(_name, []).append(_entry)
+_STARRED = [name for name in _BY_NAME if "*" in name]
+
+
 def rules_for(op: str) -> tuple[CostRule, ...]:
     """The rules for an operation with overload, those that name it most closely first."""
-    packet = op.rpartition(".")[0]
     # Exact names beat stars, and a name with its overload beats one without.
-    named = [rule for name in (op, packet) for rule in _EVERY if name in rule.ops]
-    starred = [rule for rule in RULES if any("*" in each and fnmatchcase(op, each) for each in rule.ops)]
-    return (*named, *(rule for rule in starred if rule not in named))
+    found = [*_BY_NAME.get(op, ()), *_BY_NAME.get(op.rpartition(".")[0], ())]
+    for pattern in _STARRED:
+        if fnmatchcase(op, pattern):
+            found += [rule for rule in _BY_NAME[pattern] if rule not in found]
+    return tuple(found)
 
 
 __all__ = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from simcuda.basis import operations
 from simcuda.costs.call import FREE, ONE_KERNEL, OpCost, OperationCall
 from simcuda.costs.copies import contiguous, copied_within
 from simcuda.costs.determinism import fills_memory
@@ -19,43 +20,6 @@ _NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: t
 
 UNFILLED = ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided")
 UNFILLED_OPS = tuple(f"aten.{name}" for name in UNFILLED)
-FILLED = (
-    *("zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full"),
-    *("zero_", "scalar_tensor", "arange", "linspace.default", "linspace.out"),
-    *("logspace.default", "logspace.out"),
-    *("rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "uniform_", "normal_"),
-    "random_",
-    *("bernoulli_", "bernoulli", "exponential_", "cauchy_", "geometric_", "log_normal_"),
-)
-
-UNTAGGED = (
-    *("abs_", "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "gcd_", "lcm_", "heaviside_", "copysign_"),
-    *("threshold_", "gelu_", "mish_", "xlogy_", "floor_divide", "floor_divide_", "rsub", "__irshift__"),
-    *("fill_", "fill", "hardswish", "hardswish_", "hardswish_backward", "hardtanh_backward"),
-    *("hardsigmoid_backward", "hardshrink_backward", "softshrink_backward", "softplus_backward"),
-    *("mish_backward", "elu_backward", "leaky_relu_backward", "_prelu_kernel", "_prelu_kernel_backward"),
-    *("rrelu_with_noise", "rrelu_with_noise_", "rrelu_with_noise_backward", "glu", "glu_backward"),
-    *("log_sigmoid_forward", "log_sigmoid_backward", "mse_loss_backward", "huber_loss_backward"),
-    *("smooth_l1_loss_backward", "isnan", "isposinf", "isneginf"),
-    *("complex", "polar", "lerp_", "tril", "triu", "tril_", "triu_", "flip"),
-)
-"""Elementwise operations that PyTorch does not tag as such."""
-
-LAYERS = (
-    *("native_dropout", "native_dropout_backward"),
-    "upsample_trilinear3d",
-    *("grid_sampler_2d", "grid_sampler_3d", "tril_indices", "triu_indices"),
-    *("poisson", "binomial", "_standard_gamma", "normal.float_float"),
-    "_amp_update_scale_",
-)
-
-ONE = (*UNTAGGED, *LAYERS)
-
-FILLED_FIRST = (
-    *("eye", "diag_embed", "nll_loss_backward", "upsample_linear1d", "upsample_bicubic2d"),
-    *("reflection_pad1d_backward", "reflection_pad2d_backward", "reflection_pad3d_backward"),
-    *("replication_pad1d_backward", "replication_pad2d_backward", "replication_pad3d_backward"),
-)
 
 
 def one_kernel(call: OperationCall) -> OpCost:
@@ -238,7 +202,7 @@ def _resized(call: OperationCall) -> OpCost:
 
 CostRule(
     id="make-filled",
-    ops=tuple(f"aten.{name}" for name in FILLED),
+    ops=tuple(f"aten.{name}" for name in operations("filled")),
     source="ATen/native/TensorFactories.cpp: empty, then one kernel that fills",
     example="torch.zeros(4, device='cuda')",
 )(one_kernel)
@@ -280,14 +244,14 @@ CostRule(
 
 CostRule(
     id="one-kernel",
-    ops=tuple(f"aten.{name}" for name in ONE),
+    ops=tuple(f"aten.{name}" for name in operations("one kernel")),
     source="ATen/native/cuda: one kernel; only the results are allocated",
     example="torch.tril(x[:4].view(2, 2))",
 )(one_kernel)
 
 CostRule(
     id="fill-then-kernel",
-    ops=tuple(f"aten.{name}" for name in FILLED_FIRST),
+    ops=tuple(f"aten.{name}" for name in operations("filled first")),
     source="ATen/native: a fill, then one kernel on a part; the gradients of padding are contiguous",
     example="torch.eye(3, device='cuda')",
 )(

@@ -10,6 +10,7 @@ from math import inf, prod
 
 import torch
 
+from simcuda.basis import operations
 from simcuda.costs.call import ANYTHING, FREE, MEMORY, LibraryWork, OpCost, OperationCall
 from simcuda.costs.copies import contiguous, copied_within
 from simcuda.costs.launches import kernels_over
@@ -23,9 +24,6 @@ INPUTS_AT_ONCE = 128
 NESTED_BY_A_KERNEL = (torch.float32, torch.float16)
 PADDED_BY_A_KERNEL = (*NESTED_BY_A_KERNEL, torch.float64)
 
-CONVERSIONS = ("_to_dense", "_to_sparse", "_to_sparse_csr")
-OF_EACH_LAYOUT = ("mm", "mv", *CONVERSIONS)
-"""What products and conversions of sparse tensors are made of; the operations within have rules."""
 OF_SPARSE_TENSORS = {
     **dict.fromkeys(("aten.add", "aten.add_"), 2),
     **dict.fromkeys(("aten.mul", "aten.mul_"), 1),
@@ -33,46 +31,17 @@ OF_SPARSE_TENSORS = {
 """With how many sparse tensors CUDA has no code of its own: it adds one to a dense one by kernels, and
 multiplies two by a table of hashes."""
 
-# PyTorch's native_functions.yaml has one function for CPU and CUDA, and ATen/native/nested one of operations
-# on the buffer or on each part. What calls kernels itself, as layer_norm does, is not among them.
-SHARED: dict[torch.layout, tuple[torch._C.DispatchKey, frozenset[str]]] = {
-    torch.strided: (
-        torch._C.DispatchKey.NestedTensorCPU,
-        frozenset(
-            f"aten.{name}"
-            for name in (
-                *("abs", "abs_", "sgn", "sgn_", "logical_not", "logical_not_", "cos", "sin", "neg", "neg_"),
-                *("isnan", "isinf", "relu", "relu_", "gelu", "gelu_", "gelu_backward", "silu", "silu_"),
-                *("silu_backward", "sqrt", "tanh", "tanh_", "threshold_backward", "native_dropout"),
-                *("native_dropout_backward", "embedding", "linear", "linear_backward"),
-                *("_softmax", "_softmax_backward_data", "_transformer_encoder_layer_fwd"),
-                *("fill_", "zero_", "masked_fill", "add", "add_"),
-            )
-        ),
-    ),
-    torch.sparse_coo: (
-        torch._C.DispatchKey.SparseCPU,
-        # SparseTensorMath.cpp, SparseUnaryOps.cpp, TensorShape.cpp: operations on values, and on indices.
-        frozenset(
-            f"aten.{name}"
-            for name in (
-                *("clone", "sparse_mask", "t", "transpose", "cat", "sum", "_sparse_sum"),
-                *("div", "div_", "pow", "resize_as_"),
-                *("neg", "abs", "sqrt", "relu", "sin", "tanh", "sign"),
-                *(name.removeprefix("aten.") for name in OF_SPARSE_TENSORS),
-                *OF_EACH_LAYOUT,
-            )
-        ),
-    ),
-    torch.sparse_csr: (
-        torch._C.DispatchKey.SparseCsrCPU,
-        frozenset(f"aten.{name}" for name in (*OF_EACH_LAYOUT, "t", "transpose")),
-    ),
-    torch.sparse_csc: (
-        torch._C.DispatchKey.SparseCsrCPU,
-        frozenset(f"aten.{name}" for name in (*CONVERSIONS, "t", "transpose")),
-    ),
+_KEYS = {
+    torch.strided: torch._C.DispatchKey.NestedTensorCPU,
+    torch.sparse_coo: torch._C.DispatchKey.SparseCPU,
+    **dict.fromkeys((torch.sparse_csr, torch.sparse_csc), torch._C.DispatchKey.SparseCsrCPU),
 }
+_SHARED = operations("of a layout")
+SHARED: dict[torch.layout, tuple[torch._C.DispatchKey, frozenset[str]]] = {
+    layout: (key, frozenset(f"aten.{name}" for name in _SHARED[str(layout).removeprefix("torch.")]))
+    for layout, key in _KEYS.items()
+}
+"""The host's code for operations on tensors of a layout that CUDA has too, nested ones among the strided."""
 
 
 _NESTED = "torch.nested.as_nested_tensor([torch.ones(2, 3).cuda(), torch.ones(4, 3).cuda()])"
