@@ -18,7 +18,10 @@ RECORDED, TESTED, OPERATIONS = (
     Path(__file__).with_name(f"{name}.json") for name in ("recorded", "tested", "operations")
 )
 
-READ, MODELLED, UNKNOWN, DECLARED = "read", "modelled", "unknown", "declared"
+READ = "read"
+MODELLED = "modelled"
+UNKNOWN = "unknown"
+DECLARED = "declared"
 """What the cost of an operation is known from."""
 BY_RECORDINGS, BY_ZEROS, REFUTED, BY_TESTS, BY_NOTHING = (
     "recorded",

@@ -266,7 +266,9 @@ def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
         frame = frame.f_back
         if frame is None and known is _own_code:
             # No own code led there.
-            frame, known, is_wanted = innermost, _user_code, is_user_code
+            frame = innermost
+            known = _user_code
+            is_wanted = is_user_code
     return NOWHERE
 
 

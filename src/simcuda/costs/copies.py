@@ -135,7 +135,8 @@ def _transfer(
         temporaries = (moved,) * int(is_staged)
         on_host, is_whole = source_tag, source.is_contiguous() and source.shape == to.shape
     else:
-        kind, device = "d2h", HOST if source_tag is None else source_tag.device
+        kind = "d2h"
+        device = HOST if source_tag is None else source_tag.device
         moved = to.numel() * (to if is_converted_there else source).element_size()
         is_scattered = not alike and not source.expand_as(to).is_contiguous()
         temporaries = (moved,) * (int(is_converted_there) + int(is_scattered))

@@ -104,7 +104,8 @@ def _workspaces(dimensions: list[Dimension], how: Arithmetic, profile: Profile) 
         # The threads of a row share one result.
         width, height = _block(values, results, threads)
         grid = results
-        results_per_row, threads_per_result = results, width * height
+        results_per_row = results
+        threads_per_result = width * height
     else:
         # Neighbouring results that one thread computes: as many as stay aligned, at most 4.
         fastest = outer[0]
@@ -114,7 +115,8 @@ def _workspaces(dimensions: list[Dimension], how: Arithmetic, profile: Profile) 
                 vector //= 2
         width, height = _block(results // vector, values, threads // vector)
         grid = -(-(results // vector) // width)
-        results_per_row, threads_per_result = results * width * vector, height
+        results_per_row = results * width * vector
+        threads_per_result = height
     # Several blocks share a result where each thread would read many values alone, and the device has room.
     values_per_thread = -(-values // threads_per_result)
     resident = profile.multiprocessors * (profile.threads_per_multiprocessor // (width * height))

@@ -43,7 +43,8 @@ class HostAttention(StandIn):
         names = [argument.name for argument in self.operation._schema.arguments]
         given: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
         starts: list[Any] = [given.get(f"cum_seq_{side}", given.get(f"cu_seqlens_{side}")) for side in "qk"]
-        is_flash, dropout = "is_causal" in given, given["dropout_p"]
+        is_flash = "is_causal" in given
+        dropout = given["dropout_p"]
         # Without sequences, with a bias, with fewer heads of keys or with a window, the host has nothing.
         is_plain = starts[0] is not None and given.get("bias") is None and not set(kwargs) - {"scale"}
         if not is_plain or given["query"].shape[-2] != given["key"].shape[-2]:

@@ -90,7 +90,8 @@ class BlockPool:
 
     def move(self, position: int, block: MemoryBlock) -> None:
         """Put an offered block, whose size has changed, where it belongs in the order."""
-        order, entry = self.order, (block.size, block.address, block)
+        order = self.order
+        entry = (block.size, block.address, block)
         is_above = position == 0 or order[position - 1] < entry
         if is_above and (position + 1 == len(order) or entry < order[position + 1]):
             order[position] = entry
@@ -178,7 +179,8 @@ class Allocator:
                 found.before.after = taken
             found.before, found.address, found.size = taken, found.address + size, left
             pool.move(position, found)
-            inactive, inactive_bytes = inactive + 1, inactive_bytes + left
+            inactive += 1
+            inactive_bytes += left
         taken.requested = requested
         change(pool.stats, 1, taken.size, requested, inactive, inactive_bytes)
         return taken
@@ -253,7 +255,9 @@ class Allocator:
 
     def _cache(self, block: MemoryBlock, *, has_waited: bool = False) -> None:
         """Offer a block for reuse, one with its free neighbours."""
-        pool, size, requested = block.pool, block.size, block.requested
+        pool = block.pool
+        size = block.size
+        requested = block.requested
         before, after = block.before, block.after
         inactive = inactive_bytes = block.requested = 0
         # Free neighbours within a segment become one block again.
@@ -265,7 +269,8 @@ class Allocator:
                 block.before.after = block
         if after is not None and after.is_cached:
             position = bisect_left(pool.order, (after.size, after.address))
-            inactive, inactive_bytes = inactive - 1, inactive_bytes - after.size
+            inactive -= 1
+            inactive_bytes -= after.size
             after.address, after.size, after.before = block.address, after.size + block.size, block.before
             if after.before is not None:
                 after.before.after = after
@@ -274,7 +279,8 @@ class Allocator:
         else:
             pool.add(block)
         if block.before is not None or block.after is not None:
-            inactive, inactive_bytes = inactive + 1, inactive_bytes + block.size
+            inactive += 1
+            inactive_bytes += block.size
         if has_waited:
             # It was counted as given back when the wait began, but for what was asked for.
             end_wait(pool.stats, size)

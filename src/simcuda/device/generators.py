@@ -77,7 +77,8 @@ class Generators:
         if given is not None or device == HOST:
             return run(*args, **kwargs)
         # C++ draws from the host's default generator where it is given none.
-        default, own = torch.default_generator, self.defaults[device]
+        default = torch.default_generator
+        own = self.defaults[device]
         state = default.get_state()
         default.set_state(own.get_state())
         try:

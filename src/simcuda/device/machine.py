@@ -184,7 +184,9 @@ class Machine:
             block = allocator.malloc(nbytes, self.current.streams[device])
         except OutOfMemory:
             self.ledger.out_of_memory()
-            capacity, limit, reserved = allocator.capacity, allocator.limit, allocator.reserved
+            capacity = allocator.capacity
+            limit = allocator.limit
+            reserved = allocator.reserved
             allocated = allocator.stats.both.allocated.current
             allowed = f"{_in_units(limit)} allowed; " if limit < capacity else ""
             raise torch.OutOfMemoryError(

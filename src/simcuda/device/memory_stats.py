@@ -91,7 +91,9 @@ def change(
     The last two are how many more inactive blocks there are, and how many bytes more in them.
     """
     for stats in counted:
-        number, allocated, asked = stats.blocks, stats.allocated, stats.requested
+        number = stats.blocks
+        allocated = stats.allocated
+        asked = stats.requested
         number.current = blocks_now = number.current + blocks
         allocated.current = allocated_now = allocated.current + size
         asked.current = asked_now = asked.current + requested

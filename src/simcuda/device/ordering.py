@@ -55,7 +55,9 @@ Data = int | Part
 
 def part_of(data: int, start: int, itemsize: int, steps: Iterable[tuple[int, int]]) -> Part:
     """Return the bytes of elements in dimensions of at least two, with these strides, in bytes, and sizes."""
-    width, end, period = itemsize, start + itemsize, 0
+    width = itemsize
+    end = start + itemsize
+    period = 0
     for stride, size in sorted(steps):
         end += stride * (size - 1)
         if not period and stride <= width:
@@ -198,7 +200,8 @@ class Ordering:
         It waits for the events' own streams, and for those whose work they come after, unless it knew already
         that this had finished.
         """
-        waited, host = {mark.stream for mark in marks}, self._host
+        waited = {mark.stream for mark in marks}
+        host = self._host
         for mark in marks:
             waited.update(_unordered(mark.clock, host))
             # Every stream joins the host's clock when it is next used.

@@ -128,7 +128,8 @@ class Autocast:
         asked = args[place] if place < len(args) else kwargs.get("dtype")
         with torch._C._ExcludeDispatchKeyGuard(_EXCEPT_AUTOCAST):
             if asked is None and self._is_cast(args[0]):
-                args, kwargs = args[:place], {**kwargs, "dtype": torch.float32}
+                args = args[:place]
+                kwargs = {**kwargs, "dtype": torch.float32}
             return operation(*args, **kwargs)
 
     def _with_type(self, defaults: list[Any], typed: Any, /, *args: Any) -> Any:

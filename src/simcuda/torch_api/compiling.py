@@ -30,7 +30,8 @@ COMPILING: tuple[Compiling, ...] = get_args(Compiling)
 
 DYNAMO = "torch._dynamo.eval_frame"
 """Where functions ask for their compiler, also those that were compiled before."""
-FLEX, FLEX_OPERATOR = "torch.nn.attention.flex_attention", "torch._higher_order_ops.flex_attention"
+FLEX = "torch.nn.attention.flex_attention"
+FLEX_OPERATOR = "torch._higher_order_ops.flex_attention"
 
 RUN_EAGERLY = "torch.compile, run eagerly"
 EAGERLY = "TORCH_COMPILE_DISABLE=1 or torch.compiler.set_stance('force_eager') runs the code as it is"

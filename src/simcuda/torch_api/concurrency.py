@@ -110,7 +110,8 @@ class Threads:
         if self._lock is not None:
             return
         self._lock = lock = threading.RLock()
-        machine, storages = self._machine, self._machine.storages
+        machine = self._machine
+        storages = self._machine.storages
         self._dispatcher.run = partial(_locked, lock, self._dispatcher.run)
         # Only on this machine: its methods hide those of the class.
         for name in FROM_OUTSIDE:

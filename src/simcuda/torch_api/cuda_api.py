@@ -98,7 +98,9 @@ class CudaApi:
 
     def install(self, patches: Patches) -> None:
         """Install the replacements."""
-        machine, stream, event = self.machine, self._stream, self._event
+        machine = self.machine
+        stream = self._stream
+        event = self._event
         profile, process = machine.profile, os.getpid()
         shared = SHARED_MEMORY[profile.capability]
         properties = [
@@ -165,7 +167,8 @@ class CudaApi:
 
     def _c_functions(self, process: int) -> dict[str, Any]:
         """Answers for the functions in ``torch._C``, by name; only ``process`` may use the devices."""
-        machine, profile = self.machine, self.machine.profile
+        machine = self.machine
+        profile = self.machine.profile
         major, minor = profile.capability
         version = int(float(profile.cuda_version) * 1000)
         devices: dict[str, Any] = {

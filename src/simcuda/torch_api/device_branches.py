@@ -106,7 +106,8 @@ class DeviceBranches:
 
     def install(self, patches: Patches) -> None:
         """Install the replacements."""
-        nn, tensor = (torch._C._nn, torch.nn.functional), (torch, Tensor)
+        nn = (torch._C._nn, torch.nn.functional)
+        tensor = (torch, Tensor)
         patches.wrap(_one_hot, *product(nn, ["one_hot"]))
         patches.wrap(self._attention, *product(nn, ["scaled_dot_product_attention"]))
         patches.wrap(_dropout, (torch, "dropout"), (torch._VF, "dropout"))
@@ -123,7 +124,8 @@ class DeviceBranches:
         patches.wrap(self._new, (Tensor, "new"))
         patches.wrap(_split_by_host, *product(tensor, ["tensor_split"]))
         # ``torch.Tensor(3)`` makes its memory as C++ code does within an operation.
-        settle, tag_of = self._machine.settle, self._machine.storages.of
+        settle = self._machine.settle
+        tag_of = self._machine.storages.of
         patches.set(Tensor, __init__=lambda tensor, *_, **__: settle((tag_of(tensor),)))
         recurrent.install(self._machine, patches)
         patches.set(torch.backends.cudnn, is_available=lambda: True, version=lambda: CUDNN_VERSION)
@@ -301,7 +303,8 @@ def _can_use(original: Callable[..., bool], params: Any, *how: Any, is_flash: bo
     is_jagged = layouts == {torch.jagged}
     if tensors[0].is_nested and not is_jagged:
         return original(params, *how)
-    dtype, sizes = params.query.dtype, [each.shape[-1] for each in tensors]
+    dtype = params.query.dtype
+    sizes = [each.shape[-1] for each in tensors]
     if not all((each.dim(), each.dtype) == (4, dtype) for each in tensors):
         return False
     if not (is_jagged or _is_dense_attention(params, is_flash=is_flash)):

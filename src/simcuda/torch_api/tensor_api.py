@@ -101,7 +101,9 @@ class TensorApi:
         patches.wrap(self._convert, *((Tensor, name) for name in CONVERSIONS))
         patches.redirect(torch._to_cpu, lambda tensors: tuple(self.to(tensor, CPU) for tensor in tensors))
         # Called from Python, these name the device that is meant.
-        to, copy, aten = torch.ops.aten.to, torch.ops.aten._to_copy, torch.ops.aten
+        to = torch.ops.aten.to
+        copy = torch.ops.aten._to_copy
+        aten = torch.ops.aten
         for operation in (to, to.device, to.dtype_layout, to.prim_Device):
             patches.set(operation, _op=InPlaceOf(self._to, operation._op))
         for operation in (copy, copy.default):

@@ -30,7 +30,11 @@ COUNTED_AS = {
 """What the ledger calls them."""
 
 CONFIRMED, REFUTED = "confirmed", "refuted"
-LIBRARY, ON_HOST, CHANGED, CIRCULAR, OPEN = "library", "host", "changed since", "circular", "open"
+LIBRARY = "library"
+ON_HOST = "host"
+CHANGED = "changed since"
+CIRCULAR = "circular"
+OPEN = "open"
 """Verdicts that decide nothing: a library's choice, a call that did nothing, an older version of PyTorch, a
 check of what was read out of the recording before, and what was not recorded."""
 VERDICTS = (CONFIRMED, REFUTED, LIBRARY, ON_HOST, CHANGED, CIRCULAR, OPEN)
@@ -43,7 +47,9 @@ BIAS_OF_ONE_ROW = (
 TYPES_IN_LISTS = "not recorded: types in lists"
 NUMBERS = "not recorded: whether a tensor was a number"
 
-ROUNDING, LARGE, SLACK = 512, 1 << 20, 1 << 20
+ROUNDING = 512
+LARGE = 1 << 20
+SLACK = 1 << 20
 """CUDACachingAllocator.cpp rounds bytes; a block for more than ``LARGE`` may be larger by ``SLACK``."""
 
 
@@ -141,15 +147,18 @@ def _compare(gpu: Gpu, calls: Sequence[RecordedCall]) -> Iterator[Finding]:
         direction, pinned = "", False
         for copy in cost.copies:
             if call.op in HOST_COPIES and copy.kind in ("h2d", "d2h"):
-                direction, pinned = copy.kind, not copy.pageable
+                direction = copy.kind
+                pinned = not copy.pageable
         made = call_to_make(call.op, call.arguments, direction, pinned=pinned)
         outcome = replay(gpu, call.op, made)
         for metric in METRICS:
             if cost.allocations is None and "alloc" in metric:
                 continue
-            recorded, simulated = cost.values[metric], outcome.values[metric]
+            recorded = cost.values[metric]
+            simulated = outcome.values[metric]
             agrees = same(metric, recorded, simulated)
-            verdict, why = CONFIRMED if agrees else REFUTED, ""
+            verdict = CONFIRMED if agrees else REFUTED
+            why = ""
             if undecided := _undecided(metric, call, made, outcome, direction):
                 verdict, why = undecided
             elif not agrees and made.may_have_numbers:

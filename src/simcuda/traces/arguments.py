@@ -42,7 +42,10 @@ NUMBERED: dict[str, dict[int, Any]] = {
 HOST_COPIES = frozenset({"aten::to", "aten::_to_copy", "aten::copy_"})
 """Ops that copy between host and device: on which side their tensors are shows in the copy."""
 
-DEVICE, HOST, PINNED, NUMBER = "device", "host", "pinned", "number"
+DEVICE = "device"
+HOST = "host"
+PINNED = "pinned"
+NUMBER = "number"
 """Where a tensor is: on the device, in pageable or pinned memory of the host, or a number."""
 
 LISTS = ("List[Tensor]", "List[Optional[Tensor]]")

@@ -378,7 +378,9 @@ class _Attribution:
         done = {number for number in records if number >= first}
         launches = {number for number, call in calls.items() if call.name.startswith(LAUNCHES)}
         copies = {number for number, call in calls.items() if call.name.startswith(COPIES)}
-        reads, pageable, are_known = [], [], []
+        reads = []
+        pageable = []
+        are_known = []
         for call in self.calls:
             has_waited = any(call.cost.waits)
             if SCALAR_READ in (call.op, *call.inner) and any(copy.kind == "d2h" for copy in call.cost.copies):

@@ -155,7 +155,8 @@ def _made(tensor: TensorToMake, below: int, place: str) -> Any:
     place = tensor.place if tensor.place == NUMBER else place or tensor.place
     if place == NUMBER:
         return {torch.bool: True, torch.int64: 1}.get(tensor.dtype, 0.5)
-    device, dtype = ("cuda" if place == DEVICE else "cpu"), tensor.dtype
+    device = "cuda" if place == DEVICE else "cpu"
+    dtype = tensor.dtype
     is_dense = torch.empty(tensor.shape, device="meta").stride() == tensor.strides
     # A tensor that is no view, where that is possible: some operations refuse views.
     shape = tensor.shape if is_dense else (_elements(tensor),)

@@ -23,7 +23,8 @@ def _lists(call: OperationCall) -> list[list[torch.Tensor]]:
 
 def _walks_side_by_side(lists: list[list[torch.Tensor]]) -> bool:
     first = lists[0]
-    shapes, dtype = [tensor.shape for tensor in first], first[0].dtype
+    shapes = [tensor.shape for tensor in first]
+    dtype = first[0].dtype
     dense = [tensor.is_contiguous() for tensor in first]
     for tensors in lists:
         for tensor, other, shape, is_dense in zip(tensors, first, shapes, dense, strict=True):

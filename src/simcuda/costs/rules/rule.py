@@ -15,7 +15,9 @@ C = TypeVar("C", bound=Counts)
 
 HALVES = (torch.float16, torch.bfloat16)
 # What kernels of several topics keep beside the data: positions are int64, counters int32.
-INDEX_BYTES, COUNT_BYTES, HALF_BYTES = 8, 4, 2
+INDEX_BYTES = 8
+COUNT_BYTES = 4
+HALF_BYTES = 2
 
 
 @dataclass(frozen=True)

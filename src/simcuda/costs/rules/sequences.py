@@ -161,6 +161,7 @@ def _cell_backward(call: OperationCall) -> OpCost:
     if not call.argument("has_bias"):
         return cost
     is_long = "lstm" in call.op
-    gates, biases = call.outputs[: 1 if is_long else 2], call.outputs[2 if is_long else 3 :]
+    gates = call.outputs[: 1 if is_long else 2]
+    biases = call.outputs[2 if is_long else 3 :]
     sums = (reduce("sum", of, (0,), bias, call.profile) for of, bias in zip(gates, biases, strict=True))
     return sum(sums, cost)

@@ -43,7 +43,8 @@ def _suppress(call: OperationCall) -> OpCost:
 )
 def _align(call: OperationCall) -> OpCost:
     """Zeros, and one kernel that reads contiguous memory; the gradient is read by its strides."""
-    is_gradient, result = "backward" in call.op, call.outputs[0]
+    is_gradient = "backward" in call.op
+    result = call.outputs[0]
     zeros = OpCost(kernels_over(result))
     if not (call.args[0] if is_gradient else result).numel():
         return zeros
