@@ -216,6 +216,36 @@ def test_what_two_tickets_run_alike_is_run_once(
     assert [2, 0, 2, 2] == [sum(f"A-{number}" in key for key, _ in ran) for number in range(4)]
 
 
+def test_what_is_run_alike_is_compared_for_each_ticket(
+    repository: Repository, isolation: Isolation, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two tickets of one fix have the same runs, and each accepts its own differences."""
+    code = "import torch\nxs = torch.ones(4, device='cuda')\ntotal = sum(x.item() for x in xs)\n"
+    repository.write("train.py", code)
+    git("add", ".")
+    git("commit", "-qm", "first")
+    git("tag", "first")
+    repository.write("train.py", code.replace("sum(x.item() for x in xs)", "xs.max().item()"))
+    variants = 'variants: {found: "@first", fix: "@worktree"}\nclaims: {found: {syncs: 4}, fix: {syncs: 1}}'
+    for number, differs in enumerate(["", "differs: [total]\n"]):
+        block = BLOCK.format(block=f"run: train.py\n{differs}{variants}")
+        repository.ticket(f"A-{number}", status="open", more=block)
+    ran = []
+    run = isolation.run
+
+    def run_noted(asked: Any) -> Iterator[Any]:
+        for name, outcome in run(asked):
+            ran.append(name)
+            yield name, outcome
+
+    monkeypatch.setattr(isolation, "run", run_noted)
+    found = {name: done.verification for name, done in verify_all(repository, isolation).items()}
+    verdicts = {name: each.verdict for name, each in found.items() if each}
+    assert {"A-0": Verdict.FAILED, "A-1": Verdict.VERIFIED} == verdicts
+    # Each of two variants is run twice for both tickets, and each ticket is compared.
+    assert 2 * 2 + 2 == len(ran)
+
+
 @pytest.mark.slow
 def test_costs_that_differ_from_run_to_run(repository: Repository, isolation: Isolation) -> None:
     """The point is run twice, and the reason names the metric, both counts and the line."""

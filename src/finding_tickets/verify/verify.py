@@ -6,6 +6,7 @@ import ast
 import errno
 import hashlib
 import linecache
+import os
 import secrets
 import shutil
 import tempfile
@@ -296,11 +297,14 @@ class VerificationRun:
         yield from self._begin_all(works, early, late)
         for queue in (early, late):
             for first, outcome in self._isolation.run(queue):
+                kept = works[first[0]].tasks[first[1]].kept
                 for key, name in [first, *self._alike.pop(first, ())]:
                     work = works[key]
-                    if outcome.reason and (key, name) != first:
-                        queue[key, name] = work.tasks[name]
-                        continue
+                    if (key, name) != first:
+                        if outcome.reason:
+                            queue[key, name] = work.tasks[name]
+                            continue
+                        _link_results(kept, work.tasks[name])
                     work.outcomes[name] = outcome
                     if len(work.outcomes) < len(work.tasks):
                         continue
@@ -334,12 +338,9 @@ class VerificationRun:
                 yield key, Verified(document, error=error.in_file(block.path if block else document.path))
                 continue
             for name, task in work.tasks.items():
-                if task.target == tasks.RUN and not task.kept:
-                    # Two tickets run alike although each has its own line that says so.
-                    unstated = replace(
-                        task,
-                        payload=replace(task.payload, stated=""),
-                    )
+                if task.target == tasks.RUN:
+                    # Two tickets run alike although each has its own line that says so, and its own results.
+                    unstated = replace(task, payload=replace(task.payload, stated=""), kept="")
                     first = firsts.setdefault(repr(unstated), (key, name))
                     if first != (key, name):
                         self._alike.setdefault(first, []).append((key, name))
@@ -481,6 +482,13 @@ def _made(folder: Path) -> str:
     """Make a folder for what is kept, unless it is there."""
     folder.mkdir(parents=True, exist_ok=True)
     return str(folder)
+
+
+def _link_results(kept: str, task: Task) -> None:
+    """Let a task have the results that another one left in the folder ``kept``."""
+    results = Path(kept, task.payload.keeps)
+    if results.is_file():
+        os.link(results, Path(task.kept, task.payload.keeps))
 
 
 def name_of_part(todo: Plan, variant: str) -> str:
