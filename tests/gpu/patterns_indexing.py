@@ -11,8 +11,19 @@ SETITEM = "torch/csrc/autograd/python_variable_indexing.cpp: a number stays on t
 FILL = "ATen/TensorIndexing.h: copy_to fills by a number of the host"
 SCATTER = "ATen/native/cuda/ScatterGatherKernel.cu: one kernel"
 READ_INDEX = "ATen/TensorIndexing.h: an index without dimensions is read"
+ONE_VIEW = "ATen/native/Copy.cpp, copy_impl: what is one view with its source is not copied"
+TRUTH = "ATen/TensorIndexing.h: a truth value is read, and becomes an index by a fill"
+
+# Views that are written back to themselves.
+row("rows[:, 0] += 1", ONE_VIEW, launches=1, allocations=0)
+row("rows[:, 1:3] *= 0.5", ONE_VIEW, launches=1, allocations=0)
+row("x[::2] -= 1", ONE_VIEW, launches=1, allocations=0)
+row("rows[0] += 1", ONE_VIEW, launches=1, allocations=0)
+row("rows[:, 0].copy_(rows[:, 0])", ONE_VIEW, launches=0, allocations=0)
+row("rows[:, 0] = rows[:, 1]", "ATen/native/cuda/Copy.cu: of two views, a kernel", launches=1, allocations=0)
 
 # Masks on the device.
+row("x[value > -1]", f"gt; {TRUTH}; one kernel", waits=1, d2h=1, launches=3, allocations=3)
 row("x[mask]", MASK, waits=1, d2h=1, d2d=None)
 row("rows[masks]", MASK, waits=1, d2h=1, d2d=None)
 row("rows[rows[:, 0] > 0.5]", MASK, waits=1, d2h=1, d2d=None)
@@ -66,7 +77,27 @@ row(
 )
 row("rows[host_mask[:4]]", HOST_MASK, h2d=1, launches=1, allocations=2)
 
+row("rows[mask[:4], 1] = 0.0", f"{SETITEM}, and fills a column by the mask", launches=1, allocations=0)
+row("rows[:, masks[0]] = 0.0", f"{SETITEM}, and fills by the mask", launches=1, allocations=0)
+row("x[mask] = torch.tensor([1.0])", f"{SETITEM} of any shape", launches=1, allocations=0)
+row(
+    "rows[:1].masked_fill(masks, 0.0)",
+    "ATen/native/TensorAdvancedIndexing.cpp: a contiguous clone of what is broadcast, then one kernel",
+    launches=2,
+    allocations=1,
+)
+row(
+    "torch.where(mask, x, torch.tensor(0.0))",
+    "ATen/native/TensorCompare.cpp: a tensor of the host is copied, with a wait",
+    waits=1,
+    h2d=1,
+    launches=1,
+    allocations=2,
+)
+
 # Integers.
+row("rows[one, index]", f"{READ_INDEX}; then {KERNEL}", waits=1, d2h=1, launches=1, allocations=1)
+row("x[[0, 1]] = 0.0", f"{HOST}, as is the number", waits=2, h2d=2, launches=1, allocations=2)
 row("x[index]", KERNEL, launches=1, allocations=1)
 row("rows[:, index]", KERNEL, launches=1, allocations=1)
 row("rows[index, index]", KERNEL, launches=1, allocations=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -227,6 +228,21 @@ def test_the_host_reads_what_is_still_being_copied(gpu: SimulatedCuda, waits: bo
     if not waits:
         (copied,) = lines["raced"]
         assert [copied + 3, copied + 4] == lines["hazards"]
+
+
+@pytest.mark.parametrize("how", [{}, {"_use_new_zipfile_serialization": False}])
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_checkpoint_of_what_is_still_being_copied(
+    gpu: SimulatedCuda, waits: bool, how: dict[str, bool]
+) -> None:
+    """Both formats of ``torch.save`` read pinned memory by C++, where the host has to have waited."""
+    x = torch.ones(8, device="cuda")
+    with gpu.measure() as cost:
+        host = x.to("cpu", non_blocking=True)
+        if waits:
+            torch.cuda.synchronize()
+        torch.save({"x": host}, io.BytesIO(), **how)
+    assert int(not waits) == cost.hazards
 
 
 @pytest.mark.parametrize("waits", [False, True])

@@ -11,9 +11,13 @@ from simcuda.device.ordering import Data
 from simcuda.device.storages import HOST, is_sparse, parts_of
 
 
+def _are_of_one_type(to: torch.Tensor, source: torch.Tensor) -> bool:
+    return to.dtype == source.dtype and to.is_conj() == source.is_conj() and to.is_neg() == source.is_neg()
+
+
 def same_bytes(to: torch.Tensor, source: torch.Tensor) -> bool:
     """Whether the copy is one run of bytes: one type, and both dense in the same order of strides."""
-    if to.dtype != source.dtype or to.is_conj() != source.is_conj() or to.is_neg() != source.is_neg():
+    if not _are_of_one_type(to, source):
         return False
     if to.shape == source.shape and to.is_contiguous() and source.is_contiguous():
         return True
@@ -102,7 +106,12 @@ def _within(
     reads: tuple[Data, ...],
     writes: tuple[Data, ...],
 ) -> None:
-    """Charge a copy within a device: bytes, unless both are the same memory, or a kernel."""
+    """Charge a copy within a device: bytes, or a kernel; nothing if both are one view.
+
+    Source: ATen/native/Copy.cpp, copy_impl: is_same_data. So ``x[:, 0] += 1`` writes nothing back.
+    """
+    if to.is_set_to(source) and _are_of_one_type(to, source):
+        return
     if not same_bytes(to, source):
         kernels = elementwise(to.numel(), max(to.element_size(), source.element_size()))
         machine.run(device, kernels, reads, writes)

@@ -31,6 +31,8 @@ _resize: Callable[[UntypedStorage, int], UntypedStorage] = genuine(UntypedStorag
 _storage_device: Callable[[UntypedStorage], torch.device] = vars(torch._C.StorageBase)["device"].__get__
 _is_shared: Callable[[UntypedStorage], bool] = genuine(UntypedStorage.is_shared)
 _write_file: Callable[..., None] = genuine(UntypedStorage._write_file)
+_write_record: Any = torch._C.PyTorchFileWriter.write_record
+_write: Callable[..., None] = genuine(_write_record.__func__)
 
 _address, _storage_address = genuine(_Base.data_ptr), genuine(UntypedStorage.data_ptr)
 
@@ -314,6 +316,7 @@ class StorageApi:
         )
         patches.redirect(get, refused)
         patches.set_new(UntypedStorage, self.new)
+        patches.redirect(_write_record.__func__, self._write_record)
         patches.set(
             UntypedStorage,
             device=property(self.device),
@@ -325,7 +328,7 @@ class StorageApi:
             resize_=lambda storage, nbytes: self.resize(storage, nbytes),  # noqa: PLW0108 - a bound method would not bind
             cpu=lambda storage: self.to(storage, "cpu"),
             cuda=lambda storage, device=None, non_blocking=False: self.to(storage, device, non_blocking),
-            _write_file=lambda storage, *how: _write_file(self.to(storage, "cpu"), *how),
+            _write_file=lambda storage, *how: _write_file(self._read_by_host(storage), *how),
             to=lambda storage, *, device, non_blocking=False: self.to(storage, device, non_blocking),
         )
 
@@ -338,6 +341,17 @@ class StorageApi:
         """The device a storage is on."""
         index = self.index_of(storage)
         return _storage_device(storage) if index == HOST else self.machine.devices[index]
+
+    def _write_record(self, writer: Any, name: str, data: Any, size: int) -> None:
+        """``torch._C.PyTorchFileWriter.write_record``, by which a checkpoint is written."""
+        _write(writer, name, self._read_by_host(data) if isinstance(data, UntypedStorage) else data, size)
+
+    def _read_by_host(self, storage: UntypedStorage) -> UntypedStorage:
+        """The storage on the host; a copy may still be writing to pinned memory."""
+        tag = self.machine.storages.tags.get(storage._cdata)
+        if tag is not None and tag.pinned:
+            self.machine.host_touches(tag.serial, writes=False)
+        return self.to(storage, "cpu")
 
     def new(self, kind: Any, *data: Any, device: DeviceLike | None = None, **how: Any) -> UntypedStorage:
         """A storage of so many bytes, or of Python data, on a device."""
