@@ -177,32 +177,28 @@ class Audit:
         outcomes = dict(isolation.run(self._tasks(names)))
         trials = {name: self._join(name, outcomes) for name in names}
         self._compare(isolation, trials)
-        honest = trials[HONEST]
-        wrong = honest
-        if isinstance(honest, MeasuredTicket):
-            failing = [claim.id for claim in check(self.plan.claims, honest) if not claim.as_expected]
-            wrong = f"not as expected: {', '.join(failing)}" if failing else ""
-        if isinstance(honest, str) or wrong:
+        measured, honest = trials[HONEST], self._try(Cheat(HONEST, "", ""), trials[HONEST])
+        if isinstance(measured, str) or honest.fate is not Fate.MISSED:
+            why = honest.reason or f"not as expected: {', '.join(honest.by)}"
             seed = self.settings.seed
-            raise CannotAuditError(f"{self.subject} itself does not pass with seed {seed}: {wrong}")
+            raise CannotAuditError(f"{self.subject} itself does not pass with seed {seed}: {why}")
         tried = [self._try(cheat, trials[cheat.id]) for cheat in cheats]
-        return Audited(self.document, self.subject, tuple(tried), note=_weakness(honest))
+        return Audited(self.document, self.subject, tuple(tried), note=_weakness(measured))
 
     def _tasks(self, names: Sequence[str]) -> dict[str, Task]:
         """Return the task of each cheat, and of each variant that the subject is compared with."""
         jobs = self.plan.jobs(self.settings.meter)
         own = jobs.pop(self.subject)
-        todo: dict[str, tuple[str, Any, str]] = {}
+        todo = {}
         for name in names:
-            todo[name] = tasks.CHEAT, {"job": own, "cheat": name, "found": self.found}, own.code
+            payload = {"job": own, "cheat": name, "found": self.found}
+            todo[name] = self.settings.task(tasks.CHEAT, payload, Path(own.code))
         for name, job in jobs.items():
-            todo[name] = tasks.TARGET, job, job.code
-        tasks_by_name = {}
-        for name, (target, payload, code) in todo.items():
-            kept = self.folder / name
-            kept.mkdir()
-            tasks_by_name[name] = replace(self.settings.task(target, payload, Path(code)), kept=str(kept))
-        return tasks_by_name
+            todo[name] = self.settings.task(tasks.TARGET, job, Path(job.code))
+        for name, task in todo.items():
+            (self.folder / name).mkdir()
+            todo[name] = replace(task, kept=str(self.folder / name))
+        return todo
 
     def _join(self, cheat: str, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
         """Return what was measured with a cheat as if it were one, or why something did not run."""
