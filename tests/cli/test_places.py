@@ -139,6 +139,7 @@ def test_one_read_takes_the_place_of_two(pinned: Repository, tickets: Tickets, g
     )
 
 
+@pytest.mark.slow
 def test_only_the_statements_named_count_for_what_is_moved(
     pinned: Repository, tickets: Tickets, git: Git
 ) -> None:

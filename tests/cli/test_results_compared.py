@@ -133,6 +133,7 @@ def test_a_fix_with_the_same_result_is_closed(
     }
 
 
+@pytest.mark.slow
 def test_a_closed_ticket_keeps_that_its_result_was_compared(
     committed: Callable[..., None], repository: Repository, tickets: Tickets
 ) -> None:
