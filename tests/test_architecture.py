@@ -36,7 +36,7 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 214157,
+    "finding_tickets": 214130,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 3960,
     "finding_tickets.claims": 8996,
@@ -44,7 +44,7 @@ MOST_NODES = {
     "finding_tickets.documents": 36865,
     "finding_tickets.errors": 335,
     "finding_tickets.executors": 964,
-    "finding_tickets.gate": 8181,
+    "finding_tickets.gate": 8154,
     "finding_tickets.ground": 6573,
     "finding_tickets.importers": 7444,
     "finding_tickets.lint": 9597,
@@ -70,7 +70,7 @@ MOST_NODES = {
     "simcuda.traces": 11796,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6486, "simcuda": 2550}
+MOST_BRANCHES = {"finding_tickets": 6484, "simcuda": 2550}
 MOST_NODES_A_LINE = {"finding_tickets": 7.82, "simcuda": 6.92}
 MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.2, "simcuda": 18.2}
 """In percent of all docstrings."""
