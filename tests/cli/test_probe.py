@@ -276,7 +276,7 @@ def test_compiled_code_and_children_of_a_script(tickets: Tickets, repository: Re
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("pkg.mod:broken", *SWEEP), 3, "pkg.mod:broken: not run to its end: at n=1: src/pkg/mod.py:17: "),
+        (("pkg.mod:broken", *SWEEP), 3, "not run to its end: at n=1: src/pkg/mod.py:17: "),
         (("pkg.mod:on_a_second",), 3, "invalid device ordinal; --devices gives the target more devices"),
         (("pkg.mod:broken", *SWEEP, "--draft", "1"), 2, "did not finish"),
         (("pkg.mod:norms", *SWEEP, "--draft", "9"), 2, "--draft 9: there is no such line (1 to 2, "),
@@ -292,7 +292,7 @@ def test_how_it_ends(
 ) -> None:
     """Wrong usage ends with 2, what cannot be measured with 3; the message says why; nothing is written."""
     ran = tickets("probe", *arguments)
-    assert (code, True) == (ran.code, message in ran.err)
+    assert (code, True) == (ran.code, message in ran.out + ran.err)
     assert [] == list((repository.root / "tickets").iterdir())
 
 

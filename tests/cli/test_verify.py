@@ -76,6 +76,13 @@ def test_all_leaves_out_what_has_no_verifier(
     assert "B-1  unverified: it has no verifier\n" == capsys.readouterr().out
 
 
+def test_words_that_mean_no_document(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are wrong usage: nothing was measured, and a script that goes on would not know."""
+    add(repository, "A-1")
+    assert ExitCode.USAGE == tickets(repository, "severity:P0")
+    assert "no document matches severity:P0 (tickets list shows them)" in capsys.readouterr().err
+
+
 def test_what_is_not_measured_is_said(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     """With ``--all`` too, a document whose block is broken is listed, with the line of the error."""
     add(repository, "A-1")

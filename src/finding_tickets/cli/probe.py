@@ -72,6 +72,8 @@ def probe(
     drafting.check()
     # Loading torch takes longer than looking around: it starts first.
     with Isolation(probing.PRELOAD) as isolation:
+        if sys.stderr.isatty():
+            say(f"running {target} on a {how.meter or 'simulated'} device")
         place = repository_of(root)
         config = read_config(place)
         wanted = probing.ProbeRequest(

@@ -142,6 +142,8 @@ def _select(register: Register, words: list[str], *, stale: bool) -> tuple[list[
     if stale:
         text = "verdict:stale,unverified has:verifier"
     rows = select(text, register)
+    if words and not rows:
+        raise UsageError(f"no document matches {text}", hint="tickets list shows them")
     ids = [row.id for row in rows if register.has_verifier(row)]
     say(f"{len(ids)} of {counted(len(rows), 'document')} with a verifier")
     codes = []

@@ -212,9 +212,10 @@ class CallMeter(Meter):
     def _add(self, counted: Measurement) -> None:
         run = VariantRun.of(counted, 0, self._root, {}, None)
         # The frame and its caller still hold locals and the result: nothing tells what stays after them.
-        run = replace(
-            run, metrics={name: run.metrics[name] for name in run.metrics if name != "retained_bytes"}
-        )
+        metrics, ranges = dict(run.metrics), dict(run.ranges)
+        metrics.pop("retained_bytes")
+        ranges.pop("retained_bytes", None)
+        run = replace(run, metrics=metrics, ranges=ranges)
         # Of thousands of equal calls one is kept.
         same = self._runs and self._runs[-1] == run
         self._runs.append(self._runs[-1] if same else run)

@@ -8,7 +8,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -162,6 +162,17 @@ class Meter:
             retained = gpu.live_bytes() - before
             run = VariantRun.of(counted, retained, root, dict(point), error)
             return replace(run, result=on_host, arguments=tensors_on_host(inputs))
+
+
+class OpenDevice(Meter):
+    """Counts on a device that another meter has opened: the code under test has tensors there."""
+
+    def __init__(self, meter: Meter, gpu: simcuda.Gpu) -> None:
+        self.name, self.device, self._gpu = meter.name, meter.device, gpu
+
+    def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:  # noqa: ARG002 - it is open
+        """The open device, which stays open."""
+        return nullcontext(self._gpu)
 
 
 @dataclass(frozen=True)

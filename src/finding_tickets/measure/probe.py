@@ -13,6 +13,7 @@ import inspect
 import linecache
 import os
 import runpy
+import signal
 import stat
 import sys
 from collections import Counter
@@ -35,6 +36,7 @@ from finding_tickets.measure.meter import (
     AllowedPlace,
     Function,
     Meter,
+    OpenDevice,
     VariantRun,
     choose,
     operation_costs,
@@ -62,6 +64,7 @@ from simcuda.measurement import HEAVIEST_FIRST
 
 # Stands in reports for the name of a variant.
 NAME = "target"
+END_AGAIN_SECONDS = 0.5
 # Of several tests these metrics do not add up: the largest counts.
 LARGEST = {"largest_allocation", "peak_bytes", "peak_allocated_bytes", "host_peak_bytes", "raised"}
 # Leave no cache behind, and do not rewrite assertions: to explain one that fails, pytest itself would wait
@@ -84,9 +87,16 @@ def run_target(job: RunJob) -> JobReport:
         os.chdir(job.folder)
     import_from(root)
     meter = choose(job.meter, job.compiling)
-    calls = CallMeter(meter, job.within, root, job.after) if job.within else None
     if job.kind == "function":
-        return _run_function(job, root, calls or meter)
+        if meter.name != "simulated":
+            return _run_function(job, root, meter)
+        # As on a GPU, a module may ask for the device, and use it, when it is imported.
+        with meter.devices(job.devices) as gpu:
+            _function_of(job, root)
+            if gpu.live_bytes():
+                return _run_function(job, root, OpenDevice(meter, gpu))
+        return _run_function(job, root, meter)
+    calls = CallMeter(meter, job.within, root, job.after) if job.within else None
     # Scripts, modules and tests run without a warm-up.
     with (calls or meter).devices(job.devices) as gpu, unpatched(only_ours=True):
         done = run_node(gpu, job, root) if job.kind == "test" else _run_program(gpu, job, root)
@@ -263,13 +273,19 @@ def _entry_in_copy(entry: str, work_tree: Path, copy: Path) -> str:
     return str(copy / path.relative_to(work_tree)) if entry and belongs_to(work_tree, path) else entry
 
 
-def _run_function(job: RunJob, root: Path, meter: Meter) -> JobReport:
-    """Run a function at every point of its sweep, or with what a verifier builds."""
+def _function_of(job: RunJob, root: Path) -> Function:
     module, _, name = job.target.rpartition(":")
     try:
-        function = load_function(FunctionPath(module, name), root)
+        return load_function(FunctionPath(module, name), root)
     except CannotMeasureError as error:
         raise WrongTargetError(str(error)) from None
+
+
+def _run_function(job: RunJob, root: Path, meter: Meter) -> JobReport:
+    """Run a function at every point of its sweep, or with what a verifier builds."""
+    function = _function_of(job, root)
+    if job.within:
+        meter = CallMeter(meter, job.within, root, job.after)
     by_name = job.sweep[0] if job.sweep else {}
     try:
         signature = inspect.signature(function)
@@ -337,7 +353,7 @@ def _run_program(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
     before = _reachable_bytes(gpu)
     with keeping_outcome(job.keeps, root), gpu.measure() as counted:
         try:
-            with _exit_handlers(root):
+            with _exit_handlers(root), _time_limit(job.seconds):
                 if is_module:
                     runpy.run_module(job.target, run_name="__main__", alter_sys=True)
                 else:
@@ -347,11 +363,37 @@ def _run_program(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
             if end.code not in (None, 0):
                 said = _last_error() if isinstance(end.code, int) else ""
                 ending = f"{place(end, root) or 'it'} called sys.exit({end.code!r}){said}"
+        except _TimeIsUp as end:
+            ending = f"still running after {job.seconds:g} s, at {place(end, root) or 'no line of its own'}"
         except Exception as error:
             if is_out_of_host_memory(error):
                 raise
             ending = describe(error, root)
     return VariantRun.of(counted, _reachable_bytes(gpu) - before, root, ONCE, ending)
+
+
+class _TimeIsUp(BaseException):
+    """Ends a program that runs for too long; like an interrupt, it is no error that a program expects."""
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Raise ``_TimeIsUp`` in the block after so many seconds; 0 for no limit.
+
+    A program that cannot be stopped like that is killed some time later, and nothing of it is counted.
+    """
+
+    def end(*_: object) -> None:
+        raise _TimeIsUp
+
+    before = signal.signal(signal.SIGALRM, end)
+    # Again and again: what is raised in a finalizer is ignored.
+    signal.setitimer(signal.ITIMER_REAL, seconds, END_AGAIN_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @contextmanager

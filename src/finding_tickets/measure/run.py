@@ -104,18 +104,21 @@ def measure(job: Job, replace_functions: Replace | None = None) -> dict[str, Any
     root, code = Path(job.root), Path(job.code)
     # One thread: several tickets are measured at once, and sums then have the same order in every run.
     torch.set_num_threads(1)
-    stated = workload = load_workload(job.verifier, root, code)
-    if job.seed is not None:
-        workload = replace(stated, seed=job.seed)
     meter = choose(job.meter)
-    further: list[Point] = []
     if job.further:
         os.environ[GPU_NAME] = OTHER_GPU
+    # As on a GPU, a module may ask for the device when it is imported.
+    with meter.devices(1):
+        stated = workload = load_workload(job.verifier, root, code)
+        allowed = declarations()
+        with _naming(job.variant), unpatched():
+            functions: dict[str, Function] = {job.variant: load_function(job.function, code)}
+    if job.seed is not None:
+        workload = replace(stated, seed=job.seed)
+    further: list[Point] = []
+    if job.further:
         further = further_points(workload, meter, edges=job.further == "edges")
         workload = replace(workload, sweep=[*stated.sweep, *further])
-    allowed = declarations()
-    with _naming(job.variant), unpatched():
-        functions: dict[str, Function] = {job.variant: load_function(job.function, code)}
     measured = replace_functions(stated, functions) if replace_functions else functions
     # Problems of a branch are told at its own lines, not at those of a library that it calls.
     own_lines = attributing_to(lambda file: belongs_to(code, Path(file))) if job.further else nullcontext()

@@ -79,6 +79,19 @@ SEVERITY = "P2"
 AROUND = 6
 """Lines that are quoted on either side of one."""
 MOST_ROWS = 20
+NEED_CUDA = frozenset(
+    (
+        "apex",
+        "bitsandbytes",
+        "causal_conv1d",
+        "cupy",
+        "flash_attn",
+        "mamba_ssm",
+        "transformer_engine",
+        "triton",
+    )
+)
+"""Packages that cannot be installed, or not be used, without CUDA."""
 
 
 @dataclass(frozen=True)
@@ -148,11 +161,13 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
     for calls in probed.calls[:1]:
         first = {0: "", 1: " after the first"}.get(calls.apart, f" after the first {calls.apart}")
         yield f"{INDENT}per call, in {counted(calls.counted, 'call')}{first}"
+    for error in probed.errors:
+        yield style(f"{INDENT}not run to its end: {printable(error)}{_hint_on(error)}", "red")
     rows = rows_of(probed)
     heavy = [row for row in rows if not row.is_light]
     shown = rows if verbose else (heavy or rows)[:MOST_LINES]
     if not heavy:
-        yield f"{INDENT}no line waits or copies"
+        yield f"{INDENT}no line waits or copies{' until then' if probed.errors else ''}"
     heads = [row.sites[0] for row in shown]
     ends: list[ProbedSite | CallingLine] = [*heads, *(each for site in heads for each in site.called_from)]
     room = width - BESIDE - max((len(_place(each, width).text) for each in ends), default=0)
@@ -204,11 +219,18 @@ def _place(at: ProbedSite | CallingLine, width: int, look: str = "") -> Styled:
     return Styled(place if not width or len(place) <= most else f"…{place[1 - most :]}", look)
 
 
+def _hint_on(error: str) -> str:
+    """What to do about an error that a real GPU would not have; empty where there is nothing to say."""
+    if "invalid device ordinal" in error:
+        return "; --devices gives the target more devices"
+    missing = re.search(r"No module named '(\w+)", error)
+    if missing and missing[1] in NEED_CUDA:
+        return f"; {missing[1]} is built for real GPUs: import it only where it is there (except ImportError)"
+    return ""
+
+
 def doubts(probed: Probed, *, verbose: bool = False) -> Iterator[str]:
     """Yield the reasons why the counts may be incomplete."""
-    for error in probed.errors:
-        more = "; --devices gives the target more devices" if "invalid device ordinal" in error else ""
-        yield f"not run to its end: {error}{more}"
     yield from (f"not measured: {why}" for why in probed.not_measured)
     yield from (f"calls differ: {calls.differ}" for calls in probed.calls if calls.differ)
     # An operation without a cost makes every total a lower bound.

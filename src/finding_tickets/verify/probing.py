@@ -26,6 +26,8 @@ from finding_tickets.verify.judge import answer_of
 
 PRELOAD = (*PRELOADED, "finding_tickets.measure.probe")
 PRELOAD_FOR_TRACES = (*PRELOADED, "finding_tickets.measure.recorded")
+# How much longer than its time a program may take to end.
+ENDING_SECONDS = 5.0
 ProbedKind = Literal[TargetKind, "trace"]
 
 
@@ -191,8 +193,10 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
         after=request.after,
         operations=request.operations,
         own_lines=request.own_lines,
+        seconds=request.timeout,
     )
-    task = Task(target=PROBE, payload=job, root=request.root, timeout=request.timeout, memory=request.memory)
+    timeout = request.timeout + (ENDING_SECONDS if kind in {"script", "module"} else 0)
+    task = Task(target=PROBE, payload=job, root=request.root, timeout=timeout, memory=request.memory)
     ((_, outcome),) = isolation.run({request.target: task})
     if isinstance(outcome.value, dict) and "wrong" in outcome.value:
         raise UsageError(str(outcome.value["wrong"]))
@@ -229,6 +233,9 @@ def values_of(sweep: Iterable[str]) -> dict[str, list[int]]:
 def _kind_and_name(target: str, root: Path) -> tuple[TargetKind, str]:
     """What a target is, and its name as ``measure.probe`` takes it; nothing is imported to find out."""
     kind = target_kind(target)
+    if target.endswith(".ipynb"):
+        hint = f"jupyter nbconvert --to script {shlex.quote(target)} makes a script of it"
+        raise UsageError(f"{target} is a notebook", hint=hint)
     if kind == "test":
         return kind, target
     if kind == "function":
