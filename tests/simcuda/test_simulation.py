@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import runpy
 from typing import Any
 
 import pytest
 import torch
+from torch.torch_version import TorchVersion
 
 import simcuda
 from simcuda import SimulatedCuda, simulation
+from simcuda.costs import charges
+from simcuda.costs.rules import rule
 
 DEVICES = 2
 
@@ -145,6 +149,36 @@ def test_custom_operations_are_counted_by_their_parts(gpu: SimulatedCuda, is_ear
         # A script that imports a library defines its operations as it runs.
         result = (operation or define(twice))(x)
     assert (torch.device("cuda", 0), 2, 1, ()) == (result.device, cost.launches, cost.syncs, cost.unknown)
+
+
+@pytest.mark.parametrize(
+    ("version", "is_newer"),
+    [("2.14.1+cu130", False), ("2.15.0a0+git1", True), ("2.15.0", True), ("3.0", True)],
+)
+def test_a_newer_torch_than_was_tried_is_known_by_its_version(
+    monkeypatch: pytest.MonkeyPatch, version: str, is_newer: bool
+) -> None:
+    """The mark says which was tried last."""
+    monkeypatch.setattr(torch, "__version__", TorchVersion(version))
+    mark: str = runpy.run_path(str(rule.__file__))["UNTRIED"]
+    assert (is_newer, is_newer) == ("torch 2.14, the last that was tried" in mark, version in mark)
+
+
+def test_with_a_newer_torch_what_rests_on_rules_is_marked(
+    gpu: SimulatedCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A comparison is one kernel by the tag that this torch has for it; a fill by a mask has a rule."""
+    x = torch.ones(3, device="cuda")
+    monkeypatch.setattr(charges, "UNTRIED", "rules of an older torch")
+    with gpu.measure() as compared:
+        mask = x > 0
+    with gpu.measure() as filled:
+        x.masked_fill_(mask, 1.0)
+    assert ((), 1) == (compared.approximate, compared.launches)
+    assert (("aten.masked_fill_.Scalar", "rules of an older torch"), 1) == (
+        filled.approximate,
+        filled.launches,
+    )
 
 
 def test_an_older_torch_is_refused_by_its_version(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from simcuda.costs.declared import WrongCostError, declared_cost, declared_name
 from simcuda.costs.determinism import fills_memory
 from simcuda.costs.launches import LARGEST_OFFSET, kernels_over
 from simcuda.costs.rules.kernels import UNFILLED_OPS
+from simcuda.costs.rules.rule import UNTRIED
 from simcuda.costs.traits import OperationTraits
 from simcuda.device.machine import Machine
 from simcuda.device.ordering import Data
@@ -223,6 +224,9 @@ class Charges:
         for rule in traits.rules:
             if (is_dense or rule.any_layout) and (rule.when is None or rule.when(call)):
                 cost = rule.cost(call)
+                if UNTRIED:
+                    ledger.doubt(UNTRIED, {})
+                    ledger.doubt(traits.op, {})
                 if cost.library is not None:
                     ledger.doubt(traits.op, cost.library.slack)
                     if cost.library.is_convolution and torch._C._get_cudnn_benchmark():

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from simcuda.basis import operations
 from simcuda.costs.determinism import REFUSED
 from simcuda.costs.recurrent import RECURRENT
 from simcuda.costs.rules import rules_for
@@ -34,13 +35,7 @@ HOST_RESULTS = {
 TAKE_DEVICE_VALUES = frozenset(
     f"aten.{name}" for name in ("fill_", "fill", "index_fill_", "index_fill", "index_put_", "index_put")
 )
-TAKE_HOST_SCALARS = frozenset(
-    f"aten.{name}"
-    for name in (
-        *("fill_", "fill", "masked_fill_", "masked_fill", "index_fill_", "index_fill", "where"),
-        *("_fused_adam_", "_fused_adamw_", "_fused_sgd_", "_fused_adagrad_"),
-    )
-)
+TAKE_HOST_SCALARS = frozenset(f"aten.{name}" for name in operations("host scalars"))
 
 
 class OperationTraits:

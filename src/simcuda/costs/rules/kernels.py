@@ -18,8 +18,7 @@ MOST_CHANNELS_OF_CUDNN = 1024
 # What C++ makes of a number, whatever it is compared with.
 _NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 
-UNFILLED = ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided")
-UNFILLED_OPS = tuple(f"aten.{name}" for name in UNFILLED)
+UNFILLED_OPS = tuple(f"aten.{name}" for name in operations("unfilled"))
 
 
 def one_kernel(call: OperationCall) -> OpCost:
