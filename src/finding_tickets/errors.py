@@ -1,4 +1,4 @@
-"""What can go wrong, and the exit code each kind of failure ends with."""
+"""Define the kinds of failure and their exit codes."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ class BadDataError(TicketsError):
 
 
 class UnreachableError(TicketsError):
-    """What was to measure cannot be reached, so that nothing could be measured."""
+    """The machine or device that should measure cannot be reached."""
 
     exit_code = ExitCode.INCONCLUSIVE
 
 
 class GateError(TicketsError):
-    """What was asked for needs a measurement that is not there."""
+    """A measurement is missing that the request needs."""
 
     exit_code = ExitCode.GATE_FAILED
 
 
 class RevisionError(Exception):
-    """Why a revision of the repository cannot be had, in a few words."""
+    """A revision of the repository is not available; the message says why."""

@@ -1,4 +1,4 @@
-"""What a verifier imports: ``from finding_tickets.workload import Point, Workload, main``."""
+"""Provide the names for verifiers: ``from finding_tickets.workload import Point, Workload, main``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Point", "Workload", "main", "stub_imports"]
 
 
 def main(workload: Workload) -> None:
-    """Measure every variant in ``fixes/<id>/`` beside the calling verifier and print the laws.
+    """Measure every variant in ``fixes/<id>/`` with the calling verifier and print the laws.
 
     It sets the exit code of the process where nothing could be measured.
     """

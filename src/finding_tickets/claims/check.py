@@ -34,7 +34,7 @@ Monomial = frozenset[tuple[str, int]]
 
 @dataclass(frozen=True)
 class Checked:
-    """What came of a claim: whether it holds, what was measured, and where it fails."""
+    """The outcome of a claim: whether it holds, what was measured, and where it fails."""
 
     holds: bool | None
     measured: str
@@ -59,7 +59,7 @@ def parse_conditions(at: Mapping[str, str]) -> dict[str, ClaimCondition]:
 
 
 def meets(at: At, conditions: Mapping[str, ClaimCondition]) -> bool:
-    """Whether a point satisfies every condition; a growth class selects no points."""
+    """Return True if a point satisfies every condition; a growth class selects no points."""
     return all(
         condition.relation != GROWTH and satisfied(condition, at[name], at)
         for name, condition in conditions.items()
@@ -121,7 +121,7 @@ def check_counts(
 
 
 def outcome(condition: ClaimCondition, low: int, high: int | None, at: At) -> bool | None:
-    """Whether all numbers from ``low`` to ``high`` meet a condition, or none; None where only some do.
+    """Return True if all numbers from ``low`` to ``high`` meet a condition, False if none do, else None.
 
     Without ``high`` the numbers have no end. Raises what ``evaluate`` raises.
     """

@@ -86,7 +86,7 @@ Expression = Number | Variable | Call
 
 @dataclass(frozen=True, slots=True)
 class ClaimCondition:
-    """What a claim states of a metric.
+    """The statement of a claim about a metric.
 
     It stands in a ``relation`` of ``RELATIONS`` to the only side, or lies in the ``RANGE`` between two, both
     included. Or it grows at most like the side (``GROWTH``); ``check.undominated`` says what that means.
@@ -174,7 +174,7 @@ def evaluate(expression: Expression, at: Mapping[str, int]) -> Fraction:
 
 
 def satisfied(condition: ClaimCondition, measured: int | Fraction, at: Mapping[str, int]) -> bool:
-    """Whether a value meets a condition, which is no growth class, at a point; raises as ``evaluate``."""
+    """Return True if a value meets a condition at a point; raises like ``evaluate``. No growth classes."""
     value, sides = Fraction(measured), [evaluate(side, at) for side in condition.sides]
     if condition.relation == RANGE:
         return sides[0] <= value <= sides[1]

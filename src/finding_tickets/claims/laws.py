@@ -89,7 +89,7 @@ class CountedRun:
     operations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def difference(self, again: CountedRun) -> str | None:
-        """How the costs of the same work differ in another run, and on which line; None where they do not."""
+        """Describe how the costs of the same work differ in another run, and where; None if they agree."""
         # This run may have more metrics, which were traced.
         for metric, value in again.metrics.items():
             if value != self.metrics.get(metric) and metric != DEPENDS_ON_CACHE:
@@ -125,7 +125,7 @@ def range_text(ranges: Iterable[Range]) -> str:
 
 @dataclass(frozen=True)
 class Fit:
-    """The exact law of a metric, or else what is known of its growth: rival laws, or its range.
+    """The exact law of a metric, or else what is known of its growth: rival laws or a range.
 
     ``usual`` is the law of all points but those of a special case, which ``growth`` names.
     """
@@ -177,7 +177,7 @@ class Sum:
 
 
 def fitted(runs: Sequence[CountedRun], *, with_laws: bool = True) -> dict[str, Any]:
-    """What a ``VariantResult`` is made of: samples, and the laws that fit them unless those are left out."""
+    """Return the fields of a ``VariantResult``: samples, and the laws that fit them unless left out."""
     fits = fit_metrics(runs) if with_laws else {}
     by_lines = runs
     if any(len(place) > len(SITE) for run in runs for place in run.sites):
@@ -409,7 +409,7 @@ def _dependent(shadows: Sequence[Column | None], size: int, offset: int = 0) -> 
 
 
 def _divide_out(direction: Column, shadows: Iterable[Column | None]) -> list[Column | None]:
-    """What is left of each shadow without its part in a direction, one number less; None for nothing."""
+    """Remove from each shadow its part in a direction: one number less; None if nothing is left."""
     pivot, leading = next((i, value) for i, value in enumerate(direction) if value)
     inverse = pow(leading, -1, PRIME)
     parts = [(i, value * inverse % PRIME) for i, value in enumerate(direction) if i != pivot]
@@ -440,7 +440,7 @@ def _solve(columns: Sequence[Column], target: Column) -> tuple[Fraction, ...] | 
 
 
 def _is_determined(law: Sum, points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> bool:
-    """Whether a sweep has enough points for a law, and enough values to prove each slope of it."""
+    """Return True if a sweep has enough points for a law and enough values to prove each slope."""
     terms = law.terms
     # A column that is flat except for one step fits many values by chance.
     flat = any(term.is_step or (term.variables and len(set(term.column)) == 2) for term in terms)
@@ -464,7 +464,7 @@ def _is_determined(law: Sum, points: tuple[Point, ...], values: Column, flags: f
 
 
 def _predicts(law: Sum, values: Column, rows: Sequence[int]) -> bool:
-    """Whether the law follows from all but any one of ``rows``, and so predicts each of them."""
+    """Return True if the law follows without any one of ``rows``, and so predicts each of them."""
     # Leave one out: a law must not depend on the point that it is to explain.
     return all(_follows_from(law, values, [i for i in rows if i != left_out]) for left_out in rows)
 

@@ -48,7 +48,7 @@ Line = tuple[str, int, str]
 
 @dataclass(frozen=True)
 class CallsRun(VariantRun):
-    """What each call of a function cost in one run, but for the first ``apart`` calls and ``retained_bytes``.
+    """The cost of each call of a function in a run, but for the first ``apart``; no ``retained_bytes``.
 
     ``metrics`` and ``sites`` hold the most that any of the ``calls`` cost, and ``each`` has every call; calls
     of equal cost may be the same object. If the calls differ, ``least`` holds the least of all that differs,
@@ -87,7 +87,7 @@ class CallMeter(Meter):
             raise WrongTargetError(f"{self._module}: has no function {self._qualified}{hint}")
 
     def cannot_run(self, workload: Workload, point: Point) -> str | None:
-        """Why the other meter cannot run a point; None if it can."""
+        """Return why the other meter cannot run a point; None if it can."""
         return self._meter.cannot_run(workload, point)
 
     @contextmanager
@@ -102,7 +102,7 @@ class CallMeter(Meter):
         return self.per_call(super().measure(workload, point, function, root))
 
     def per_call(self, whole: VariantRun) -> CallsRun:
-        """What the calls since the last time cost, made in the run ``whole``.
+        """Return the cost of the calls since the last time, made in the run ``whole``.
 
         Raises:
             CannotMeasureError: There is no call, or none after those that are set apart, or they overlap.
@@ -119,7 +119,7 @@ class CallMeter(Meter):
         return _per_call(runs[after:], after, whole)
 
     def _why_never(self) -> str:
-        """What the name is instead that a module has, as far as that is known."""
+        """Explain why a function was never called, as far as that is known."""
         if self._is_file:
             return ""
         found: Any = sys.modules.get(self._module)
@@ -134,7 +134,7 @@ class CallMeter(Meter):
         return f": it is {place}" if not place.endswith(f":{self._qualified}") else ""
 
     def is_wanted(self, frame: FrameType) -> bool:
-        """Whether a frame runs the function."""
+        """Return True if a frame runs the function."""
         code = frame.f_code
         if id(code) not in self._wanted:
             spec = frame.f_globals.get("__spec__")
@@ -222,7 +222,7 @@ class CallMeter(Meter):
 
 
 def _per_call(runs: Sequence[VariantRun], apart: int, whole: VariantRun) -> CallsRun:
-    """One run for all calls, of which some may be the same object."""
+    """Return one run for all calls; equal calls may be one object."""
     different = list({id(run): run for run in runs}.values())
     costs: list[dict[str | Place, int]] = [
         dict(chain(run.metrics.items(), run.sites.items())) for run in different
@@ -277,7 +277,7 @@ def _functions(root: Path, file: str) -> list[str]:
 
 
 class Callers:
-    """Who called the lines that cost something, by line.
+    """The callers of the lines that cost something, by line.
 
     Attributes:
         nearest: How often each line of the repository's own code was the nearest one that led there.
@@ -383,7 +383,7 @@ def _parsed(file: str) -> ast.Module:
 
 @lru_cache
 def looping_lines(file: str) -> frozenset[int]:
-    """The lines of a file that stand in a loop of their function, those of its head included."""
+    """Return the lines of a file that are in a loop of their function, including the head of the loop."""
 
     def lines(node: ast.AST, *, loops: bool) -> Iterator[int]:
         loops = not isinstance(node, SCOPES) and (loops or isinstance(node, LOOPS))

@@ -179,7 +179,7 @@ def _compile(loader: SourceFileLoader, fullname: str) -> CodeType | None:
 
 
 def _is_ours(place: str) -> bool:
-    """Whether a file is a repository's; what is installed in an environment that is kept there is none."""
+    """Return True for a file of a repository; files installed in an environment inside it do not count."""
     whole = os.path.abspath(place)  # noqa: PTH100 - links stay as they are named
     roots = [hook.root for hook in sys.path_hooks if isinstance(hook, SourceHook)]
     # Hardly any place is below one, and a Path takes longer than to see that.

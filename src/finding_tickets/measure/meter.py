@@ -54,7 +54,7 @@ metrics of recordings confirm it."""
 
 @dataclass(frozen=True)
 class VariantRun(CountedRun):
-    """What one variant cost at one point, and what it returned, on the host; nothing with an ``error``.
+    """The cost of one variant at one point, and its result on the host; no result with an ``error``.
 
     ``arguments`` are their tensors as the variant left them, by name.
     """
@@ -91,7 +91,7 @@ class VariantRun(CountedRun):
 
 
 def operation_costs(run: CountedRun) -> list[dict[str, Any]]:
-    """What an ``OperationCost`` is made of, for each operation that waited, copied or launched in a run.
+    """Return the fields of an ``OperationCost`` for each operation that waited, copied or launched.
 
     The heaviest is first. What no operation did, such as an explicit wait, comes last.
     """
@@ -130,7 +130,7 @@ class Meter:
     device: str
 
     def cannot_run(self, workload: Workload, point: Point) -> str | None:  # noqa: ARG002 - for GPUs
-        """Why this meter cannot run a point; None if it can, as the simulated device always can."""
+        """Return why this meter cannot run a point; None if it can. The simulated device always can."""
         return None
 
     def devices(self, number: int, capacity: int | None = None) -> AbstractContextManager[simcuda.Gpu]:
@@ -286,7 +286,7 @@ def arguments(workload: Workload, point: Point, device: str, seed: int) -> tuple
 def attempt(
     workload: Workload, function: Function, inputs: Sequence[Any], root: Path
 ) -> tuple[Any, str | None]:
-    """What the caller reads of the result, or the error in words; no traceback keeps tensors alive.
+    """Run the function; return what ``read`` gives, or the error in words. No traceback keeps tensors alive.
 
     All parts of the result are looked at: work that waits for that belongs to the run.
 

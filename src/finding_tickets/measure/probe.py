@@ -105,7 +105,7 @@ def run_target(job: RunJob) -> JobReport:
 
 
 def probe_payload(job: RunJob) -> dict[str, Any]:
-    """What a ``Probed`` is made of, or what is ``wrong`` with the target.
+    """Return the fields of a ``Probed``, or why the target is ``wrong``.
 
     The sites are sorted, heaviest first.
     """
@@ -155,7 +155,7 @@ def probe_payload(job: RunJob) -> dict[str, Any]:
 
 
 def run_payload(job: RunJob) -> dict[str, Any]:
-    """Run what a ticket names at one point, and return what a ``MeasuredRun`` is made of.
+    """Run the target of a ticket at one point, and return the fields of a ``MeasuredRun``.
 
     Code that is not the work tree's runs in a copy: it may write beside itself, and the next run must not see
     that.
@@ -329,7 +329,7 @@ def _run_function(job: RunJob, root: Path, meter: Meter) -> JobReport:
 
 
 def _as_in_ticket(target: str, root: Path) -> str:
-    """What a ticket calls a function: by its file if that is the repository's own, else by its module."""
+    """Return how a ticket names a function: by a file of the repository if possible, else by its module."""
     module, _, name = target.rpartition(":")
     file = getattr(sys.modules.get(module), "__file__", None)
     return f"{portable(file, root)}:{name}" if file and belongs_to(root, Path(file)) else target
@@ -373,7 +373,7 @@ def _run_program(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
 
 
 class _TimeIsUp(BaseException):
-    """Ends a program that runs for too long; like an interrupt, it is no error that a program expects."""
+    """Ends a program that runs for too long; like an interrupt, programs do not catch it as an error."""
 
 
 @contextmanager
@@ -424,7 +424,7 @@ def _reachable_bytes(gpu: simcuda.Gpu) -> int:
 
 
 def _last_error() -> str:
-    """What this process wrote last where its output goes to a file, as an argument parser does."""
+    """Return the last line that this process wrote, such as the error of an argument parser."""
     sys.stderr.flush()
     if not stat.S_ISREG(os.fstat(2).st_mode):
         return ""

@@ -1,4 +1,4 @@
-"""What a trace of the profiler says about lines of Python, and whether the simulation agrees with it."""
+"""Attribute a trace of the profiler to lines of Python, and compare it with the simulation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from simcuda.traces.kineto import read
 
 
 def trace_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """What a ``TracedRun`` is made of, or what is ``wrong`` with the file."""
+    """Return the fields of a ``TracedRun``, or why the file is ``wrong``."""
     try:
         with Path(payload["file"]).open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -59,7 +59,7 @@ def trace_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def totals(trace: Trace) -> dict[str, int]:
-    """What the whole trace counts, by metric; within ATen's ops and outside of them."""
+    """Count the whole trace by metric, inside and outside of ATen's operations."""
     found: Counter[str] = Counter()
     for cost in (*(call.cost for call in trace.calls), *trace.outside.values()):
         found["syncs"] += cost.stream_syncs + cost.event_syncs + cost.device_syncs

@@ -1,4 +1,4 @@
-"""What variants return: made plain, checked for work left undone, saved, and compared in another process.
+"""Make results plain, check them for work left undone, save them, and compare them in another process.
 
 Plain values are those of Python and torch alone. A class of the code under test could say of itself that it
 equals everything, so nothing of one is left where results are compared, and reading saved ones runs no code.
@@ -79,7 +79,7 @@ def named_tuple(kind: str, names: tuple[str, ...]) -> Any:
 
 
 def parts_of(value: Any) -> dict[Any, Any] | None:
-    """What a container or a dataclass holds, by key, place or name; None for anything else."""
+    """Return what a container or a dataclass holds by key, place or name; None for anything else."""
     # By the class's own items() and __iter__: work that waits for being looked at runs here, and is counted.
     if isinstance(value, Mapping):
         return dict(value.items())
@@ -162,7 +162,7 @@ def plain(value: Any, of_tensor: Callable[[Any], Any] = lambda tensor: tensor.de
 
 
 def _data_of(tensor: Any) -> Any:
-    """What a tensor holds, as one of torch's own; a wrapper of others, without data, stays as it is."""
+    """Return the data of a tensor as a plain tensor; a wrapper without data of its own stays as it is."""
     kind = type(tensor)
     if kind is torch.Tensor or not issubclass(kind, torch.Tensor):
         return tensor
@@ -217,7 +217,7 @@ def compare_saved(payload: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def shows_nothing(value: Any) -> str | None:
-    """What a plain result is that any other would equal as easily: ``empty``, ``None`` or ``NaN``."""
+    """Name a plain result that proves nothing by being equal: ``empty``, ``None`` or ``NaN``; else None."""
     if value is None:
         return "None"
     if isinstance(value, torch.Tensor):
@@ -354,7 +354,7 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def is_numpy(value: Any) -> bool:
-    """Whether a value is an array or a number of numpy, and of no subclass."""
+    """Return True for an array or a number of numpy, but not of a subclass."""
     numpy = sys.modules.get("numpy")
     kind = type(value)
     return numpy is not None and (
@@ -374,7 +374,7 @@ def save_result(file: Path, result: Any) -> None:
 
 
 def load_result(file: Path) -> Any:
-    """What ``save_result`` has written; no code runs, even if the file is forged, and this raises."""
+    """Read a file of ``save_result``. A forged file raises an error; it cannot run code."""
     return _decoded(torch.load(file, weights_only=True))
 
 

@@ -86,7 +86,7 @@ class JobReport:
     further: tuple[At, ...] = ()
 
     def to_json(self, *, with_laws: bool = True) -> dict[str, Any]:
-        """What a ``MeasuredTicket`` is made of: samples, and the laws that fit them."""
+        """Return the fields of a ``MeasuredTicket``: samples, and the laws that fit them."""
         rest = {name: value for name, value in vars(self).items() if name != "runs"}
         # Laws are fitted in the worker, because several workers run at once.
         variants = {
@@ -100,7 +100,11 @@ class JobReport:
 
 
 def measure(job: Job, replace_functions: Replace | None = None) -> dict[str, Any]:
-    """What a ``MeasuredTicket`` is made of; raises ``CannotMeasureError`` and what importing code raises."""
+    """Measure a job; return the fields of a ``MeasuredTicket``.
+
+    Raises:
+        CannotMeasureError: A variant or the verifier cannot be used. Importing them may raise other errors.
+    """
     root, code = Path(job.root), Path(job.code)
     # One thread: several tickets are measured at once, and sums then have the same order in every run.
     torch.set_num_threads(1)
@@ -219,7 +223,7 @@ def further_points(workload: Workload, meter: Meter, *, edges: bool) -> list[Poi
 
 
 def has_fixed_inputs(stated: Workload, drawn: Workload, meter: Meter) -> bool:
-    """Whether two seeds give the same arguments at every point that the meter can run."""
+    """Return True if two seeds give the same arguments at every point that the meter can run."""
     points = [each for each in stated.sweep if not meter.cannot_run(stated, each)]
     for point in points:
         with steady_state(), meter.devices_for(stated, point):
@@ -309,7 +313,7 @@ def graph_breaks(function: Function, inputs: tuple[Any, ...]) -> int:
 
 
 def measure_beside(workload: Workload) -> None:
-    """Measure the variants beside the verifier that is run, and print their laws."""
+    """Measure the variants in the folder of the running verifier, and print their laws."""
     import argparse
 
     parser = argparse.ArgumentParser(description=f"Measure the variants of {workload.ticket}.")

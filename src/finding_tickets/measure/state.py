@@ -1,4 +1,4 @@
-"""What measures is held to what it was: parts that measured code replaces are put back and named.
+"""Guard the code that measures: put back and name what measured code replaces.
 
 Each block of measured code is looked at as it ends.
 """
@@ -115,7 +115,7 @@ def _is_code(value: Any) -> bool:
 
 
 def _only_adds(owner: type, name: str) -> bool:
-    """Whether a name of a class of torch is a method that hides nothing, as libraries add for their own use.
+    """Return True for a method that was added to a class of torch and hides no inherited one.
 
     transformers adds ``torch.nn.Module.smart_apply``, for example.
     """

@@ -1,4 +1,4 @@
-"""What a worker can be asked to do: orders, and the names of the functions that obey them.
+"""Define the jobs of a worker, and the names of the functions that run them.
 
 The functions are named and not imported, because the process that asks needs no torch. Places in code are
 named the same way on every machine: relative to the repository or to what is installed.
@@ -59,7 +59,7 @@ class CannotMeasureError(Exception):
 
 
 class WrongTargetError(Exception):
-    """There is no such target, or it cannot be called like that; the hint says how a probe can."""
+    """The target does not exist, or takes other arguments; the hint shows a command that works."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(f"{message}; {hint}" if hint else message)
@@ -68,7 +68,7 @@ class WrongTargetError(Exception):
 
 @dataclass(frozen=True)
 class FunctionPath:
-    """Where a function is: in a file below the root, or in a module by its dotted name."""
+    """The place of a function: a file below the root or a module by its dotted name."""
 
     module: str
     function: str
@@ -76,7 +76,7 @@ class FunctionPath:
 
 @dataclass(frozen=True)
 class ResultPair:
-    """A variant whose results should equal those of ``target``, exactly or within ``tolerance``."""
+    """A variant whose results should equal the results of ``target``, exactly or within ``tolerance``."""
 
     variant: str
     target: str
@@ -181,7 +181,7 @@ def find_variants(folder: str, root: Path) -> dict[str, FunctionPath]:
 
 
 def code_of(path: FunctionPath, root: Path) -> tuple[str, str]:
-    """What a function and what the rest of its file does, without comments, docstrings and layout.
+    """Return the code of a function and of the rest of its file, without comments, docstrings and layout.
 
     The function has no annotations of its arguments, and its own names are numbered. Both are empty where
     there is no such function. The file is read, never imported.
@@ -231,7 +231,7 @@ def parse_code(file: Path) -> ast.Module | None:
 
 
 def belongs_to(root: Path, file: Path) -> bool:
-    """Whether a file is the repository's own: not part of this tool, nor of an environment kept there."""
+    """Return True for a file of the repository that is part neither of this tool nor of an environment."""
     if not file.is_relative_to(root) or any(file.is_relative_to(package) for package in TOOL):
         return False
     return INSTALLED.isdisjoint(file.relative_to(root).parts)
@@ -270,5 +270,5 @@ def place(error: BaseException, *roots: Path) -> str:
 
 
 def is_out_of_host_memory(error: BaseException) -> bool:
-    """Whether this process ran out of memory, which says nothing about the device."""
+    """Return True if this process ran out of host memory; the device may have enough."""
     return isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error)

@@ -1,4 +1,4 @@
-"""What a verifier is made of: the points of a sweep, the workload, and stand-ins for missing packages.
+"""Define the parts of a verifier: points of a sweep, the workload, stand-ins for missing packages.
 
 It needs torch and the standard library alone, so that a verifier also runs on a bare GPU machine. Verifiers
 import it as ``finding_tickets.workload``.
@@ -54,7 +54,7 @@ class Point(Mapping[str, int]):
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """How to make the work for every variant of a ticket; it says nothing about what should come out.
+    """The work for every variant of a ticket; what should result is no part of it.
 
     Attributes:
         ticket: The ticket's ID.

@@ -162,14 +162,14 @@ class CodeBlock(Text):
 
 
 class ReportLink(Text):
-    """Where a finding was first reported: a file and a section of it."""
+    """The first report of a finding: a file and a section of it."""
 
     file: str
     section: str
 
 
 class Resolution(Text):
-    """The section that says how the ticket was resolved; ``outcome`` is None where it does not say.
+    """The section about the resolution of a ticket; ``outcome`` is None if it states none.
 
     ``proposed`` marks what was recommended when the ticket was filed and that nobody has acted upon: the
     ticket is not closed, and the section has neither a statement nor a date. ``duplicate_of`` is the ID of
@@ -189,12 +189,12 @@ class SeverityChange(Text):
 
     @property
     def confirmed(self) -> bool:
-        """Whether the severity stayed what it was."""
+        """Return True if the severity did not change."""
         return self.original is self.revised
 
 
 class CheckedClaim(Text):
-    """A row of a table of claims: whether somebody found it true; ``holds`` is None for neither.
+    """A row of a table of claims, and whether a reviewer found it true; ``holds`` is None if undecided.
 
     ``status`` is the finding as written, ``evidence`` what it rests on.
     """
@@ -227,7 +227,7 @@ class Section(Record):
 
 
 class VariantRef(Record):
-    """Where a function lives: ``path.py:function`` or ``package.module:function``, at a revision.
+    """The place of a function: ``path.py:function`` or ``package.module:function``, at a revision.
 
     Of a ticket with ``run`` it is all code of a revision, or of the work tree for ``@worktree``: ``module``
     and ``function`` are empty.
@@ -241,7 +241,7 @@ class VariantRef(Record):
 
 
 class RunCommand(Record):
-    """What is run to measure a ticket: a script, a module, a function or a test of pytest.
+    """The target of a ticket: a script, a module, a function or a test of pytest.
 
     ``target`` is its path or dotted name, with ``:function`` or ``::test`` behind it, and ``arguments`` is
     the rest, split as a shell would split it. ``{name}`` stands for a variable of the sweep in both.
@@ -274,7 +274,7 @@ class StatementRef(Record):
 
     @property
     def statement(self) -> Statement:
-        """Return it as a statement of code whose line nobody knows."""
+        """Return it as a statement of code without a known line."""
         return Statement(self.file, 0, self.function, self.code)
 
     @property
@@ -319,7 +319,7 @@ class Unmeasured(Record):
 
 
 class Answer(Record):
-    """What answers one item of the checklist: claims, by their ids, or the reason why none can."""
+    """The answer to one item of the checklist: the ids of claims, or the reason why no claim can."""
 
     item: str
     claims: tuple[str, ...] = ()
@@ -364,7 +364,7 @@ class Remediation(Record):
 
     @property
     def claim_names(self) -> frozenset[str]:
-        """What an answer may name: claims, a metric with several values as a whole, and an equal result."""
+        """Return the names for answers: claims, metrics with several values, and an equal result."""
         names = {name for each in self.claims for name in (each.id, f"{each.variant}.{each.metric}")}
         # A test says by itself what is right.
         if self.run and self.run.kind != "test":

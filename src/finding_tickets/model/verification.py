@@ -11,7 +11,7 @@ from finding_tickets.model.vocabulary import Verdict
 
 
 class Sample(Record):
-    """What one variant cost at one point of the sweep.
+    """The cost of one variant at one point of the sweep.
 
     ``error`` is how the variant ended where it raised; its metrics then count up to the exception. Those
     that contain modelled numbers have ``ranges``: the least and the most, None where nobody knows.
@@ -40,7 +40,7 @@ class SiteLaw(Record):
 
 
 class OperationCost(Record):
-    """What an operation of PyTorch cost in one run, and what that rests on, in the words of docs/truth.md."""
+    """The cost of one operation of PyTorch in one run, and its source in the words of docs/truth.md."""
 
     operation: str
     costs: dict[str, int]
@@ -67,7 +67,7 @@ class VariantResult(Record):
 
 
 class ClaimResult(Record):
-    """A claim beside what was measured; ``holds`` is None where it could not be checked.
+    """A claim and its measurement; ``holds`` is None if it could not be checked.
 
     ``counterexamples`` are the points at which it fails, with the value measured there. A claim that is
     ``modelled`` might come out otherwise on a GPU: modelled numbers decide it. ``said`` puts into words why
@@ -90,12 +90,12 @@ class ClaimResult(Record):
 
     @property
     def as_expected(self) -> bool:
-        """Whether the outcome is the one the ticket expects; an unchecked claim is not."""
+        """Return True if the outcome is the expected one; an unchecked claim has none."""
         return self.holds is (self.expect == "holds")
 
     @property
     def is_surprise(self) -> bool:
-        """Whether it was checked and came out otherwise than the ticket expects."""
+        """Return True if the claim was checked and the outcome is not the expected one."""
         return self.holds is not None and not self.as_expected
 
 
@@ -107,7 +107,7 @@ class NotMeasured(Record):
 
 
 class ResultCheck(Record):
-    """How the results of two variants compare at one point: equal, unless ``difference`` or ``skipped``.
+    """The comparison of two results at one point: equal, unless ``difference`` or ``skipped`` is given.
 
     The ``target`` is the variant whose results are expected; a point at which it raised is skipped. Equal
     results that show nothing are ``empty``, ``None`` or ``NaN``. What is ``left_out`` differs, and is
@@ -125,7 +125,7 @@ class ResultCheck(Record):
 
 
 class MeasuredTicket(Record):
-    """What a process measured of one ticket on one meter, before any claim is judged.
+    """The measurement of one ticket on one meter, before any claim is judged.
 
     ``compares`` tells whether the workload compares results in its own way; ``fixed_inputs`` whether a drawn
     seed changes nothing of what it builds. ``further`` are the points of the sweep that no file states. Of a
@@ -162,7 +162,7 @@ class CallCost(Record):
 
 
 class MeasuredRun(CallCost):
-    """What a process measured of one run of what a ticket or a budget names under ``run``.
+    """The measurement of one run of the target of a ticket or a budget.
 
     For a budget, ``largest`` has the bytes of the largest request for memory by file, line and function, and
     ``repeated`` the lines that loops or threads led to. If calls of a function count, ``calls`` are their
@@ -205,7 +205,7 @@ class Verification(Record):
 
     @property
     def is_settled(self) -> bool:
-        """Whether there is a verdict, and every claim came out as the ticket expects."""
+        """Return True if there is a verdict and every claim has the expected outcome."""
         is_open = self.verdict in {Verdict.INCONCLUSIVE, Verdict.UNVERIFIED}
         return not is_open and all(claim.as_expected for claim in self.claims)
 

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 
 class Severity(StrEnum):
-    """How bad a finding is, worst first."""
+    """The severity of a finding, worst first."""
 
     P0 = "P0"
     P1 = "P1"
@@ -20,7 +20,7 @@ class Severity(StrEnum):
 
 
 class Status(StrEnum):
-    """Where a ticket stands according to the people who work on it."""
+    """The status of a ticket as its people set it."""
 
     OPEN = "open"
     INVESTIGATING = "investigating"
@@ -36,7 +36,7 @@ UNSETTLED = frozenset({Status.OPEN, Status.INVESTIGATING, Status.IN_PROGRESS, St
 
 
 class Outcome(StrEnum):
-    """How a ticket was resolved."""
+    """The resolution of a ticket."""
 
     FIXED = "fixed"
     WONT_FIX = "wont-fix"
@@ -55,7 +55,7 @@ class Opinion(StrEnum):
 
 
 class Relationship(StrEnum):
-    """How one ticket relates to another."""
+    """The kind of a relation between two tickets."""
 
     RELATED = "related"
     DUPLICATE = "duplicate"
@@ -64,7 +64,7 @@ class Relationship(StrEnum):
 
 
 class Level(StrEnum):
-    """How much a problem matters; only errors fail the gate."""
+    """The level of a problem; only errors fail the gate."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -72,7 +72,7 @@ class Level(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What the machine measured; it never overwrites what people decided."""
+    """The result of a measurement; it never overwrites a decision of people."""
 
     VERIFIED = "verified"
     REFUTED = "refuted"

@@ -1,4 +1,4 @@
-"""What git recorded about a ticket: who wrote it, which commits name it, and the verdicts of its evidence."""
+"""Read from git who wrote a ticket, which commits name it, and the verdicts of its evidence."""
 
 from __future__ import annotations
 

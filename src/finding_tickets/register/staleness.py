@@ -1,4 +1,4 @@
-"""What the machine measured for a document, and whether that still holds: decided from its inputs alone.
+"""Find the evidence of a document, and decide from its inputs alone whether it is current.
 
 Evidence names the inputs of a verification: files by digest, commits, and versions. It is stale where one of
 them is another now. Nothing is planned or imported for that, and a file is read again only where its state

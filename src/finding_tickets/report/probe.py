@@ -220,7 +220,7 @@ def _place(at: ProbedSite | CallingLine, width: int, look: str = "") -> Styled:
 
 
 def _hint_on(error: str) -> str:
-    """What to do about an error that a real GPU would not have; empty where there is nothing to say."""
+    """Say what to do about an error that a real GPU would not have; empty if there is nothing to say."""
     if "invalid device ordinal" in error:
         return "; --devices gives the target more devices"
     missing = re.search(r"No module named '(\w+)", error)

@@ -107,7 +107,7 @@ class ReportRow:
 
     @property
     def holds(self) -> bool | None:
-        """True if every claim about the code as found holds, False if one is false, else None.
+        """Return True if every claim about the code as found holds, False if one is false, else None.
 
         A verdict that is stale, inconclusive or not there says nothing of it, nor does one on the fix alone.
         """

@@ -65,7 +65,7 @@ def claim_same_result(claim_id: str, line: int = 1) -> Claim:
 
 
 def answer_of(outcome: TaskOutcome, kind: TypeAdapter[T]) -> T | str:
-    """What a worker answered, if it is what was asked for; else the reason why there is no answer."""
+    """Validate the answer of a worker; return it, or why there is none."""
     if outcome.reason is not None:
         return outcome.reason
     try:
@@ -75,7 +75,7 @@ def answer_of(outcome: TaskOutcome, kind: TypeAdapter[T]) -> T | str:
 
 
 def check(claims: Sequence[Claim], measured: MeasuredTicket) -> tuple[ClaimResult, ...]:
-    """Every claim beside what was measured.
+    """Return every claim with its measurement.
 
     Raises:
         BadDataError: A claim names a variable that the sweep does not have, or has no value at a point.
@@ -101,7 +101,7 @@ def open_claims(claims: Sequence[Claim]) -> tuple[ClaimResult, ...]:
 
 
 def trouble(variant: str, measured: MeasuredTicket, claims: Sequence[Claim]) -> str | None:
-    """Why the runs of a variant decide nothing; None where they do.
+    """Return why the runs of a variant decide nothing; None if they decide.
 
     No run took place, one raised at a point where no claim about the variant applies to that, or one met an
     operation whose cost is unknown.

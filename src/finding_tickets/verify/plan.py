@@ -1,4 +1,4 @@
-"""What there is to measure for a ticket: its verifier, its variants and its claims.
+"""Plan the measurement of a ticket: its verifier, its variants and its claims.
 
 None of it is run.
 """
@@ -85,7 +85,7 @@ class Plan:
 
     @property
     def comparisons(self) -> tuple[ResultPair, ...]:
-        """What the claims about results compare."""
+        """Return the pairs of results that the claims compare."""
         claims = (claim for claim in self.claims if claim.metric == SAME_RESULT)
         return tuple(dict.fromkeys(ResultPair(each.variant, each.value, each.tolerance) for each in claims))
 
@@ -106,7 +106,7 @@ class Plan:
         return folders
 
     def jobs(self, meter: str) -> dict[str, Job]:
-        """What workers are asked to measure: each variant by its name, in a process of its own."""
+        """Return the job for each variant by its name; each gets its own process."""
         traced = {claim.variant for claim in self.claims if claim.metric == "graph_breaks"}
         kept = {name for each in self.comparisons for name in (each.variant, each.target)}
         return {
@@ -126,7 +126,7 @@ class Plan:
         }
 
     def run_jobs(self, meter: str) -> dict[str, RunJob]:
-        """What workers are asked to run: each variant at each point, by the variant and the point's place.
+        """Return the job for each variant at each point, by the variant and the index of the point.
 
         The first point is run twice on the simulated device, to find costs that differ.
         """
@@ -174,7 +174,7 @@ def plan(
     verifiers: Path | None = None,
     repository: Path | None = None,
 ) -> Plan | None:
-    """How to verify a document of the register at ``root``; None where it has no verifier.
+    """Plan the verification of a document of the register at ``root``; None if it has no verifier.
 
     ``overrides`` are revisions for variants by name, ``*`` for variants that name no revision. The verifier
     is taken from the folder ``verifiers``, by default the root. Git is asked in the folder ``repository``, by
@@ -254,7 +254,7 @@ def verifier_of(document: Document, root: Path) -> str | None:
 
 
 def places_of(document: Document, root: Path) -> dict[str, str]:
-    """Where each variant lives, as ``module:function`` with ``@REV`` where one is stated."""
+    """Return the place of each variant: ``module:function``, with ``@REV`` if one is stated."""
     refs = document.remediation.variants if document.remediation else {}
     places = {}
     if document.remediation and document.remediation.run:

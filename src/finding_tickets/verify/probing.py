@@ -33,7 +33,7 @@ ProbedKind = Literal[TargetKind, "trace"]
 
 @dataclass(frozen=True)
 class ProbedCost:
-    """What each run cost by one metric or at one site, and how that grows."""
+    """The cost of each run by one metric or at one site, and its growth."""
 
     values: tuple[int, ...]
     law: str | None = None
@@ -76,7 +76,7 @@ class ProbedSite:
 
 @dataclass(frozen=True)
 class ProbedCalls:
-    """How many calls count at a point, how many are set apart, and which one differs in what, if one does."""
+    """The number of calls that count at a point and that are set apart, and the first call that differs."""
 
     counted: int
     apart: int
@@ -85,7 +85,7 @@ class ProbedCalls:
 
 @dataclass(frozen=True, kw_only=True)
 class Probed:
-    """What a target cost."""
+    """The cost of a target."""
 
     target: str
     kind: ProbedKind
@@ -108,7 +108,7 @@ class Probed:
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeRequest:
-    """What the user asks for, and the limits of the worker that measures it."""
+    """The request of the user, and the limits of the worker that measures it."""
 
     target: str
     root: Path
@@ -164,7 +164,7 @@ _PROBED = TypeAdapter(Probed)
 
 
 def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
-    """What a target costs, or the reason why that could not be measured.
+    """Measure a target; return its cost, or why it could not be measured.
 
     Raises:
         UsageError: There is no such target, or it cannot be called like that.
@@ -231,7 +231,7 @@ def values_of(sweep: Iterable[str]) -> dict[str, list[int]]:
 
 
 def _kind_and_name(target: str, root: Path) -> tuple[TargetKind, str]:
-    """What a target is, and its name as ``measure.probe`` takes it; nothing is imported to find out."""
+    """Return the kind of a target, and its name for ``measure.probe``. Nothing is imported."""
     kind = target_kind(target)
     if target.endswith(".ipynb"):
         hint = f"jupyter nbconvert --to script {shlex.quote(target)} makes a script of it"
@@ -265,7 +265,7 @@ def _path_from_root(file: Path, root: Path) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class TracedRun:
-    """What a trace tells of the run that it records."""
+    """The contents of a trace: the run that it records."""
 
     probed: Probed  # the lines and totals, as a probe of the run would tell
     sha256: str  # of the file
@@ -287,7 +287,7 @@ _TRACED = TypeAdapter(TracedRun)
 def read_traces(
     files: Sequence[Path], root: Path, isolation: Isolation, *, only_lines: bool, timeout: float, memory: int
 ) -> Iterator[TracedRun | BadDataError]:
-    """What each trace tells, or why it cannot be used; the source of its lines may be below ``root``.
+    """Read each trace; yield its contents, or why it cannot be used. Sources are looked up below ``root``.
 
     With ``only_lines`` nothing is compared with the simulation, which takes longer than to read.
     """

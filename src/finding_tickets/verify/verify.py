@@ -67,7 +67,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How to verify; the limits are those of each document."""
+    """The settings of a verification; the limits apply to each document."""
 
     root: Path
     evidence: str  # the folder of it, below the root
@@ -92,7 +92,7 @@ class Settings:
     amend: Callable[[Plan, MeasuredTicket], tuple[Document, Plan] | None] | None = None
 
     def task(self, target: str, payload: Any = None, code: Path | None = None) -> Task:
-        """What a worker is asked to do within these limits."""
+        """Return the task of a worker within these limits."""
         return Task(
             target=target,
             payload=payload,
@@ -105,7 +105,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Verified:
-    """What came of verifying a document."""
+    """The result of verifying a document."""
 
     document: Document
     verification: Verification | None = None
@@ -249,7 +249,7 @@ def with_meter(isolation: Isolation, settings: Settings) -> Settings:
 
 
 def ask_worker(isolation: Isolation, settings: Settings, target: str, payload: Any = None) -> TaskOutcome:
-    """What a process that may start CUDA answers."""
+    """Return the answer of a process that may start CUDA."""
     ((_, answer),) = isolation.run({target: settings.task(target, payload)})
     return answer
 
@@ -402,7 +402,7 @@ class VerificationRun:
             return Verified(work.document, error=error.in_file(work.document.path))
 
     def _tasks(self, todo: Plan, results: Path) -> dict[str, Task]:
-        """What to measure of a plan, by each variant or each run.
+        """Return the jobs of a plan, by variant or by run.
 
         Raises:
             OSError: There is no room for results.
@@ -521,7 +521,7 @@ def comparison(todo: Plan, measured: MeasuredTicket) -> dict[str, Any]:
 
 
 def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
-    """What the workers measured of a plan, as if it were one; or the reason why nothing was."""
+    """Join what the workers measured of a plan; or return why nothing was measured."""
     if todo.run:
         return _join_runs(todo, outcomes)
     answers: dict[str, MeasuredTicket | str] = {}
@@ -542,7 +542,7 @@ def _join(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | s
 
 
 def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicket | str:
-    """What came of the runs of each variant at each point; or the reason why nothing did."""
+    """Return the run of each variant at each point; or why there is none."""
     answered, whole = dict[str, list[MeasuredRun]](), dict[str, list[MeasuredRun]]()
     for name in todo.variants:
         who = f"{name} at {todo.revisions[name]}" if name in todo.revisions else name
@@ -615,7 +615,7 @@ def answered_runs(
 
 
 def counted_run(done: MeasuredRun) -> CountedRun:
-    """What a process told of a run, as a run of which laws are made."""
+    """Turn the answer of a process into a run that laws can be fitted to."""
     sites: dict[Place, int] = {each[:4]: each[4] for each in done.sites}
     return CountedRun(done.at, done.metrics, sites, done.error, done.unknown, done.approximate, done.ranges)
 
@@ -656,7 +656,7 @@ def _with_code(todo: Plan, measured: MeasuredTicket) -> MeasuredTicket:
 
 
 def _is_unchanged(todo: Plan, measured: MeasuredTicket, outcomes: Iterable[TaskOutcome]) -> bool:
-    """Whether the fix is the code as found, with all that it imports of the repository."""
+    """Return True if the fix is the code as found, including what it imports from the repository."""
     before, after = (measured.variants.get(name) for name in DECIDING)
     if not before or not after or before.samples != after.samples:
         return False
@@ -674,7 +674,7 @@ def _is_unchanged(todo: Plan, measured: MeasuredTicket, outcomes: Iterable[TaskO
 
 
 def _trouble(error: OSError | RevisionError) -> str:
-    """Why a measurement cannot be prepared."""
+    """A measurement cannot be prepared; the message says why."""
     if isinstance(error, OSError):
         return NO_ROOM if error.errno in _FULL else f"it cannot be prepared: {error.strerror or error}"
     return str(error)

@@ -61,7 +61,7 @@ SERVER_KILLED = "the process that measures was stopped or killed"
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """The value that a task returned, or the reason for none; ``never_ran`` if its code is not at fault.
+    """The value that a task returned, or why it returned none; ``never_ran`` if its code is not at fault.
 
     ``used`` are the files that it used, whatever came of it.
     """

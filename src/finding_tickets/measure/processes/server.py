@@ -76,7 +76,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A call of ``target`` (``module:function``) with a payload, which travels by pickle, as it is trusted.
+    """A call of ``target`` (``module:function``) with a payload; it is trusted, so pickle carries it.
 
     ``timeout`` is in seconds; ``memory`` in bytes, beyond those of a process with torch loaded. Places in
     error messages are relative to ``root``, or to ``code`` if the code comes from there. The task gets one of
