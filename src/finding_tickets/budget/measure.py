@@ -26,8 +26,8 @@ _RUN = TypeAdapter(MeasuredRun)
 class Cost:
     """The cost of a run at one point, or of one kind of call in it.
 
-    ``at`` has the variables of the sweep, and the number of calls; ``places`` are those of the calls that
-    cost this. ``counts`` leaves out what ``simcuda.allowed`` set apart.
+    ``at`` has the variables of the sweep, and the number of calls; ``places`` has the
+    calls that cost this. ``counts`` leaves out what ``simcuda.allowed`` set apart.
     """
 
     at: Mapping[str, int]

@@ -72,7 +72,7 @@ class Judged:
     def values(self, metric: str, law: Law, statement: Statement | None = None) -> tuple[int, ...]:
         """Return the cost at each point, of a statement or of all that count.
 
-        It is that of the most expensive call, or of all calls if the law names their number.
+        The most expensive call decides, or all calls if the law names their number.
         """
         in_all = CALLS in {each.name for each in variables(parse_expression(str(law)))}
         values = []

@@ -49,7 +49,7 @@ def at_text(at: At) -> str:
 
 
 def named_at(name: str, at: At, link: str = " at ") -> str:
-    """Something at a point; without one where there is no sweep."""
+    """Name something at a point; without a sweep, the name alone."""
     return name if dict(at) == ONCE else f"{name}{link}{at_text(at)}"
 
 
@@ -85,7 +85,7 @@ def check_counts(
 ) -> Checked:
     """A claim about a metric that was counted at ``points`` of a sweep, one at least.
 
-    Counts that contain modelled numbers have ``ranges``. The outcome is that of the counts; it is marked as
+    Counts that contain modelled numbers have ``ranges``. The counts decide the outcome; it is marked as
     modelled unless it is the same in the whole range.
     """
     condition, found = parse_condition(value), fit(points, counts, sweep, is_ending=metric in ENDINGS)

@@ -8,7 +8,7 @@
 Inside ``O(...)`` only what grows with its variables is allowed: not ``-``, ``/``, ``//``, ``%``, ``min``
 or zero. Nothing is evaluated by Python, and a text can neither nest deeply nor name huge numbers.
 
-Values are exact fractions; only ``log2`` of what is no power of two is rounded.
+Values are exact fractions; only ``log2`` of other numbers than powers of two is rounded.
 """
 
 from __future__ import annotations

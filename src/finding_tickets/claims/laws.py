@@ -105,7 +105,7 @@ class CountedRun:
 
 
 def join_ranges(runs: Sequence[CountedRun], join: Callable[[str, Iterable[int]], int]) -> dict[str, Range]:
-    """The ranges of several runs as one: ``join`` makes one number of a metric of those of the runs."""
+    """Join the ranges of several runs: ``join`` makes one number of a metric from one of each run."""
     joined: dict[str, Range] = {}
     for name in dict.fromkeys(name for run in runs for name in run.ranges):
         bounds = [run.ranges.get(name, (run.metrics[name],) * 2) for run in runs]
@@ -127,7 +127,7 @@ def range_text(ranges: Iterable[Range]) -> str:
 class Fit:
     """The exact law of a metric, or else what is known of its growth: rival laws or a range.
 
-    ``usual`` is the law of all points but those of a special case, which ``growth`` names.
+    ``usual`` is the law of all points without a special case, which ``growth`` names.
     """
 
     law: str | None
@@ -233,7 +233,7 @@ def fit(
 ) -> Fit:
     """The law of a metric with ``values`` at ``points`` of a sweep, or else its rivals or its range.
 
-    A metric of how a run ended is 0 or 1: what could be anything else is no law of it.
+    A metric of how a run ended is 0 or 1: no law of it gives other values.
     """
     laws = []
     for law in identify(points, values, sweep):
@@ -287,7 +287,7 @@ def identify(
     """The law of a metric in the claims' language: one text, several rivals, or nothing.
 
     ``values`` are the metric at ``points``, which share their variables and may be a part of ``sweep``.
-    Repeated points count once; where they disagree there is no law.
+    Repeated points count once; if they disagree, nothing fits.
     """
     distinct: dict[Point, int] = {}
     for point, value in zip(points, values, strict=True):

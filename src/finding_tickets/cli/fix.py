@@ -188,7 +188,7 @@ class FixTrial:
 
 
 def _check_stated(ticket: str, todo: Plan, measured: MeasuredTicket) -> None:
-    """Raise GateError if a claim is false: a statement still waits, or another one in its stead."""
+    """Raise GateError if a claim is false: a statement still waits, or a different one waits instead."""
     results = check(todo.claims, measured)
     false = [one for one in results if one.is_surprise and one.id != OUTCOME]
     if not false:
@@ -238,7 +238,7 @@ def added_variants(ticket: str, before: Remediation, root: Path) -> dict[str, st
     """Return the variants that make the work tree the fix. A ``found`` at a branch or HEAD gets its commit.
 
     Raises:
-        UsageError: Its code as found is that of the work tree itself, or at no revision.
+        UsageError: Its code as found is the work tree itself, or has no revision.
     """
     found, usual = before.variants.get(FOUND), root / f"{fixes_folder(ticket)}/{FIX}.py"
     place = "" if before.run or not found else f"{found.module}:{found.function}"

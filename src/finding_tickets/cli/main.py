@@ -168,7 +168,7 @@ def check_removed(words: Sequence[str]) -> None:
 def application(names: Iterable[str], *, load: bool = True) -> Any:
     """Return the application with the commands ``names``. Its ``main`` ends in SystemExit.
 
-    Without ``load`` each is no more than its summary, which is all that the overview shows.
+    Without ``load`` each has only its summary, which is enough for the overview.
     """
     app = typer.Typer(
         no_args_is_help=True,

@@ -138,7 +138,7 @@ class TicketWriter:
     ) -> tuple[str, list[str]]:
         """Write a ticket under the next free ID. Return the ID and the paths, beginning with the ticket.
 
-        An ID that another process has used meanwhile is skipped. A dry run writes nothing.
+        An ID that another process has taken is skipped. A dry run writes nothing.
         """
         series = (draft.batch, draft.agent)
         if series not in self._series:

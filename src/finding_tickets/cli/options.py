@@ -217,8 +217,8 @@ def say_problem_count(
 ) -> ExitCode:
     """Count the problems on stderr, with the command that prints them.
 
-    Only those of ``files`` count if there are any; ``query`` has lint print no others. BAD_DATA where the
-    answer lacks a document or a unique ID: what is only ill-formed keeps no command from it.
+    Only problems of ``files`` count if there are any; ``query`` limits lint to them. BAD_DATA if the answer
+    lacks a document or a unique ID; other problems fail no command.
     """
     register.save()
     met = [each for each in register.problem_levels() if files is None or each[0] in files]

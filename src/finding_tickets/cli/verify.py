@@ -212,7 +212,7 @@ def code_of(verified: Verified) -> ExitCode:
 def _show(verifications: Sequence[Verification], output_format: Format, *, verbose: bool) -> None:
     """Print the verifications as JSON or as text.
 
-    Of several, those that need somebody are shown, and of each one a line.
+    Of several, only those that need attention are shown, one line each.
     """
     if output_format is Format.JSON:
         write_json("verification", (each.model_dump(mode="json") for each in verifications))

@@ -339,7 +339,7 @@ def listed(value: Excerpt) -> list[Excerpt]:
 
 
 def beginnings(phrase: str) -> Iterator[str]:
-    """Yield ``phrase`` and its first words, the longest first; after an arrow, those of the last state.
+    """Yield ``phrase`` and its first words, the longest first; after an arrow, only the last state counts.
 
     Struck text does not count: ``closed (2024-12-28)``, ``P1 -> P3``, ``~~open~~ fixed``.
     """

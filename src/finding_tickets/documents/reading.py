@@ -86,7 +86,7 @@ def read_page(
 ) -> tuple[Page | None, tuple[Problem, ...]]:
     """Return the document in ``data`` with its parts, and the problems, in which ``path`` names the file.
 
-    Where ``data`` is no text, or neither a ticket nor a review, there is no document, and a problem says why.
+    If ``data`` is not text, or neither a ticket nor a review, there is a problem in place of a document.
     """
     source = Source(path, data, vocabulary or Vocabulary())
     page: Page | None = None

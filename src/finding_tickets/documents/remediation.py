@@ -192,7 +192,7 @@ class YamlText:
         return self.place(self.nodes[at].start_mark.index)[0]
 
     def root(self) -> Any:
-        """Return the whole text as a node; None where it says nothing or is no YAML, which is reported."""
+        """Return the whole text as a node; None if it is empty, or invalid YAML, which is reported."""
         import yaml
 
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -389,7 +389,7 @@ def _run(block: _Block, text: YamlText) -> Values:
 
 
 def _points(block: _Block, text: YamlText) -> list[dict[str, int]]:
-    """Return the points of a sweep: all combinations of the values of its variables, or those of a list."""
+    """Return the points of a sweep: all combinations of its variables' values, or the points of a list."""
     if isinstance(block.sweep, dict):
         rows = islice(product(*block.sweep.values()), MOST_POINTS + 1)
         points = [dict(zip(block.sweep, row, strict=True)) for row in rows]
@@ -447,12 +447,12 @@ def _claims(block: _Block, text: YamlText) -> Iterator[Values]:
 
 
 def add_entries(yaml: YamlText, entries: Entries) -> Splices:
-    """Add to a mapping of YAML what it does not have, in the style that each of its mappings has.
+    """Add missing entries to a mapping of YAML, in the style of each of its mappings.
 
-    A text that is there is replaced where it is another one.
+    A text that differs is replaced.
 
     Raises:
-        ValueError: The text is no mapping.
+        ValueError: The text is not a mapping.
     """
     root = yaml.root()
     if root is None or root.id != "mapping":
@@ -493,7 +493,7 @@ def _added(node: Any, text: str, new: list[str]) -> Iterator[tuple[int, int, str
 
 
 def _end(node: Any, text: str) -> int:
-    """Where the text of a node ends, without the blank lines that YAML counts as part of it."""
+    """Return the end of a node's text, without the blank lines that YAML counts as part of it."""
     if isinstance(node.value, list) and not node.flow_style and node.value:
         last = node.value[-1]
         return _end(last[1] if isinstance(last, tuple) else last, text)

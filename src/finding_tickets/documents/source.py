@@ -263,7 +263,7 @@ class Block:
         info: The language of a fence, and what follows it.
         code: The content of a code block.
         checked: Whether a check box is ticked; None for what has none.
-        table: The table that was read in it, once somebody has asked for it.
+        table: The table in it, once it was asked for.
     """
 
     kind: str

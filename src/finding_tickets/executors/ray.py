@@ -46,7 +46,7 @@ class RayCluster:
 
         Raises:
             UsageError: Ray is not installed, or the meter is ``auto``.
-            UnreachableError: There is no cluster, or it does not take the work tree.
+            UnreachableError: The cluster cannot be reached, or does not take the work tree.
         """
         if settings.meter == AUTO:
             raise UsageError("--executor ray needs --meter simulated or --meter cuda")

@@ -119,8 +119,8 @@ def audit(
 def plan_audit(document: Document, settings: Settings, folder: Path) -> Audit:
     """Plan an audit: what to measure, the variant that cheats replace, and where the code as found is.
 
-    That variant is the fix, or else the first one that is claimed to do what the code as found does: a ticket
-    that keeps its code has no fix, and yet other variants whose results are compared.
+    That variant is the fix, or else the first one that is claimed to give the results of the code as found: a
+    ticket that keeps its code has no fix, but may have other variants whose results are compared.
 
     Raises:
         BadDataError: Something is wrong with the document.

@@ -43,7 +43,7 @@ def find_base(root: Path, name: str) -> Base:
     """Return the commit at which the branch of the work tree left the revision ``name``.
 
     Raises:
-        UsageError: There is no such revision, or it has no commit in common with the branch.
+        UsageError: The revision does not exist, or shares no commit with the branch.
         BadDataError: The configuration at the base is wrong.
     """
     checkouts = Checkouts(root)
@@ -64,7 +64,7 @@ def find_base(root: Path, name: str) -> Base:
 def changed_rules(old: Document, new: Document, base: Path, head: Path) -> list[str]:
     """Return the changes that a branch makes to the rules of a ticket's measurement.
 
-    What it adds is no change, for everything that was demanded still is; nor is a fix that has another name.
+    Additions do not count, because every old demand still holds; nor does a new name of the fix.
     """
     before, after = _statements(old, base), _statements(new, head)
     changes = []

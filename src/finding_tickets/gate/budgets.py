@@ -97,7 +97,7 @@ def _find_raises(then: Judged, now: Judged) -> Iterator[tuple[str, int]]:
 
 
 def _is_above(new: Law | None, old: Law | None, judged: Judged) -> bool:
-    """Return True if a law has a larger value than another one at a point; None is no limit."""
+    """Return True if a law has a larger value than the other law at a point; None means no limit."""
     if new is None or old is None:
         return new is None and old is not None
     for cost in judged.spending.costs:

@@ -75,7 +75,7 @@ class CheckedTicket:
 
     @property
     def further(self) -> Further:
-        """Return which points are added to those of the sweep."""
+        """Return which points are added to the sweep."""
         # There is no fix to compare a new one with, and it may not be made for the edges.
         return "sizes" if self.must_hold or self.has_new_rules else "edges"
 
@@ -218,7 +218,7 @@ def counts_as_fixed(document: Document) -> bool:
 
 
 def branch_files(root: Path, commit: str) -> set[str]:
-    """Return the files below ``root`` that differ from those of a commit, or are new.
+    """Return the files below ``root`` that are new or differ from a commit.
 
     Raises:
         UsageError: Git cannot compare them.
@@ -285,8 +285,8 @@ def _measure(tickets: Sequence[CheckedTicket], base: Base, isolation: Isolation,
 def _rules(ticket: CheckedTicket, base: Base, settings: Settings) -> tuple[Document, Settings]:
     """Return the document to measure a ticket by, and how.
 
-    Everything but the fix, or the code that is meant to stay, is that of the base. A ticket that is new or
-    accepted is all its own.
+    Everything comes from the base, except the fix or the code that is meant to stay. A ticket that is new
+    or accepted comes from the branch.
     """
     document = ticket.document
     settings = replace(settings, further=ticket.further, outcomes=ticket.must_hold)

@@ -85,8 +85,8 @@ def entry_path(kind: str, name: str, keep: int) -> Path | None:
 def make_folder(kind: str, name: str, write: Callable[[Path], None], keep: int) -> Path:
     """Return a folder of the cache. ``write`` fills it if it is missing; other processes may do the same.
 
-    It stays until this process ends. What nobody uses is removed but for the ``keep`` folders of the kind
-    that were used last. Its files cannot be written by accident.
+    It stays until this process ends. Unused folders of the kind are removed, except the ``keep`` most recent
+    ones. Its files cannot be written by accident.
 
     Raises:
         OSError: There is no room, or what ``write`` raises.

@@ -152,7 +152,7 @@ def rewrite(root: Path, edits: Sequence[FileEdit], *, dry_run: bool = False) -> 
     one file new and the next one old.
 
     Raises:
-        BadDataError: A file cannot be read, locked or written, or somebody else changed it meanwhile.
+        BadDataError: A file cannot be read, locked or written, or another process changed it.
     """
     with ExitStack() as stack:
         real = {edit.path: _real(root, edit.path) for edit in edits}

@@ -132,7 +132,7 @@ def files_below(root: Path) -> Iterator[str]:
 def paths_on_branches(root: Path, folders: Iterable[str]) -> frozenset[str]:
     """Return the paths below ``folders`` at the tip of every local and remote-tracking branch.
 
-    Git is called once. There are none without git or a repository: then there is no other branch either.
+    Git is called once. Without git or a repository the answer is empty.
     """
     tips = ("--no-walk=unsorted", "--missing=allow-any", "--branches", "--remotes")
     try:

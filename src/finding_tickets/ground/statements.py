@@ -84,7 +84,7 @@ def normalize(code: str) -> str:
 
 
 def is_renamed(old: str, new: str, code_now: str) -> bool:
-    """Return True if code differs only in names, none of which occurs in ``code_now`` any more."""
+    """Return True if code differs only in names, and no old name occurs in ``code_now``."""
     old_names, new_names = _NAME.findall(normalize(old)), _NAME.findall(new)
     if _NAME.sub("_", normalize(old)) != _NAME.sub("_", new):
         return False
@@ -103,7 +103,7 @@ def match_statements(
 ) -> dict[Statement, int]:
     """Return for each statement below ``root`` that is known its place among those that are.
 
-    Its line may be another one. Names in it, its function or its file may have been changed. Each known
+    Its line may have changed. Names in it, its function or its file may have been changed. Each known
     statement is matched once, so that of two equal ones both have to be known.
     """
     matched: dict[Statement, int] = {}
@@ -124,7 +124,7 @@ def _is_equal(known: Statement, statement: Statement, _: Path) -> bool:
 
 
 def _is_renamed(known: Statement, statement: Statement, root: Path) -> bool:
-    """Return True if only names are others than those of a known statement."""
+    """Return True if a statement differs from a known one in names alone."""
     if known.file != statement.file and (root / known.file).exists():
         return False
     beside = read_statements(root, statement.file)

@@ -114,7 +114,7 @@ def new_breaches(found: Iterable[Breach], text: bytes, file: str) -> tuple[list[
     """Return the breaches that are not in a baseline, and the number of known ones that are gone.
 
     Raises:
-        BadDataError: The text is no baseline.
+        BadDataError: The text is not a baseline.
     """
     try:
         left = Counter(_Baseline.model_validate_json(text).known)

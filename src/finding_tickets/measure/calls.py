@@ -65,7 +65,7 @@ class CallsRun(VariantRun):
 class CallMeter(Meter):
     """Counts by another meter, inside the calls of ``function`` alone: ``path.py:Name`` or ``module:Name``.
 
-    A call counts from its entry to its return, with what other threads do meanwhile; a call inside another
+    A call counts from its entry to its return, with what other threads do at that time; a call inside another
     one belongs to it. The first ``after`` calls are set apart; by default the first one, if there are more.
 
     Raises:
@@ -105,7 +105,7 @@ class CallMeter(Meter):
         """Return the cost of the calls since the last time, made in the run ``whole``.
 
         Raises:
-            CannotMeasureError: There is no call, or none after those that are set apart, or they overlap.
+            CannotMeasureError: No call counts: there is none after those set apart, or calls overlap.
         """
         runs, failure = self._runs, self._failure
         self._runs, self._failure = [], ""

@@ -1,6 +1,6 @@
 """Run a script, a module, a function or a test under a meter, as the user names it.
 
-pytest is needed for a test alone, and is no dependency.
+Only a test needs pytest, which is not a dependency.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ PYTEST_OPTIONS = ("-p", "no:cacheprovider", "--assert=plain", "--tb=no")
 def run_target(job: RunJob) -> JobReport:
     """Run a target and count what it costs, under the name ``NAME``; with ``within`` by ``CallsRun``.
 
-    A function is warmed up first, as verifiers do, so that it costs what a verification will find. Scripts,
-    modules and tests run once, as they are.
+    A function is warmed up first, like in a verifier, so that it costs what a verification will find.
+    Scripts, modules and tests run once, as they are.
 
     Raises:
         WrongTargetError: The target or ``within`` cannot be found, or the target not be called like that.
@@ -157,8 +157,8 @@ def probe_payload(job: RunJob) -> dict[str, Any]:
 def run_payload(job: RunJob) -> dict[str, Any]:
     """Run the target of a ticket at one point, and return the fields of a ``MeasuredRun``.
 
-    Code that is not the work tree's runs in a copy: it may write beside itself, and the next run must not see
-    that.
+    Code that is not the work tree's runs in a copy: it may write files next to itself, and the
+    next run must not see them.
 
     Raises:
         CannotMeasureError: There was nothing to measure, or it was not the code that is meant.
@@ -493,7 +493,7 @@ def run_node(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
     """Run the tests of a pytest node in this process, and count them, without fixtures, as one run.
 
     Raises:
-        WrongTargetError: There is no such node.
+        WrongTargetError: Pytest does not find the node.
         CannotMeasureError: No test of it ran.
     """
     try:

@@ -1,7 +1,7 @@
 """Make results plain, check them for work left undone, save them, and compare them in another process.
 
-Plain values are those of Python and torch alone. A class of the code under test could say of itself that it
-equals everything, so nothing of one is left where results are compared, and reading saved ones runs no code.
+Plain values are instances of Python's and torch's own classes. A class of the code under test could claim to
+equal everything, so none is left when results are compared, and reading saved results runs no code.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def _with_sidecar(root: Path, ticket: Ticket) -> Ticket:
 
 
 def original_of(duplicate: Entry, original: Entry) -> Entry:
-    """Check the ticket that another one repeats, and return it.
+    """Check the original of a duplicate, and return it.
 
     Raises:
         UsageError: It is the same one, or is closed as a duplicate itself.

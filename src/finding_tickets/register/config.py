@@ -1,6 +1,6 @@
 """Find a register and read its configuration: tickets.toml, or ``[tool.tickets]`` in pyproject.toml.
 
-A file is validated once: the configuration that came of it is kept in the user's cache by the digest of the
+A file is validated once: the resulting configuration is kept in the user's cache by the digest of the
 content, so that neither TOML nor pydantic is needed to read it again.
 """
 

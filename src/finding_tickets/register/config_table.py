@@ -1,7 +1,7 @@
 """Validate the tables of a register's configuration, including its budgets.
 
-The description of each field ends the sentence "KEY must be ...", by which a wrong value is explained. What
-is wrong in a budget is told with its line.
+The description of each field ends the sentence "KEY must be ...", by which a wrong value is explained. An
+error in a budget has its line.
 """
 
 from __future__ import annotations

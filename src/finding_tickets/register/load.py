@@ -63,7 +63,7 @@ _MOST_PLACES = 3
 class ReadFile(msgspec.Struct, frozen=True, array_like=True):
     """The content of a file: the entry of a document or a remediation, if it is one, and its problems.
 
-    ``ignored`` are the rules that comments in it have lint ignore.
+    ``ignored`` are the rules that comments in it switch off.
     """
 
     entry: Entry | None
@@ -180,7 +180,7 @@ class Register:
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
-        """The problems with files and IDs, then those of each file."""
+        """Return the problems with files and IDs, then the problems of each file."""
         from finding_tickets.model.ticket import Problem
 
         raw = list(self._met)
@@ -189,7 +189,7 @@ class Register:
         return tuple(map(Problem.model_validate, raw))
 
     def problem_levels(self) -> list[tuple[str, str, Level]]:
-        """Return file, rule and level of each problem that no comment has lint ignore."""
+        """Return file, rule and level of each problem that no comment switches off."""
         raw = list(self._met)
         for read in self._files.values():
             raw += (p for p in read.problems if p["level"] == Level.ERROR or p["rule"] not in read.ignored)
@@ -367,7 +367,7 @@ def _duplicates(entries: Iterable[Entry]) -> Iterator[RawProblem]:
 
 
 def files_of(document: Document) -> frozenset[str]:
-    """Return the files that a document is read from: its own, and that of its remediation."""
+    """Return the files that a document is read from: its own, and its remediation's."""
     return frozenset([document.path, *([document.remediation.path] if document.remediation else [])])
 
 

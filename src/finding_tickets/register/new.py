@@ -57,7 +57,7 @@ class DraftRelation(Record):
 
 
 class Draft(Record):
-    """The content of a new ticket; its keys are those of ``tickets list --format json``."""
+    """The content of a new ticket, with the keys of ``tickets list --format json``."""
 
     title: Line
     severity: Severity | None
@@ -148,7 +148,7 @@ def free_ids(
     Gaps are not filled, since others may remember an ID. The series is ``B<batch>-<agent's code>``.
     If neither is given, it is the series of all findings if they share one, else ``T``. A caller that finds
     an ID taken by another process uses the next. A file whose name begins with an ID takes it too, whatever
-    it holds: ``paths`` are files to look at beside those of the documents.
+    it holds: ``paths`` are files to look at besides the documents.
 
     Raises:
         UsageError: Only one of batch and agent is given.

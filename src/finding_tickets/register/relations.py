@@ -15,7 +15,7 @@ from finding_tickets.register.entries import Entry
 class Edge:
     """A relation between two IDs: ``related``, ``duplicate`` or ``blocks`` with the blocker as source.
 
-    ``stated_by`` has those of the two that state it. A duplicate that both state has its first as the source.
+    ``stated_by`` has the tickets that state it. A duplicate that both state has the first one as source.
     """
 
     source: str

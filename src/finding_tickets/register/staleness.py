@@ -130,7 +130,7 @@ class Verdicts:
         )
 
     def recorded(self, document_id: str, code: CodeInputs | None) -> list[EvidenceFile]:
-        """Return all evidence on a document, that of real GPUs first."""
+        """Return all evidence on a document, from real GPUs first."""
         folder = safe_name(document_id)
         if folder not in self._with_evidence:
             return []

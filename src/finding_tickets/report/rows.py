@@ -109,7 +109,7 @@ class ReportRow:
     def holds(self) -> bool | None:
         """Return True if every claim about the code as found holds, False if one is false, else None.
 
-        A verdict that is stale, inconclusive or not there says nothing of it, nor does one on the fix alone.
+        It is None, too, if the verdict is stale, inconclusive or missing, or about the fix alone.
         """
         unknown = {Verdict.STALE, Verdict.INCONCLUSIVE, Verdict.UNVERIFIED}
         if self.verification is None or self.verdict in unknown:
@@ -124,7 +124,7 @@ class ReportRow:
 def rows_of(facts: Register, chosen: Iterable[Entry]) -> Iterator[ReportRow]:
     """Yield the rows of a report.
 
-    A rule that the configuration has lint ignore says nothing in a report either.
+    Rules that the configuration switches off are left out of reports, too.
     """
     from finding_tickets.lint.contradictions import contradictions_of
 

@@ -96,7 +96,7 @@ class Profile(StrEnum):
 class CrossTable:
     """Counts by two properties. The last column and the last row are sums.
 
-    A table without a row of sums is one of which every row adds up to the number of all documents.
+    In a table without a row of sums, every row adds up to the number of all documents.
     """
 
     columns: tuple[str, ...]
@@ -214,7 +214,7 @@ class StatusReport:
 
     @property
     def project(self) -> str:
-        """Return the project's name, which is that of its folder."""
+        """Return the project's name: the name of its folder."""
         return self.facts.root.resolve().name
 
     @cached_property

@@ -262,7 +262,7 @@ def operation_section(title: str, operations: Sequence[OperationCost]) -> TextSe
 def _claim_cells(claim: ClaimResult, *, at_point: bool = False) -> tuple[Styled, str, str, Styled]:
     """Show the outcome of a claim, and the expectation of the ticket unless the claim just holds.
 
-    What was measured is that of the whole sweep, or of the first point at which the claim fails.
+    The measurement shown is the whole sweep's, or the one of the first point at which the claim fails.
     """
     measured = claim.measured
     if at_point and claim.counterexamples:

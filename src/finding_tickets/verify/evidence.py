@@ -117,7 +117,7 @@ def file_inputs(
 ) -> list[Input]:
     """Return the files of the work tree that the runs of a plan depend on, by their digests.
 
-    A file that was edited after a run used it has the digest of no file: nobody can say what was measured.
+    A file that was edited after a run used it gets the digest of no file: what was measured is unknown.
     """
     root, disk = planned.root, DiskFiles(planned.root)
     used = collect_files(outcomes, root, elsewhere)

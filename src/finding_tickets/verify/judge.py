@@ -1,4 +1,4 @@
-"""From what a worker measured to a verdict: each claim beside its measurement. It reads no files.
+"""Judge what a worker measured: compare each claim with its measurement. No files are read.
 
 docs/concepts.md has the rules of the verdict as a table.
 """
@@ -132,7 +132,7 @@ def trouble(variant: str, measured: MeasuredTicket, claims: Sequence[Claim]) -> 
 def judge(todo: Plan, measured: MeasuredTicket, *, unchanged: bool = False) -> Verification:
     """Return the verification of a ticket.
 
-    With ``unchanged``, found and fix are the same code: what holds for the fix is no success of it.
+    With ``unchanged``, found and fix are the same code: what holds for the fix does not count as its success.
 
     Raises:
         BadDataError: As ``check`` does.
@@ -181,7 +181,7 @@ def result_difference(results: Iterable[ClaimResult]) -> str:
 
 
 def find_race(claims: Sequence[Claim], measured: MeasuredTicket) -> str:
-    """Say where the fix races and the code as found does not; empty where a claim about that decides."""
+    """Say where the fix races and the code as found is free of races; empty if a claim decides that."""
     if any((claim.variant, claim.metric) == (FIX, "hazards") for claim in claims):
         return ""
     if count_hazards(measured, FOUND) >= count_hazards(measured, FIX):
@@ -196,7 +196,7 @@ def find_race(claims: Sequence[Claim], measured: MeasuredTicket) -> str:
 
 
 def raced_text(sites: Iterable[SiteLaw]) -> str:
-    """Name the lines of the accesses that those of races should have come after, as far as they are known."""
+    """Name the lines that each race should have come after, as far as they are known."""
     return unordered_text([f"{each.file}:{each.line}: {each.code}" for each in sites if each.what == RACED])
 
 

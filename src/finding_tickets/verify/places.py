@@ -122,7 +122,7 @@ class PlacedVariant:
         return sorted(found)
 
     def waits_in(self, there: Statement) -> list[Statement]:
-        """Return the statements that wait in the same function, of which a module is none."""
+        """Return the statements that wait in the same function; module level counts as none."""
         here = there.file, there.function
         return [
             each for each in self.costing("syncs") if there.function and (each.file, each.function) == here
@@ -215,7 +215,7 @@ def _find_others(
 ) -> tuple[list[Statement], list[Statement]]:
     """Return the statements of the fix that wait where the code as found did not, and those that may.
 
-    Other expressions wait, or those of a statement that waits more often are reached by other calls. A
+    Other expressions wait, or a statement that waits more often is reached by other calls. A
     statement that waits more often by the same calls has more to do.
     """
     before, waiting = found.waiting(there), fix.waiting(here)
@@ -255,7 +255,7 @@ def _say_no_less(
 ) -> str:
     """Say that what was moved waits as often as the place did; empty if it waits less.
 
-    One read may take the place of several: those of the same function that are gone count as well.
+    One read may take the place of several: removed waits of the same function count as well.
     """
     beside = found.waits_in(there)
     left = match_statements(beside, [each for each in fix.costing("syncs") if each not in moved], fix.code)

@@ -127,7 +127,7 @@ class ProbeRequest:
 
     @property
     def verifier_path(self) -> str | None:
-        """The verifier by its path from the root; raises ``UsageError`` where there is no such file."""
+        """Return the path of the verifier from the root; raises ``UsageError`` if the file does not exist."""
         return _path_from_root(self.verifier, self.root) if self.verifier else None
 
     @property
@@ -167,7 +167,7 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
     """Measure a target; return its cost, or why it could not be measured.
 
     Raises:
-        UsageError: There is no such target, or it cannot be called like that.
+        UsageError: The target does not exist, or takes other arguments.
     """
     kind, name = _kind_and_name(request.target, request.root)
     if kind != "function" and (request.sweep or request.verifier):

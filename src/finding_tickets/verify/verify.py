@@ -127,7 +127,7 @@ def verify(documents: Iterable[Document], isolation: Isolation, settings: Settin
 
 
 def plan_each(documents: Iterable[Document], settings: Settings, planned: Planned) -> Iterator[Verified]:
-    """Add each document to ``planned`` by its path, and yield those of which nothing is to be measured."""
+    """Add each document to ``planned`` by its path, and yield those without anything to measure."""
     for document in documents:
         try:
             todo = plan(document, settings.root, settings.overrides, settings.verifiers, settings.repository)
@@ -162,7 +162,7 @@ def measure(planned: Planned, isolation: Isolation, settings: Settings) -> Itera
     Finished plans are taken out of ``planned``: there may be thousands, and nothing of them is kept here.
 
     Raises:
-        UnreachableError: There is no room for temporary files.
+        UnreachableError: The disk has no space for temporary files.
     """
     settings = with_meter(isolation, settings)
     gpus = _visible_gpus(isolation, settings) if settings.meter == "cuda" else ()
@@ -180,7 +180,7 @@ def results_folder(isolation: Isolation) -> Iterator[Path]:
     """A folder for what variants returned.
 
     Raises:
-        UnreachableError: There is no room for temporary files.
+        UnreachableError: The disk has no space for temporary files.
     """
     try:
         # A server that did not start has taken its folder along; the first task reports why it ended.
@@ -200,7 +200,7 @@ def draw_seed() -> int:
 
 
 def seed_of(ticket: str, drawn: int) -> int:
-    """The seed of one ticket from that of the run: code of another ticket knows only its own."""
+    """Derive the seed of one ticket from the seed of the run: code of other tickets cannot know it."""
     return int(hashlib.sha256(f"{drawn} {ticket}".encode(errors="replace")).hexdigest()[:8], 16) >> 1
 
 
@@ -321,7 +321,7 @@ class VerificationRun:
     ) -> Iterator[tuple[str, Verified]]:
         """Add the work and the tasks of each plan, and yield those that cannot be measured, by their keys.
 
-        A task that another one answers is in no queue.
+        A task that a different task answers is in no queue.
         """
         firsts: dict[str, tuple[str, str]] = {}
         for key in list(self._planned):
@@ -352,7 +352,7 @@ class VerificationRun:
         """Return the tasks of a plan.
 
         Raises:
-            OSError: There is no room for results.
+            OSError: The disk has no space for results.
             RevisionError: A revision cannot be checked out.
             BadDataError: The statement that the ticket is about cannot be found.
         """
@@ -382,7 +382,7 @@ class VerificationRun:
         return replace(task, first=True, given=str(work.results))
 
     def _end(self, work: PlanAtWork) -> Verified:
-        """Return what came of a plan."""
+        """Return the result of a plan."""
         measured = work.measured
         if COMPARED in work.tasks and isinstance(measured, MeasuredTicket):
             # The results are needed no more.
@@ -405,7 +405,7 @@ class VerificationRun:
         """Return the jobs of a plan, by variant or by run.
 
         Raises:
-            OSError: There is no room for results.
+            OSError: The disk has no space for results.
             RevisionError: A revision cannot be checked out.
         """
         meter, operations = self._settings.meter, self._settings.operations
@@ -442,7 +442,7 @@ class VerificationRun:
     def _finish(
         self, document: Document, todo: Plan, measured: MeasuredTicket | str, outcomes: Sequence[TaskOutcome]
     ) -> Verified:
-        """Judge what was measured and record it; a tool or a GPU that did not work is no evidence.
+        """Judge what was measured and record it; a failure of the tool or the GPU is not recorded.
 
         Raises:
             BadDataError: As ``judge`` does.
@@ -485,7 +485,7 @@ def _made(folder: Path) -> str:
 
 
 def _link_results(kept: str, task: Task) -> None:
-    """Let a task have the results that another one left in the folder ``kept``."""
+    """Give a task the results that an earlier task left in the folder ``kept``."""
     results = Path(kept, task.payload.keeps)
     if results.is_file():
         os.link(results, Path(task.kept, task.payload.keeps))
@@ -638,7 +638,7 @@ def join(todo: Plan, parts: Sequence[MeasuredTicket]) -> MeasuredTicket | str:
 
 
 def _with_code(todo: Plan, measured: MeasuredTicket) -> MeasuredTicket:
-    """Return what was measured with the code of each line, which may be another one later."""
+    """Return the measurement with the code of each line, because the file may change."""
     variants = {}
     for name, variant in measured.variants.items():
         folder = Path(todo.folders[name]).resolve()

@@ -61,7 +61,7 @@ def folder(ticket: Ticket, context: Context) -> Iterator[Remark]:
     Rule("fixed-but-refuted", Level.WARNING),
 )
 def evidence(document: Document, context: Context) -> Iterator[Remark]:
-    """Tickets that are fixed by somebody's word alone or against it."""
+    """Check tickets that were closed as fixed without a measurement, or against one."""
     verdict = context.verdict(document)
     if not is_fixed(status_of(document), outcome_of(document)):
         return

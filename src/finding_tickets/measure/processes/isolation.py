@@ -63,7 +63,7 @@ SERVER_KILLED = "the process that measures was stopped or killed"
 class TaskOutcome:
     """The value that a task returned, or why it returned none; ``never_ran`` if its code is not at fault.
 
-    ``used`` are the files that it used, whatever came of it.
+    ``used`` are the files that it used, also if it failed.
     """
 
     value: Any = None
@@ -104,7 +104,7 @@ class Isolation:
         """Return a folder that is removed with the context, even if the caller is killed.
 
         Raises:
-            UnreachableError: There is no room for one.
+            UnreachableError: The disk is full.
         """
         if not self._folder:
             server = self._server or self._start()
@@ -137,7 +137,7 @@ class Isolation:
     def run(self, tasks: dict[K, Task]) -> Iterator[tuple[K, TaskOutcome]]:
         """Run all tasks, several at a time, and yield each outcome with its name as soon as it is there.
 
-        Tasks are removed when they have ended; those that the caller adds meanwhile run, too. If the server
+        Tasks are removed when they have ended; the caller may add more at any time. If the server
         is killed, a new one runs the tasks that were at work again, one at a time: one that kills it again is
         to blame.
         """
@@ -203,7 +203,7 @@ class Isolation:
     def _read_line(self, server: subprocess.Popen[bytes]) -> bytes:
         """Return the next line from the server; less if it ended, or is so late that it is killed.
 
-        Code of a ticket may have stopped it, or somebody else.
+        Code of a ticket, or another process, may have stopped it.
         """
         stdin, stdout = cast("IO[bytes]", server.stdin).fileno(), cast("IO[bytes]", server.stdout).fileno()
         patience = PATIENCE_SECONDS if self._at_work else LOADING_SECONDS

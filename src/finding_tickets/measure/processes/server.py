@@ -78,7 +78,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 class Task:
     """A call of ``target`` (``module:function``) with a payload; it is trusted, so pickle carries it.
 
-    ``timeout`` is in seconds; ``memory`` in bytes, beyond those of a process with torch loaded. Places in
+    ``timeout`` is in seconds; ``memory`` in bytes, more than a process uses with torch loaded. Places in
     error messages are relative to ``root``, or to ``code`` if the code comes from there. The task gets one of
     ``gpus`` for itself; with ``alone`` it gets all of them. One that is ``first`` does not wait for others.
 

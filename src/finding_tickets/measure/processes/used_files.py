@@ -3,7 +3,7 @@
 """Note which files Python code opens and imports below some folders.
 
 ``note_used_files`` adds a hook for Python's audit events (PEP 578) to this process. Processes that are forked
-from it have the hook, too. There is no event for a file that C code opens, that a program opens which is
+from it have the hook, too. No event tells of a file that C code opens, that a program opens which is
 started anew, or that is only looked for or listed.
 
 Each file is noted at once, when it is first used, so that a process that crashes leaves its notes behind.

@@ -118,8 +118,8 @@ class QueryError(UsageError):
 class Query:
     """A parsed query.
 
-    ``conditions`` say what each of them costs and whether it holds for a row. ``ids`` are those of documents
-    that are named, in lower case. ``sorting`` has the most important key first, each with whether it sorts
+    ``conditions`` say what each of them costs and whether it holds for a row. ``ids`` are the IDs of
+    named documents, in lower case. ``sorting`` has the most important key first, each with whether it sorts
     backwards.
     """
 
@@ -363,9 +363,9 @@ def date_in(text: str | None) -> date | None:
 
 
 def date_test(sign: str, value: str, today: date) -> Callable[[str], bool] | None:
-    """Return whether a text names a day in a relation to ``value``; None where that is no date and no age.
+    """Return whether a text names a day in a relation to ``value``; None if it is neither a date nor an age.
 
-    A month or a year is all of its days. An age is compared with that of the day: ``<2w`` is less than two
+    A month or a year is all of its days. An age is compared with the age of the day: ``<2w`` is less than two
     weeks ago, and so is ``2w`` or exactly that long.
     """
     if value.casefold() == "today":

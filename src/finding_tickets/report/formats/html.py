@@ -1,7 +1,7 @@
 """Write a report as one HTML page that works offline, loads nothing and does not trust tickets.
 
-The sections of a large register are packed: a browser unpacks those that somebody opens, because a page with
-all of them would not be usable. Jinja escapes whatever is not made here, and Markdown is sanitized.
+The sections of a large register are packed: a browser unpacks a section when it is opened, because a page
+with all of them would not be usable. Jinja escapes whatever is not made here, and Markdown is sanitized.
 """
 
 from __future__ import annotations
