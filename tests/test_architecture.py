@@ -72,7 +72,7 @@ MOST_NODES = {
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
 MOST_BRANCHES = {"finding_tickets": 6499, "simcuda": 2552}
 MOST_NODES_A_LINE = {"finding_tickets": 7.82, "simcuda": 6.92}
-MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 14.2, "simcuda": 18.2}
+MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 2.0, "simcuda": 4.1}
 """In percent of all docstrings."""
 BRANCHES = (
     *(ast.If, ast.IfExp, ast.For, ast.While, ast.Try, ast.With),

@@ -125,7 +125,7 @@ def check(cost: Measurement, limits: Mapping[str, int], laws: Mapping[str, str] 
 
 
 def _counted(cost: Measurement, metric: str) -> tuple[int | None, Range | None, dict[str, int]]:
-    """What counts towards a limit, what it can be if it is modelled, and what each region set apart."""
+    """Return the count for a limit, its range if it is modelled, and what each region set apart."""
     kinds, count = SYNCS if metric == "syncs" else (metric,), getattr(cost, metric, None)
     apart = {
         reason: number

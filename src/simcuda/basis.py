@@ -1,4 +1,4 @@
-"""What the cost of each operation rests on.
+"""Tell which source the cost of each operation rests on.
 
 ``recorded.json`` has what recordings confirm: in a clone ``python -m tests.gpu.confirm`` adds to it.
 ``tested.json`` has the operations that PyTorch's own samples of operators use, where they do as on the CPU.

@@ -84,7 +84,7 @@ class Ledger:
 
     @property
     def is_counting(self) -> bool:
-        """Whether a measurement is under way."""
+        """Return True if a measurement is under way."""
         return bool(self._open)
 
     def open(self) -> Measurement:
@@ -109,7 +109,7 @@ class Ledger:
             raise ChangedCountsError(f"changes what was counted: {', '.join(sorted(wrong))}")
 
     def totals(self) -> dict[str, int]:
-        """What was counted so far, by each of ``COUNTED``, while anything was measured."""
+        """The counts so far, by each of ``COUNTED``, while anything was measured."""
         return self._totals.copy()
 
     @contextmanager
@@ -152,7 +152,7 @@ class Ledger:
                     m._allowed[place] = m._allowed.get(place, 0) + amount
 
     def add_site(self, line: tuple[str, int, str], what: str) -> None:
-        """Name a source line beside those that cause what is counted."""
+        """Name a source line in addition to the lines that cause what is counted."""
         for m in self._open:
             site = *line, what
             m._sites[site] = m._sites.get(site, 0) + 1
@@ -231,7 +231,7 @@ class Ledger:
             self._within_operation = around
 
     def doubt(self, operation: str, slack: Slack | None = None) -> None:
-        """List an operation as approximate, or else as unknown: then nobody knows whether it waits.
+        """List an operation as approximate, or else as unknown: then it is not known whether it waits.
 
         The slack is how far below and above what is counted for it each modelled metric can be.
         """
@@ -296,7 +296,7 @@ def noting_operations(asked: bool = True) -> AbstractContextManager[None]:
 
 
 def operations_of(measurement: Measurement) -> Mapping[str, Mapping[str, int]]:
-    """How much of each of ``COUNTED`` every operation made, by its name; empty unless they were noted.
+    """Return how much of each of ``COUNTED`` every operation made, by name; empty unless noted.
 
     What is missing in the sum was made by no operation, such as the wait of ``torch.cuda.synchronize``.
     """
@@ -304,7 +304,7 @@ def operations_of(measurement: Measurement) -> Mapping[str, Mapping[str, int]]:
 
 
 def is_user_code(file: str) -> bool:
-    """Whether a file is none of torch, of this package or of the standard library."""
+    """Return True if a file is none of torch, of this package or of the standard library."""
     if file.startswith("<frozen"):
         return False
     resolved = str(Path(file).resolve())
@@ -358,7 +358,7 @@ def _tell(reason: str) -> None:
 
 @contextmanager
 def following_regions(listener: Callable[[str], None]) -> Iterator[None]:
-    """Tell ``listener`` the reason when a thread enters or leaves a region, and that of one around it."""
+    """Tell ``listener`` the reason when a thread enters or leaves a region, and the reason around it."""
     if reason := current_reason():
         listener(reason)
     with listening(_region_listeners, listener):

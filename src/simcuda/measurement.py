@@ -1,4 +1,4 @@
-"""What a measured block of code cost, and the source lines behind it."""
+"""Hold the cost of a measured block of code, and the source lines behind it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ Usage = tuple[int, int, int]
 
 @dataclass
 class Measurement:
-    """What the code in one measured block cost; final once the block has ended.
+    """The cost of the code in one measured block; final once the block has ended.
 
     Sizes are in bytes; peaks are above what was in use when the block began.
 
@@ -130,7 +130,7 @@ class Measurement:
 
     @property
     def launches(self) -> int:
-        """Kernels launched, ATen's own and those of libraries."""
+        """Kernels launched, by ATen and by libraries."""
         return self.aten_launches + self.library_launches
 
     @property
@@ -145,7 +145,7 @@ class Measurement:
 
     @property
     def allowed(self) -> dict[str, tuple[Site, ...]]:
-        """What ``simcuda.allowed`` set apart of the counts, by reason and line; the counts include it."""
+        """The part of the counts that ``simcuda.allowed`` set apart, by reason and line."""
         found: dict[str, list[Site]] = {}
         for (reason, file, line, function, what), count in sorted(self._allowed.items()):
             found.setdefault(reason, []).append(Site(file, line, function, what, count))
@@ -285,7 +285,7 @@ def allowed_summaries(measurement: Measurement) -> Iterator[tuple[str, str]]:
 
 
 def range_text(bounds: Range | None) -> str:
-    """Where a modelled number lies, in brackets: ``(1..3)``, or ``(1 or more)``; empty for an exact one."""
+    """Return the range of a modelled number in brackets: ``(1..3)`` or ``(1 or more)``; empty if exact."""
     if bounds is None:
         return ""
     return f"({bounds[0]} or more)" if bounds[1] is None else f"({bounds[0]}..{bounds[1]})"

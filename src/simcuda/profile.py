@@ -13,7 +13,7 @@ GPU_NAME = "SIMCUDA_GPU_NAME"
 
 @dataclass(frozen=True)
 class MultiTensorTables:
-    """How much one multi-tensor kernel takes, by depth: the number of tensor lists it walks side by side.
+    """The capacity of one multi-tensor kernel, by depth: the number of tensor lists it walks side by side.
 
     Attributes:
         tensors: Most tensors of one launch, for depth 1 to 5.
@@ -92,7 +92,7 @@ _H200_CUDA12 = replace(_H200, name="h200-cuda12", cuda_version="12.8", multi_ten
 
 
 def workspace_bytes(profile: Profile) -> int:
-    """What PyTorch gives cuBLAS on a GPU, unless ``CUBLAS_WORKSPACE_CONFIG`` says otherwise.
+    """The workspace of cuBLAS in PyTorch, unless ``CUBLAS_WORKSPACE_CONFIG`` says otherwise.
 
     Source: ATen/cuda/CublasHandlePool.cpp. cuBLASLt uses the same memory, by default.
     """

@@ -78,7 +78,7 @@ class Session:
         self._cost = ledger.open()
 
     def take(self) -> dict[str, Any]:
-        """What was done since ``begin`` or the last ``take``, as plain data; measuring goes on.
+        """Return the work since ``begin`` or the last ``take``, as plain data; measuring goes on.
 
         ``used`` is whether a device did anything, ``spawned`` whether a process that was spawned used one,
         ``sites`` has file, line, function, ``drains`` or the kind of wait, the reason of the region, and the
@@ -119,7 +119,7 @@ class Session:
         return cost
 
     def _has_tensors(self) -> bool:
-        """Whether any are on a device, or pinned for one."""
+        """Return True if any are on a device, or pinned for one."""
         tags = list(self.gpu._machine.storages.tags.values())
         return any(tag.device != HOST or tag.pinned for tag in tags)
 
@@ -162,7 +162,7 @@ def measuring_tests(gpu: SimulatedCuda, root: Path) -> Iterator[Session]:
 
 @dataclass
 class Summary:
-    """What the tests of a session came to, in all processes that run tests."""
+    """The results of a session's tests, in all processes that run tests."""
 
     devices: str
     root: Path
@@ -240,7 +240,7 @@ class Summary:
 
 
 def refusal(error: BaseException | None) -> str | None:
-    """Why a simulated device refused what ended in this error; None if it did not refuse anything."""
+    """Return why a simulated device refused an operation, from its error; None if it refused nothing."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -152,7 +152,7 @@ def session(count: int, profile: str) -> Iterator[SimulatedCuda]:
 
 
 def why_not_in_session(count: int, profile: str | None, capacity: int | None) -> str | None:
-    """Why the devices of the session cannot be these; None if they can, or there is no session."""
+    """Return why the devices of the session cannot be these; None if they can, or without a session."""
     if not _active or not _active[0]._is_session:
         return None
     machine = _active[0]._machine

@@ -1,1 +1,1 @@
-"""What operations cost on CUDA: rules, kernels, copies, and charging them to the machine."""
+"""Model the cost of operations on CUDA: rules, kernels, copies, and charging them to the machine."""

@@ -30,7 +30,7 @@ ANYTHING = dict.fromkeys(("launches", "aten_launches", *MEMORY), (inf, inf))
 
 @dataclass(frozen=True, slots=True)
 class LibraryWork:
-    """What a library launches within one operation, by choices of its own.
+    """The launches of a library within one operation, which it chooses itself.
 
     Attributes:
         usual: As many kernels as are counted.
@@ -47,7 +47,7 @@ class LibraryWork:
 
 @dataclass(frozen=True, slots=True)
 class OpCost:
-    """What one operation does on a CUDA device, besides making its results.
+    """The work of one operation on a CUDA device, besides making its results.
 
     Attributes:
         launches: Kernels of ATen's own.
@@ -126,7 +126,7 @@ class OperationCall:
         return self.args[position] if position < len(self.args) else default
 
     def is_on_host(self, tensor: torch.Tensor) -> bool:
-        """Whether a tensor is in host memory."""
+        """Return True if a tensor is in host memory."""
         tag = self.storages.of(tensor)
         return tag is None or tag.device == HOST
 

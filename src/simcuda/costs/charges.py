@@ -184,7 +184,7 @@ class Charges:
                 made.owed += owed
 
     def _touched(self, tensors: Tensors, tags: Tags) -> list[Data]:
-        """What a kernel touches on devices, of tensors with these tags."""
+        """Return the memory on devices that a kernel touches, for tensors with these tags."""
         touched = self._machine.touched
         if not self._machine.has_side_streams:
             # Parts do not matter.
@@ -255,7 +255,7 @@ class Charges:
 
 
 def _slack(cost: OpCost) -> Slack:
-    """How far off an estimate may be: none of its kernels and workspaces is sure, and there may be more."""
+    """Return the bounds of an estimate: none of its kernels and workspaces is sure, and there may be more."""
     blocks = len(cost.temporaries) + len(cost.workspaces) + len(cost.passing)
     kernels = dict.fromkeys(("launches", "aten_launches"), (cost.launches, inf))
     return {**ANYTHING, **kernels, "allocations": (blocks, inf)}

@@ -1,4 +1,4 @@
-"""What a copy costs, by where it comes from, where it goes, and whether the host waits for it."""
+"""Model the cost of a copy by its source, its target, and whether the host waits for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _are_of_one_type(to: torch.Tensor, source: torch.Tensor) -> bool:
 
 
 def same_bytes(to: torch.Tensor, source: torch.Tensor) -> bool:
-    """Whether the copy is one run of bytes: one type, and both dense in the same order of strides."""
+    """Return True if the copy is one run of bytes: one type, and both dense in the same order of strides."""
     if not _are_of_one_type(to, source):
         return False
     if to.shape == source.shape and to.is_contiguous() and source.is_contiguous():

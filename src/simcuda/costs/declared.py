@@ -1,4 +1,4 @@
-"""What programs declare about operators of other libraries: their cost on CUDA, which no rule knows."""
+"""Let programs declare the cost of other libraries' operators on CUDA, which no rule knows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _declared: dict[str, Callable[[OperationCall], OpCost]] = {}
 
 
 class WrongCostError(Exception):
-    """What was declared to find a cost has failed, or has returned nonsense; the message says how."""
+    """A declared function for a cost has failed or returned nonsense; the message says how."""
 
 
 def cost(operator: str) -> Callable[[F], F]:

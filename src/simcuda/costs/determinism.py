@@ -65,12 +65,12 @@ REFUSED = frozenset(f"aten.{name}" for name in (*ALWAYS, *SOMETIMES))
 
 
 def fills_memory() -> bool:
-    """Return whether memory that nobody has written to is filled, by a kernel for each tensor."""
+    """Return whether uninitialised memory is filled, by a kernel for each tensor."""
     return is_deterministic() and torch._C._get_deterministic_fill_uninitialized_memory()
 
 
 def refuse(packet: str, given: Given) -> None:
-    """Fail, or warn, as CUDA does where results have to be equal and those of a call need not be.
+    """Fail or warn like CUDA if results have to be deterministic and a call's are not.
 
     Raises:
         RuntimeError: The operation has no such implementation.

@@ -1,4 +1,4 @@
-"""How many kernels an operation launches, if that depends on sizes, and how these walk tensors.
+"""Count the kernels of operations whose number depends on sizes, and model how they walk tensors.
 
 A launch here is one kernel of ATen; ``cudaMemcpyAsync``, the copy of dense memory of one type, and
 ``cudaMemsetAsync`` are none. A kernel walks tensors by ATen's ``TensorIterator``: its byte offsets have to

@@ -1,4 +1,4 @@
-"""What a reduction kernel of ATen needs besides its result: launches and workspaces.
+"""Model the launches and workspaces of ATen's reduction kernels.
 
 One kernel reduces everything. Where a thread would read 256 values or more and there are few results, the
 values of one result are split over several thread blocks, which meet in global memory: a buffer for their
@@ -25,7 +25,7 @@ COUNTER_BYTES = 4
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """What of a reduction's arithmetic decides how it is laid out on the device.
+    """The properties of a reduction that decide its layout on the device.
 
     Attributes:
         family: ``sum`` (sum, prod, mean and their nan variants), ``norm``, ``extremum`` (max, min, amax, amin

@@ -113,7 +113,7 @@ INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 @dataclass(frozen=True)
 class Widening:
-    """How an operation is widened that CUDA has in types, or computes in a precision, that the host lacks.
+    """Widen an operation that CUDA has in types, or computes in a precision, that the host lacks.
 
     Attributes:
         types: Types of the first argument for which it is.

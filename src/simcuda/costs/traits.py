@@ -1,4 +1,4 @@
-"""What the dispatcher needs to know of each kind of operation, worked out once from its schema and tags."""
+"""Derive what the dispatcher needs to know of each operation, once, from its schema and tags."""
 
 from __future__ import annotations
 

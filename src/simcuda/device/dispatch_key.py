@@ -119,7 +119,7 @@ def stay_awake() -> None:
 
 
 def is_watched() -> bool:
-    """Whether the operations of this thread are watched now: within one, and in some of C++'s code, not."""
+    """Return True if this thread's operations are watched now: not within one, or in some of C++'s code."""
     return not torch._C._dispatch_tls_is_dispatch_key_excluded(_KEY)
 
 

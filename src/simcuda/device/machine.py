@@ -339,7 +339,7 @@ class Machine:
         writes: Collection[Data],
         library: int = 0,
     ) -> None:
-        """Launch kernels on the current stream of a device, and so many of a library beside them.
+        """Launch kernels on the current stream of a device, and a number of a library's kernels.
 
         The data that they read and write is as from ``touched``. No kernel at all is a copy, which is
         ordered as one.
@@ -465,7 +465,7 @@ class Machine:
 
 
 def is_in_backward() -> bool:
-    """Whether the autograd engine is at work."""
+    """Return True if the autograd engine is at work."""
     return torch._C._current_graph_task_id() != -1
 
 

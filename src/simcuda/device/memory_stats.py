@@ -27,7 +27,7 @@ class Quantity:
 
 @dataclass(slots=True, eq=False)
 class PoolStats:
-    """What PyTorch counts for each pool and for both together.
+    """The counters of PyTorch for each pool and for both together.
 
     Attributes:
         blocks: Blocks handed out.
@@ -61,7 +61,7 @@ class PoolStats:
         self.most_active_bytes = max(self.most_active_bytes, self.allocated.current + self.waiting_bytes)
 
     def quantities(self) -> dict[str, Quantity]:
-        """Every quantity by PyTorch's name for it, those of active blocks as copies."""
+        """Every quantity by PyTorch's name for it; quantities of active blocks as copies."""
         # Active blocks are only counted while some wait; otherwise they are those handed out.
         blocks, size = copy(self.blocks), copy(self.allocated)
         blocks.current += self.waiting

@@ -123,7 +123,7 @@ class Accesses(NamedTuple):
 
 @dataclass(eq=False)
 class Ordering:
-    """What every stream and the host know of each other's progress, and the accesses still to be ordered.
+    """The knowledge of every stream and the host about each other's progress, and the open accesses.
 
     Attributes:
         has_left_behind: Whether memory was ever freed while another stream still used it.
@@ -214,7 +214,7 @@ class Ordering:
         return self.host_waits(*map(self.record, streams))
 
     def is_complete(self, mark: StreamMark) -> bool:
-        """Whether the host knows that the work before ``mark`` has finished."""
+        """Return True if the host knows that the work before ``mark`` has finished."""
         return not _unordered(mark.clock, self._host)
 
     def allocate(self, data: int, owner: int, start: int, end: int) -> None:

@@ -1,4 +1,4 @@
-"""What the simulation knows of each tensor's memory: which device it is on, and which block holds it.
+"""Keep the device and the block of each tensor's memory.
 
 Knowledge is kept for storages, which views share, and is dropped with them by weak references. Addresses
 recur as soon as memory is freed, so a storage is known to the rest of the simulation by a serial number.
@@ -33,7 +33,7 @@ _PARTS = {torch.sparse_coo: ("_indices", "_values"), **_COMPRESSED}
 
 
 def is_sparse(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is of one of PyTorch's sparse layouts, compressed ones among them."""
+    """Return True if a tensor is of one of PyTorch's sparse layouts, compressed ones among them."""
     return tensor.layout in _PARTS
 
 

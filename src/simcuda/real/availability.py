@@ -1,4 +1,4 @@
-"""Whether costs can be counted on a real CUDA device here, on which device, and with which profile."""
+"""Find out if costs can be counted on a real CUDA device here, and describe the device."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_CACHE = "PYTORCH_NO_CUDA_MEMORY_CACHING"
 
 @dataclass(frozen=True)
 class Environment:
-    """What counts on a real device depend on.
+    """The environment that counts on a real device depend on.
 
     Attributes:
         gpu: Name of the first device, such as ``NVIDIA H200``.
@@ -31,7 +31,7 @@ class Environment:
 
 
 def why_not() -> str | None:
-    """Why no real CUDA device can be measured here; None if one can.
+    """Return why no real CUDA device can be measured here; None if one can.
 
     Where there is a device this initialises CUDA: a process forked later could not use it.
     """

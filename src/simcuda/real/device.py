@@ -55,7 +55,7 @@ CHANGES = {"alloc", "free_requested", "free_completed"}
 
 
 class RealMeasurement(Measurement):
-    """What a block cost on real devices; final once the block has ended.
+    """The cost of a block on real devices; final once the block has ended.
 
     What is ``not_counted`` is unknown, not 0.
     """
@@ -192,7 +192,7 @@ def _fill(measurement: RealMeasurement, seen: _Observation) -> None:
 
 @dataclass
 class _Observation:
-    """What was seen of a block, once it has ended.
+    """The observations of a block, once it has ended.
 
     Attributes:
         marks: The marks and places that Python recorded.
@@ -272,7 +272,7 @@ def _finish_all() -> None:
 
 
 def _usage() -> tuple[int, int, int]:
-    """Bytes in use now, as measurements ask for them; those of the host are not known."""
+    """Bytes in use now, for measurements; the host's are not known."""
     devices = statistics()
     requested, allocated = (
         sum(each[f"{kind}.current"] for each in devices) for kind in (REQUESTED, ALLOCATED)

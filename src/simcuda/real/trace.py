@@ -1,4 +1,4 @@
-"""What the profiler saw, read from a trace that it exported, counted, and the lines of code behind it."""
+"""Count an exported trace of the profiler, and find the lines of code behind its events."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class TraceMark:
 
 @dataclass(eq=False)
 class CudaRecords:
-    """What a trace in Chrome's format, as Kineto writes it, has of CUDA, by correlation.
+    """The CUDA events of a trace in Chrome's format, as Kineto writes it, by correlation.
 
     Attributes:
         calls: The calls of CUDA.
@@ -158,7 +158,7 @@ def thread_of(event: Mapping[str, Any]) -> str:
 
 
 def is_of_aten(kernel: str) -> bool:
-    """Whether ATen launches a kernel of this name itself, in a number that follows from the arguments."""
+    """Return True if ATen itself launches a kernel of this name, as often as the arguments say."""
     return kernel.removeprefix("void ").startswith(OF_ATEN)
 
 

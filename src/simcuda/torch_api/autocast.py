@@ -139,7 +139,7 @@ class Autocast:
             return typed(*values, dtype=torch.float32 if self._is_cast(args[0]) else args[0].dtype)
 
     def _is_cast(self, value: Any) -> bool:
-        """Whether autocast casts a value: a floating tensor on a device, unless in double precision."""
+        """Return True if autocast casts a value: a floating tensor on a device, except doubles."""
         if not isinstance(value, Tensor) or not value.is_floating_point() or value.dtype == torch.float64:
             return False
         tag = self._machine.storages.of(value)

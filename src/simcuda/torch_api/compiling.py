@@ -119,7 +119,7 @@ class Compiler:
             self.machine.ledger.doubt(RUN_EAGERLY, {name: (most, 0) for name, most in fewer.items() if most})
 
     def _attend(self, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """``flex_attention``, in compiled code by operations that nobody counts."""
+        """``flex_attention``, in compiled code by operations that are not counted."""
         if len(self._running) < 2:
             # Only its own compiler, which compiles nothing: a GPU runs PyTorch's dense operations too.
             return original(*args, **kwargs)
@@ -129,7 +129,7 @@ class Compiler:
 
 
 def _compiles() -> bool:
-    """Whether code is to be compiled: neither the environment nor the stance disables that."""
+    """Return True if code is to be compiled: neither the environment nor the stance disables that."""
     if DYNAMO not in sys.modules:
         # What the compiler will read when it is loaded, which takes a second.
         return os.environ.get("TORCH_COMPILE_DISABLE") != "1"
@@ -186,7 +186,7 @@ def _run_script(
 
 
 def _may_hold(machine: Machine, value: Any) -> bool:
-    """Whether a value is a tensor of a device or may hold one, as objects of scripted classes do."""
+    """Return True if a value is a tensor of a device or may hold one, as objects of scripted classes do."""
     if isinstance(value, torch.Tensor):
         tag = machine.storages.of(value)
         return tag is not None and tag.device != HOST

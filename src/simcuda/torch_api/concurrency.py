@@ -135,7 +135,7 @@ def busy_seconds() -> dict[int, float]:
 
 
 def _listens(frame: FrameType | None) -> bool:
-    """Whether a thread is that by which a worker of pytest-xdist hears of its next test."""
+    """Return True if a thread is that by which a worker of pytest-xdist hears of its next test."""
     module = ""
     while frame:
         module, frame = frame.f_globals.get("__name__", ""), frame.f_back

@@ -41,7 +41,7 @@ UNKNOWN = ("clock_rate", "memory_clock_rate", "memory_bus_width")
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """What ``torch.cuda.get_device_properties`` returns. Source: torch/csrc/cuda/Module.cpp."""
+    """The result of ``torch.cuda.get_device_properties``. Source: torch/csrc/cuda/Module.cpp."""
 
     name: str
     major: int

@@ -69,7 +69,7 @@ class _Ranges:
 
 
 def _enter_marks(marks: Any) -> Any:
-    """Enter ``torch.autograd.profiler.emit_nvtx``, which waits for the device, as it does in the end."""
+    """Enter ``torch.autograd.profiler.emit_nvtx``, which waits for the device at its start and its end."""
     _leave_marks(marks)
     return marks
 

@@ -42,7 +42,7 @@ executing: list[Callable[[Any, Sequence[Any], Arguments], Any]] = []
 
 
 class _Destination(threading.local):
-    """Where the copy that a thread is about to make goes, where Python code asked for it."""
+    """The target of the copy that a thread is about to make, if Python code asked for it."""
 
     device: int | None = None
 
@@ -259,7 +259,7 @@ class Dispatcher:
         return result
 
     def _refuse(self, traits: OperationTraits, args: Sequence[Any], kwargs: Arguments, device: int) -> None:
-        """Fail as CUDA does without a kernel or enough memory, before the host does the work."""
+        """Fail like CUDA without a kernel or enough memory, before the host does the work."""
         if traits.is_host_only:
             raise NotImplementedError(
                 f"Could not run '{_name(traits)}' with arguments from the 'CUDA' backend. "
@@ -283,7 +283,7 @@ class Dispatcher:
     def _run_one_by_one(
         self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments
     ) -> Any:
-        """Walk lists that are spread over devices as CUDA does, tensor by tensor."""
+        """Walk lists that are spread over devices tensor by tensor, like CUDA."""
         if traits.op.startswith("aten._foreach_copy_."):
             copy = torch.ops.aten.copy_.default
             for to, source in zip(args[0], args[1], strict=True):

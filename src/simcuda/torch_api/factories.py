@@ -273,7 +273,7 @@ def taking_devices(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wake_by_names(patches: Patches) -> None:
-    """Let what names a device wake a simulation that sleeps, beside the functions that are replaced anyway.
+    """Let what names a device wake a sleeping simulation, in addition to the functions that are replaced.
 
     While it sleeps, code that uses no device runs at torch's own speed.
 

@@ -48,7 +48,7 @@ def install(patches: Patches, module: ModuleType) -> None:
 
 
 class _Converting(threading.local):
-    """Whether a thread makes a fake tensor of a real one, for which it needs a shape alone."""
+    """Return True if a thread makes a fake tensor of a real one, for which it needs a shape alone."""
 
     depth = 0
 
@@ -108,5 +108,5 @@ def _common_device(original: Any, operation: Any, args: Any) -> Any:
 
 
 def is_fake(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is a fake one."""
+    """Return True if a tensor is a fake one."""
     return hasattr(tensor, "fake_device")

@@ -1,4 +1,4 @@
-"""Kernels for the host of operations that CUDA has beside a composite.
+"""Kernels for the host of operations that have a CUDA kernel and a composite.
 
 Autograd takes the composite apart where an operation has no kernel for the host, and its formula where it has
 one, as on CUDA.

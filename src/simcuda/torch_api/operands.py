@@ -1,4 +1,4 @@
-"""What the operands of an operation decide: the device it runs on, and whether it adds up gradients.
+"""Decide from the operands of an operation its device, and whether it adds up gradients.
 
 If a tensor gets several gradients, the autograd engine adds the new one in place to the old one, provided
 that nothing else holds it. Here Python holds every storage too, so the engine would make a new tensor and
@@ -116,7 +116,7 @@ def _message(
 
 
 def joins_gradients(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> bool:
-    """Whether an addition in a backward pass is the engine's, to a gradient that nothing else holds."""
+    """Return True if the engine adds to a gradient that nothing else holds, in a backward pass."""
     if kwargs or len(args) != 2 or torch.is_grad_enabled():
         return False
     old = args[0]

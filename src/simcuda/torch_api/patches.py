@@ -73,7 +73,7 @@ CAN_REDIRECT: bool = (
 
 
 def genuine(function: F) -> F:
-    """What does as this function of C++, also while that is redirected; anything else is returned."""
+    """Return the original of a function of C++, even while that is redirected; others as they are."""
     if not isinstance(function, _NATIVE) or not CAN_REDIRECT:
         return function
     if id(function) not in _genuine:
@@ -128,7 +128,7 @@ CAN_REDIRECT = CAN_REDIRECT and len(_NEWS) == 1 and _type_words(int)[_NEWS[0]] =
 
 
 def native_new(kind: type) -> Callable[..., Any]:
-    """What makes objects of a type of C++, given a type and arguments, whatever ``Patches.set_new`` does."""
+    """Return the constructor of a type of C++, whatever ``Patches.set_new`` does."""
     call: Any = ctypes.PYFUNCTYPE(_object, _object, _object, _object)(_slot_of(kind, _PY_TP_NEW))
     return lambda cls, *args, **kwargs: call(cls, args, kwargs)
 
@@ -184,7 +184,7 @@ Table = dict[Any, Any] | set[Any]
 
 @dataclass(eq=False)
 class Patches:
-    """What is changed in modules, classes and functions of C++, each to be put back as it was.
+    """The changes in modules, classes and functions of C++, each to be put back as it was.
 
     Attributes:
         tables: What has functions as keys, besides what modules outside torch have.

@@ -127,7 +127,7 @@ def install(patches: Patches) -> None:
 
 
 def _is_of_several(_: Any, __: Any, device_ids: Sequence[Any] | None = None, *___: Any, **____: Any) -> bool:
-    """Whether a ``torch.nn.DataParallel`` is one of several devices, to which NCCL copies its module."""
+    """Return True if a ``torch.nn.DataParallel`` has several devices: NCCL copies its module to them."""
     return (torch.cuda.device_count() if device_ids is None else len(device_ids)) > 1
 
 
@@ -219,7 +219,7 @@ def refuse_if(
 
 @cache
 def _instead_of_c_function(name: str) -> str | None:
-    """What to do instead of a C++ function that is refused; None for any other."""
+    """Return what to do instead of a C++ function that is refused; None for any other."""
     return next((instead for prefix, instead in C_FUNCTIONS.items() if name.startswith(prefix)), None)
 
 

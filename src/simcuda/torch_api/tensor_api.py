@@ -1,4 +1,4 @@
-"""What tensors and storages answer about their device, and how Python code moves them."""
+"""Replace the methods by which tensors and storages tell their device and are moved."""
 
 from __future__ import annotations
 

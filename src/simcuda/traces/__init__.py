@@ -1,1 +1,1 @@
-"""What real GPUs recorded: traces of PyTorch's profiler, read op by op."""
+"""Read recordings of real GPUs: traces of PyTorch's profiler, op by op."""

@@ -90,7 +90,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class TraceAgreement:
-    """A trace beside its replay.
+    """A trace and its replay.
 
     Attributes:
         trace: The trace.

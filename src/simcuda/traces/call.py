@@ -98,7 +98,7 @@ class RecordedCopy:
 
 @dataclass(slots=True)
 class RecordedCost:
-    """What the runtime did on the op's thread within an op; those of its inner ops included.
+    """Return the runtime calls on the op's thread within an op, including its inner ops'.
 
     Attributes:
         kernels: Names of the kernels, in the order of their launches.

@@ -22,12 +22,12 @@ SPACES = re.compile(r"\s*")
 
 
 class NotATraceError(ValueError):
-    """The file is no trace of PyTorch on CUDA that can be read, or only a part of one."""
+    """The file is not a readable trace of PyTorch on CUDA, or only a part of one."""
 
 
 @dataclass(eq=False)
 class EventFile:
-    """A file of events, as JSON or gzip, of which only a part is in memory.
+    """A file of events, as JSON or gzip; only a part of it is in memory.
 
     Attributes:
         path: The file.
@@ -100,7 +100,7 @@ class EventFile:
         return found
 
     def _expect(self, character: str) -> None:
-        """Step over a character that must come next; raise ``ValueError`` where another one does."""
+        """Step over the character that must come next; raise ``ValueError`` if it does not."""
         if not self._skip(character):
             found = self._text[self._at : self._at + 1]
             raise ValueError(f"{found!r} instead of {character!r}" if found else "the file ends")

@@ -143,7 +143,7 @@ _Item = tuple[float, int, float, Any]
 
 @dataclass(eq=False)
 class _Gathered(CudaRecords):
-    """What a trace has of each kind, events that say nothing about costs left out."""
+    """The events of a trace by kind, without those that carry no cost."""
 
     items: dict[str, list[_Item]] = field(default_factory=lambda: defaultdict(list))
     categories: Counter[str] = field(default_factory=Counter)
@@ -261,7 +261,7 @@ class _Around:
         return op if op and op.start <= call.start <= op.end else None
 
     def doubtful(self, now: float) -> list[_Op]:
-        """Two outermost ops of which the one ends in the microsecond in which the other begins, now."""
+        """Return two outermost ops if one ends in the microsecond in which the other begins."""
         if len(self._outermost) == 2 and self._outermost[0].end == self._outermost[1].start == now:
             return self._outermost
         return []
@@ -364,7 +364,7 @@ class _Attribution:
         return tuple(sorted(sites, key=lambda site: (-site.waited, site)))
 
     def sums(self) -> tuple[str, ...]:
-        """What was added up, each with its two sides.
+        """Return the sums that were compared, each with its two sides.
 
         Raises:
             IncompleteTraceError: Two sides differ that must not.
@@ -439,7 +439,7 @@ def _place(text: str) -> Place | None:
 
 @cache
 def _is_user_code(file: str) -> bool:
-    """Whether a file is none of torch or of the standard library, as far as its name tells."""
+    """Return True if a file is none of torch or of the standard library, as far as its name tells."""
     if file.startswith("<") or "/torch/" in f"/{file}":
         return False
     # The profiler cuts entries of sys.path off the front.
@@ -448,5 +448,5 @@ def _is_user_code(file: str) -> bool:
 
 
 def _name_around(ops: list[_Op]) -> str:
-    """The nearest event that is no annotation: their names have marks that those of ops have not."""
+    """Return the nearest event that is not an annotation; names of annotations have marks."""
     return next((op.name for op in reversed(ops) if "#" not in op.name), "")

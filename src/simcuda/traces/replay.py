@@ -57,7 +57,7 @@ LARGE = 1 << 20
 
 @dataclass(frozen=True)
 class ReplayedCost:
-    """What the simulation counted.
+    """The counts of the simulation.
 
     Attributes:
         values: The same as of a ``RecordedCost``, by metric; of allocations the bytes that were asked for.
@@ -122,7 +122,7 @@ def replay(gpu: Gpu, op: str, call: CallToMake) -> ReplayedCost:
 
 
 def _function(op: str, overload: str, schema: Sequence[Any]) -> Callable[..., Any]:
-    """What makes the call: the function of Python where the simulation acts there, else the op itself."""
+    """Return the callable: the function of Python if the simulation acts there, else the op itself."""
     name = op.removeprefix("aten::")
     names = [argument.name for argument in schema if not argument.kwarg_only]
     if name == "to" and "device" in [argument.name for argument in schema]:

@@ -1,4 +1,4 @@
-"""What operations cost on CUDA, one module a topic; importing the modules makes the rules."""
+"""Hold the rules for costs on CUDA, one module for each topic; importing them registers the rules."""
 
 from fnmatch import fnmatchcase
 

@@ -1,4 +1,4 @@
-"""What the host reads: values, answers about whole tensors, and the sizes of results that depend on values.
+"""Rules for reads by the host: values, answers about whole tensors, sizes that depend on values.
 
 Sorting and searching are done by CUB. The waits and the memory that grows with the input are exact; of CUB's
 kernels only the fewest are counted, and its temporaries of lower order are left out. Some results were longer

@@ -87,7 +87,7 @@ def _alike(call: OperationCall) -> OpCost:
 
 
 def _is_by_mask(call: OperationCall) -> bool:
-    """Whether a mask on the device is searched, which CUB does."""
+    """Return True if a mask on the device is searched, which CUB does."""
     return any(index.dtype in MASKS and not call.is_on_host(index) for index in _indices(call))
 
 

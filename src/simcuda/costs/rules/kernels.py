@@ -178,7 +178,7 @@ def _search(call: OperationCall) -> OpCost:
     any_layout=True,
 )
 def _unfilled(call: OperationCall) -> OpCost:
-    """Nothing, or a kernel that fills what nobody has written to."""
+    """Nothing, or a kernel that fills uninitialised memory."""
     is_filled = fills_memory() and not call.op.startswith("aten.set_") and call.outputs[0].numel()
     return ONE_KERNEL if is_filled else FREE
 

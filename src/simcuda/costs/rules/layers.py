@@ -65,7 +65,7 @@ def _on_dense(call: OperationCall) -> OpCost:
     example="torch.nn.functional.adaptive_avg_pool2d(x.view(1, 1, 2, 4).mT, (2, 1))",
 )
 def _adaptive_pool(call: OperationCall) -> OpCost:
-    """Kernels follow the strides of a single image, and averages those of channels last too."""
+    """Kernels follow the strides of a single image; averages follow channels last, too."""
     tensor, name = call.args[0], call.op.split(".")[1]
     is_batch = tensor.dim() == (4 if name.endswith("2d") else 5)
     takes_strides = name == "_adaptive_avg_pool2d" and (suggest_memory_format(tensor) is torch.channels_last)
@@ -159,7 +159,7 @@ def _layer_norm(call: OperationCall) -> OpCost:
     ".sum().backward()",
 )
 def _layer_norm_backward(call: OperationCall) -> OpCost:
-    """The gradient of the input by one kernel, those of weight and bias by another.
+    """The gradient of the input by one kernel, the gradients of weight and bias by a second one.
 
     Many short rows are added up in parts: a partial sum for each block, and a reduction for each gradient.
     """

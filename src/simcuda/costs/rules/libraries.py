@@ -129,7 +129,7 @@ def _convolution(call: OperationCall) -> OpCost:
     approximate=True,
 )
 def _convolution_gradients(call: OperationCall) -> OpCost:
-    """The gradients of the input and of the weight; that of the bias is a sum by ATen."""
+    """The gradients of the input and of the weight; the gradient of the bias is a sum by ATen."""
     gradient, (*wanted, of_bias) = call.args[0], call.argument("output_mask")
     cost = FREE
     if gradient.numel() and any(wanted):

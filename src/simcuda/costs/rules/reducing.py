@@ -117,7 +117,7 @@ def _count_nonzero(call: OperationCall) -> OpCost:
     example="x.logsumexp(0)",
 )
 def _logsumexp(call: OperationCall) -> OpCost:
-    """The maxima, of which infinite ones become 0; the exponentials of what exceeds them, and their sum."""
+    """The maxima, with infinite ones set to 0; the exponentials of the differences, and their sum."""
     tensor, result = call.args[0], call.outputs[0]
     dimensions = _dimensions(call, tensor)
     if not tensor.numel():

@@ -25,5 +25,5 @@ PRODUCT_KERNELS: dict[str, str] = {
 
 
 def never_waits(packet: str) -> bool:
-    """Whether an operation, named without overload, is known never to make the host wait."""
+    """Return True if an operation, named without overload, is known never to make the host wait."""
     return packet in _NEVER_WAITING_NAMES or packet.startswith("aten._foreach_")
