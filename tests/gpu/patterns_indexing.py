@@ -146,6 +146,14 @@ row("torch.take_along_dim(x, index)", SCATTER, launches=1, allocations=1)
 
 # Counting and repeating by index.
 row("F.one_hot(index)", "ATen/native/Onehot.cpp: the largest class is read", waits=1, d2h=1)
+row(
+    "F.one_hot(index, three)",
+    "torch/csrc/utils/python_arg_parser.cpp: the number is read; zeros, then a scatter",
+    waits=1,
+    d2h=1,
+    launches=2,
+    allocations=1,
+)
 row("F.one_hot(index, 3)", "ATen/native/Onehot.cpp: zeros, then a scatter", launches=2, allocations=1)
 row("y.repeat_interleave(index)", "ATen/native/Repeat.h: signs and sum are read", waits=2, d2h=2)
 row("y.repeat_interleave(index, output_size=3)", "ATen/native/Repeat.h: no read")

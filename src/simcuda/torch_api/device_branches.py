@@ -258,7 +258,8 @@ class DeviceBranches:
 def _one_hot(original: Callable[..., Tensor], tensor: Tensor, num_classes: int = -1) -> Tensor:
     if not tensor.is_cuda or not tensor.numel():
         return original(tensor, num_classes)
-    # On CUDA nothing checks the values, and only an unknown number of classes is read.
+    # On CUDA nothing checks the values, and only an unknown number of classes is read. A tensor is read once.
+    num_classes = int(num_classes)
     if num_classes < 0:
         num_classes = int(tensor.max().item()) + 1
     made = torch.zeros((*tensor.shape, num_classes), dtype=torch.int64, device=tensor.device)
