@@ -116,6 +116,12 @@ def test_a_nested_tensor_is_copied_as_one_buffer(gpu: SimulatedCuda) -> None:
     with gpu.measure() as cost:
         nested.cuda()
     assert (1, 72, 1, ()) == (cost.h2d, cost.h2d_bytes, cost.syncs, cost.unknown)
+    there, other = nested.cuda(), nested.cuda()
+    with gpu.measure() as cost:
+        there.copy_(other)
+        there.copy_(nested)
+    # Within the device, then from the host, which is waited for.
+    assert (1, 72, 1, 1) == (cost.d2d, cost.d2d_bytes, cost.h2d, cost.syncs)
 
 
 VIEWED: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {

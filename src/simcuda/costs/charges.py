@@ -218,8 +218,8 @@ class Charges:
     def _cost(self, traits: OperationTraits, call: OperationCall) -> OpCost:
         ledger = self._machine.ledger
         has_sparse = self._machine.has_sparse and any(map(is_sparse, (*call.inputs, *call.outputs)))
-        inputs, outputs = call.inputs, call.outputs
-        has_nested = outputs and (outputs[0].is_nested or (inputs and inputs[0].is_nested))
+        outputs = call.outputs
+        has_nested = outputs and (outputs[0].is_nested or (call.inputs and call.inputs[0].is_nested))
         is_dense = not has_sparse and not has_nested
         for rule in traits.rules:
             if (is_dense or rule.any_layout) and (rule.when is None or rule.when(call)):

@@ -57,6 +57,9 @@ def contiguous(tensor: torch.Tensor, memory_format: torch.memory_format = torch.
 
 def charge_copy(machine: Machine, to: torch.Tensor, source: torch.Tensor, *, non_blocking: bool) -> None:
     """Charge the copy of ``source`` into ``to``, both placed already; sparse ones are copied part by part."""
+    if to.is_nested:
+        # ATen/native/nested/NestedTensorFactories.cpp, copy_nested_: one buffer of all values.
+        to, source = to.values(), source.values()
     if is_sparse(to):
         for part, original in zip(parts_of(to), parts_of(source), strict=True):
             charge_copy(machine, part, original, non_blocking=non_blocking)

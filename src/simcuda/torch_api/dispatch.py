@@ -170,11 +170,7 @@ class Dispatcher:
             # It fails again on the way that knows what CUDA would say.
             return None
         self._last_device = device
-        # What it also writes to, it need not be said to read.
-        if result is args[0]:
-            self._charges.one_kernel(result, first, reads[1:], device)
-        else:
-            self._charges.one_kernel(result, None, reads, device)
+        self._charges.one_kernel(result, first if result is args[0] else None, reads, device)
         return result
 
     def _run(
