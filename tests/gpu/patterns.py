@@ -294,20 +294,12 @@ READ_FREEDOM = f"ATen/native/Correlation.cpp, is_scalar_tensor_true: at::equal r
 row("torch.cov(rows)", READ_FREEDOM, waits=1, d2h=1, d2d=1)
 row("torch.corrcoef(rows)", READ_FREEDOM, waits=1, d2h=1, d2d=1)
 
-row(
-    "torch.bucketize(0.5, y)",
-    "ATen/native/BucketizationUtils.h: the number is a double on the device, and then what the bounds are",
-    launches=3,
-    allocations=3,
-)
+BOUNDS = "ATen/native/BucketizationUtils.h: a number is a double on the device, then what the bounds are"
+row("torch.bucketize(0.5, y)", BOUNDS, launches=3, allocations=3)
 row("rows[:0].mean()", "ATen/native/ReduceOps.cpp: of no elements a fill", launches=1, allocations=1)
 row("half.sum(dtype=torch.float32)", f"{REDUCE}, and converts as it reads", launches=1, allocations=1)
-row(
-    "mask.count_nonzero()",
-    "ATen/native/TensorAdvancedIndexing.cpp: ne, then a sum of truth values",
-    launches=3,
-    allocations=3,
-)
+COUNT = "ATen/native/TensorAdvancedIndexing.cpp: ne, then a sum of truth values"
+row("mask.count_nonzero()", COUNT, launches=3, allocations=3)
 
 # Joining and splitting.
 CAT = "ATen/native/cuda/Shape.cu: a kernel for each 128 inputs"

@@ -80,20 +80,10 @@ row("rows[host_mask[:4]]", HOST_MASK, h2d=1, launches=1, allocations=2)
 row("rows[mask[:4], 1] = 0.0", f"{SETITEM}, and fills a column by the mask", launches=1, allocations=0)
 row("rows[:, masks[0]] = 0.0", f"{SETITEM}, and fills by the mask", launches=1, allocations=0)
 row("x[mask] = torch.tensor([1.0])", f"{SETITEM} of any shape", launches=1, allocations=0)
-row(
-    "rows[:1].masked_fill(masks, 0.0)",
-    "ATen/native/TensorAdvancedIndexing.cpp: a contiguous clone of what is broadcast, then one kernel",
-    launches=2,
-    allocations=1,
-)
-row(
-    "torch.where(mask, x, torch.tensor(0.0))",
-    "ATen/native/TensorCompare.cpp: a tensor of the host is copied, with a wait",
-    waits=1,
-    h2d=1,
-    launches=1,
-    allocations=2,
-)
+SPREAD = "ATen/native/TensorAdvancedIndexing.cpp: a contiguous clone of what is broadcast, then one kernel"
+row("rows[:1].masked_fill(masks, 0.0)", SPREAD, launches=2, allocations=1)
+WHERE = "ATen/native/TensorCompare.cpp: a tensor of the host is copied, with a wait"
+row("torch.where(mask, x, torch.tensor(0.0))", WHERE, waits=1, h2d=1, launches=1, allocations=2)
 
 # Integers.
 row("rows[one, index]", f"{READ_INDEX}; then {KERNEL}", waits=1, d2h=1, launches=1, allocations=1)
@@ -146,14 +136,8 @@ row("torch.take_along_dim(x, index)", SCATTER, launches=1, allocations=1)
 
 # Counting and repeating by index.
 row("F.one_hot(index)", "ATen/native/Onehot.cpp: the largest class is read", waits=1, d2h=1)
-row(
-    "F.one_hot(index, three)",
-    "torch/csrc/utils/python_arg_parser.cpp: the number is read; zeros, then a scatter",
-    waits=1,
-    d2h=1,
-    launches=2,
-    allocations=1,
-)
+PARSED = "torch/csrc/utils/python_arg_parser.cpp: the number is read; zeros, then a scatter"
+row("F.one_hot(index, three)", PARSED, waits=1, d2h=1, launches=2, allocations=1)
 row("F.one_hot(index, 3)", "ATen/native/Onehot.cpp: zeros, then a scatter", launches=2, allocations=1)
 row("y.repeat_interleave(index)", "ATen/native/Repeat.h: signs and sum are read", waits=2, d2h=2)
 row("y.repeat_interleave(index, output_size=3)", "ATen/native/Repeat.h: no read")
