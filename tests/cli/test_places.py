@@ -199,6 +199,8 @@ def test_a_race_in_the_place_of_a_wait_is_no_fix(pinned: Repository, tickets: Ti
     done = tickets("fix", FIRST)
     said = "a new race at train.py:9, 10 times: norm = host.tolist(), not ordered after train.py:8: "
     assert (1, True) == (done.code, f"{said}{copy}" in " ".join(done.err.split())), done.err
+    # That it is moved would be no excuse.
+    assert (True, False) == ("wait for the copy" in done.err, "--moved" in done.err), done.err
 
 
 FIXED = TRAIN.replace(NORM, "    norm = 0\n")
@@ -376,6 +378,31 @@ def test_the_gate_names_the_line_once(pinned: Repository, tickets: Tickets, git:
     done = tickets("check", "--base", "HEAD")
     (error,) = [line for line in done.out.splitlines() if " error " in line]
     assert f"train.py:11: error [gate-worse] {FIRST}: a new wait at train.py:11" in error
+
+
+def test_a_wait_that_went_without_a_ticket_is_new_when_it_is_back(
+    pinned: Repository, tickets: Tickets, git: Git
+) -> None:
+    """The code as found of another ticket had it, and the base has not."""
+    (pinned.root / f"tickets/{SECOND}.md").unlink()
+    pinned.write("train.py", FIXED)
+    assert [0, 0] == [tickets(command, FIRST).code for command in ("fix", "close")]
+    pinned.write("train.py", FIXED.replace("x.sum().item()", "x.shape"))
+    git("add", "--all")
+    git("commit", "-qm", "fixed")
+    pinned.write("train.py", f"# No.\n{FIXED}".replace("x.sum().item()", "x.shape"))
+    done = tickets("check", "--base", "HEAD")
+    assert (0, False) == (done.code, " error " in done.out), done.out + done.err
+    pinned.write("train.py", f"# No.\n{FIXED}")
+    done = tickets("check", "--base", "HEAD")
+    (error,) = [line for line in done.out.splitlines() if " error " in line]
+    said = f"train.py:5: error [gate-worse] {FIRST}: a new wait at train.py:5 in read(), 10 times: "
+    assert (1, True) == (done.code, error.startswith(said)), error
+    # Of two lines that wait again, each has a message of its own.
+    pinned.write("train.py", TRAIN)
+    done = tickets("check", "--base", "HEAD")
+    lines = [line.partition(": ")[0] for line in done.out.splitlines() if " error " in line]
+    assert (1, ["train.py:4", "train.py:8"]) == (done.code, sorted(lines)), done.out
 
 
 @pytest.mark.slow

@@ -43,6 +43,7 @@ from finding_tickets.verify.judge import (
     result_difference,
     trouble,
 )
+from finding_tickets.verify.places import NEW
 from finding_tickets.verify.plan import Plan, plan, verifier_of
 from finding_tickets.verify.verify import verify
 
@@ -195,7 +196,9 @@ def _check_stated(ticket: str, todo: Plan, measured: MeasuredTicket) -> None:
         return
     hint = "change the code, then try again; nothing was written"
     others = [line for line in measured.elsewhere if line]
-    if all(one.metric == ELSEWHERE for one in false) and others:
+    if any(text.startswith(NEW["hazards"]) for text in measured.elsewhere.values()):
+        hint = "let the host or the stream wait for the copy, such as by an event; nothing was written"
+    elif all(one.metric == ELSEWHERE for one in false) and others:
         words = " ".join(f"--moved {line}" for line in others)
         hint = (
             f"nothing was written; if that is part of the fix, and waits less: tickets fix {ticket} {words}"

@@ -27,7 +27,7 @@ from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import Verdicts
 from finding_tickets.verify.judge import FIX, FOUND, count_hazards, raced_text
 from finding_tickets.verify.places import A_NEW_WAIT
-from finding_tickets.verify.plan import EVERY, verifier_of
+from finding_tickets.verify.plan import BASE, EVERY, verifier_of
 from finding_tickets.verify.verify import Planned, Settings, Verified, measure, plan_each
 
 WORSE, CHANGED, CLOSED, GONE = "gate-worse", "gate-changed", "gate-closed", "gate-gone"
@@ -47,10 +47,14 @@ MEASURING_CODE = {"simcuda", "finding_tickets"}
 
 @dataclass
 class Comparison:
-    """The regressions since the base, the line that costs the first one, and the improvements."""
+    """The regressions since the base, the line that costs the first one, and the improvements.
+
+    ``sites`` has the line of each regression that is about one statement alone.
+    """
 
     worse: list[str] = field(default_factory=list)
     site: SiteLaw | None = None
+    sites: dict[str, SiteLaw | None] = field(default_factory=dict)
     better: list[str] = field(default_factory=list)
 
 
@@ -125,9 +129,13 @@ def decide(before: Verification | None, now: Verification) -> Comparison:
         if other and numbers and {*numbers} <= {*claim.below}:
             compared.better.append(f"{claim.id} is better than claimed, {claim.claimed}{example}")
             continue
-        reason = f"{claim.id} is claimed to be {claim.claimed}, and is {claim.measured}{example}"
+        for text in failures if claim.said else ():
+            reason = text.replace(" still ", " again ")
+            compared.worse.append(reason)
+            compared.sites[reason] = _site_in(text, now) or _costly_site(before, now, claim)
         if claim.said:
-            reason = "; ".join(failures).replace(" still ", " again ")
+            continue
+        reason = f"{claim.id} is claimed to be {claim.claimed}, and is {claim.measured}{example}"
         compared.worse.append(reason)
         compared.site = compared.site or _costly_site(before, now, claim)
     return compared
@@ -296,6 +304,11 @@ def _rules(ticket: CheckedTicket, base: Base, settings: Settings) -> tuple[Docum
         document = document.model_copy(update={"remediation": ticket.old.remediation})
     overrides = {EVERY: base.revision.commit}
     remediation = document.remediation
+    if remediation and remediation.place and FIX in remediation.variants:
+        there = remediation.variants[FIX].model_copy(update={"revision": base.revision.commit})
+        variants = {**remediation.variants, BASE: there}
+        remediation = remediation.model_copy(update={"variants": variants})
+        document = document.model_copy(update={"remediation": remediation})
     subject = FOUND if remediation and remediation.decision == "keep" else FIX
     stated = remediation.variants.get(subject) if remediation else None
     if not (stated and stated.revision):
@@ -330,11 +343,13 @@ def _judge(ticket: CheckedTicket, base: Base, head: Register) -> None:
         ticket.add(UNMEASURED, now.reason)
         return
     compared = decide(ticket.before, now) if ticket.must_hold or ticket.before else Comparison()
-    if compared.worse:
-        reason, site = "; ".join(compared.worse), compared.site
+    worse = dict(compared.sites)
+    if rest := [each for each in compared.worse if each not in worse]:
+        worse["; ".join(rest)] = compared.site
+    for reason, site in worse.items():
         code = find_statement(head.root, site.file, site.line, "").code if site else ""
         ticket.add(WORSE, reason if code in reason else f"{reason}: {code}", at=site or fix)
-    elif ticket.must_hold and now.verdict in UNPROVEN:
+    if not worse and ticket.must_hold and now.verdict in UNPROVEN:
         ticket.add(CLOSED, f"closed as fixed, and {now.verdict}: {now.reason}", hint)
     for note in compared.better:
         ticket.add(WORSE, note, level=Level.NOTE)
@@ -379,6 +394,14 @@ def _key(claim: ClaimResult, text: str) -> str:
     """Return what tells a failure from others: the point, or the code that stands behind line and number."""
     point, _, rest = text.partition(": ")
     return rest if claim.said else point
+
+
+def _site_in(text: str, now: Verification) -> SiteLaw | None:
+    """Return the line of the fix that a sentence names."""
+    for site in now.variants[FIX].sites if FIX in now.variants else ():
+        if re.search(rf"(?<![\w/.]){re.escape(f'{site.file}:{site.line}')}\b", text):
+            return site
+    return None
 
 
 def _costly_site(before: Verification | None, now: Verification, claim: ClaimResult) -> SiteLaw | None:

@@ -25,7 +25,7 @@ from finding_tickets.model.ticket import StatementRef
 from finding_tickets.model.verification import MeasuredRun
 from finding_tickets.model.vocabulary import WORKTREE
 from finding_tickets.verify.judge import FIX, FOUND, RACED, times_text, unordered_text
-from finding_tickets.verify.plan import Plan
+from finding_tickets.verify.plan import BASE, Plan
 
 Counts = dict[Statement, dict[str, int]]
 Site = tuple[str, int, str, str, int]
@@ -170,6 +170,11 @@ def measure_place(
         if name == FIX:
             found, fix = (PlacedVariant(in_all[each], variants[each].code) for each in (FOUND, FIX))
             new, moved = _find_others(todo, found, fix, there, here)
+            if BASE in in_all:
+                # What once waited, and no longer did in the base, is new as well.
+                base = PlacedVariant(in_all[BASE], variants[BASE].code)
+                again, _ = _find_others(todo, base, fix, there, here)
+                new += [each for each in again if each not in new]
             if todo.is_closed:
                 new = _leave_out_later(new, fix, found.values([there], "syncs"))
             raced = fix.costing(RACED)

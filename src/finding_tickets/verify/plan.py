@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 # Stands for all variants that name no revision themselves.
 EVERY = "*"
+# The variant that is the code at the base, where a branch is checked.
+BASE = "base"
 # Stands for the place of a point, in the name of a run that is made twice.
 AGAIN = "again"
 # The same, of a run that is counted outside of its function, too.
@@ -149,7 +151,7 @@ class Plan:
                     with_chains=self.place is not None,
                     keeps=str(place) if self.comparisons else "",
                 )
-            if meter == "simulated":
+            if meter == "simulated" and name != BASE:
                 keeps = AGAIN if self.comparisons else ""
                 jobs[f"{name} {AGAIN}"] = replace(
                     jobs[f"{name} 0"],

@@ -51,7 +51,7 @@ from finding_tickets.verify.judge import (
     open_claims,
 )
 from finding_tickets.verify.places import PlacedRuns, find_place, measure_place
-from finding_tickets.verify.plan import AGAIN, WHOLE, Plan, plan
+from finding_tickets.verify.plan import AGAIN, BASE, WHOLE, Plan, plan
 
 _RUN = TypeAdapter(MeasuredRun)
 AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
@@ -547,6 +547,9 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
     for name in todo.variants:
         who = f"{name} at {todo.revisions[name]}" if name in todo.revisions else name
         runs = answered_runs(todo, name, outcomes, who, ", ")
+        if isinstance(runs, str) and name == BASE:
+            # It may not run here; what a ticket claims can be judged without it.
+            continue
         if isinstance(runs, str):
             return runs
         answered[name] = runs
