@@ -196,7 +196,7 @@ def _check_stated(ticket: str, todo: Plan, measured: MeasuredTicket) -> None:
         return
     hint = "change the code, then try again; nothing was written"
     others = [line for line in measured.elsewhere if line]
-    if any(text.startswith(NEW["hazards"]) for text in measured.elsewhere.values()):
+    if NEW["hazards"] in str(measured.elsewhere):
         hint = "let the host or the stream wait for the copy, such as by an event; nothing was written"
     elif all(one.metric == ELSEWHERE for one in false) and others:
         words = " ".join(f"--moved {line}" for line in others)

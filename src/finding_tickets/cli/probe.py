@@ -73,7 +73,7 @@ def probe(
     # Loading torch takes longer than looking around: it starts first.
     with Isolation(probing.PRELOAD) as isolation:
         if sys.stderr.isatty():
-            say(f"running {target} on a {how.meter or 'simulated'} device")
+            say(f"running {target}")
         place = repository_of(root)
         config = read_config(place)
         wanted = probing.ProbeRequest(

@@ -132,7 +132,7 @@ def decide(before: Verification | None, now: Verification) -> Comparison:
         for text in failures if claim.said else ():
             reason = text.replace(" still ", " again ")
             compared.worse.append(reason)
-            compared.sites[reason] = _site_in(text, now) or _costly_site(before, now, claim)
+            compared.sites[reason] = _site_in(text, now.variants[claim.variant].sites)
         if claim.said:
             continue
         reason = f"{claim.id} is claimed to be {claim.claimed}, and is {claim.measured}{example}"
@@ -396,12 +396,10 @@ def _key(claim: ClaimResult, text: str) -> str:
     return rest if claim.said else point
 
 
-def _site_in(text: str, now: Verification) -> SiteLaw | None:
-    """Return the line of the fix that a sentence names."""
-    for site in now.variants[FIX].sites if FIX in now.variants else ():
-        if re.search(rf"(?<![\w/.]){re.escape(f'{site.file}:{site.line}')}\b", text):
-            return site
-    return None
+def _site_in(text: str, sites: Iterable[SiteLaw]) -> SiteLaw | None:
+    """Return the line that a sentence names."""
+    named = [site for site in sites if re.search(rf"(^| ){re.escape(site.file)}:{site.line}\b", text)]
+    return named[0] if named else None
 
 
 def _costly_site(before: Verification | None, now: Verification, claim: ClaimResult) -> SiteLaw | None:

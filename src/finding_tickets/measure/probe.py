@@ -386,14 +386,13 @@ def _time_limit(seconds: float) -> Iterator[None]:
     def end(*_: object) -> None:
         raise _TimeIsUp
 
-    before = signal.signal(signal.SIGALRM, end)
+    signal.signal(signal.SIGALRM, end)
     # Again and again: what is raised in a finalizer is ignored.
     signal.setitimer(signal.ITIMER_REAL, seconds, END_AGAIN_SECONDS)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @contextmanager

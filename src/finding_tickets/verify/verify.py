@@ -547,10 +547,10 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
     for name in todo.variants:
         who = f"{name} at {todo.revisions[name]}" if name in todo.revisions else name
         runs = answered_runs(todo, name, outcomes, who, ", ")
-        if isinstance(runs, str) and name == BASE:
-            # It may not run here; what a ticket claims can be judged without it.
-            continue
         if isinstance(runs, str):
+            if name == BASE:
+                # It may not run here; what a ticket claims can be judged without it.
+                continue
             return runs
         answered[name] = runs
         if in_all := outcomes.get(f"{name} {WHOLE}"):
