@@ -44,8 +44,10 @@ HOSTILE = st.one_of(
 )
 
 
-PATHS = HOSTILE.filter(lambda text: text and "\0" not in text and not re.search("[\ud800-\udbff]", text))
-"""What a file may be called; a byte that is no UTF-8 is a low surrogate in its name."""
+PATHS = HOSTILE.filter(
+    lambda text: text and "\0" not in text and not re.search("[\ud800-\udc7f\udd00-\udfff]", text)
+)
+"""What a file may be called; a byte above 127 that is no UTF-8 is one of 128 low surrogates in its name."""
 
 
 def claim(
