@@ -265,7 +265,7 @@ def test_compiled_code_and_children_of_a_script(tickets: Tickets, repository: Re
     refused = tickets("probe", "compiled.py", *SIMULATED, "--compile", "refuse")
     assert (3, True) == (
         refused.code,
-        "compiled.py:4: NotSimulatedError: torch.compile does not run" in refused.err,
+        "compiled.py:4: NotSimulatedError: torch.compile does not run" in refused.out,
     )
     children = tickets("probe", "spawning.py", *SIMULATED)
     assert "a spawned process that uses a device" in children.out + children.err
