@@ -189,23 +189,29 @@ def test_what_cannot_be_measured(revisions: Repository, isolation: Isolation, tr
     assert (Verdict.INCONCLUSIVE, reason) == (done.verdict, done.reason)
 
 
+@pytest.fixture
+def ran(isolation: Isolation, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The names of the tasks that were run, in the order of their ends."""
+    names: list[Any] = []
+    run = isolation.run
+
+    def run_noted(asked: Any) -> Iterator[Any]:
+        for name, outcome in run(asked):
+            names.append(name)
+            yield name, outcome
+
+    monkeypatch.setattr(isolation, "run", run_noted)
+    return names
+
+
 def test_what_two_tickets_run_alike_is_run_once(
-    repository: Repository, isolation: Isolation, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, isolation: Isolation, ran: list[Any]
 ) -> None:
     """Both are verified from the same runs; what fails is run for each, since the reason names the ticket."""
     repository.write("train.py", "import torch\nprint(torch.ones(4, device='cuda').sum().item())\n")
     for number, within in enumerate(["", "", "within: train.py:step\n", "within: train.py:step\n"]):
         block = BLOCK.format(block=f"run: train.py\n{within}claims: {{found: {{syncs: 1}}}}")
         repository.ticket(f"A-{number}", more=block)
-    ran = []
-    run = isolation.run
-
-    def run_noted(asked: Any) -> Iterator[Any]:
-        for name, outcome in run(asked):
-            ran.append(name)
-            yield name, outcome
-
-    monkeypatch.setattr(isolation, "run", run_noted)
     found = [done.verification for done in verify_all(repository, isolation).values()]
     verdicts = [each.verdict for each in found if each]
     assert [Verdict.REPRODUCED] * 2 + [Verdict.INCONCLUSIVE] * 2 == verdicts
@@ -217,7 +223,7 @@ def test_what_two_tickets_run_alike_is_run_once(
 
 
 def test_what_is_run_alike_is_compared_for_each_ticket(
-    repository: Repository, isolation: Isolation, git: Git, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, isolation: Isolation, git: Git, ran: list[Any]
 ) -> None:
     """Two tickets of one fix have the same runs, and each accepts its own differences."""
     code = "import torch\nxs = torch.ones(4, device='cuda')\ntotal = sum(x.item() for x in xs)\n"
@@ -230,15 +236,6 @@ def test_what_is_run_alike_is_compared_for_each_ticket(
     for number, differs in enumerate(["", "differs: [total]\n"]):
         block = BLOCK.format(block=f"run: train.py\n{differs}{variants}")
         repository.ticket(f"A-{number}", status="open", more=block)
-    ran = []
-    run = isolation.run
-
-    def run_noted(asked: Any) -> Iterator[Any]:
-        for name, outcome in run(asked):
-            ran.append(name)
-            yield name, outcome
-
-    monkeypatch.setattr(isolation, "run", run_noted)
     found = {name: done.verification for name, done in verify_all(repository, isolation).items()}
     verdicts = {name: each.verdict for name, each in found.items() if each}
     assert {"A-0": Verdict.FAILED, "A-1": Verdict.VERIFIED} == verdicts

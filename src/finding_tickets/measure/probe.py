@@ -89,13 +89,13 @@ def run_target(job: RunJob) -> JobReport:
     meter = choose(job.meter, job.compiling)
     if job.kind == "function":
         if meter.name != "simulated":
-            return _run_function(job, root, meter)
+            return _run_function(job, root, meter, _function_of(job, root))
         # As on a GPU, a module may ask for the device, and use it, when it is imported.
         with meter.devices(job.devices) as gpu:
-            _function_of(job, root)
+            function = _function_of(job, root)
             if gpu.live_bytes():
-                return _run_function(job, root, OpenDevice(meter, gpu))
-        return _run_function(job, root, meter)
+                return _run_function(job, root, OpenDevice(meter, gpu), function)
+        return _run_function(job, root, meter, function)
     calls = CallMeter(meter, job.within, root, job.after) if job.within else None
     # Scripts, modules and tests run without a warm-up.
     with (calls or meter).devices(job.devices) as gpu, unpatched(only_ours=True):
@@ -281,9 +281,8 @@ def _function_of(job: RunJob, root: Path) -> Function:
         raise WrongTargetError(str(error)) from None
 
 
-def _run_function(job: RunJob, root: Path, meter: Meter) -> JobReport:
+def _run_function(job: RunJob, root: Path, meter: Meter, function: Function) -> JobReport:
     """Run a function at every point of its sweep, or with what a verifier builds."""
-    function = _function_of(job, root)
     if job.within:
         meter = CallMeter(meter, job.within, root, job.after)
     by_name = job.sweep[0] if job.sweep else {}
