@@ -11,7 +11,7 @@ import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -242,19 +242,31 @@ def kernel_lines() -> list[str]:
     return lines + table(("operation", "composite", "its cost is known from"), rows)
 
 
-def question_lines() -> list[str]:
-    """Return the second part of the page."""
-    asking, unseen = [], []
+def name_of(operator: Any) -> str:
+    """Return an operator's name, with that of its variant, as the page has it."""
+    variant = f".{operator.variant_test_name}" if operator.variant_test_name else ""
+    return f"`{operator.name}{variant}`"
+
+
+def ask(operators: Iterable[Any]) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Return the rows of the operators that ask for the device, and the names of those that nothing shows."""
+    asking: list[tuple[str, ...]] = []
+    unseen = []
     with quiet():
-        operators = op_db()
         for operator in operators:
-            variant = f".{operator.variant_test_name}" if operator.variant_test_name else ""
-            name, branch = f"`{operator.name}{variant}`", branch_of(operator)
+            name, branch = name_of(operator), branch_of(operator)
             if branch.on_cpu or branch.on_cuda:
                 left = f"approximate: {named(sorted(branch.missing))}" if branch.missing else "handled"
                 asking.append((name, named(sorted(branch.on_cpu)), named(sorted(branch.on_cuda)), left))
             elif branch.error:
                 unseen.append(name)
+    return asking, unseen
+
+
+def question_lines() -> list[str]:
+    """Return the second part of the page."""
+    operators = op_db()
+    asking, unseen = ask(operators)
     lines = QUESTIONS.format(operators=len(operators)).splitlines()
     lines += table(("operator", "on the CPU alone", "on CUDA alone", "on a simulated device"), asking)
     return lines + UNSEEN.format(number=len(unseen), names=", ".join(unseen)).splitlines()

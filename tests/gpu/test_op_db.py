@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,16 +21,16 @@ Compared = dict[str, tuple[Mapping[str, Any], Mapping[str, int]]]
 """What the simulation counts, and what was recorded, by name."""
 
 
-EVERY = 3
-"""Every third operator is tried here; ``python -m tests.gpu.confirm`` compares all, which takes minutes."""
+EVERY = 1 if "EVERY_OPERATOR" in os.environ else 6
+"""Of how many operators one is tried, beside all that are listed; with ``EVERY_OPERATOR=1`` all are."""
 
 
 @pytest.fixture(scope="module")
 def recorded() -> dict[str, Any]:
-    """The recording of the samples of every third operator."""
+    """The recording of the samples of some operators, with all that are known to be counted wrong."""
     recording = read_recording(RECORDINGS["op_db"])
     operators = sorted({operator_of(name) for name in recording["patterns"]})
-    tried = set(operators[::EVERY])
+    tried = {*operators[::EVERY], *map(operator_of, metrics_by_name(KNOWN_OF_OPERATORS))}
     chosen = {name: each for name, each in recording["patterns"].items() if operator_of(name) in tried}
     return {**recording, "patterns": chosen}
 
@@ -63,7 +64,7 @@ def unmarked(cases: Compared) -> dict[str, set[str]]:
 def test_most_samples_are_the_same_in_both_versions(cases: Compared, recorded: dict[str, Any]) -> None:
     """Of 2,395 that were recorded with torch 2.11, more than 2,200 are: nine of ten."""
     counted = [name for name, outcome in recorded["patterns"].items() if "error" not in outcome]
-    assert len(cases) > 0.9 * len(counted) > 600
+    assert len(cases) > 0.9 * len(counted) > 1800 / EVERY
 
 
 def test_no_wait_and_no_copy_to_or_from_the_host_is_wrong_without_a_mark(cases: Compared) -> None:
@@ -73,18 +74,16 @@ def test_no_wait_and_no_copy_to_or_from_the_host_is_wrong_without_a_mark(cases: 
     assert set() == wrong
 
 
-def test_what_else_is_wrong_without_a_mark_is_listed(cases: Compared, recorded: dict[str, Any]) -> None:
+def test_what_else_is_wrong_without_a_mark_is_listed(cases: Compared) -> None:
     """Each with its reason, and nothing that is right."""
-    known = metrics_by_name(KNOWN_OF_OPERATORS)
-    tried = {name: metrics for name, metrics in known.items() if name in recorded["patterns"]}
-    assert tried
-    assert tried == unmarked(cases)
+    assert metrics_by_name(KNOWN_OF_OPERATORS) == unmarked(cases)
 
 
 def test_peaks_of_memory_are_those_of_the_gpu(cases: Compared, recorded: dict[str, Any]) -> None:
-    """Temporaries, workspaces and results, of more than 500 samples without a mark.
+    """Temporaries, workspaces and results.
 
-    Of all 1,500 some 25 differ, now these and now those: what was left of samples before goes meanwhile.
+    Of all 1,500 samples without a mark some 25 differ, now these and now those: what was left of samples
+    before goes meanwhile.
     """
     patterns = recorded["patterns"]
     equal: list[str] = []
@@ -95,4 +94,4 @@ def test_peaks_of_memory_are_those_of_the_gpu(cases: Compared, recorded: dict[st
             is_equal = simulated["peak_bytes"] == patterns[name].get("peak_bytes", 0)
             (equal if is_equal else differing).append(name)
     assert len(differing) <= 20, differing
-    assert len(equal) > 500
+    assert len(equal) > 1500 / EVERY

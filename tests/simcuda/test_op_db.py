@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -18,7 +19,8 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/simcuda-ops.md").read_text(encoding="utf-8")
-PARTS = 2
+EVERY = 1 if "EVERY_OPERATOR" in os.environ else 6
+"""Of how many operators one is run, beside all that the page lists; with ``EVERY_OPERATOR=1`` all are."""
 NAME = re.compile(r"`([^`]+)`")
 
 Outcomes = dict[str, dict[str, Any]]
@@ -26,19 +28,14 @@ Outcomes = dict[str, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def outcomes() -> Outcomes:
-    """What became of every operator's samples, by its name."""
-    command = [sys.executable, "-m", "tests.simcuda.op_db_sweep"]
-    parts = [
-        subprocess.Popen(
-            [*command, str(part), str(PARTS)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        for part in range(PARTS)
-    ]
-    found: Outcomes = {}
-    for part in parts:
-        out, err = part.communicate()
-        assert 0 == part.returncode, err.decode()[-2000:]
-        found |= json.loads(out)
+    """What became of each operator's samples, by its name."""
+    further = {*listed("Other results"), *listed("Other operations in the backward pass")}
+    further |= {name for cells in rows("No results") for name in cells[0]}
+    further |= set.union(*listed("Unknown operations").values())
+    command = [sys.executable, "-m", "tests.simcuda.op_db_sweep", str(EVERY), *sorted(further)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert 0 == done.returncode, done.stderr[-2000:]
+    found: Outcomes = json.loads(done.stdout)
     return found
 
 
@@ -61,9 +58,9 @@ def found_in(outcomes: Outcomes, what: str) -> dict[str, set[str]]:
 
 
 def test_all_but_six_operators_do_as_on_the_cpu(outcomes: Outcomes) -> None:
-    """Every operator with samples for the CPU is run; torch 2.14, which brings ``linalg.polar``, has 700."""
+    """PyTorch 2.13 has 699 operators with samples for the CPU; 2.14, which brings ``linalg.polar``, 700."""
     same = [name for name, outcome in outcomes.items() if not outcome["differences"]]
-    assert 699 + hasattr(torch.linalg, "polar") == len(outcomes)
+    assert len(outcomes) >= (699 + hasattr(torch.linalg, "polar")) // EVERY
     assert len(same) >= len(outcomes) - 6
 
 
@@ -79,7 +76,7 @@ def test_every_operator_that_the_cpu_refuses_is_listed(outcomes: Outcomes) -> No
 
 def test_gradients_are_those_of_the_cpu(outcomes: Outcomes) -> None:
     """Every gradient of more than 500 operators has the CPU's values, and lies on the device."""
-    assert sum(outcome["differentiated"] > 0 for outcome in outcomes.values()) > 500
+    assert sum(outcome["differentiated"] > 0 for outcome in outcomes.values()) > 500 // EVERY
     assert set(found_in(outcomes, "gradients")) <= set(listed("Other results"))
 
 
@@ -100,11 +97,13 @@ def test_every_unknown_operation_is_listed(outcomes: Outcomes) -> None:
 
 
 def test_tested_operations_are_those_that_the_package_lists(outcomes: Outcomes) -> None:
-    """``simcuda/tested.json`` has what operators run that agree with the CPU, and nothing else."""
+    """``simcuda/tested.json`` has all that operators run which agree with the CPU, and nothing else."""
     listed = json.loads((ROOT / "src/simcuda/tested.json").read_text(encoding="utf-8"))
     if not torch.__version__.startswith(listed["torch"]):
         pytest.skip("the file is of the torch by which it was made")
-    assert listed == operations_that_agree(outcomes)
+    found = set(operations_that_agree(outcomes)["operations"])
+    assert found <= set(listed["operations"])
+    assert EVERY > 1 or found == set(listed["operations"])
 
 
 def test_nothing_is_left_on_the_device(outcomes: Outcomes) -> None:
