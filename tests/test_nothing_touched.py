@@ -193,8 +193,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Place:
     place.write("tickets/A-1.md", ticket("A-1", "open", SECTION))
     place.write("tickets/A-2.md", ticket("A-2", "open").replace("`open`", "`Open`"))
     place.write("tickets/A-3.md", ticket("A-3", "fixed"))
-    done = place.run(sys.executable, "-m", "finding_tickets", "verify", "A-1")
-    assert 0 == done.returncode, done.stderr
+    ended = run_here(place.root, "verify", "A-1", environment=place.environment)
+    assert 0 == ended.code, ended.err
     place.git("add", ".")
     place.git("commit", "--quiet", "--message", "tickets")
     place.write("notes.txt", "put aside\n")

@@ -70,18 +70,18 @@ def repository(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Pa
 def run(pytester: pytest.Pytester, *options: str) -> tuple[int, dict[str, Any], str]:
     """Return the exit code, the JSON and the text of a session."""
     options = (*options, "--simcuda", "--budget", "tickets.toml", "--simcuda-report", "report.json", "tests")
-    result = pytester.runpytest_subprocess(*options)
+    result = pytester.runpytest_subprocess(*options) if "-n" in options else pytester.runpytest(*options)
     report = Path("report.json")
     data = json.loads(report.read_text("utf-8"))["data"]["budget"] if report.exists() else {}
     return int(result.ret), data, result.stdout.str() + result.stderr.str()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["one process", "pytest-xdist"]
 )
+@pytest.mark.usefixtures("repository")
 def test_a_line_that_is_not_allowed_fails_the_session(
-    pytester: pytest.Pytester, repository: Path, options: tuple[str, ...]
+    pytester: pytest.Pytester, options: tuple[str, ...]
 ) -> None:
     """It is reported with a test that reached it; tests themselves, and regions, may wait."""
     code, data, text = run(pytester, *options)
@@ -92,9 +92,13 @@ def test_a_line_that_is_not_allowed_fails_the_session(
         "src/team.py:7: waits 1x, not allowed: print(loss.item()) (in tests/test_team.py::test_also)" in text
     )
     assert "2 passed" in text
+
+
+def test_once_all_lines_are_allowed_the_session_passes(pytester: pytest.Pytester, repository: Path) -> None:
+    """Nothing is refused then."""
     allowance = CONFIG.partition("\n\n")[2].replace("return loss.tolist()", "print(loss.item())")
     (repository / "tickets.toml").write_text(f"{CONFIG}\n{allowance}")
-    code, data, text = run(pytester, *options)
+    code, data, _ = run(pytester)
     assert (0, []) == (code, data["refused"])
 
 

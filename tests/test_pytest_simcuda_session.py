@@ -327,6 +327,7 @@ def test_options_that_cannot_be_are_wrong_usage(
     assert simulation.active() is None
 
 
+@pytest.mark.slow
 def test_without_torch_only_the_option_fails(pytester: pytest.Pytester) -> None:
     """finding-tickets can be installed without torch: other suites then run as ever."""
     pytester.makepyfile(

@@ -111,6 +111,6 @@ def test_without_the_option_nothing_is_read(pytester: pytest.Pytester) -> None:
 
 def test_a_folder_without_a_register_is_wrong_usage(pytester: pytest.Pytester) -> None:
     """The message is the tool's, with what to do about it."""
-    result = pytester.runpytest_subprocess(*PLUGIN, "--tickets", "--tickets-root", "nowhere")
+    result = pytester.runpytest(*PLUGIN, "--tickets", "--tickets-root", "nowhere")
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     result.stderr.fnmatch_lines(["*--tickets: --root nowhere: no such folder*"])

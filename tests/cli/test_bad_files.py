@@ -174,10 +174,8 @@ def test_a_folder_that_cannot_be_read(
 @pytest.mark.parametrize(
     ("closed", "command", "expected", "said"),
     [
-        ("tickets/B1-PT-02.md", "list", 4, "1 problem (1 error); tickets lint prints it"),
         ("tickets/B1-PT-02.md", "lint", 4, "tickets/B1-PT-02.md:1:1: error [unreadable] cannot be read:"),
         ("tickets/deep", "lint", 4, "tickets/deep:1:1: error [unreadable] cannot be read:"),
-        ("tickets", "lint", 4, "tickets:1:1: error [unreadable] cannot be read:"),
         ("tickets.toml", "list", 4, "tickets.toml: cannot be read"),
         ("evidence", "list", 0, "unverified"),
         ("evidence/B1-PT-01/a.json", "list", 0, "stale"),

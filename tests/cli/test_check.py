@@ -26,14 +26,16 @@ from finding_tickets.workload import Point, Workload
 
 
 def build(point, device, generator):
-    size = min(point.size, WIDEST)
+    if not point.tensors:
+        raise ValueError("there is no work without tensors")
+    size = min(100 * point.tensors, WIDEST)
     return ([torch.rand(size, generator=generator).to(device) for _ in range(point.tensors)],)
 
 
 workload = Workload(
     ticket="A-1",
     build=build,
-    sweep=[Point(tensors=n, size=s) for n, s in [(1, 7), (2, 640), (5, 30)]],
+    sweep=[Point(tensors=n) for n in (1, 2, 5)],
 )
 """
 FOUND = """\
@@ -137,11 +139,8 @@ def test_a_wait_put_back_is_one_message_at_its_line(base: Repository, check: Che
 
 
 HONEST = {
-    "comment": ("fixes/a_1/fix.py", "    torch.cuda", "    # The caller reads the clock.\n    torch.cuda"),
     "comment in the verifier": ("verifiers/a_1.py", "workload = ", "# The work\nworkload = "),
-    "comment in the code as found": ("fixes/a_1/found.py", "    found = []", "    # All\n    found = []"),
     "rename": ("fixes/a_1/fix.py", "tensors", "values"),
-    "unused parameter": ("fixes/a_1/fix.py", "(tensors)", "(tensors, scale=1.0)"),
     "one wait fewer": ("fixes/a_1/fix.py", "    torch.cuda.synchronize()\n", ""),
     "a claim more": ("tickets/A-1.md", "syncs: 2,", "syncs: 2, h2d: 0,"),
     "another size in words": ("tickets/A-1.md", "It waits", "It waits for long"),
@@ -160,7 +159,7 @@ def test_an_honest_branch_passes(base: Repository, check: Check, name: str) -> N
     if name == "one wait fewer":
         notes = [each["message"] for each in problems]
         assert [
-            "A-1: fix.syncs is better than claimed, 2 (tensors=1, size=7: 1)",
+            "A-1: fix.syncs is better than claimed, 2 (tensors=1: 1)",
             "A-1: its evidence is out of date",
         ] == notes
 
@@ -239,11 +238,6 @@ DISHONEST = {
         fix(f"CALLS.append(1)\nif len(CALLS) % 2:\n    {LOOP}\n{FAST}\n", "\nCALLS = []\n"),
         "costs differ from run to run",
     ),
-    "a constant": (fix("return [0.0 for _ in tensors]"), "fix.same_result_as is claimed to be found"),
-    "half of the work": (
-        fix(FAST.replace("in tensors", "in tensors[:1]")),
-        "fix.same_result_as is claimed to be found",
-    ),
     "torch patched": (
         fix(FAST, "\ntorch.cuda.synchronize = lambda: None\n"),
         "torch.cuda.synchronize",
@@ -251,12 +245,10 @@ DISHONEST = {
     "no fix": (None, "A-1: its fix is gone"),
     "a bug": (fix(FAST.replace(".norm()", ".nrm()")), "has no attribute 'nrm'"),
 }
-QUICK = {"special-cased on the stated sizes"}
 
 
-@pytest.mark.parametrize(
-    "name", [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in DISHONEST]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DISHONEST)
 def test_a_dishonest_fix_is_named(base: Repository, check: Check, name: str) -> None:
     """It holds by the letter of its claims, or seems to; the gate measures what no file states."""
     text, said = DISHONEST[name]
@@ -275,33 +267,37 @@ def test_a_dishonest_fix_is_named(base: Repository, check: Check, name: str) -> 
 
 
 WEAKENED = {
-    "claim": ("tickets/A-1.md", "syncs: 2,", "syncs: <= 100,", "claim fix.syncs 2 -> <= 100"),
-    "claim removed": ("tickets/A-1.md", "syncs: 2, ", "", "claim fix.syncs 2, which is gone"),
-    "sweep": ("verifiers/a_1.py", "(2, 640), (5, 30)", "(1, 8)", "verifiers/a_1.py is changed"),
-    "helper": ("verifiers/helper.py", "10**9", "1", "verifiers/helper.py is changed"),
+    "claim": ("tickets/A-1.md", "syncs: 2, ", "", "claim fix.syncs 2, which is gone"),
+    "sweep": ("verifiers/a_1.py", "(1, 2, 5)", "(1, 2)", "verifiers/a_1.py is changed"),
     "code as found": ("fixes/a_1/found.py", "tensor.norm().item()", "0.0", "fixes/a_1/found.py is changed"),
     "decision": ("tickets/A-1.md", "claims:", "decision: keep\nclaims:", "decision: fix -> keep"),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", WEAKENED)
-def test_a_branch_does_not_change_what_it_is_measured_by(base: Repository, check: Check, name: str) -> None:
-    """It is named once, and only the command line accepts it; meanwhile the base's rules count."""
-    *change, said = WEAKENED[name]
-    edit(base, *change)
-    base.write(
-        "tickets/A-1.md", (base.root / "tickets/A-1.md").read_text() + "\n**Accepted change:** fix.syncs: x\n"
-    )
+def test_a_branch_does_not_change_what_it_is_measured_by(base: Repository, check: Check) -> None:
+    """All is named once, and only the command line accepts it; meanwhile the base's rules count."""
+    for path, old, new, _ in WEAKENED.values():
+        edit(base, path, old, new)
+    text = (base.root / "tickets/A-1.md").read_text()
+    base.write("tickets/A-1.md", f"{text}\n**Accepted change:** fix.syncs: x\n")
     code, problems = check()
-    # Both tickets have the helper.
-    rules = ["gate-changed"] * (2 if name == "helper" else 1)
-    assert (1, rules) == (code, [each["rule"] for each in problems if each["level"] == "error"])
-    assert any(
-        said in each["message"] and each["hint"] == "if that is meant: --accept A-1" for each in problems
-    )
-    if name in {"claim removed", "sweep"}:
-        assert 0 == check("--accept", "a-1")[0]
+    (problem,) = [each for each in problems if each["level"] == "error"]
+    assert (1, "gate-changed", "if that is meant: --accept A-1") == (code, problem["rule"], problem["hint"])
+    assert [] == [said for *_, said in WEAKENED.values() if said not in problem["message"]]
+    edit(base, "fixes/a_1/found.py", "0.0", "tensor.norm().item()")
+    edit(base, "tickets/A-1.md", "decision: keep\nclaims:", "claims:")
+    assert 0 == check("--accept", "a-1")[0]
+
+
+@pytest.mark.slow
+def test_what_several_tickets_are_measured_by(base: Repository, check: Check) -> None:
+    """Each of them says that it is changed."""
+    edit(base, "verifiers/helper.py", "10**9", "1")
+    code, problems = check()
+    errors = [each["message"] for each in problems if each["level"] == "error"]
+    assert (1, 2) == (code, len(errors))
+    assert all("verifiers/helper.py is changed" in message for message in errors)
 
 
 @pytest.mark.slow
@@ -323,23 +319,25 @@ def test_closing_as_fixed_takes_a_fix(base: Repository, git: Git, check: Check) 
     git("commit", "--quiet", "--all", "-m", "open")
     git("branch", "--force", "main")
     base.ticket("A-1", status="fixed", more=BLOCK)
+    base.ticket("C-1", status="fixed")
     code, problems = check()
-    assert (1, [("gate-worse", "fixes/a_1/fix.py", 8)]) == (code, places(problems))
+    unproven = ("gate-closed", "tickets/C-1.md", 1)
+    assert (1, [unproven, ("gate-worse", "fixes/a_1/fix.py", 8)]) == (code, sorted(places(problems)))
+    base.ticket("C-1", status="open")
     base.write("fixes/a_1/fix.py", DISHONEST["special-cased on the stated sizes"][0] or "")
     code, problems = check()
     assert (1, [("gate-worse", "fixes/a_1/fix.py", 10)]) == (code, places(problems))
     base.write("fixes/a_1/fix.py", FIX)
-    assert (0, []) == (check()[0], places(check()[1]))
-    base.ticket("C-1", status="fixed")
     code, problems = check()
-    assert (1, [("gate-closed", "tickets/C-1.md", 1)]) == (code, places(problems))
+    assert (0, []) == (code, places(problems))
 
 
 @pytest.mark.slow
 def test_a_ticket_that_is_gone_is_missed(base: Repository, check: Check) -> None:
     """To remove what is measured is a decision; to move the file is none."""
     (base.root / "tickets/A-1.md").rename(base.root / "tickets/moved.md")
-    assert (0, []) == (check()[0], places(check()[1]))
+    code, problems = check()
+    assert (0, []) == (code, places(problems))
     (base.root / "tickets/moved.md").unlink()
     code, problems = check()
     assert (1, [("gate-gone", "tickets/A-1.md", 1)]) == (code, places(problems))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyromark
 import pytest
-from tests.verify.conftest import FOUND, VERIFIER
+from tests.verify.conftest import FEW_POINTS, FOUND
 
 from finding_tickets.report.status import ReportFormat
 from finding_tickets.report.text import STEERING
@@ -46,7 +46,7 @@ def planted(repository: Repository, git: Git, tickets: Tickets) -> str:
         more=f"## Cross-Review (DRL {LINE})\n\n**Verdict:** ENDORSE\n\n{LINE}\n\n"
         f"## Remediation\n\n```yaml\n{claims}\n```\n",
     )
-    repository.write("verifiers/a_1.py", VERIFIER.format(ticket="A-1"))
+    repository.write("verifiers/a_1.py", FEW_POINTS.format(ticket="A-1"))
     repository.write("fixes/a_1/found.py", FOUND)
     repository.write("fixes/a_1/fix.py", FOUND)
     git("add", ".")
@@ -77,9 +77,7 @@ def test_no_text_steers_or_forges_anything(planted: str, tickets: Tickets, tmp_p
         ["graph", "--format", "mermaid"],
         ["verify", "A-1", "--dry-run"],
         ["check", "--base", planted, "--summary", str(summary)],
-        ["check", "--base", planted, "--format", "markdown"],
         ["check", "--base", planted, "--format", "github"],
-        ["check", "--base", planted, "--format", "json"],
         ["new", "--title", TEXT.replace("\0", "").replace("\ud800", ""), "--severity", "P2"],
         ["list", LINE],
         ["show", LINE],

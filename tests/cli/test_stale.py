@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.verify.conftest import FIX, FOUND, VERIFIER, add
+from tests.verify.conftest import FEW_POINTS, FIX, FOUND
+from tests.verify.conftest import add_with_few_points as add
 
 from finding_tickets.register import staleness
 
@@ -70,7 +71,7 @@ def test_fresh_evidence_costs_nothing(verified: Repository) -> None:
 
 
 INPUTS = {
-    "verifiers/a_1.py": VERIFIER.format(ticket="A-1") + "\n",
+    "verifiers/a_1.py": FEW_POINTS.format(ticket="A-1") + "\n",
     "fixes/a_1/found.py": FOUND + "\n",
     "fixes/a_1/fix.py": HELPED.format(name="one") + "\n",
     "helpers/one.py": "from helpers.shared import nothing as nothing\n",

@@ -90,7 +90,10 @@ TARGETS: dict[str, tuple[str, str, int, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("what", TARGETS)
+@pytest.mark.parametrize(
+    "what",
+    [pytest.param(each, marks=pytest.mark.slow) if "compiled" in each else each for each in TARGETS],
+)
 def test_a_target(
     repository: Repository, tickets: Tickets, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:

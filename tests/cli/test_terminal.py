@@ -89,10 +89,6 @@ def test_a_verification_is_shown_from_verdict_to_lines(repository: Repository) -
         # At each of the six points, there is one sync where none is claimed.
         f"false fix.syncs[1]: claimed 0; {measured}",
     ] == [" ".join(line.split()) for line in brief.lines[4:]]
-    # In a narrower terminal, the code is cut.
-    narrow = tickets(repository, "verify", "A-1", columns=80)
-    assert 80 == len(narrow.lines[6])
-    assert narrow.lines[6].endswith("…")
     shown = tickets(repository, "verify", "A-1", "-v", columns=130)
     assert ["metric found fix", "syncs tensors 1"] == section(shown.lines, "laws")
     claims = section(shown.lines, "claims")

@@ -1,4 +1,4 @@
-"""No cheat gets past the verifiers of the founding documents."""
+"""No cheat gets past the verifier of a founding document; ``tickets audit --all`` tries all, for minutes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ pytestmark = pytest.mark.slow
 TRIED = [cheat for cheat in CHEATS if cheat.id not in REFUSED]
 
 
-@pytest.mark.parametrize("ticket", ["B1-PT-02", "B3-CR-05", "B7-PT-02", "B7-PT-03", "TASK-5"])
-def test_every_cheat_is_caught(ticket: str, isolation: Isolation) -> None:
+def test_every_cheat_is_caught(isolation: Isolation) -> None:
     """Each by a claim about the fix, or because the meter refuses it."""
     settings = Settings(root=ROOT, evidence="evidence", meter="simulated", timeout=300, memory=4 << 30)
-    (done,) = audit([load(ROOT).find(ticket)], isolation, settings, TRIED)
+    (done,) = audit([load(ROOT).find("B1-PT-02")], isolation, settings, TRIED)
     assert done.reason is None
     assert {cheat.id: Fate.CAUGHT for cheat in TRIED} == {one.cheat.id: one.fate for one in done.tried}

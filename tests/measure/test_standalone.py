@@ -13,6 +13,8 @@ from tests.verify.conftest import FIX, FOUND, VERIFIER
 
 from simcuda.real import why_not
 
+pytestmark = pytest.mark.slow
+
 MAIN = "\nif __name__ == '__main__':\n    from finding_tickets.workload import main\n\n    main(workload)\n"
 # Loading torch takes longer than all the rest: one process runs several verifiers, one after the other.
 WITHOUT_REGISTER_LIBRARIES = """
@@ -51,7 +53,6 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
     return {name: tuple(each) for name, each in zip(lines, json.loads(done.stdout), strict=True)}
 
 
-@pytest.mark.slow
 def test_laws_and_lines_are_printed(ended: dict[str, Ended]) -> None:
     """A column for each variant, a row for each metric that counts anything, and the lines that cause it."""
     code, out, err = ended["sound"]
@@ -62,7 +63,6 @@ def test_laws_and_lines_are_printed(ended: dict[str, Ended]) -> None:
     assert ["fixes/a_1/found.py:5", "check", "stream_syncs", "tensors"] in rows
 
 
-@pytest.mark.slow
 def test_what_cannot_be_measured_is_one_line(ended: dict[str, Ended]) -> None:
     """Without a variant there is no traceback, and the exit code is that for inconclusive."""
     assert (3, "", "error: fixes/a_1: holds no variant of A-1\n") == ended["empty"]

@@ -1,11 +1,25 @@
 """The devices on which nearly all of these tests run."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
 
 import simcuda
 from simcuda import SimulatedCuda
+
+WORD = re.compile(r"\w+")
+
+
+def statements_for(code: str, statements: str) -> str:
+    """Return those of some assignments that make what code names, and all that are none."""
+    kept: list[str] = []
+    for line in reversed(statements.strip().splitlines()):
+        targets, is_assignment, _ = line.partition(" = ")
+        if not is_assignment or set(WORD.findall(targets)).intersection(WORD.findall(code)):
+            kept.insert(0, line)
+            code += line
+    return "\n".join(kept)
 
 
 @pytest.fixture

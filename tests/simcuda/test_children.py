@@ -18,7 +18,7 @@ import simcuda
 from simcuda.torch_api.concurrency import SPAWNED
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def _torch_is_loaded_once() -> Iterator[None]:
     """Let what a spawned process loads be loaded by one server, from which the others are forked."""
     server = forkserver.ForkServer()
@@ -76,6 +76,7 @@ def start(target: Callable[..., Any], *args: Any, method: str = "forkserver") ->
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_torch_is_loaded_once")
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 def test_a_child_that_uses_a_device_is_unknown(method: str) -> None:
     """It runs on devices of its own, said once for two of them; the counts are those of this process."""
@@ -88,13 +89,15 @@ def test_a_child_that_uses_a_device_is_unknown(method: str) -> None:
     assert f"unknown, so their waits are not counted: {SPAWNED}" in cost.report()
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("_torch_is_loaded_once")
 @pytest.mark.parametrize(
     ("target", "exit_code", "unknown"),
     [
         (wait, 0, (SPAWNED,)),
         (add_on_host, 0, ()),
         (die, -signal.SIGKILL, (SPAWNED,)),
-        pytest.param(read_in_a_child, 0, (SPAWNED,), marks=pytest.mark.slow),
+        (read_in_a_child, 0, (SPAWNED,)),
     ],
 )
 def test_which_children_are_unknown(
@@ -106,6 +109,8 @@ def test_which_children_are_unknown(
     assert unknown == cost.unknown
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("_torch_is_loaded_once")
 def test_blocks_are_unknown_in_which_a_child_used_a_device(tmp_path: Path) -> None:
     """A child that used one before, and waits or has ended, marks no later block, and leaves no file open."""
     marked = []
@@ -128,6 +133,8 @@ def test_blocks_are_unknown_in_which_a_child_used_a_device(tmp_path: Path) -> No
     assert [True, False] == marked
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("_torch_is_loaded_once")
 def test_devices_are_no_longer_passed_on_after_the_simulation() -> None:
     """A process that is spawned later has no devices, as one that was spawned before."""
     with simcuda.device():

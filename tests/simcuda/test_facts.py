@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
+from tests.simcuda.conftest import statements_for
 
 import simcuda
 from simcuda import Measurement
@@ -206,7 +207,7 @@ def cost_of(code: str) -> Measurement:
     names: dict[str, Any] = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "io": io}
     names |= {"numpy": np, "distributions": torch.distributions}
     with simcuda.device() as gpu:
-        exec(NAMES, names)  # noqa: S102 - the code is ours
+        exec(statements_for(code, NAMES), names)  # noqa: S102 - the code is ours
         with gpu.measure() as measured:
             exec(code, names)  # noqa: S102 - as above
         names.clear()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import venv
@@ -12,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.verify.conftest import FIX, add
+from tests.verify.conftest import FIX, add, add_with_few_points
 
 if TYPE_CHECKING:
     from tests.conftest import Repository
 
-ROOT = Path(__file__).parents[2]
 # Tickets about a statement, and evidence by lines, brought five modules.
 MOST_MODULES, MOST_FUNCTIONS, MOST_LEVELS = 65, 450, 3
 # Told by every process of the command: its parent, and each module and function of the tool that runs in it.
@@ -119,19 +117,17 @@ def test_ten_tickets_load_torch_once_and_stay_in_order(repository: Repository, t
 
 
 @pytest.mark.slow
-def test_one_ticket_takes_few_modules_functions_and_processes(tmp_path: Path) -> None:
-    """Counted in the command and all its children, for a ticket of this repository."""
-    root = tmp_path / "register"
-    for folder in ("tickets", "fixes", "verifiers", "evidence"):
-        shutil.copytree(ROOT / folder, root / folder)
+def test_one_ticket_takes_few_modules_functions_and_processes(repository: Repository, tmp_path: Path) -> None:
+    """Counted in the command and all its children."""
+    add_with_few_points(repository, "A-1")
     command = [sys.executable, "-m", "finding_tickets"]
-    # What the other documents say comes from the index, as it does for everybody after the first command.
-    subprocess.run([*command, "list"], cwd=root, check=True, capture_output=True, timeout=300)
+    # What the documents say comes from the index, as it does for everybody after the first command.
+    subprocess.run([*command, "list"], cwd=repository.root, check=True, capture_output=True, timeout=300)
     command[0] = str(python_with(WATCH_CALLS, tmp_path / "environment"))
     log = tmp_path / "calls"
     done = subprocess.run(
-        [*command, "verify", "B3-CR-05", "--meter", "simulated"],
-        cwd=root,
+        [*command, "verify", "A-1", "--meter", "simulated"],
+        cwd=repository.root,
         env={**os.environ, "CALL_LOG": str(log)},
         capture_output=True,
         text=True,

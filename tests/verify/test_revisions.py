@@ -155,6 +155,7 @@ def test_a_fix_whose_imports_are_the_same_is_no_fix(
     assert (verdict, verdict is Verdict.INCONCLUSIVE) == (done.verdict, "are the same code" in done.reason)
 
 
+@pytest.mark.slow
 def test_results_of_other_revisions_are_compared_by_path(
     repository: Repository, isolation: Isolation, history: list[str]
 ) -> None:
@@ -183,6 +184,7 @@ def test_the_work_tree_is_left_alone(
     assert 1 == len(git("worktree", "list").strip().split("\n"))
 
 
+@pytest.mark.slow
 def test_a_revision_that_moved_makes_the_evidence_stale(
     repository: Repository, isolation: Isolation, history: list[str], git: Git
 ) -> None:
@@ -196,6 +198,7 @@ def test_a_revision_that_moved_makes_the_evidence_stale(
     assert Verdict.STALE == current_verdict(document, repository.root).verdict
 
 
+@pytest.mark.slow
 def test_overrides_measure_elsewhere_and_record_nothing(
     repository: Repository, isolation: Isolation, history: list[str]
 ) -> None:
@@ -271,6 +274,7 @@ def checked_out(repository: Repository, *commits: str) -> list[Path]:
     return [Checkouts(repository.root).files(Revision("", commit)) for commit in commits]
 
 
+@pytest.mark.slow
 def test_a_run_has_all_that_it_checks_out_however_much(
     repository: Repository, isolation: Isolation, history: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,14 +14,14 @@ import pytest
 from tests.conftest import Repository
 from tests.verify.conftest import (
     CLAIMS,
+    FEW_POINTS,
     FIX,
     FOUND,
-    VERIFIER,
     TakesGpu,
-    add,
     alive,
     verify_all,
 )
+from tests.verify.conftest import add_with_few_points as add
 
 from finding_tickets.measure.processes.isolation import Isolation, Task, TaskOutcome
 from finding_tickets.measure.processes.used_files import UsedFile, UsedFiles
@@ -167,7 +167,7 @@ def test_code_that_cannot_be_imported_is_stale_once_it_has_changed(
     repository: Repository, isolation: Isolation
 ) -> None:
     """The file with the import that fails was read, and counts."""
-    add(repository, "A-1", verifier=f"from helpers import sizes\n{VERIFIER.format(ticket='A-1')}")
+    add(repository, "A-1", verifier=f"from helpers import sizes\n{FEW_POINTS.format(ticket='A-1')}")
     for path, content in BROKEN.items():
         repository.write(path, content)
     found = verify_all(repository, isolation)["A-1"].verification
@@ -200,7 +200,7 @@ import helper
 Path(helper.__file__).write_text("# Mended.\\n")
 raise ValueError("not yet mended")
 """
-EDITED_MEANWHILE = VERIFIER.format(ticket="A-1").replace(
+EDITED_MEANWHILE = FEW_POINTS.format(ticket="A-1").replace(
     "    return ([", f"{indent(EDITING, '    ')}\n    return (["
 )
 

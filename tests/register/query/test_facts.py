@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-from tests.verify.conftest import add
+from tests.verify.conftest import add_with_few_points as add
 
 from finding_tickets.cli.main import run
 from finding_tickets.model.vocabulary import Verdict
@@ -35,17 +34,17 @@ def test_the_whole_text_is_searched(repository: Repository) -> None:
     assert ["A-1", "A-2"] == [row.id for row in select("waits", facts)]
 
 
-@pytest.mark.parametrize("documents", [True, False])
-def test_verdicts(repository: Repository, documents: bool) -> None:
+def test_verdicts(repository: Repository) -> None:
     """What was measured counts as long as nothing has changed since; without evidence it is unverified."""
     for ticket in ("A-1", "B-1", "C-1"):
         add(repository, ticket)
     assert 0 == run(["verify", "A-1", "B-1", "--root", str(repository.root)])
     repository.write("fixes/b_1/fix.py", "def check(tensors):\n    return None\n")
-    facts = facts_of(repository, documents=documents)
     expected = {"A-1": Verdict.VERIFIED, "B-1": Verdict.STALE, "C-1": Verdict.UNVERIFIED}
-    assert expected == {row.id: facts.measured(row).verdict for row in facts.entries}
-    assert ["B-1"] == [row.id for row in select("verdict:stale", facts)]
+    for documents in (True, False):
+        facts = facts_of(repository, documents=documents)
+        assert expected == {row.id: facts.measured(row).verdict for row in facts.entries}
+        assert ["B-1"] == [row.id for row in select("verdict:stale", facts)]
 
 
 def test_a_verifier_by_name_or_by_convention(repository: Repository) -> None:

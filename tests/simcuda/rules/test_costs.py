@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.simcuda.conftest import statements_for
 
 from simcuda import SimulatedCuda
 
@@ -285,7 +286,7 @@ COSTS = COPIES | SUMS | SORTING | READS | INDEXING | MADE_OF_NUMBERS | MADE_OF_P
 def test_a_call_costs_what_its_rule_says(gpu: SimulatedCuda, code: str, numbers: dict[str, int]) -> None:
     """Nothing is unknown, and each of these numbers is right."""
     names: dict[str, Any] = {"torch": torch}
-    exec(NAMES, names)  # noqa: S102 - the code is ours
+    exec(statements_for(code, NAMES), names)  # noqa: S102 - the code is ours
     with gpu.measure() as m:
         result = eval(code, names)  # noqa: S307 - as above
     del result

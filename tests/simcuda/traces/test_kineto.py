@@ -399,8 +399,7 @@ def test_a_trace_that_is_too_large(tmp_path: Path, packed: bool, monkeypatch: py
         read(tmp_path / "large")
 
 
-# Ops, their kernels, copies and waits for streams: counted from the JSON, by merging the intervals of ops. On
-# the coarse clock of the A100 this merges 8 ops with others of the same microsecond: 15444 + 8.
+# Ops, their kernels, copies and waits for streams: counted from the JSON, by merging the intervals of ops.
 RECORDINGS = {
     "b300_moe_01": (60, 36, 0, 0),
     "event_sync": (4, 3, 1, 1),
@@ -409,7 +408,6 @@ RECORDINGS = {
     "h100_qwen1.5_prefill": (1378, 1029, 1, 1),
     "v100_dlrm_training_rank0": (659, 200, 16, 10),
     "v100_resnet50_training": (8382, 8772, 12, 12),
-    "a100_recommender_training": (15452, 8070, 228, 60),
 }
 
 
