@@ -196,6 +196,78 @@ def test_work_that_is_deleted_in_a_function_is_missed(
     assert 0 == tickets("fix", "B1-PT-01").code
 
 
+OBJECTS = """\
+import torch
+from types import SimpleNamespace
+
+
+class Meter:
+    __slots__ = ("total", "_last")
+
+    def __init__(self):
+        self.total = 0.0
+
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.calls = torch.nn.Linear(4, 4), 0
+
+    def forward(self, x):
+        self.calls += 1
+        return self.linear(x)
+
+
+class Trainer:
+    steps = 0
+
+    def __init__(self):
+        self.model = torch.nn.Sequential(Block()).to("cuda")
+        self.running, self.state, self.meters = 0.0, SimpleNamespace(seen=0), {"loss": Meter()}
+        self.me = self
+
+    def step(self, x):
+        loss = self.model(x).sum().item()
+        self.running += loss
+        self.meters["loss"].total += loss
+        self.state.seen += 1
+        Trainer.steps += 1
+
+
+def main():
+    trainer = Trainer()
+    for _ in range(3):
+        trainer.step(torch.ones(4, device="cuda"))
+
+
+main()
+"""
+KEPT_ON_DEVICE = OBJECTS.replace(".sum().item()", ".sum().detach()")
+
+
+DELETED = {
+    "self.running += loss": "main.trainer.running: 0.0 instead of ",
+    'self.meters["loss"].total += loss': "main.trainer.meters['loss'].total: 0.0 instead of ",
+    "self.state.seen += 1": "main.trainer.state.seen: 0 instead of 3",
+    "self.calls += 1": "main.trainer.model.0.calls: 0 instead of 3",
+    "Trainer.steps += 1": "Trainer.steps: 0 instead of 3",
+}
+
+
+def test_attributes_of_own_objects_are_compared(
+    committed: Callable[..., None], repository: Repository, tickets: Tickets
+) -> None:
+    """Also of objects in objects and in dictionaries, of modules and of classes."""
+    # Each of three steps waits once, and `to` for both parameters.
+    committed(OBJECTS, BLOCK.replace("syncs: 6", "syncs: 5"))
+    for gone, reason in DELETED.items():
+        repository.write("train.py", KEPT_ON_DEVICE.replace(gone, "pass"))
+        done = tickets("fix", "B1-PT-01")
+        assert (1, True) == (done.code, reason in done.err), done.err
+    repository.write("train.py", KEPT_ON_DEVICE)
+    assert 0 == tickets("fix", "B1-PT-01").code
+
+
 SUMMED = """\
 import torch
 

@@ -149,11 +149,6 @@ def take_time(_: Any) -> tuple[float, float]:
     return begin, time.monotonic()
 
 
-def take_time_with_gpus(_: Any) -> tuple[str, float, float]:
-    """Return which GPUs CUDA would see, and when this began and ended."""
-    return gpus(None), *take_time(None)
-
-
 def meet_nobody(_: Any) -> str:
     """Take long enough to be at work when another task is."""
     time.sleep(1)
@@ -186,17 +181,3 @@ def hang_in_c(_: Any) -> None:
 def descriptors(_: Any) -> list[int]:
     """The numbers of the open files, but for the first three."""
     return [number for number in range(3, 1024) if Path(f"/dev/fd/{number}").exists()]
-
-
-def gpus(_: Any) -> str:
-    """Say which GPUs CUDA would see."""
-    return os.environ.get("CUDA_VISIBLE_DEVICES", "")
-
-
-def meet(order: dict[str, Any]) -> str:
-    """Wait until as many tasks as are to meet are at work, then say which GPUs CUDA would see."""
-    folder = Path(order["folder"])
-    (folder / str(os.getpid())).touch()
-    while len(list(folder.iterdir())) < order["guests"]:
-        time.sleep(0.02)
-    return gpus(None)

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import Repository
-from tests.verify.conftest import TakesGpu, add, verify_all
 
 from finding_tickets.errors import UsageError
 from finding_tickets.measure.processes.isolation import Isolation, K, Task, TaskOutcome
@@ -42,14 +40,3 @@ def test_a_target_that_says_what_is_wrong_is_quoted() -> None:
     wanted = ProbeRequest(target=__file__, root=Path(__file__).parent, timeout=1.0, memory=1024**3)
     with Answers({"wrong": 5}) as machine, pytest.raises(UsageError, match=r"^5"):
         probe(wanted, machine)
-
-
-@pytest.mark.parametrize("answer", ["two", [], {}])
-def test_a_workload_that_wants_nothing_that_can_be_counted_has_one_gpu(
-    repository: Repository, answer: Any
-) -> None:
-    """Where there are two of them."""
-    add(repository, "A-1")
-    with TakesGpu(("0", "1"), {"verifiers/a_1.py": answer}) as machine:
-        verify_all(repository, machine, meter="auto")
-    assert {"verifiers/a_1.py": (("0", "1"), False)} == machine.slots

@@ -300,19 +300,9 @@ def test_no_more_tasks_run_at_once_than_there_are_processors_for(monkeypatch: py
     assert end <= begin
 
 
-def test_each_task_has_a_gpu_of_its_own(isolation: Isolation, tmp_path: Path) -> None:
-    """Two tasks on two GPUs are at work at once, and neither sees the GPU of the other."""
-    meeting = {"folder": str(tmp_path), "guests": 2}
-    tasks = {name: task("meet", meeting, gpus=("4", "7")) for name in ("a", "b")}
-    assert ["4", "7"] == sorted(outcome.value for _, outcome in isolation.run(tasks))
-
-
-@pytest.mark.parametrize("gpus", [("4",), ("4", "7")], ids=["the only one", "all of them"])
-def test_a_task_waits_for_its_gpus(isolation: Isolation, gpus: tuple[str, ...]) -> None:
-    """With one GPU, or where a task needs all of them, nothing else runs until they are free again."""
-    one = task("take_time_with_gpus", gpus=gpus, alone=len(gpus) > 1)
-    seen = sorted(outcome.value for _, outcome in isolation.run({"a": one, "b": one, "c": one}))
-    first, second, third = seen
-    assert [",".join(gpus)] * 3 == [each for each, _, _ in seen]
-    assert first[2] <= second[1]
-    assert second[2] <= third[1]
+def test_a_task_that_runs_alone_waits_for_all_others(isolation: Isolation) -> None:
+    """Nothing else runs until it has ended: it has the GPUs of the machine for itself."""
+    tasks = {"a": task("take_time"), "b": task("take_time", alone=True), "c": task("take_time")}
+    first, second, third = sorted(outcome.value for _, outcome in isolation.run(tasks))
+    assert first[1] <= second[0]
+    assert second[1] <= third[0]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tests.conftest import Repository
 
 from finding_tickets.measure.processes.isolation import Isolation, K, Task, TaskOutcome
-from finding_tickets.measure.tasks import CHOICE, VISIBLE, WANTED
+from finding_tickets.measure.tasks import CHOICE
 from finding_tickets.model.verification import MeasuredTicket, ResultCheck, Sample, VariantResult
 from finding_tickets.verify.verify import Settings, Verified, verify
 
@@ -108,23 +108,18 @@ class TakesGpu(Isolation):
 
     may_have_gpu = True
 
-    def __init__(self, gpus: Sequence[str] = ("0",), wanted: Mapping[str, int] | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__(at_once=False)
-        self._answers = {CHOICE: "cuda", VISIBLE: list(gpus)}
-        self._wanted = wanted or {}
         self.meters: list[str] = []
-        self.slots: dict[str, tuple[tuple[str, ...], bool]] = {}
 
     def run(self, tasks: Mapping[K, Task]) -> Iterator[tuple[K, TaskOutcome]]:
-        """Say which meter and GPUs there are and what a workload wants of them, and fail at anything else."""
+        """Say that there is a GPU, and fail at anything else."""
         for name, task in list(tasks.items()):
-            if task.target in self._answers:
-                yield name, TaskOutcome(value=self._answers[task.target])
-            elif task.target == WANTED:
-                yield name, TaskOutcome(value=self._wanted.get(task.payload["verifier"]))
+            if task.target == CHOICE:
+                yield name, TaskOutcome(value="cuda")
             else:
+                assert task.alone
                 self.meters.append(task.payload.meter)
-                self.slots[task.payload.verifier] = task.gpus, task.alone
                 yield name, TaskOutcome(reason="the GPU fell off the bus")
 
 

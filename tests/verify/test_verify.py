@@ -95,16 +95,6 @@ def test_what_fails_on_the_gpu_that_was_taken_is_told_of_it(repository: Reposito
     assert not (repository.root / "evidence").exists()
 
 
-def test_real_runs_share_out_the_gpus(repository: Repository) -> None:
-    """Each may have any one GPU of the machine; a workload for two devices has all of them to itself."""
-    add(repository, "A-1")
-    add(repository, "A-2")
-    with TakesGpu(["4", "7"], wanted={"verifiers/a_2.py": 2}) as machine:
-        verify_all(repository, machine, meter="cuda")
-    both = ("4", "7")
-    assert {"verifiers/a_1.py": (both, False), "verifiers/a_2.py": (both, True)} == machine.slots
-
-
 def test_a_tool_that_does_not_start_leaves_the_evidence_alone(repository: Repository) -> None:
     """A broken installation says nothing about the code that was verified before."""
     add(repository, "A-1")

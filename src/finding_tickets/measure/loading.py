@@ -98,12 +98,6 @@ def load_function(path: FunctionPath, root: Path) -> Callable[..., Any]:
     return function
 
 
-def devices_needed(order: dict[str, str]) -> int:
-    """The most devices that a point needs, in the sweep of the ``verifier`` in ``root`` with ``code``."""
-    workload = load_workload(order["verifier"], Path(order["root"]), Path(order["code"]))
-    return max(map(workload.devices, workload.sweep), default=1)
-
-
 def imported_files(root: Path) -> tuple[str, ...]:
     """The repository's files that this process has imported, relative to ``root`` and sorted."""
     loaded = (getattr(module, "__file__", None) for module in list(sys.modules.values()))

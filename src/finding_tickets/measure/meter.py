@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import random
 import sys
 from collections import Counter
@@ -22,7 +21,6 @@ from finding_tickets.measure.state import unpatched
 from finding_tickets.measure.tasks import (
     METERS,
     SIMULATED_DEVICE,
-    VISIBLE_DEVICES,
     At,
     CannotMeasureError,
     describe,
@@ -247,14 +245,6 @@ def choose(name: str, compiling: Compiling = "eager") -> Meter:
 def chosen_name(name: str) -> str:
     """The name of the meter that ``choose`` takes."""
     return choose(name).name
-
-
-def visible_gpus(_: object = None) -> list[str]:
-    """Return the names that ``CUDA_VISIBLE_DEVICES`` has for the GPUs here."""
-    count = torch.cuda.device_count()
-    named = os.environ.get(VISIBLE_DEVICES)
-    gpus = [name.strip() for name in named.split(",")] if named else map(str, range(count))
-    return list(gpus)[:count]
 
 
 def torch_version() -> str:

@@ -11,11 +11,11 @@ import random
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import zip_longest
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -34,6 +34,8 @@ PRINTED = "printed lines"
 """The key of the lines that were printed, which is the name of no variable."""
 MOST_ELEMENTS = 1 << 16
 """Of a tensor with more, an evenly spaced sample is kept."""
+MOST_VALUES = 10_000
+"""With more values than that, no further objects are looked into."""
 MOST_SHOWN = 3
 TOLERANCES = {
     torch.float16: (1e-3, 1e-5),
@@ -71,7 +73,7 @@ def keeping_outcome(name: str, root: Path) -> Iterator[None]:
             yield
         printed.seek(0)
         lines = printed.read().decode(errors="replace").splitlines()
-    save_outcome(name, variables, lines)
+    save_outcome(name, _with_attributes(variables, root), lines)
 
 
 def save_outcome(name: str, values: Mapping[str, Any], printed: Sequence[str] = ()) -> None:
@@ -106,7 +108,7 @@ def _noting_variables(found: dict[str, Any], root: Path) -> Iterator[None]:
             if isinstance(returned, torch.Tensor | float | list | tuple | dict):
                 found[f"{function}()"] = returned
                 return None
-            prefix = "" if function == "<module>" else f"{function}."
+            prefix = {"<module>": "", "main": MAIN}.get(function, f"{function}().")
             # The last value of a loop is no result: a fix may have no loop.
             in_loops = loop_variables(frame.f_code.co_filename)
             for name, value in frame.f_locals.items():
@@ -129,6 +131,45 @@ def _noting_variables(found: dict[str, Any], root: Path) -> Iterator[None]:
         yield
     finally:
         sys.settrace(previous)
+
+
+def _with_attributes(values: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """Add the public attributes of objects whose class the repository defines: ``trainer.total``.
+
+    They may be in a list or a dictionary, in attributes themselves, or modules of torch with attributes.
+    """
+    todo = [*values.items()]
+    seen = set[int]()
+    for name, value in todo:
+        if id(value) in seen or len(todo) > MOST_VALUES:
+            continue
+        seen.add(id(value))
+        for owner, each in _owners(name, value):
+            if not _is_own(each, root):
+                continue
+            for attribute in [*getattr(each, "__dict__", ()), *getattr(type(each), "__slots__", ())]:
+                if not attribute.startswith("_"):
+                    todo.append((f"{owner}.{attribute}", getattr(each, attribute, None)))
+    return dict(todo)
+
+
+def _owners(name: str, value: Any) -> list[tuple[str, Any]]:
+    """Return a value, or its submodules or items, by name."""
+    if isinstance(value, torch.nn.Module):
+        return [*value.named_modules(prefix=name)]
+    if isinstance(value, list | tuple):
+        value = dict(enumerate(value))
+    if isinstance(value, Mapping):
+        return [(f"{name}[{key!r}]", each) for key, each in value.items()]
+    return [(name, value)]
+
+
+def _is_own(value: Any, root: Path) -> bool:
+    """Return True for an object whose class the repository defines, such a class, or a plain namespace."""
+    kind = value if isinstance(value, type) else type(value)
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    is_in_program = kind.__module__ == "__main__" or issubclass(kind, SimpleNamespace)
+    return is_in_program or bool(file and belongs_to(root, Path(file)))
 
 
 def comparable(value: Any) -> Any:
@@ -183,13 +224,18 @@ def compare_outcomes(payload: dict[str, Any]) -> list[dict[str, Any]]:
         who = named_at(check["variant"], check["at"])
         compared = differences(*load_saved(files, f"{who}: what it left"))
         found = {name: text for name, text in compared.items() if text}
-        left_out = {name for name in found if may_differ & {name, name.partition(",")[0]}}
+        left_out = {name for name in found if _is_part(name, may_differ)}
         said = [text for name, text in found.items() if name not in left_out]
         more = f"; and {len(said) - MOST_SHOWN} more" if len(said) > MOST_SHOWN else ""
         check["difference"] = "; ".join(said[:MOST_SHOWN]) + more or None
         check["left_out"] = sorted(left_out)
         check["skipped"] = compared.keys() == left_out
     return [check for check, _ in payload["checks"]]
+
+
+def _is_part(name: str, of: Iterable[str]) -> bool:
+    """Return True for one of these names, for a line of the output, and for an attribute of an object."""
+    return any(name == each or name.startswith((f"{each}.", f"{each},")) for each in of)
 
 
 def differences(
@@ -200,13 +246,12 @@ def differences(
 ) -> dict[str, str | None]:
     """Return by name what differs between two outcomes, with the first value that does; None if nothing does.
 
-    A variable that has another name, and the same value, does not differ. ``main`` may have others in the
-    place of those that are gone, and other functions may just lack them.
+    A variable that has another name, and the same value, does not differ. ``main`` and objects may have
+    others in the place of those that are gone, and other functions may just lack them.
     """
     found: dict[str, str | None] = {}
     printed = _printed_differences(expected.pop(PRINTED), actual.pop(PRINTED), exactly=exactly)
     new = {name: value for name, value in actual.items() if name not in expected}
-    is_main_changed = any(name.startswith(MAIN) for name in new)
     for name, value in expected.items():
         if name in actual:
             text = difference(value, actual[name], path=name)
@@ -214,7 +259,8 @@ def differences(
                 text = _difference(value, actual[name], name)
         else:
             is_renamed = None in [_difference(value, other, name) for other in new.values()]
-            has_others = is_main_changed if name.startswith(MAIN) else "." in name
+            owner = name.rpartition(".")[0]
+            has_others = owner.endswith("()") or any(other.startswith(f"{owner}.") for other in new)
             text = None if is_renamed or has_others else f"{name}: missing"
         found[name] = text
     return found | printed

@@ -27,10 +27,6 @@ CHEAT = "finding_tickets.measure.cheating:measure_payload"
 COMPARISON = "finding_tickets.measure.results:compare_saved"
 OUTCOMES = "finding_tickets.measure.outcomes:compare_outcomes"
 CHOICE = "finding_tickets.measure.meter:chosen_name"
-VISIBLE = "finding_tickets.measure.meter:visible_gpus"
-WANTED = "finding_tickets.measure.loading:devices_needed"
-# CUDA reads it when it starts, which is after the fork.
-VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 # Names the folder of a worker.
 OWN_FOLDER = "TICKETS_WORKER"
 # The folders below it: for results of variants, and for a copy of the code.

@@ -100,6 +100,7 @@ class Settings:
             timeout=self.timeout,
             memory=self.memory,
             code=code,
+            alone=self.meter == "cuda",
         )
 
 
@@ -165,12 +166,8 @@ def measure(planned: Planned, isolation: Isolation, settings: Settings) -> Itera
         UnreachableError: The disk has no space for temporary files.
     """
     settings = with_meter(isolation, settings)
-    gpus = _visible_gpus(isolation, settings) if settings.meter == "cuda" else ()
     with results_folder(isolation) as folder:
-        run = VerificationRun(planned, isolation, settings, folder, gpus)
-        if len(gpus) > 1:
-            run.find_those_for_several_gpus()
-        for key, done in run.measure_all():
+        for key, done in VerificationRun(planned, isolation, settings, folder).measure_all():
             del planned[key]
             yield key, done
 
@@ -254,11 +251,6 @@ def ask_worker(isolation: Isolation, settings: Settings, target: str, payload: A
     return answer
 
 
-def _visible_gpus(isolation: Isolation, settings: Settings) -> tuple[str, ...]:
-    """The GPUs that real runs may use, one run at a time on each."""
-    return tuple(ask_worker(isolation, settings, tasks.VISIBLE).value or ())
-
-
 @dataclass
 class PlanAtWork:
     """A plan that is being measured: its tasks by their names, and the outcomes that have arrived."""
@@ -280,8 +272,6 @@ class VerificationRun:
     _isolation: Isolation
     _settings: Settings
     _folder: Path
-    _gpus: tuple[str, ...]
-    _for_several_gpus: set[str] = field(default_factory=set)
     # Tasks that another one answers, by that one.
     _alike: dict[tuple[str, str], list[tuple[str, str]]] = field(default_factory=dict)
 
@@ -361,10 +351,7 @@ class VerificationRun:
             find_place(todo, todo.place)
         results = self._folder / hashlib.sha256(key.encode()).hexdigest()
         work = PlanAtWork(document, todo, results, {})
-        # A workload of several devices has all GPUs, any other one of them.
-        is_alone = key in self._for_several_gpus
-        for name, task in self._tasks(todo, results).items():
-            work.tasks[name] = replace(task, gpus=self._gpus, alone=is_alone)
+        work.tasks = self._tasks(todo, results)
         if todo.seed is not None:
             # Fixes run before all others: until then there is no answer that they could find.
             work.late = work.tasks.keys() - {FIX} if FIX in todo.variants else {FOUND}
@@ -426,18 +413,6 @@ class VerificationRun:
                 task = replace(task, kept=_made(results / name_of_part(todo, name)))
             orders[name] = task
         return orders
-
-    def find_those_for_several_gpus(self) -> None:
-        """Ask each workload whether it can be measured on one GPU, where there are more."""
-        ask = {}
-        for key, (_, todo) in self._planned.items():
-            if not todo.run:
-                where = {"verifier": todo.verifier, "root": str(todo.verifiers), "code": str(todo.root)}
-                ask[key] = self._settings.task(tasks.WANTED, where, todo.root)
-        # A workload that fails here also fails when measured; the reason is reported there.
-        for key, outcome in self._isolation.run(ask):
-            if isinstance(outcome.value, int) and outcome.value > 1:
-                self._for_several_gpus.add(key)
 
     def _finish(
         self, document: Document, todo: Plan, measured: MeasuredTicket | str, outcomes: Sequence[TaskOutcome]

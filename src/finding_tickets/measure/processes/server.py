@@ -47,7 +47,6 @@ from finding_tickets.measure.tasks import (
     OWN_FOLDER,
     PROBE,
     RUN,
-    VISIBLE_DEVICES,
     CannotMeasureError,
     describe,
     is_out_of_host_memory,
@@ -79,8 +78,8 @@ class Task:
     """A call of ``target`` (``module:function``) with a payload; it is trusted, so pickle carries it.
 
     ``timeout`` is in seconds; ``memory`` in bytes, more than a process uses with torch loaded. Places in
-    error messages are relative to ``root``, or to ``code`` if the code comes from there. The task gets one of
-    ``gpus`` for itself; with ``alone`` it gets all of them. One that is ``first`` does not wait for others.
+    error messages are relative to ``root``, or to ``code`` if the code comes from there. Beside a task that
+    runs ``alone`` no other one is at work. One that is ``first`` does not wait for others.
 
     The files that it leaves in ``KEPT`` of its own folder are moved to the folder ``kept``; it finds those of
     the folder ``given`` there. So no other task can know their places. With ``copied``, it has the code in
@@ -93,7 +92,6 @@ class Task:
     timeout: float
     memory: int
     code: Path | None = None
-    gpus: tuple[str, ...] = ()
     alone: bool = False
     first: bool = False
     kept: str = ""
@@ -169,11 +167,10 @@ def _ending_with_caller(folder: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class RunningTask:
-    """A task, its folder, the GPUs that it has, and when its time is up."""
+    """A task, its folder, and when its time is up."""
 
     task: Task
     folder: str
-    gpus: tuple[str, ...]
     deadline: float
 
 
@@ -203,13 +200,15 @@ class ForkServer:
                     # What ends a ticket comes before what begins another one.
                     (self._waiting.appendleft if task.first else self._waiting.append)((folder, task))
             self._end_tasks()
-            while self._waiting and len(self._running) < self._most:
-                gpus = self._free_gpus(self._waiting[0][1])
-                if gpus is None:
-                    break
-                self._start_task(*self._waiting.popleft(), gpus)
+            while self._waiting and self._has_room_for(self._waiting[0][1]):
+                self._start_task(*self._waiting.popleft())
 
-    def _start_task(self, folder: str, task: Task, gpus: tuple[str, ...]) -> None:
+    def _has_room_for(self, task: Task) -> bool:
+        """Return True if a task can begin now."""
+        is_alone = task.alone or any(running.task.alone for running in self._running.values())
+        return len(self._running) < (1 if is_alone else self._most)
+
+    def _start_task(self, folder: str, task: Task) -> None:
         """Fork a worker for a task."""
         if task.target in (PROBE, RUN) and COMPILER not in sys.modules:
             # A program is about to train, and so is the next one.
@@ -218,26 +217,19 @@ class ForkServer:
             gc.freeze()
         server = os.getpid()
         if worker := os.fork():
-            self._running[worker] = RunningTask(task, folder, gpus, time.monotonic() + task.timeout)
+            self._running[worker] = RunningTask(task, folder, time.monotonic() + task.timeout)
             _tell(folder=folder, started=True)
             return
         try:
             # What else is measured is nothing that code of this task could find.
             self._waiting.clear()
             self._running.clear()
-            work(task, folder, gpus, server)
+            work(task, folder, server)
         except OSError:
             # The disk is full, or nothing may be written. What the code raises is a result.
             os._exit(UNWRITABLE)
         finally:
             os._exit(1)
-
-    def _free_gpus(self, task: Task) -> tuple[str, ...] | None:
-        """Return the GPUs that a task can have now: none, one or all of its own; None if it must wait."""
-        in_use = {gpu for running in self._running.values() for gpu in running.gpus}
-        free = tuple(gpu for gpu in task.gpus if gpu not in in_use)
-        wanted = len(task.gpus) if task.alone else min(len(task.gpus), 1)
-        return free[:wanted] if len(free) >= wanted else None
 
     def _end_tasks(self) -> None:
         """Report the tasks that have ended or whose time is up, after killing what they left behind."""
@@ -326,7 +318,7 @@ def read_log(log: Path) -> str:
         return ""
 
 
-def work(task: Task, own_folder: str, gpus: Sequence[str], server: int) -> NoReturn:
+def work(task: Task, own_folder: str, server: int) -> NoReturn:
     """Call a task's target with its payload and write what it returns, or why it failed; never return.
 
     This process dies with ``server``, the one that forked it.
@@ -356,9 +348,6 @@ def work(task: Task, own_folder: str, gpus: Sequence[str], server: int) -> NoRet
         _copy_code(code, folder / COPY)
         shown[str(folder / COPY)] = code
     os.environ[OWN_FOLDER] = str(folder)
-    # CUDA reads this when it starts, and the server has not started it.
-    if gpus:
-        os.environ[VISIBLE_DEVICES] = ",".join(gpus)
     _limit_resources(task.memory)
     # A file may be new since the server looked for modules.
     invalidate_caches()
