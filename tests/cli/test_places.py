@@ -438,6 +438,12 @@ def test_code_goes_on_after_a_ticket_is_closed(pinned: Repository, tickets: Tick
     done = tickets("check", "--base", "HEAD")
     assert (1, True) == (done.code, "train.py:10: error [gate-worse]" in done.out), done.out
     assert 0 == tickets("verify", FIRST).code
+    # One that waits less than what went is accepted as the message says.
+    assert f"tickets fix {FIRST} --moved train.py:10, and --accept {FIRST}" in done.out
+    assert 0 == tickets("fix", FIRST, "--moved", "train.py:10").code
+    assert 1 == tickets("check", "--base", "HEAD").code
+    assert 0 == tickets("check", "--base", "HEAD", "--accept", FIRST).code
+    git("checkout", "tickets")
     git("commit", "-qam", "later")
     pinned.write("train.py", f"# The first norm is printed.\n{later}")
     assert 0 == tickets("check", "--base", "HEAD").code

@@ -43,7 +43,6 @@ from finding_tickets.verify.judge import (
     result_difference,
     trouble,
 )
-from finding_tickets.verify.places import NEW
 from finding_tickets.verify.plan import Plan, plan, verifier_of
 from finding_tickets.verify.verify import verify
 
@@ -195,17 +194,15 @@ def _check_stated(ticket: str, todo: Plan, measured: MeasuredTicket) -> None:
     if not false:
         return
     hint = "change the code, then try again; nothing was written"
-    others = [line for line in measured.elsewhere if line]
-    if NEW["hazards"] in str(measured.elsewhere):
+    others = [each.place for each in measured.elsewhere if each.file]
+    if any(each.what == "hazards" for each in measured.elsewhere):
         hint = "let the host or the stream wait for the copy, such as by an event; nothing was written"
     elif all(one.metric == ELSEWHERE for one in false) and others:
         words = " ".join(f"--moved {line}" for line in others)
         hint = (
             f"nothing was written; if that is part of the fix, and waits less: tickets fix {ticket} {words}"
         )
-    said: list[str] = []
-    for one in false:
-        said += one.said or [f"{one.id}: claimed {one.claimed}, measured {one.measured}"]
+    said = [one.contradicted or f"{one.id}: claimed {one.claimed}, measured {one.measured}" for one in false]
     raise GateError(f"{ticket}: {'; '.join(said)}", hint=hint)
 
 

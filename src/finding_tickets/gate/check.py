@@ -18,7 +18,7 @@ from finding_tickets.ground.statements import Statement, find_statement, parse_f
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.measure.tasks import Further
 from finding_tickets.model.ticket import Problem
-from finding_tickets.model.verification import ClaimResult, SiteLaw, Verification
+from finding_tickets.model.verification import ClaimResult, Contradiction, SiteLaw, Verification
 from finding_tickets.model.vocabulary import ELSEWHERE, REMEDIATION_RULES, Level, Status, Verdict
 from finding_tickets.register.disposition import is_fixed, status_of
 from finding_tickets.register.entries import outcome_of
@@ -26,7 +26,6 @@ from finding_tickets.register.files import DiskFiles
 from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import Verdicts
 from finding_tickets.verify.judge import FIX, FOUND, count_hazards, raced_text
-from finding_tickets.verify.places import A_NEW_WAIT
 from finding_tickets.verify.plan import BASE, EVERY, verifier_of
 from finding_tickets.verify.verify import Planned, Settings, Verified, measure, plan_each
 
@@ -47,15 +46,19 @@ MEASURING_CODE = {"simcuda", "finding_tickets"}
 
 @dataclass
 class Comparison:
-    """The regressions since the base, the line that costs the first one, and the improvements.
+    """The regressions since the base, in all and of a statement alone, and the improvements.
 
-    ``sites`` has the line of each regression that is about one statement alone.
+    ``site`` is the line that costs the first one of the whole.
     """
 
     worse: list[str] = field(default_factory=list)
     site: SiteLaw | None = None
-    sites: dict[str, SiteLaw | None] = field(default_factory=dict)
+    statements: list[Contradiction] = field(default_factory=list)
     better: list[str] = field(default_factory=list)
+
+    def has_new_waits(self) -> bool:
+        """Return True if statements wait that did not wait before."""
+        return any(each.is_new_wait for each in self.statements)
 
 
 @dataclass
@@ -70,6 +73,7 @@ class CheckedTicket:
     must_hold: bool = False  # closed as fixed by the branch, or by the rules of the branch
     now: Verified = field(init=False)
     before: Verification | None = None
+    compared: Comparison = field(default_factory=Comparison)
     problems: list[Problem] = field(default_factory=list)
 
     @property
@@ -88,7 +92,7 @@ class CheckedTicket:
         rule: str,
         message: str,
         hint: str | None = None,
-        at: SiteLaw | Statement | BadDataError | None = None,
+        at: Contradiction | SiteLaw | Statement | BadDataError | None = None,
         level: Level = Level.ERROR,
     ) -> None:
         """Add a problem, at a place in the code or at the ticket."""
@@ -119,21 +123,22 @@ def decide(before: Verification | None, now: Verification) -> Comparison:
         compared.worse.append(message + raced_text(sites))
     known = {claim.id: claim for claim in before.claims} if before else {}
     for claim in now.claims:
-        other = known.get(claim.id)
-        failures = [] if claim.as_expected else _new_failures(claim, other, now)
-        if not failures:
+        if claim.as_expected:
             continue
+        other = known.get(claim.id)
+        said = _new_contradictions(claim, other)
+        failures = [] if claim.said else _new_failures(claim, other, now)
+        if not (said or failures):
+            continue
+        first = said[0].text if said else failures[0]
         # What has no sweep has no point to name.
-        example = f" ({failures[0]})" if failures[0] and now.sweep != (ONCE,) else ""
-        numbers = claim.counterexamples if claim.said else failures
+        example = f" ({first})" if first and now.sweep != (ONCE,) else ""
+        numbers = claim.counterexamples if said else failures
         if other and numbers and {*numbers} <= {*claim.below}:
             compared.better.append(f"{claim.id} is better than claimed, {claim.claimed}{example}")
             continue
-        for text in failures if claim.said else ():
-            reason = text.replace(" still ", " again ")
-            compared.worse.append(reason)
-            compared.sites[reason] = _site_in(text, now.variants[claim.variant].sites)
-        if claim.said:
+        compared.statements += said
+        if said:
             continue
         reason = f"{claim.id} is claimed to be {claim.claimed}, and is {claim.measured}{example}"
         compared.worse.append(reason)
@@ -161,25 +166,21 @@ def check_tickets(
                 excused += [each.statement for each in remediation.moved]
     _measure(tickets, base, isolation, replace(settings, excused=tuple(excused)))
     for ticket in tickets:
+        now = ticket.now.verification
+        if now and not ticket.now.never_ran and (ticket.must_hold or ticket.before):
+            ticket.compared = decide(ticket.before, now)
+    _leave_out_repeated([ticket.compared for ticket in tickets])
+    for ticket in tickets:
         _judge(ticket, base, head)
-    _leave_out_repeated(tickets)
     return tickets
 
 
-def _leave_out_repeated(tickets: Sequence[CheckedTicket]) -> None:
-    """Say of each line once that it costs more: a place that waits again is a new wait to other tickets."""
-    told = set[tuple[str, int]]()
-    for ticket in sorted(tickets, key=_has_new_waits):
-        found, ticket.problems = ticket.problems, []
-        for problem in found:
-            place = problem.file, problem.line
-            if A_NEW_WAIT not in problem.message or place not in told:
-                ticket.problems.append(problem)
-            told.add(place)
-
-
-def _has_new_waits(ticket: CheckedTicket) -> bool:
-    return any(A_NEW_WAIT in problem.message for problem in ticket.problems)
+def _leave_out_repeated(compared: Sequence[Comparison]) -> None:
+    """Keep each new wait of one ticket alone: a place that waits again is a new wait to other tickets."""
+    told = set[str]()
+    for each in sorted(compared, key=Comparison.has_new_waits):
+        each.statements = [one for one in each.statements if not one.is_new_wait or one.place not in told]
+        told.update(one.place for one in each.statements)
 
 
 def find_gone(base: Base, head: Register, accepted: Collection[str]) -> Iterator[Problem]:
@@ -342,19 +343,32 @@ def _judge(ticket: CheckedTicket, base: Base, head: Register) -> None:
     if ticket.now.never_ran:
         ticket.add(UNMEASURED, now.reason)
         return
-    compared = decide(ticket.before, now) if ticket.must_hold or ticket.before else Comparison()
-    worse = dict(compared.sites)
-    if rest := [each for each in compared.worse if each not in worse]:
-        worse["; ".join(rest)] = compared.site
-    for reason, site in worse.items():
-        code = find_statement(head.root, site.file, site.line, "").code if site else ""
-        ticket.add(WORSE, reason if code in reason else f"{reason}: {code}", at=site or fix)
-    if not worse and ticket.must_hold and now.verdict in UNPROVEN:
+    compared = ticket.compared
+    for each in compared.statements:
+        moved = f"if it waits in the place of others: tickets fix {ticket.id} --moved {each.place}"
+        then = f"{moved}, and --accept {ticket.id}" if each.is_new_wait else None
+        _add_worse(ticket, each.text.replace(" still ", " again "), each, head.root, then)
+    if compared.worse:
+        _add_worse(ticket, "; ".join(compared.worse), compared.site or fix, head.root)
+    is_worse = compared.worse or compared.statements
+    if not is_worse and ticket.must_hold and now.verdict in UNPROVEN:
         ticket.add(CLOSED, f"closed as fixed, and {now.verdict}: {now.reason}", hint)
     for note in compared.better:
         ticket.add(WORSE, note, level=Level.NOTE)
     if head.measured(ticket.document).verdict is Verdict.STALE:
         ticket.add(STALE, "its evidence is out of date", "tickets verify --stale", level=Level.NOTE)
+
+
+def _add_worse(
+    ticket: CheckedTicket,
+    reason: str,
+    at: Contradiction | SiteLaw | Statement | None,
+    root: Path,
+    hint: str | None = None,
+) -> None:
+    """Add a regression with the code behind it, unless that is named."""
+    code = find_statement(root, at.file, at.line, "").code if at and at.file else ""
+    ticket.add(WORSE, reason if code in reason else f"{reason}: {code}", hint, at)
 
 
 def _problem(
@@ -367,6 +381,12 @@ def _accept(name: str) -> str:
     return f"if that is meant: --accept {name}"
 
 
+def _new_contradictions(claim: ClaimResult, other: ClaimResult | None) -> list[Contradiction]:
+    """Return what contradicts a claim about a place, but for the code that did so before."""
+    known = {each.code for each in other.said} if other else set()
+    return [each for each in claim.said if each.code not in known]
+
+
 def _new_failures(claim: ClaimResult, other: ClaimResult | None, now: Verification) -> list[str]:
     """Return the points at which a claim fails, with the values, but for those that say nothing.
 
@@ -374,32 +394,27 @@ def _new_failures(claim: ClaimResult, other: ClaimResult | None, now: Verificati
     which the code as found is none that the ticket describes, and those at which the cost is no higher. A
     claim that fails as a whole has an empty text.
     """
-    texts = claim.said or claim.counterexamples
-    if not texts:
+    if not claim.counterexamples:
         return [] if other and not other.as_expected else [""]
-    known = {_key(other, text) for text in other.said or other.counterexamples} if other else set()
+    known = _points(other) if other else set()
     further = {at_text(at) for at in now.further}
     for each in now.claims:
         if each.variant == FOUND and each is not claim and not each.as_expected:
-            known |= further.intersection(_key(each, text) for text in each.counterexamples)
+            known |= further & _points(each)
     failures = []
-    for text in texts:
-        key = _key(claim, text)
-        if key not in known and not (key in further and text in claim.below):
+    for text in claim.counterexamples:
+        point = _point(text)
+        if point not in known and not (point in further and text in claim.below):
             failures.append(text)
     return failures
 
 
-def _key(claim: ClaimResult, text: str) -> str:
-    """Return what tells a failure from others: the point, or the code that stands behind line and number."""
-    point, _, rest = text.partition(": ")
-    return rest if claim.said else point
+def _points(claim: ClaimResult) -> set[str]:
+    return {_point(text) for text in claim.counterexamples}
 
 
-def _site_in(text: str, sites: Iterable[SiteLaw]) -> SiteLaw | None:
-    """Return the line that a sentence names."""
-    named = [site for site in sites if re.search(rf"(^| ){re.escape(site.file)}:{site.line}\b", text)]
-    return named[0] if named else None
+def _point(counterexample: str) -> str:
+    return counterexample.partition(": ")[0]
 
 
 def _costly_site(before: Verification | None, now: Verification, claim: ClaimResult) -> SiteLaw | None:

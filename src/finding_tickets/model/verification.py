@@ -66,12 +66,36 @@ class VariantResult(Record):
     operations: tuple[OperationCost, ...] = ()
 
 
+class Contradiction(Record):
+    """A statement that contradicts a claim about a place, in a sentence.
+
+    ``what`` it does is a metric; a statement that waits still has no ``code``. What is wrong with those that
+    were moved is of no statement alone.
+    """
+
+    what: str
+    text: str
+    file: str = ""
+    line: int = 0
+    code: str = ""
+
+    @property
+    def place(self) -> str:
+        """Return where the statement is."""
+        return f"{self.file}:{self.line}"
+
+    @property
+    def is_new_wait(self) -> bool:
+        """Return True if the statement did not wait before."""
+        return bool(self.code) and self.what == "syncs"
+
+
 class ClaimResult(Record):
     """A claim and its measurement; ``holds`` is None if it could not be checked.
 
     ``counterexamples`` are the points at which it fails, with the value measured there. A claim that is
-    ``modelled`` might come out otherwise on a GPU: modelled numbers decide it. ``said`` puts into words why
-    one about a place is false, and ``below`` are the counterexamples that are no more than claimed; neither
+    ``modelled`` might come out otherwise on a GPU: modelled numbers decide it. ``said`` tells why one
+    about a place is false, and ``below`` are the counterexamples that are no more than claimed; neither
     evidence nor JSON has these.
     """
 
@@ -85,8 +109,13 @@ class ClaimResult(Record):
     why: str | None = None
     counterexamples: tuple[str, ...] = ()
     modelled: bool = False
-    said: tuple[str, ...] = Default(default=(), exclude=True)
+    said: tuple[Contradiction, ...] = Default(default=(), exclude=True)
     below: tuple[str, ...] = Default(default=(), exclude=True)
+
+    @property
+    def contradicted(self) -> str:
+        """Return what contradicts a claim about a place, in words."""
+        return "; ".join(each.text for each in self.said)
 
     @property
     def as_expected(self) -> bool:
@@ -129,8 +158,8 @@ class MeasuredTicket(Record):
 
     ``compares`` tells whether the workload compares results in its own way; ``fixed_inputs`` whether a drawn
     seed changes nothing of what it builds. ``further`` are the points of the sweep that no file states. Of a
-    ticket about a place, ``lines`` has where it stands in each variant, and ``elsewhere`` a sentence for each
-    line that waits against the claim. ``dearer`` is what a fix costs more in all, of what is run.
+    ticket about a place, ``lines`` has where it stands in each variant, and ``elsewhere`` what waits against
+    the claim. ``dearer`` is what a fix costs more in all, of what is run.
     """
 
     meter: str
@@ -144,7 +173,7 @@ class MeasuredTicket(Record):
     fixed_inputs: bool = False
     further: tuple[dict[str, int], ...] = ()
     lines: dict[str, str] = Default(default_factory=dict)
-    elsewhere: dict[str, str] = Default(default_factory=dict)
+    elsewhere: tuple[Contradiction, ...] = ()
     dearer: tuple[str, ...] = ()
 
 

@@ -27,6 +27,7 @@ from finding_tickets.measure.processes.isolation import TaskOutcome
 from finding_tickets.model.ticket import Claim
 from finding_tickets.model.verification import (
     ClaimResult,
+    Contradiction,
     MeasuredTicket,
     ResultCheck,
     SiteLaw,
@@ -254,7 +255,7 @@ def verdict_of(
         reasons = []
         for claim in false:
             counted = f"{claim.id}: claimed {claim.claimed}, measured {claim.measured}"
-            reasons.append(result_difference([claim]) or "; ".join(claim.said) or counted)
+            reasons.append(result_difference([claim]) or claim.contradicted or counted)
         is_refuted = not keep and all(claim.variant == FOUND for claim in false)
         return Verdict.REFUTED if is_refuted else Verdict.FAILED, "; ".join(reasons)
     if keep:
@@ -265,13 +266,15 @@ def verdict_of(
     return Verdict.REPRODUCED, f"every claim about found holds; {why}"
 
 
-def _said_of_place(claim: ClaimResult, measured: MeasuredTicket) -> tuple[str, ...]:
+def _said_of_place(claim: ClaimResult, measured: MeasuredTicket) -> tuple[Contradiction, ...]:
     """Say where and how often the statement of a ticket waits, against a claim; empty for other claims."""
     if not measured.lines or claim.holds is not False:
         return ()
     if claim.metric == ELSEWHERE:
-        return tuple(measured.elsewhere.values())
-    return (_say_still(claim, measured),)
+        return measured.elsewhere
+    file, _, line = measured.lines.get(claim.variant, "").rpartition(":")
+    text = _say_still(claim, measured)
+    return (Contradiction(what=claim.metric, text=text, file=file, line=int(line or 0)),)
 
 
 def _say_still(claim: ClaimResult, measured: MeasuredTicket) -> str:
@@ -317,7 +320,7 @@ def _checked(claim: Claim, measured: MeasuredTicket, troubles: Mapping[str, str 
             return Checked(None, why_not)
         where = parse_conditions(claim.at)
         if claim.metric == ELSEWHERE:
-            lines = ", ".join(measured.elsewhere) or "none"
+            lines = ", ".join(each.place for each in measured.elsewhere if each.file) or "none"
             return Checked(not measured.elsewhere, lines)
         if claim.metric == SAME_RESULT:
             wanted = (claim.variant, claim.value, claim.tolerance)

@@ -22,15 +22,14 @@ from finding_tickets.ground.statements import (
     read_statements,
 )
 from finding_tickets.model.ticket import StatementRef
-from finding_tickets.model.verification import MeasuredRun
+from finding_tickets.model.verification import Contradiction, MeasuredRun
 from finding_tickets.model.vocabulary import WORKTREE
 from finding_tickets.verify.judge import FIX, FOUND, RACED, times_text, unordered_text
 from finding_tickets.verify.plan import BASE, Plan
 
 Counts = dict[Statement, dict[str, int]]
 Site = tuple[str, int, str, str, int]
-A_NEW_WAIT = "a new wait at "
-NEW = {"syncs": A_NEW_WAIT, "hazards": "a new race at "}
+NEW = {"syncs": "a new wait at ", "hazards": "a new race at "}
 """What no statement elsewhere may do unless it did so in the code as found."""
 
 
@@ -38,14 +37,13 @@ NEW = {"syncs": A_NEW_WAIT, "hazards": "a new race at "}
 class PlacedRuns:
     """The runs of each variant, with the costs of the place alone.
 
-    ``lines`` has where it stands, empty where it is gone. ``elsewhere`` has a sentence for each line that
-    waits against the claim, and under no line what is wrong with those that may. ``differs`` says where
-    two runs of the same work cost differently.
+    ``lines`` has where it stands, empty where it is gone. ``elsewhere`` has what waits against the claim.
+    ``differs`` says where two runs of the same work cost differently.
     """
 
     runs: dict[str, Sequence[CountedRun]] = field(default_factory=dict)
     lines: dict[str, str] = field(default_factory=dict)
-    elsewhere: dict[str, str] = field(default_factory=dict)
+    elsewhere: list[Contradiction] = field(default_factory=list)
     differs: list[str] = field(default_factory=list)
 
 
@@ -179,15 +177,10 @@ def measure_place(
                 new = _leave_out_later(new, fix, found.values([there], "syncs"))
             raced = fix.costing(RACED)
             shown |= {*new, *moved, *raced}
-            for statement in new:
-                measured.elsewhere[str(statement)] = _say_new(fix, statement, todo.sweep)
-                if any(fix.values([statement], "hazards")):
-                    measured.elsewhere[str(statement)] += unordered_text(
-                        [f"{each}: {each.code}" for each in raced]
-                    )
+            measured.elsewhere.extend(_say_new(fix, statement, todo.sweep, raced) for statement in new)
             said = _say_no_less(found, fix, there, {here, *moved}) if moved else ""
             if said:
-                measured.elsewhere[""] = said
+                measured.elsewhere.append(Contradiction(what="moved", text=said))
         measured.lines[name] = str(here) if here else ""
         placed = [variant.run_at(number, here, shown) for number in range(len(variant.runs))]
         measured.runs[name] = placed[: len(todo.sweep)]
@@ -272,10 +265,24 @@ def _say_no_less(
     return f"what moved names waits {waits}, not less than {there}, {did}"
 
 
-def _say_new(variant: PlacedVariant, statement: Statement, sweep: Sequence[Mapping[str, int]]) -> str:
+def _say_new(
+    variant: PlacedVariant,
+    statement: Statement,
+    sweep: Sequence[Mapping[str, int]],
+    raced: Iterable[Statement],
+) -> Contradiction:
     """Say where a statement waits or races against the claim, and how often."""
     metric = next(each for each in NEW if any(variant.values([statement], each)))
     values = variant.values([statement], metric)[: len(sweep)]
     times = times_text(str(fit(sweep[: len(values)], values, sweep[: len(values)])))
     function = f" in {statement.function}()" if statement.function else ""
-    return f"{NEW[metric]}{statement}{function}, {times}: {statement.code}"
+    text = f"{NEW[metric]}{statement}{function}, {times}: {statement.code}"
+    if any(variant.values([statement], "hazards")):
+        text += unordered_text([f"{each}: {each.code}" for each in raced])
+    return Contradiction(
+        what=metric,
+        text=text,
+        file=statement.file,
+        line=statement.line,
+        code=statement.code,
+    )

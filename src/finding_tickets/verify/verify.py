@@ -552,7 +552,7 @@ def _join_runs(todo: Plan, outcomes: Mapping[str, TaskOutcome]) -> MeasuredTicke
         sweep=todo.sweep,
         variants=variants,
         lines=placed.lines,
-        elsewhere=placed.elsewhere,
+        elsewhere=tuple(placed.elsewhere),
         dearer=_find_dearer(todo, answered),
     )
 
