@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
+import torch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.cli.conftest import Ran
-    from tests.conftest import Repository
+    from tests.conftest import Git, Repository
 
     Tickets = Callable[..., Ran]
 
@@ -107,3 +109,46 @@ def test_a_target(
     places = [said.find(text) for text in texts]
     assert -1 not in places, said
     assert sorted(places) == places
+
+
+READS_DATA = """\
+import sys
+from pathlib import Path
+import torch
+HERE = Path(__file__).parent
+batches = torch.load(HERE / "data" / "batches.pt"), torch.load(sys.argv[1])
+for batch in batches:
+    print(batch.to("cuda").sum().item())
+"""
+
+
+def test_data_that_git_ignores_is_named_by_a_draft_and_seen_at_a_commit(
+    repository: Repository, git: Git, tickets: Tickets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the key a run at the commit fails; with data that is gone it says which."""
+    monkeypatch.chdir(repository.root)
+    repository.write("train.py", READS_DATA)
+    repository.write(".gitignore", "data/\n*.bin\n")
+    (repository.root / "data").mkdir()
+    for file in ("data/batches.pt", "more.bin"):
+        torch.save(torch.ones(3), repository.root / file)
+    git("add", ".")
+    git("commit", "-qm", "first")
+    assert 0 == tickets("probe", "train.py", "--draft", "train.py:7", "--", "more.bin").code
+    ticket = repository.root / "tickets/T-01.md"
+    text = ticket.read_text()
+    assert ('data: ["data/", "more.bin"]\n', True) == (
+        "".join(re.findall("data: .*\n", text)),
+        'found: "@worktree"' not in text,
+    )
+    repository.write("train.py", READS_DATA.replace("print(batch", "print(batch * 2"))
+    done = tickets("verify", "T-01")
+    assert (0, True) == (done.code, "reproduced" in done.out), done.out + done.err
+    ticket.write_text(text.replace('data: ["data/", "more.bin"]', "data: [data]"))
+    done = tickets("verify", "T-01")
+    assert (3, True) == (done.code, "No such file or directory: 'more.bin'" in done.out), done.out + done.err
+    ticket.write_text(text)
+    (repository.root / "more.bin").unlink()
+    done = tickets("verify", "T-01")
+    said = f"data: there is no {repository.root}/more.bin (tickets/T-01.md:"
+    assert (3, True) == (done.code, said in " ".join(done.out.split())), done.out + done.err

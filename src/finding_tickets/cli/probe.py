@@ -120,7 +120,7 @@ def _draft_of_probe(
         )
     writer = TicketWriter(wanted.root)
     root = writer.register.root
-    files = sorted(set(probed.files) - {wanted.verifier_path})
+    files = sorted(set(probed.files) - {wanted.verifier_path, *probed.data})
     revision = commit_containing(root, files)
     given = drafting.content(writer.register.config.vocabulary)
     if drafting.draft in probed.metrics:

@@ -57,7 +57,7 @@ _DEEPEST = 50
 _TEXT_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float"))
 _QUOTE = "quote a value that starts with one of > | * & ! % @ { [, or that contains ': ' or ' #'"
 _INDENT = "indent with spaces: here is a tab"
-_OF_RUN = ("run", "sweep", "within", "place", "moved", "differs")
+_OF_RUN = ("run", "sweep", "within", "place", "moved", "differs", "data")
 _NO_RUN = {
     SAME_RESULT: "a run returns no result to compare",
     "graph_breaks": "what runs by itself is not traced",
@@ -145,6 +145,7 @@ class _Block(Record):
     place: Statement | None = None
     moved: tuple[Statement, ...] = ()
     differs: tuple[str, ...] = ()
+    data: tuple[PathText, ...] = ()
     variants: dict[str, str] = Field({})
     decision: Literal["fix", "keep"] = "fix"
     claims: Annotated[dict[str, _Metrics], BeforeValidator(_with_elsewhere)] = Field({})
@@ -358,7 +359,7 @@ def _variants(block: _Block, text: YamlText) -> Values:
 
 def _run(block: _Block, text: YamlText) -> Values:
     """Return what is run instead of a verifier, its sweep, and the function and statement that count."""
-    found = Values(run=None, sweep=[], within=None, place=None, moved=[], differs=[])
+    found = Values(run=None, sweep=[], within=None, place=None, moved=[], differs=[], data=[])
     if block.run is None or block.verifier:
         for key in [key for key in _OF_RUN if key in block.model_fields_set]:
             message = f"a verifier and {key}: one of them" if block.verifier else f"{key} needs run"
@@ -366,7 +367,7 @@ def _run(block: _Block, text: YamlText) -> Values:
         return found
     if "sweep" in block.model_fields_set:
         found["sweep"] = _points(block, text)
-    found["differs"] = block.differs
+    found["differs"], found["data"] = block.differs, block.data
     if block.within:
         match = _REFERENCE.fullmatch(block.within)
         if match and not match["revision"] and inside_repository(match["module"]):

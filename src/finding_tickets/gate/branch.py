@@ -113,6 +113,7 @@ def _statements(document: Document, root: Path) -> dict[str, str]:
         stated["within"] = remediation.within
         stated["sweep"] = "; ".join(map(str, remediation.sweep))
         stated["run"] = remediation.run.raw if remediation.run else None
+        stated["data"] = ", ".join(remediation.data)
         if remediation.place:
             stated["place"] = " ".join(map(str, remediation.place.key))
             # Of a fix that is there, one that may wait elsewhere is a change.

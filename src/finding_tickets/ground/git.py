@@ -153,6 +153,19 @@ def commit_containing(root: Path, files: Collection[str]) -> str | None:
     return commit if set(files) <= set(known) and not changed.strip() else None
 
 
+def untracked_among(root: Path, files: Collection[str]) -> list[str]:
+    """Return which of these files git has not; a folder that it has nothing of stands for its files."""
+    try:
+        listed = ask(root, "ls-files", "-z", "--others", "--directory").split("\0")
+    except GitError:
+        return []
+    found = []
+    for entry in filter(None, listed):
+        if any(f"{file}/".startswith(f"{entry.rstrip('/')}/") for file in files):
+            found.append(entry)
+    return found
+
+
 def changed_files(root: Path, commit: str) -> frozenset[str]:
     """Return the files below ``root`` that have changed since a commit, or are gone or new in git."""
     options = ("--name-only", "-z", "--relative", "--no-renames")

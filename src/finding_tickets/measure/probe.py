@@ -170,6 +170,8 @@ def run_payload(job: RunJob) -> dict[str, Any]:
         root = own_folder() / COPY
         # What is installed to be edited, or named in PYTHONPATH, is the copy's too.
         sys.path[:] = [_entry_in_copy(entry, work_tree, root) for entry in sys.path]
+        for name in job.data:
+            _link_data(work_tree / name, root / name, job.stated)
     os.chdir(root)
     try:
         largest: dict[Line, int] = {}
@@ -208,6 +210,19 @@ def run_payload(job: RunJob) -> dict[str, Any]:
         "chains": chains.texts(root),
         **(_calls(run) if isinstance(run, CallsRun) and job.own_lines else {}),
     }
+
+
+def _link_data(there: Path, here: Path, stated: str) -> None:
+    """Let a copy of the code see data of the work tree.
+
+    Raises:
+        CannotMeasureError: There is none.
+    """
+    if not there.exists():
+        raise CannotMeasureError(f"data: there is no {there} ({stated})")
+    if not here.exists():
+        here.parent.mkdir(parents=True, exist_ok=True)
+        here.symlink_to(there)
 
 
 def _calls(run: CallsRun) -> dict[str, Any]:

@@ -131,8 +131,10 @@ class RunJob:
     # Of a probe: where the command was given, in which the target runs.
     folder: str = ""
     seconds: float = 0.0  # after which a script or a module is ended, and what it did until then counts
-    # Of a ticket: code that is not the work tree's runs in a copy. ``stated`` is where the ticket says so.
+    # Of a ticket: code that is not the work tree's runs in a copy, which sees ``data`` of the work tree.
+    # ``stated`` is where the ticket says so.
     work_tree: str = ""
+    data: Sequence[str] = ()
     stated: str = ""
     keeps: str = ""  # the name that its outcome is saved under, if results are compared
     # Of a budget or a ticket about a place: what installed packages do counts at the line of the repository

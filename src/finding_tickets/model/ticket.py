@@ -343,7 +343,8 @@ class Remediation(Record):
     may be a command to ``run``, the points of its ``sweep`` and the function ``within`` which it is counted.
     With a ``place``, claims are about that statement of what runs; ``moved`` are statements of the fix that
     wait in its stead.
-    ``differs`` names what may be another one after the fix, of what is run.
+    ``differs`` names what may be another one after the fix, of what is run, and ``data`` files and folders of
+    the work tree that it needs and that git has not.
     """
 
     verifier: str | None
@@ -353,6 +354,7 @@ class Remediation(Record):
     place: StatementRef | None = None
     moved: tuple[StatementRef, ...] = ()
     differs: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
     variants: dict[str, VariantRef]
     decision: Literal["fix", "keep"]
     claims: tuple[Claim, ...]

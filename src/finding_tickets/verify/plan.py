@@ -71,12 +71,13 @@ class Plan:
     seed: int | None = None  # takes the place of the workload's
     further: Further = ""  # the points that are added to those of the sweep
     differs: tuple[str, ...] = ()  # what may differ between found and fix, of what is run
+    data: tuple[str, ...] = ()  # the files and folders that it needs and that git has not
 
     @property
     def files(self) -> tuple[str, ...]:
         """The files of the work tree that are known to be run before running anything."""
         here = (source.module for name, source in self.variants.items() if name not in self.revisions)
-        files = [self.verifier, *(file for file in here if file.endswith(".py"))]
+        files = [self.verifier, *(file for file in here if file.endswith(".py")), *self.data]
         return tuple(dict.fromkeys(filter(None, files)))
 
     @property
@@ -146,6 +147,7 @@ class Plan:
                     sweep=() if at == ONCE else (at,),
                     within=self.within or "",
                     stated=self.stated,
+                    data=self.data,
                     meter=meter,
                     own_lines=self.place is not None,
                     with_chains=self.place is not None,
@@ -243,6 +245,7 @@ def plan(
         place=remediation.place if remediation else None,
         moved=remediation.moved if remediation else (),
         differs=remediation.differs if remediation else (),
+        data=remediation.data if remediation else (),
         stated=stated,
     )
 

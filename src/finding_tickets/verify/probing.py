@@ -18,10 +18,12 @@ from pydantic import TypeAdapter
 from finding_tickets.claims.laws import Range, range_text
 from finding_tickets.documents.run_command import TARGET_FORMS, TargetKind, target_kind
 from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.ground.git import untracked_among
 from finding_tickets.measure.processes.isolation import PRELOADED, Isolation, Task
 from finding_tickets.measure.tasks import PROBE, TRACE, At, RunJob
 from finding_tickets.model.verification import OperationCost
 from finding_tickets.model.vocabulary import MOST_POINTS
+from finding_tickets.verify.evidence import collect_files
 from finding_tickets.verify.judge import answer_of
 
 PRELOAD = (*PRELOADED, "finding_tickets.measure.probe")
@@ -102,6 +104,7 @@ class Probed:
     printed: int  # bytes that the target wrote to its output
     function: str  # as a ticket names it; empty unless a function was probed
     files: tuple[str, ...]  # the repository's files that were imported, run or named in arguments
+    data: tuple[str, ...] = ()  # files and folders that it read, and that git has not
     operations: tuple[OperationCost, ...] = ()  # of the last point, where they were asked for
     calls: tuple[ProbedCalls, ...] = ()  # at each point, if what happens within a function counts
 
@@ -201,7 +204,11 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
     if isinstance(outcome.value, dict) and "wrong" in outcome.value:
         raise UsageError(str(outcome.value["wrong"]))
     answer = answer_of(outcome, _PROBED)
-    return answer if isinstance(answer, str) else replace(answer, target=request.target)
+    if isinstance(answer, str):
+        return answer
+    read = [file for file in collect_files([outcome], request.root) if not file.endswith(".py")]
+    data = untracked_among(request.root, read)
+    return replace(answer, target=request.target, data=tuple(data))
 
 
 def points(sweep: Iterable[str]) -> list[At]:

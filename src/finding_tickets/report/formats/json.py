@@ -20,7 +20,7 @@ from finding_tickets.report.text import fields_of
 VERSION = 1
 Item = dict[str, object]
 _NO_LINES = {"__all__": {"line"}}
-_OF_A_RUN = {"sweep", "within", "place", "moved", "differs"}
+_OF_A_RUN = {"sweep", "within", "place", "moved", "differs", "data"}
 _NOT_SHOWN: dict[str, Any] = {
     **dict.fromkeys(("path", "span", "digest", "run", *_OF_A_RUN), True),
     **dict.fromkeys(("claims", "unmeasured", "checklist"), _NO_LINES),
