@@ -38,11 +38,8 @@ from finding_tickets.measure.meter import (
 )
 from finding_tickets.measure.results import (
     ARGUMENTS,
-    difference,
     find_lazy,
-    parts_of,
     save_result,
-    to_host,
 )
 from finding_tickets.measure.state import unpatched
 from finding_tickets.measure.tasks import (
@@ -133,11 +130,9 @@ def measure(job: Job, replace_functions: Replace | None = None) -> dict[str, Any
     check_repeated(report, workload, measured, meter, code)
     with _naming(job.variant):
         check_declared(report.runs[job.variant], allowed)
-    is_drawn = job.seed not in {None, stated.seed}
-    # Nobody is shown the laws of a cheat.
     report = replace(report, further=tuple(dict(point) for point in further))
-    measured_ticket = report.to_json(with_laws=replace_functions is None)
-    return {**measured_ticket, "fixed_inputs": is_drawn and has_fixed_inputs(stated, workload, meter)}
+    # Nobody is shown the laws of a cheat.
+    return report.to_json(with_laws=replace_functions is None)
 
 
 def run(
@@ -220,34 +215,6 @@ def further_points(workload: Workload, meter: Meter, *, edges: bool) -> list[Poi
                 continue
             found.append(point)
     return found
-
-
-def has_fixed_inputs(stated: Workload, drawn: Workload, meter: Meter) -> bool:
-    """Return True if two seeds give the same arguments at every point that the meter can run."""
-    points = [each for each in stated.sweep if not meter.cannot_run(stated, each)]
-    for point in points:
-        with steady_state(), meter.devices_for(stated, point):
-            one, other = (
-                to_host(plain_contents(arguments(stated, point, DEVICE, each.seed)))
-                for each in (stated, drawn)
-            )
-            if difference(one, other) is not None:
-                return False
-    return bool(points)
-
-
-def plain_contents(value: Any, depth: int = 8) -> Any:
-    """A value with the contents of objects in their place, as far as they are plain; others become None."""
-    if (
-        isinstance(value, torch.Tensor)
-        or value is None
-        or isinstance(value, bool | int | float | str | bytes)
-    ):
-        return value
-    parts = value.state_dict() if isinstance(value, torch.nn.Module) else parts_of(value)
-    if parts is None:
-        parts = getattr(value, "__dict__", {})
-    return [[repr(key), plain_contents(part, depth - 1)] for key, part in parts.items()] if depth else None
 
 
 @contextmanager

@@ -156,10 +156,9 @@ class ResultCheck(Record):
 class MeasuredTicket(Record):
     """The measurement of one ticket on one meter, before any claim is judged.
 
-    ``compares`` tells whether the workload compares results in its own way; ``fixed_inputs`` whether a drawn
-    seed changes nothing of what it builds. ``further`` are the points of the sweep that no file states. Of a
-    ticket about a place, ``lines`` has where it stands in each variant, and ``elsewhere`` what waits against
-    the claim. ``dearer`` is what a fix costs more in all, of what is run.
+    ``compares`` tells whether the workload compares results in its own way. ``further`` are the points of the
+    sweep that no file states. Of a ticket about a place, ``lines`` has where it stands in each variant, and
+    ``elsewhere`` what waits against the claim. ``dearer`` is what a fix costs more in all, of what is run.
     """
 
     meter: str
@@ -170,7 +169,6 @@ class MeasuredTicket(Record):
     agreements: tuple[ResultCheck, ...] = ()
     not_measured: tuple[NotMeasured, ...] = ()
     compares: bool = False
-    fixed_inputs: bool = False
     further: tuple[dict[str, int], ...] = ()
     lines: dict[str, str] = Default(default_factory=dict)
     elsewhere: tuple[Contradiction, ...] = ()

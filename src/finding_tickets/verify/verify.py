@@ -10,7 +10,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -145,8 +145,7 @@ def plan_each(documents: Iterable[Document], settings: Settings, planned: Planne
                 todo = with_outcomes(todo)
             if settings.outcomes is None and not settings.amend:
                 todo = replace(todo, is_closed=is_fixed(status_of(document), outcome_of(document)))
-            seed = None if settings.seed is None else seed_of(todo.ticket, settings.seed)
-            todo = replace(todo, seed=seed, further=settings.further, excused=settings.excused)
+            todo = replace(todo, seed=settings.seed, further=settings.further, excused=settings.excused)
             planned[document.path] = document, todo
 
 
@@ -194,11 +193,6 @@ def results_folder(isolation: Isolation) -> Iterator[Path]:
 def draw_seed() -> int:
     """A seed for one run, which no code can know before."""
     return secrets.randbelow(1 << 52)
-
-
-def seed_of(ticket: str, drawn: int) -> int:
-    """Derive the seed of one ticket from the seed of the run: code of other tickets cannot know it."""
-    return int(hashlib.sha256(f"{drawn} {ticket}".encode(errors="replace")).hexdigest()[:8], 16) >> 1
 
 
 def record(done: Verified, settings: Settings) -> Verified:
@@ -259,7 +253,6 @@ class PlanAtWork:
     todo: Plan
     results: Path  # the folder of what its variants returned
     tasks: dict[str, Task]
-    late: Collection[str] = ()  # the names of tasks that begin when all others have ended
     outcomes: dict[str, TaskOutcome] = field(default_factory=dict)
     measured: MeasuredTicket | str = ""
 
@@ -282,33 +275,29 @@ class VerificationRun:
         the reason names the ticket.
         """
         works: dict[str, PlanAtWork] = {}
-        early: Queue = {}
-        late: Queue = {}
-        yield from self._begin_all(works, early, late)
-        for queue in (early, late):
-            for first, outcome in self._isolation.run(queue):
-                kept = works[first[0]].tasks[first[1]].kept
-                for key, name in [first, *self._alike.pop(first, ())]:
-                    work = works[key]
-                    if (key, name) != first:
-                        if outcome.reason:
-                            queue[key, name] = work.tasks[name]
-                            continue
-                        _link_results(kept, work.tasks[name])
-                    work.outcomes[name] = outcome
-                    if len(work.outcomes) < len(work.tasks):
+        queue: Queue = {}
+        yield from self._begin_all(works, queue)
+        for first, outcome in self._isolation.run(queue):
+            kept = works[first[0]].tasks[first[1]].kept
+            for key, name in [first, *self._alike.pop(first, ())]:
+                work = works[key]
+                if (key, name) != first:
+                    if outcome.reason:
+                        queue[key, name] = work.tasks[name]
                         continue
-                    comparing = self._comparison(work)
-                    if comparing:
-                        queue[key, COMPARED] = work.tasks[COMPARED] = comparing
-                    else:
-                        # Nothing keeps what is done while the caller works on it.
-                        del work
-                        yield key, self._end(works.pop(key))
+                    _link_results(kept, work.tasks[name])
+                work.outcomes[name] = outcome
+                if len(work.outcomes) < len(work.tasks):
+                    continue
+                comparing = self._comparison(work)
+                if comparing:
+                    queue[key, COMPARED] = work.tasks[COMPARED] = comparing
+                else:
+                    # Nothing keeps what is done while the caller works on it.
+                    del work
+                    yield key, self._end(works.pop(key))
 
-    def _begin_all(
-        self, works: dict[str, PlanAtWork], early: Queue, late: Queue
-    ) -> Iterator[tuple[str, Verified]]:
+    def _begin_all(self, works: dict[str, PlanAtWork], queue: Queue) -> Iterator[tuple[str, Verified]]:
         """Add the work and the tasks of each plan, and yield those that cannot be measured, by their keys.
 
         A task that a different task answers is in no queue.
@@ -335,7 +324,6 @@ class VerificationRun:
                     if first != (key, name):
                         self._alike.setdefault(first, []).append((key, name))
                         continue
-                queue = late if name in work.late else early
                 queue[key, name] = task
 
     def _begin(self, key: str) -> PlanAtWork:
@@ -350,12 +338,7 @@ class VerificationRun:
         if todo.place:
             find_place(todo, todo.place)
         results = self._folder / hashlib.sha256(key.encode()).hexdigest()
-        work = PlanAtWork(document, todo, results, {})
-        work.tasks = self._tasks(todo, results)
-        if todo.seed is not None:
-            # Fixes run before all others: until then there is no answer that they could find.
-            work.late = work.tasks.keys() - {FIX} if FIX in todo.variants else {FOUND}
-        return work
+        return PlanAtWork(document, todo, results, self._tasks(todo, results))
 
     def _comparison(self, work: PlanAtWork) -> Task | None:
         """Return the task that compares the results of a measured plan, unless it has run."""
@@ -607,12 +590,7 @@ def join(todo: Plan, parts: Sequence[MeasuredTicket]) -> MeasuredTicket | str:
                 names = " and ".join((*first.variants, *part.variants))
                 return f"the verifier makes another workload for another variant: {same} of {names} differ"
     variants = {name: result for part in parts for name, result in part.variants.items()}
-    return first.model_copy(
-        update={
-            "variants": {name: variants[name] for name in todo.variants},
-            "fixed_inputs": all(part.fixed_inputs for part in parts),
-        }
-    )
+    return first.model_copy(update={"variants": {name: variants[name] for name in todo.variants}})
 
 
 def _with_code(todo: Plan, measured: MeasuredTicket) -> MeasuredTicket:
