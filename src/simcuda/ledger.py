@@ -57,7 +57,7 @@ _WITHIN = 2
 
 WITHIN_ALLOCATION = 5
 """The least number of frames of this package between the user's code and an allocation."""
-WITHIN_OPERATION = 8
+WITHIN_OPERATION = 7
 """The same where an operation makes its result."""
 
 

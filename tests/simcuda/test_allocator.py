@@ -179,6 +179,7 @@ def test_all_memory_returns_whatever_the_order(seed: int) -> None:
     for block in choose.sample(blocks, len(blocks)):
         memory.free(block)
     memory.empty_cache()
+    memory.as_nested_dict()
     assert (0, 0, 0) == (
         memory.reserved,
         memory.stats.both.allocated.current,
@@ -204,8 +205,10 @@ def test_parts_of_a_segment_that_are_free_count_as_inactive() -> None:
     memory = allocator()
     block = take(memory, 512)
     stats = memory.stats.both
+    memory.as_nested_dict()
     assert (1, 2 * MIB - 512) == (stats.inactive.current, stats.inactive_bytes.current)
     memory.free(block)
+    memory.as_nested_dict()
     assert (0, 0) == (stats.inactive.current, stats.inactive_bytes.current)
 
 

@@ -110,26 +110,6 @@ class Charges:
         for _ in range(cost.waits):
             machine.wait_for_stream(machine.current.streams[device])
 
-    def one_kernel(
-        self, result: torch.Tensor, written: Tag | None, reads: Sequence[int], device: int
-    ) -> None:
-        """Charge a plain operation on dense tensors of a device: a fast path of ``on_device``.
-
-        The tensors that it reads are known by serial number; what it writes to has a tag, unless it is made.
-        """
-        machine = self._machine
-        if written is None:
-            storage = result.untyped_storage()
-            written = machine.storages.tags.get(storage._cdata)
-            if written is None:
-                written = machine.place(storage, device, WITHIN_OPERATION)
-        kernels = 1 if 0 < result.nbytes < LARGEST_OFFSET else kernels_over(result)
-        if kernels:
-            machine.ledger.launch(kernels)
-            conflicts = machine.ordering.launch(machine.current.streams[device], reads, (written.serial,))
-            if conflicts:
-                machine.raced(conflicts)
-
     def place(
         self, tensor: torch.Tensor, device: int, *, pinned: bool = False, floating: bool = False
     ) -> Tag | None:

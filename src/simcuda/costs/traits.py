@@ -75,6 +75,7 @@ class OperationTraits:
         may_be_refused: Whether to check for these, or for a lack of memory, before it runs on the host.
         is_plain: Whether it is one kernel that makes one result of tensors, or writes to its first argument,
             no more.
+        call: The function that computes it.
         is_special: Whether the dispatcher does more than run and charge it.
         shared: The code for sparse tensors, or, where it is strided, for nested ones, if CUDA has the same.
     """
@@ -131,16 +132,6 @@ class OperationTraits:
         self.may_be_refused = (
             self.makes or self.is_host_only or self.is_unordered or self.product_kernel is not None
         )
-        # The dispatcher takes a short way for these, which are most of what runs, while there is no tensor
-        # of another layout.
-        self.is_plain = (
-            self.is_one_kernel
-            and [str(result.type) for result in schema.returns] == ["Tensor"]
-            and all(rule.any_layout for rule in self.rules)
-            and self.written in ((), names[:1])
-            and self.host_result < 0
-            and not (self.may_be_refused or self.draws or self.is_foreign or self.resizes)
-        )
         self.is_special = (
             self.composite is not None
             or self.widening is not None
@@ -149,6 +140,22 @@ class OperationTraits:
             or self.is_foreign
             or self.is_copy
         )
+        # The dispatcher takes a short way for these, which are most of what runs, while there is no tensor
+        # of another layout.
+        self.is_plain = (
+            self.is_one_kernel
+            and not self.is_special
+            and [str(result.type) for result in schema.returns] == ["Tensor"]
+            and all(rule.any_layout for rule in self.rules)
+            and self.written in ((), names[:1])
+            and self.host_result < 0
+            and not (self.may_be_refused or self.draws or self.is_foreign or self.resizes)
+        )
+        self.call = operation._op
+        if self.is_plain:
+            # What Python code calls by name takes half as long as an overload.
+            kind = torch._C.TensorBase if self.written else torch._C._VariableFunctions
+            self.call = getattr(kind, schema.name.partition("::")[2], self.call)
         # One function for every layout is not registered for each.
         self.shared = {
             layout: key if registered(operation.name(), key.name) else SHARED_CODE[0]

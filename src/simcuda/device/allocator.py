@@ -20,7 +20,16 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 
-from simcuda.device.memory_stats import AllocatorStats, PoolStats, change, end_wait, hold, wait
+from simcuda.device.memory_stats import (
+    AllocatorStats,
+    PoolStats,
+    Quantity,
+    end_wait,
+    hand_out,
+    hold,
+    take_back,
+    wait,
+)
 from simcuda.device.ordering import Ordering, StreamMark
 
 # The constants of c10/cuda/CUDACachingAllocator.cpp.
@@ -163,10 +172,6 @@ class Allocator:
             self._new_segment(requested, size, pool)
             position = bisect_left(order, (size,))
         found = order[position][2]
-        inactive = inactive_bytes = 0
-        # A part of a segment was inactive while it was free; the rest that is left of it is so from now on.
-        if found.before is not None or found.after is not None:
-            inactive, inactive_bytes = -1, -found.size
         left = found.size - size
         if left < pool.least_rest:
             taken = found
@@ -179,10 +184,8 @@ class Allocator:
                 found.before.after = taken
             found.before, found.address, found.size = taken, found.address + size, left
             pool.move(position, found)
-            inactive += 1
-            inactive_bytes += left
         taken.requested = requested
-        change(pool.stats, 1, taken.size, requested, inactive, inactive_bytes)
+        hand_out(pool.stats, taken.size, requested)
         return taken
 
     def free(self, block: MemoryBlock) -> None:
@@ -217,6 +220,21 @@ class Allocator:
                 self.stats.num_device_free += 1
                 self._may_block()
                 hold(pool.stats, -block.size)
+
+    def as_nested_dict(self) -> dict[str, object]:
+        """The shape of ``torch.cuda.memory_stats_as_nested_dict``.
+
+        Of inactive blocks it has those of now alone, as their peak and as all that ever were, too.
+        """
+        for stats in (self.stats.both, *self.stats.pools.values()):
+            stats.inactive, stats.inactive_bytes = Quantity(), Quantity()
+        for pool in (*self._small.values(), *self._large.values()):
+            for size, _, block in pool.order:
+                if block.before or block.after:
+                    for stats in pool.stats:
+                        stats.inactive.add(1)
+                        stats.inactive_bytes.add(size)
+        return self.stats.as_nested_dict()
 
     def _new_pool(self, pools: dict[int, BlockPool], stream: int) -> BlockPool:
         if pools is self._small:
@@ -259,18 +277,15 @@ class Allocator:
         size = block.size
         requested = block.requested
         before, after = block.before, block.after
-        inactive = inactive_bytes = block.requested = 0
+        block.requested = 0
         # Free neighbours within a segment become one block again.
         if before is not None and before.is_cached:
             pool.remove(before)
-            inactive, inactive_bytes = -1, -before.size
             block.address, block.size, block.before = before.address, before.size + size, before.before
             if block.before is not None:
                 block.before.after = block
         if after is not None and after.is_cached:
             position = bisect_left(pool.order, (after.size, after.address))
-            inactive -= 1
-            inactive_bytes -= after.size
             after.address, after.size, after.before = block.address, after.size + block.size, block.before
             if after.before is not None:
                 after.before.after = after
@@ -278,12 +293,7 @@ class Allocator:
             block = after
         else:
             pool.add(block)
-        if block.before is not None or block.after is not None:
-            inactive += 1
-            inactive_bytes += block.size
         if has_waited:
-            # It was counted as given back when the wait began, but for what was asked for.
-            end_wait(pool.stats, size)
-            change(pool.stats, 0, 0, -requested, inactive, inactive_bytes)
+            end_wait(pool.stats, size, requested)
         else:
-            change(pool.stats, -1, -size, -requested, inactive, inactive_bytes)
+            take_back(pool.stats, size, requested)

@@ -18,6 +18,12 @@ class Quantity:
     added: int = 0
     at_reset: int = 0
 
+    def add(self, amount: int) -> None:
+        """Count more, or less where it is negative."""
+        self.current += amount
+        self.added += max(amount, 0)
+        self.peak = max(self.peak, self.current)
+
     def as_dict(self) -> dict[str, int]:
         """Its four values under PyTorch's names."""
         # What was taken away is not counted: it follows from the rest.
@@ -37,7 +43,7 @@ class PoolStats:
         waiting_bytes: Their bytes.
         most_active: Most blocks handed out or waiting at once, while any waited.
         most_active_bytes: Their bytes, most at once.
-        inactive: Free blocks in segments that are partly in use.
+        inactive: Free blocks in segments that are partly in use, counted when somebody asks.
         inactive_bytes: Their bytes.
         segments: Segments held.
         reserved: Their bytes.
@@ -81,67 +87,61 @@ class PoolStats:
         }
 
 
-# This runs when a result of an operation is made, and when it goes: one call for all statistics, and
-# comparing is faster than calling max.
-def change(
-    counted: Iterable[PoolStats], blocks: int, size: int, requested: int, inactive: int, inactive_bytes: int
-) -> None:
-    """Count a block that is handed out, or is taken back, where its numbers are negative.
-
-    The last two are how many more inactive blocks there are, and how many bytes more in them.
-    """
+# These run when a result of an operation is made, and when it goes: comparing is faster than calling max.
+def hand_out(counted: Iterable[PoolStats], size: int, requested: int) -> None:
+    """Count a block that is handed out."""
     for stats in counted:
-        number = stats.blocks
+        blocks = stats.blocks
         allocated = stats.allocated
         asked = stats.requested
-        number.current = blocks_now = number.current + blocks
+        blocks.added += 1
+        allocated.added += size
+        asked.added += requested
+        blocks.current = blocks_now = blocks.current + 1
         allocated.current = allocated_now = allocated.current + size
         asked.current = asked_now = asked.current + requested
-        if blocks > 0:
-            number.added += blocks
-            allocated.added += size
-            asked.added += requested
-            if blocks_now > number.peak:
-                number.peak = blocks_now
-            if allocated_now > allocated.peak:
-                allocated.peak = allocated_now
-            if asked_now > asked.peak:
-                asked.peak = asked_now
-            if stats.waiting:
-                stats.note_active()
-        if inactive_bytes:
-            for quantity, amount in ((stats.inactive, inactive), (stats.inactive_bytes, inactive_bytes)):
-                quantity.current = now = quantity.current + amount
-                if amount > 0:
-                    quantity.added += amount
-                    if now > quantity.peak:
-                        quantity.peak = now
+        if blocks_now > blocks.peak:
+            blocks.peak = blocks_now
+        if allocated_now > allocated.peak:
+            allocated.peak = allocated_now
+        if asked_now > asked.peak:
+            asked.peak = asked_now
+        if stats.waiting:
+            stats.note_active()
+
+
+def take_back(counted: Iterable[PoolStats], size: int, requested: int) -> None:
+    """Count a block that is given back."""
+    for stats in counted:
+        stats.blocks.current -= 1
+        stats.allocated.current -= size
+        stats.requested.current -= requested
 
 
 def wait(counted: Iterable[PoolStats], size: int) -> None:
     """Count a block that is given back and waits for another stream."""
     # Its requested bytes stay in use until the wait is over.
-    change(counted, -1, -size, 0, 0, 0)
+    take_back(counted, size, 0)
     for stats in counted:
         stats.waiting += 1
         stats.waiting_bytes += size
         stats.note_active()
 
 
-def end_wait(counted: Iterable[PoolStats], size: int) -> None:
+def end_wait(counted: Iterable[PoolStats], size: int, requested: int) -> None:
     """Count a block that has waited long enough."""
+    # It was given back when the wait began, but for what was asked for.
     for stats in counted:
         stats.waiting -= 1
         stats.waiting_bytes -= size
+        stats.requested.current -= requested
 
 
 def hold(counted: Iterable[PoolStats], size: int) -> None:
     """Count a segment that the device gave, or took back where ``size`` is negative."""
     for stats in counted:
-        for quantity, amount in ((stats.segments, 1 if size > 0 else -1), (stats.reserved, size)):
-            quantity.current += amount
-            quantity.added += max(amount, 0)
-            quantity.peak = max(quantity.peak, quantity.current)
+        stats.segments.add(1 if size > 0 else -1)
+        stats.reserved.add(size)
 
 
 @dataclass(eq=False)

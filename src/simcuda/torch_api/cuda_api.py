@@ -18,9 +18,9 @@ from uuid import UUID
 import torch
 import torch.cuda
 
+from simcuda.device.allocator import Allocator
 from simcuda.device.generators import SimulatedGenerator
 from simcuda.device.machine import Machine
-from simcuda.device.memory_stats import AllocatorStats
 from simcuda.profile import GPU_NAME, workspace_bytes
 from simcuda.torch_api import streams
 from simcuda.torch_api.patches import Patches
@@ -186,9 +186,11 @@ class CudaApi:
             "_cuda_isCurrentStreamCapturing": lambda: False,
         }
         memory: dict[str, Callable[..., Any]] = {
-            "_cuda_memoryStats": lambda device: self._stats(device).as_nested_dict(),
-            "_cuda_resetPeakMemoryStats": lambda device: self._stats(device).reset_peak(),
-            "_cuda_resetAccumulatedMemoryStats": lambda device: self._stats(device).reset_accumulated(),
+            "_cuda_memoryStats": lambda device: self._allocator(device).as_nested_dict(),
+            "_cuda_resetPeakMemoryStats": lambda device: self._allocator(device).stats.reset_peak(),
+            "_cuda_resetAccumulatedMemoryStats": lambda device: self._allocator(
+                device
+            ).stats.reset_accumulated(),
             "_cuda_emptyCache": machine.empty_caches,
             "_cuda_setMemoryFraction": lambda fraction, device: setattr(
                 machine.allocators[device], "fraction", fraction
@@ -261,11 +263,11 @@ class CudaApi:
         allocator = self.machine.allocators[self.machine.index(torch.device("cuda", index))]
         return allocator.capacity - allocator.reserved, allocator.capacity
 
-    def _stats(self, device: int) -> AllocatorStats:
+    def _allocator(self, device: int) -> Allocator:
         # As CUDA has it: an invalid device is only found out when it is asked for.
         if not 0 <= device < len(self.machine.devices):
             raise RuntimeError(f"Invalid device argument {device}: did you call init?")
-        return self.machine.allocators[device].stats
+        return self.machine.allocators[device]
 
     def _describe(self, stream: int) -> tuple[int, int, int]:
         """A stream as C++ describes it: its number, which is 0 for a default stream, its device and type."""

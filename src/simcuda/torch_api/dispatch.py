@@ -21,12 +21,14 @@ from simcuda.costs.charges import Charges
 from simcuda.costs.copies import charge_copy
 from simcuda.costs.declared import python_kernel
 from simcuda.costs.determinism import is_deterministic
+from simcuda.costs.launches import LARGEST_OFFSET, kernels_over
 from simcuda.costs.rules.layouts import OF_SPARSE_TENSORS
 from simcuda.costs.stand_ins import WideOperation
 from simcuda.costs.traits import OperationTraits, traits_of
 from simcuda.device.dispatch_key import watched
 from simcuda.device.machine import Machine, is_in_backward
 from simcuda.device.storages import HOST, Tag, is_sparse
+from simcuda.ledger import WITHIN_OPERATION
 from simcuda.torch_api.fake_tensors import is_fake
 from simcuda.torch_api.operands import common_device, joins_gradients
 
@@ -72,35 +74,46 @@ class Dispatcher:
             traits = self._traits[id(func)] = traits_of(func)
             if "nested" in traits.op or "sparse" in traits.op:
                 self._machine.has_sparse = True
-        if traits.shared and self._machine.has_sparse and (key := _shared_code(traits, args)):
+        machine = self._machine
+        adds = traits.joins_gradients and is_in_backward()
+        has_others = machine.has_sparse or machine.has_side_streams
+        # Most operations are plain.
+        if traits.is_plain and not (kwargs or adds or has_others or executing or is_deterministic()):
+            result = self._run_plain(traits.call, args)
+            if result is not None:
+                return result
+        if traits.shared and machine.has_sparse and (key := _shared_code(traits, args)):
             with watched():
                 if traits.op.startswith("aten.add") and not args[0].is_nested:
                     return _join(*args, **kwargs, in_place=traits.writes_first)
                 return func._op_dk(key, *args, **kwargs)
         if traits.is_special:
-            if traits.composite is not None and not (args and getattr(args[0], "is_nested", False)):
-                if traits.op == "aten.result_type.Tensor":
-                    # A number stands for a tensor here, which the operation does not take.
-                    return torch.result_type(*args)
-                with watched():
-                    return func._op_dk(traits.composite, *args, **kwargs)
-            if traits.is_view:
-                result = func._op(*args, **kwargs)
-                # A sparse tensor that is transposed has parts of its own.
-                if self._machine.has_sparse and isinstance(result, torch.Tensor) and is_sparse(result):
-                    return self._run(traits, func, args, kwargs)
-                return result
-            if traits.widening is not None or traits.stand_in is not None:
-                return self._run(traits, self._as_on_cuda(traits, func, args), args, kwargs)
-            if traits.is_foreign:
-                return self._run_foreign(traits, func, args, kwargs)
-            if traits.is_copy:
-                return self._copy(traits, func, args, kwargs)
-        if traits.joins_gradients and is_in_backward() and joins_gradients(args, kwargs):
+            return self._run_special(traits, func, args, kwargs)
+        if adds and joins_gradients(args, kwargs):
             traits, func = traits_of(_ADD_IN_PLACE), _ADD_IN_PLACE
-        # Most operations are plain.
-        result = None if kwargs or not traits.is_plain else self._run_plain(func, args)
-        return self._run(traits, func, args, kwargs) if result is None else result
+        return self._run(traits, func, args, kwargs)
+
+    def _run_special(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
+        """Run an operation that is made of others, or is more than one of ATen that computes."""
+        if traits.composite is not None and not (args and getattr(args[0], "is_nested", False)):
+            if traits.op == "aten.result_type.Tensor":
+                # A number stands for a tensor here, which the operation does not take.
+                return torch.result_type(*args)
+            with watched():
+                return func._op_dk(traits.composite, *args, **kwargs)
+        if traits.is_view:
+            result = func._op(*args, **kwargs)
+            # A sparse tensor that is transposed has parts of its own.
+            if self._machine.has_sparse and isinstance(result, torch.Tensor) and is_sparse(result):
+                return self._run(traits, func, args, kwargs)
+            return result
+        if traits.widening is not None or traits.stand_in is not None:
+            return self._run(traits, self._as_on_cuda(traits, func, args), args, kwargs)
+        if traits.is_foreign:
+            return self._run_foreign(traits, func, args, kwargs)
+        if traits.is_copy:
+            return self._copy(traits, func, args, kwargs)
+        return self._run(traits, func, args, kwargs)
 
     def copy(self, tensor: torch.Tensor, device: int, **how: Any) -> torch.Tensor:
         """A copy of ``tensor`` on a device or on ``HOST``; ``how`` are arguments of ``aten._to_copy``."""
@@ -146,31 +159,41 @@ class Dispatcher:
             )
         return self._run(traits, func, args, kwargs)
 
-    def _run_plain(self, func: Any, args: Sequence[Any]) -> Any:
-        """A fast path of ``_run`` for a plain operation on tensors of one device; None for any other."""
+    def _run_plain(self, call: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """A fast path of ``_run`` for one kernel on dense tensors of one device; None for any other."""
         machine = self._machine
-        if machine.has_sparse or machine.has_side_streams or executing or is_deterministic():
-            return None
+        tags = machine.storages.tags
         device, first = HOST, None
         reads: list[int] = []
-        # None of these operations takes a list of tensors.
-        for value in args:
-            if isinstance(value, torch.Tensor):
-                tag = self._of(value)
-                if tag is None or tag.device == HOST or (reads and tag.device != device):
-                    return None
-                device = tag.device
-                first = first or tag
-                reads.append(tag.serial)
-        if first is None:
-            return None
         try:
-            result = func._op(*args)
-        except RuntimeError:
+            # None of these operations takes a list of tensors.
+            for value in args:
+                if isinstance(value, torch.Tensor):
+                    tag = tags.get(value.untyped_storage()._cdata)
+                    if tag is None or tag.device == HOST or (reads and tag.device != device):
+                        return None
+                    device = tag.device
+                    first = first or tag
+                    reads.append(tag.serial)
+            if first is None:
+                return None
+            result = call(*args)
+        except (RuntimeError, TypeError, ValueError):
             # It fails again on the way that knows what CUDA would say.
             return None
         self._last_device = device
-        self._charges.one_kernel(result, first if result is args[0] else None, reads, device)
+        if result is args[0]:
+            written = first
+            del reads[0]
+        else:
+            storage = result.untyped_storage()
+            written = tags.get(storage._cdata) or machine.place(storage, device, WITHIN_OPERATION)
+        kernels = 1 if 0 < result.nbytes < LARGEST_OFFSET else kernels_over(result)
+        if kernels:
+            machine.ledger.launch(kernels)
+            conflicts = machine.ordering.launch(machine.current.streams[device], reads, (written.serial,))
+            if conflicts:
+                machine.raced(conflicts)
         return result
 
     def _run(
