@@ -76,7 +76,6 @@ class OperationTraits:
         is_plain: Whether it is one kernel that makes one result of tensors, or writes to its first argument,
             no more.
         call: The function that computes it.
-        is_special: Whether the dispatcher does more than run and charge it.
         shared: The code for sparse tensors, or, where it is strided, for nested ones, if CUDA has the same.
     """
 
@@ -132,24 +131,17 @@ class OperationTraits:
         self.may_be_refused = (
             self.makes or self.is_host_only or self.is_unordered or self.product_kernel is not None
         )
-        self.is_special = (
-            self.composite is not None
-            or self.widening is not None
-            or self.stand_in is not None
-            or self.is_view
-            or self.is_foreign
-            or self.is_copy
-        )
         # The dispatcher takes a short way for these, which are most of what runs, while there is no tensor
         # of another layout.
         self.is_plain = (
             self.is_one_kernel
-            and not self.is_special
+            and self.composite is self.widening is self.stand_in is None
             and [str(result.type) for result in schema.returns] == ["Tensor"]
             and all(rule.any_layout for rule in self.rules)
             and self.written in ((), names[:1])
             and self.host_result < 0
-            and not (self.may_be_refused or self.draws or self.is_foreign or self.resizes)
+            and not (self.may_be_refused or self.draws or self.is_foreign or self.is_view or self.is_copy)
+            and not self.resizes
         )
         self.call = operation._op
         if self.is_plain:

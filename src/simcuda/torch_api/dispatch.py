@@ -87,14 +87,14 @@ class Dispatcher:
                 if traits.op.startswith("aten.add") and not args[0].is_nested:
                     return _join(*args, **kwargs, in_place=traits.writes_first)
                 return func._op_dk(key, *args, **kwargs)
-        if traits.is_special:
-            return self._run_special(traits, func, args, kwargs)
         if adds and joins_gradients(args, kwargs):
-            traits, func = traits_of(_ADD_IN_PLACE), _ADD_IN_PLACE
-        return self._run(traits, func, args, kwargs)
+            return self._run(traits_of(_ADD_IN_PLACE), _ADD_IN_PLACE, args, kwargs)
+        return self._run_in_its_way(traits, func, args, kwargs)
 
-    def _run_special(self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments) -> Any:
-        """Run an operation that is made of others, or is more than one of ATen that computes."""
+    def _run_in_its_way(
+        self, traits: OperationTraits, func: Any, args: Sequence[Any], kwargs: Arguments
+    ) -> Any:
+        """Run an operation that may be one of other libraries, a view, a copy, or made of others."""
         if traits.composite is not None and not (args and getattr(args[0], "is_nested", False)):
             if traits.op == "aten.result_type.Tensor":
                 # A number stands for a tensor here, which the operation does not take.
@@ -163,19 +163,23 @@ class Dispatcher:
         """A fast path of ``_run`` for one kernel on dense tensors of one device; None for any other."""
         machine = self._machine
         tags = machine.storages.tags
-        device, first = HOST, None
+        device: int | None = None
         reads: list[int] = []
         try:
             # None of these operations takes a list of tensors.
             for value in args:
                 if isinstance(value, torch.Tensor):
                     tag = tags.get(value.untyped_storage()._cdata)
-                    if tag is None or tag.device == HOST or (reads and tag.device != device):
+                    where = HOST
+                    if tag is not None:
+                        where = tag.device
+                        reads.append(tag.serial)
+                        if where == HOST and (tag.pinned or tag.floating):
+                            return None
+                    if where != device and device is not None:
                         return None
-                    device = tag.device
-                    first = first or tag
-                    reads.append(tag.serial)
-            if first is None:
+                    device = where
+            if device is None or machine.unclaimed:
                 return None
             result = call(*args)
         except (RuntimeError, TypeError, ValueError):
@@ -183,15 +187,20 @@ class Dispatcher:
             return None
         self._last_device = device
         if result is args[0]:
-            written = first
-            del reads[0]
+            writes = reads[:1]
+            del reads[:1]
+        elif device == HOST:
+            self._charges.place(result, HOST)
         else:
             storage = result.untyped_storage()
-            written = tags.get(storage._cdata) or machine.place(storage, device, WITHIN_OPERATION)
+            tag = tags.get(storage._cdata) or machine.place(storage, device, WITHIN_OPERATION)
+            writes = [tag.serial]
+        if device == HOST:
+            return result
         kernels = 1 if 0 < result.nbytes < LARGEST_OFFSET else kernels_over(result)
         if kernels:
             machine.ledger.launch(kernels)
-            conflicts = machine.ordering.launch(machine.current.streams[device], reads, (written.serial,))
+            conflicts = machine.ordering.launch(machine.current.streams[device], reads, writes)
             if conflicts:
                 machine.raced(conflicts)
         return result

@@ -16,6 +16,7 @@ import torch
 import torch.utils._device
 from torch import Tensor
 
+from simcuda.basis import operations
 from simcuda.device.dispatch_key import wake
 from simcuda.device.machine import Machine
 from simcuda.torch_api.patches import Patches, as_method, genuine
@@ -27,16 +28,7 @@ SPARSE = (
     *("sparse_bsr_tensor", "sparse_bsc_tensor"),
 )
 C_KNOWS_NUMBERS = torch._C._has_cuda
-FACTORIES: tuple[Callable[..., Tensor], ...] = tuple(
-    getattr(torch, name)
-    for name in (
-        *("arange", "bartlett_window", "blackman_window", "empty", "empty_like", "empty_permuted"),
-        *("empty_strided", "eye", "full", "full_like", "hamming_window", "hann_window", "kaiser_window"),
-        *("linspace", "logspace", "normal", "ones", "ones_like", "rand", "rand_like", "randint"),
-        *("randint_like", "randn", "randn_like", "randperm", "range", "scalar_tensor", "tril_indices"),
-        *("triu_indices", "zeros", "zeros_like"),
-    )
-)
+FACTORIES: tuple[Callable[..., Tensor], ...] = tuple(getattr(torch, name) for name in operations("factories"))
 NAMED_ONLY: tuple[tuple[Any, str], ...] = (
     *((torch, name) for name in ("from_file", "empty_quantized", "_efficientzerotensor")),
     *((torch.fft, name) for name in ("fftfreq", "rfftfreq")),

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from simcuda.basis import operations
 from simcuda.costs.call import FREE, LibraryWork, OpCost, OperationCall, tensors_in
 from simcuda.costs.copies import copied_within
 from simcuda.costs.launches import LARGEST_OFFSET, elementwise, kernels_over
@@ -23,11 +24,6 @@ INPUTS_PER_CAT = 128
 CAT_DIMENSIONS = 4
 """Most dimensions that the concatenation kernel handles."""
 
-IN_PLACE = ("squeeze_", "unsqueeze_", "transpose_", "t_", "as_strided_", "detach_")
-OTHERWISE_UNSEEN = (
-    *("_unsafe_view", "unsafe_split", "unsafe_split_with_sizes", "resize_as_", "record_stream"),
-    *("is_same_size", "is_set_to", "is_pinned", "_assert_tensor_metadata", "lift", "lift_fresh"),
-)
 REARRANGED = ("pixel_shuffle", "pixel_unshuffle", "channel_shuffle")
 
 VIEWS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -117,7 +113,7 @@ CostRule(
 
 CostRule(
     id="look-otherwise",
-    ops=tuple(f"aten.{name}" for name in (*IN_PLACE, *OTHERWISE_UNSEEN)),
+    ops=tuple(f"aten.{name}" for name in operations("free")),
     source="ATen/native/TensorShape.cpp: only sizes and strides change",
     example="x.unsqueeze_(0)",
 )(FREE)

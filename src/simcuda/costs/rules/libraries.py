@@ -10,6 +10,7 @@ from math import inf
 
 import torch
 
+from simcuda.basis import operations
 from simcuda.costs.call import FREE, MEMORY, ONE_KERNEL, LibraryWork, OpCost, OperationCall
 from simcuda.costs.copies import contiguous, copied_within
 from simcuda.costs.launches import kernels_over
@@ -25,14 +26,6 @@ CONVOLUTION = 1, 5
 GRADIENT = 1, 4
 """Kernels of a convolution's gradient in one operand."""
 
-PRODUCTS = (
-    *("mm", "bmm", "mv", "dot", "vdot", "addmm", "addmm_", "baddbmm", "baddbmm_", "addbmm", "addbmm_"),
-    *("addmv", "addmv_", "_addmm_activation", "_int_mm", "_scaled_mm", "_scaled_mm_v2"),
-)
-CONVOLUTIONS = (
-    *("convolution", "_convolution", "convolution_overrideable"),
-    *("cudnn_convolution", "cudnn_convolution_transpose", "cudnn_convolution_relu"),
-)
 GROUPING = (9, 10)
 """Compute capabilities with a kernel for groups of products."""
 FUSED_TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
@@ -63,7 +56,7 @@ def _operand(tensor: torch.Tensor) -> OpCost:
 
 @CostRule(
     id="matrix-product",
-    ops=tuple(f"aten.{name}" for name in PRODUCTS),
+    ops=tuple(f"aten.{name}" for name in operations("of cuBLAS")),
     source="ATen/native/cuda/Blas.cpp: cuBLAS leaves its scalars and results on the device; recorded on "
     "V100, A100, H100 and B300: 1 to 3 kernels; ATen/cuda/CublasHandlePool.cpp: a workspace for each "
     "handle and stream, kept for ever",
@@ -99,7 +92,7 @@ def _product(call: OperationCall) -> OpCost:
 
 @CostRule(
     id="convolution",
-    ops=tuple(f"aten.{name}" for name in CONVOLUTIONS),
+    ops=tuple(f"aten.{name}" for name in operations("of cuDNN")),
     source="ATen/native/Convolution.cpp: cuDNN, then output.add_(reshape_bias(bias)); recorded on V100: "
     "1 to 5 kernels of cuDNN; the size of its workspace is unknown",
     example="torch.conv2d(x.view(1, 2, 2, 2), torch.rand(3, 2, 1, 1, device='cuda'), y)",

@@ -7,6 +7,7 @@ from math import prod
 
 import torch
 
+from simcuda.basis import operations
 from simcuda.costs.call import OpCost, OperationCall
 from simcuda.costs.copies import contiguous
 from simcuda.costs.launches import elementwise, kernels_over
@@ -14,16 +15,7 @@ from simcuda.costs.reductions import Arithmetic, reduction
 from simcuda.costs.rules.rule import HALVES, CostRule
 from simcuda.profile import Profile
 
-FAMILIES = {
-    "sum": ("sum", "nansum", "prod", "mean", "trace"),
-    "norm": ("norm", "linalg_vector_norm"),
-    "extremum": ("amax", "amin"),
-    "logical": ("any", "all", "_is_any_true", "_is_all_true"),
-    "argument": ("argmax", "argmin"),
-    "moment": ("var", "std", "var_mean", "std_mean"),
-    "aminmax": ("aminmax",),
-}
-FAMILY_OF = {f"aten.{name}": family for family, names in FAMILIES.items() for name in names}
+FAMILY_OF = {f"aten.{name}": family for family, names in operations("reductions").items() for name in names}
 # Overloads with one name but of different families.
 WHOLE = ("aten.max.default", "aten.min.default")
 ALONG = ("aten.max.dim", "aten.min.dim")
