@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
@@ -34,12 +34,14 @@ _STANDARD_LIBRARY = tuple(
     str(Path(sysconfig.get_paths()[name]).resolve()) + "/" for name in ("stdlib", "platstdlib")
 )
 _LIBRARIES = tuple(str(Path(file).resolve().parent) + "/" for file in (torch.__file__, __file__))
-_user_code: dict[int, tuple[CodeType, str | None]] = {}
-"""Files of user code by the address of a code object, which is kept alive: hashing one takes a while."""
+_user_code: dict[int, bool] = {}
+"""Whether code is the user's, by the address of its object: hashing one takes a while."""
+_known_code: dict[int, CodeType] = {}
+"""Those code objects, kept alive."""
 
 _own: list[Callable[[str], bool]] = []
 """What tells own files in blocks of ``attributing_to``."""
-_own_code: dict[int, tuple[CodeType, str | None]] = {}
+_own_code: dict[int, bool] = {}
 """The same as ``_user_code`` for own files."""
 
 frame_listeners: list[Callable[[FrameType], None]] = []
@@ -248,28 +250,35 @@ def user_line(within: int = _WITHIN) -> tuple[str, int, str]:
     ``within`` frames, this one among them, are known to be the package's own. In a backward pass it is the
     line which called ``backward``.
     """
-    # Walking frames takes most of the time of counting: those known to be ours are skipped.
-    innermost: FrameType | None = sys._getframe(within)
-    known, is_wanted = (_own_code, _is_own) if _own else (_user_code, is_user_code)
-    frame = innermost
+    # Those known to be ours are skipped.
+    innermost = sys._getframe(within)
+    frame = _innermost(innermost, _own_code, _is_own) if _own else None
+    if frame is None:
+        # Or no own code led there.
+        frame = _innermost(innermost, _user_code, is_user_code)
+    if frame is None:
+        return NOWHERE
+    for note in frame_listeners:
+        note(frame)
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+
+
+def _innermost(frame: Any, files: dict[int, bool], is_wanted: Callable[[str], bool]) -> FrameType | None:
+    """Return the innermost frame of wanted code, from this one outwards; None where there is none."""
+    # Walking frames takes most of the time of counting: the loop is as short as can be.
     while frame is not None:
-        code = frame.f_code
         try:
-            file = known[id(code)][1]
+            while not files[id(frame.f_code)]:
+                frame = frame.f_back
         except KeyError:
-            file = code.co_filename if is_wanted(code.co_filename) else None
-            known[id(code)] = code, file
-        if file is not None:
-            for note in frame_listeners:
-                note(frame)
-            return file, frame.f_lineno, code.co_name
-        frame = frame.f_back
-        if frame is None and known is _own_code:
-            # No own code led there.
-            frame = innermost
-            known = _user_code
-            is_wanted = is_user_code
-    return NOWHERE
+            code = frame.f_code
+            _known_code[id(code)] = code
+            files[id(code)] = is_wanted(code.co_filename)
+        except AttributeError:
+            return None
+        else:
+            return frame  # type: ignore[no-any-return]
+    return None
 
 
 @contextmanager

@@ -36,8 +36,8 @@ def test_elementwise(elements: int, itemsize: int, expected: int) -> None:
 def test_a_multi_tensor_kernel_is_full_of_tensors(depth: int, cuda_12: int, cuda_13: int) -> None:
     """Up to the table's number of small tensors take one kernel, and one more takes two."""
     for tables, most in ((CUDA_12, cuda_12), (CUDA_13, cuda_13)):
-        assert 1 == multi_tensor([1] * most, tables, depth=depth)
-        assert 2 == multi_tensor([1] * (most + 1), tables, depth=depth)
+        assert 1 == multi_tensor((1,) * most, tables, depth=depth)
+        assert 2 == multi_tensor((1,) * (most + 1), tables, depth=depth)
 
 
 @pytest.mark.parametrize(
@@ -64,14 +64,14 @@ def test_a_multi_tensor_kernel_is_full_of_chunks(
     sizes: list[int], tables: MultiTensorTables, expected: int
 ) -> None:
     """A tensor may be cut off between two kernels."""
-    assert expected == multi_tensor(sizes, tables, depth=1)
+    assert expected == multi_tensor(tuple(sizes), tables, depth=1)
 
 
 def test_scalars_of_their_own_leave_room_for_fewer_tensors() -> None:
     """With a scalar for each tensor a kernel takes 96 (CUDA 12) or 672 (CUDA 13) at depth 1."""
     for tables, most in ((CUDA_12, 96), (CUDA_13, 672)):
-        assert 1 == multi_tensor([1] * most, tables, depth=1, scalars=True)
-        assert 2 == multi_tensor([1] * (most + 1), tables, depth=1, scalars=True)
+        assert 1 == multi_tensor((1,) * most, tables, depth=1, scalars=True)
+        assert 2 == multi_tensor((1,) * (most + 1), tables, depth=1, scalars=True)
 
 
 def test_foreach_norm_of_few_small_tensors_is_three_kernels() -> None:

@@ -11,7 +11,7 @@ import torch
 from simcuda.costs.call import ANYTHING, ONE_KERNEL, TRIALS, OpCost, OperationCall, tensors_in
 from simcuda.costs.declared import WrongCostError, declared_cost, declared_name
 from simcuda.costs.determinism import fills_memory
-from simcuda.costs.launches import LARGEST_OFFSET, kernels_over
+from simcuda.costs.launches import kernels_over
 from simcuda.costs.rules.kernels import UNFILLED_OPS
 from simcuda.costs.rules.rule import UNTRIED
 from simcuda.costs.traits import OperationTraits
@@ -97,11 +97,11 @@ class Charges:
         if library is not None and library.is_cublas:
             machine.use_cublas(device)
         if cost.launches or cost.copies or library is not None:
-            reads = self._touched(call.inputs, tags) if traits.reads else []
             writes = self._touched(call.outputs, written)
-            if traits.writes_first and traits.is_foreach:
-                # They come first among the inputs.
-                count = len(call.args[0])
+            # A list that is written comes first among the inputs.
+            count = len(call.args[0]) if traits.writes_first and traits.is_foreach else 0
+            reads = self._touched(call.inputs[count:], tags[count:]) if traits.reads else []
+            if count:
                 writes += self._touched(call.inputs[:count], tags[:count])
             elif traits.written and not (traits.writes_first and call.outputs):
                 others = [*tensors_in(map(call.argument, traits.written))]
@@ -242,8 +242,5 @@ def _slack(cost: OpCost) -> Slack:
 
 
 def _elementwise(outputs: Tensors) -> OpCost:
-    # Sparse tensors have no bytes of their own.
-    if len(outputs) == 1 and outputs[0].layout is torch.strided and 0 < outputs[0].nbytes < LARGEST_OFFSET:
-        return ONE_KERNEL
     kernels = max(map(kernels_over, outputs), default=0)
     return ONE_KERNEL if kernels == 1 else OpCost(kernels)

@@ -7,8 +7,9 @@ fit in 31 bits, so that larger iterations are cut up.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 
 import torch
@@ -41,8 +42,9 @@ def kernels_over(tensor: torch.Tensor) -> int:
     return elementwise(tensor.numel(), tensor.element_size())
 
 
+@lru_cache(maxsize=1024)
 def multi_tensor(
-    elements: Iterable[int], tables: MultiTensorTables, *, depth: int, scalars: bool = False
+    elements: tuple[int, ...], tables: MultiTensorTables, *, depth: int, scalars: bool = False
 ) -> int:
     """Kernels of one multi-tensor operation.
 
@@ -92,7 +94,7 @@ def foreach_norm(
     clean_up = -(-len(elements) // NORMS_PER_CLEANUP)
     zeros = sum(1 for count in elements if not count)
     return OpCost(
-        clear + multi_tensor(elements, tables, depth=1) + clean_up + zeros,
+        clear + multi_tensor(tuple(elements), tables, depth=1) + clean_up + zeros,
         temporaries=(len(elements) * chunks * accumulator_bytes,),
         workspaces=(result_bytes,) * zeros,
     )

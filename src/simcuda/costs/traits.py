@@ -135,7 +135,7 @@ class OperationTraits:
         # of another layout.
         self.is_plain = (
             self.is_one_kernel
-            and self.composite is self.widening is self.stand_in is None
+            and (self.composite, self.widening, self.stand_in) == (None, None, None)
             and [str(result.type) for result in schema.returns] == ["Tensor"]
             and all(rule.any_layout for rule in self.rules)
             and self.written in ((), names[:1])

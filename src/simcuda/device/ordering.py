@@ -27,7 +27,7 @@ HOST = -1
 
 Clock = dict[int, int]
 
-_UNTOUCHED = (-2, 0, 0)
+_UNTOUCHED = [-2, 0, 0]
 """Stands for the accesses to data that no stream has touched yet."""
 
 
@@ -138,7 +138,7 @@ class Ordering:
     _joined_host: dict[int, int] = field(default_factory=dict)
     # Most data is only ever touched by one stream, and its order is enough: for that, the stream and the
     # ticks of its last write and read are all there is to know.
-    _sole: dict[Data, tuple[int, int, int]] = field(default_factory=dict)
+    _sole: dict[Data, list[int]] = field(default_factory=dict)
     # Of other data, and of what is touched in parts, the accesses to each part.
     _shared: dict[int, dict[Part, Accesses]] = field(default_factory=dict)
     # Uses of freed memory that its owner has not waited for, by stream and range of addresses.
@@ -160,16 +160,20 @@ class Ordering:
         sole, shared = self._sole, self._shared
         unordered: list[Conflict] = []
         for data in reads:
-            known = sole.get(data, _UNTOUCHED)
+            known = sole.get(data)
             # The usual case: no other stream has touched it, so there is nothing to compare.
-            if known[0] == stream or (known is _UNTOUCHED and type(data) is int and data not in shared):
-                sole[data] = (stream, known[1], tick)
+            if known is not None and known[0] == stream:
+                known[2] = tick
+            elif known is None and type(data) is int and data not in shared:
+                sole[data] = [stream, 0, tick]
             elif data not in writes:
                 unordered += self._share(data, stream, clock, writes=False)
         for data in writes:
-            known = sole.get(data, _UNTOUCHED)
-            if known[0] == stream or (known is _UNTOUCHED and type(data) is int and data not in shared):
-                sole[data] = (stream, tick, 0)
+            known = sole.get(data)
+            if (known is not None and known[0] == stream) or (
+                known is None and type(data) is int and data not in shared
+            ):
+                sole[data] = [stream, tick, 0]
             else:
                 unordered += self._share(data, stream, clock, writes=True)
         return unordered
@@ -294,7 +298,7 @@ class Ordering:
         elif isinstance(data, int):
             # After this write, earlier accesses matter no more.
             del self._shared[data]
-            self._sole[data] = (stream, tick, 0)
+            self._sole[data] = [stream, tick, 0]
         else:
             # A conflict is told once. What the host has waited for conflicts with nothing.
             if conflicts:

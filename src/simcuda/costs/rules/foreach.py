@@ -24,16 +24,15 @@ def _lists(call: OperationCall) -> list[list[torch.Tensor]]:
 def _walks_side_by_side(lists: list[list[torch.Tensor]]) -> bool:
     first = lists[0]
     shapes = [tensor.shape for tensor in first]
-    dtype = first[0].dtype
-    dense = [tensor.is_contiguous() for tensor in first]
-    for tensors in lists:
-        for tensor, other, shape, is_dense in zip(tensors, first, shapes, dense, strict=True):
-            if tensor.dtype != dtype or tensor.shape != shape:
-                return False
-            # Contiguous in the lists' own order, or dense in another one that all of them share.
-            if not (is_dense and tensor.is_contiguous()) and not same_bytes(tensor, other):
-                return False
-    return True
+    types = {tensor.dtype for tensors in lists for tensor in tensors}
+    if len(types) > 1 or any([tensor.shape for tensor in tensors] != shapes for tensors in lists):
+        return False
+    dense = [all(tensor.is_contiguous() for tensor in place) for place in zip(*lists, strict=True)]
+    if all(dense):
+        return True
+    # Contiguous in the lists' own order, or dense in another one that all of them share.
+    places = zip(dense, zip(*lists, strict=True), strict=True)
+    return all(is_dense or all(same_bytes(each, place[0]) for each in place) for is_dense, place in places)
 
 
 @CostRule(
@@ -58,7 +57,7 @@ def _multi_tensor(call: OperationCall) -> OpCost:
     is_promoted = makes_results and results[0].dtype != lists[0][0].dtype
     if call.is_alone or is_promoted or not _walks_side_by_side(lists):
         return OpCost(sum(map(kernels_over, lists[0])))
-    elements = [tensor.numel() for tensor in lists[0]]
+    elements = tuple([tensor.numel() for tensor in lists[0]])
     scalars = isinstance(call.argument("scalars"), list | tuple | torch.Tensor)
     depth = len(lists) + int(makes_results)
     return OpCost(multi_tensor(elements, call.profile.multi_tensor, depth=depth, scalars=scalars))
@@ -76,7 +75,7 @@ def _copy(call: OperationCall) -> OpCost:
     alike = all(a.shape == b.shape and a.stride() == b.stride() for a, b in zip(to, source, strict=True))
     one_type = all(len({tensor.dtype for tensor in tensors}) == 1 for tensors in (to, source))
     if alike and one_type:
-        return OpCost(multi_tensor([t.numel() for t in to], call.profile.multi_tensor, depth=2))
+        return OpCost(multi_tensor(tuple([t.numel() for t in to]), call.profile.multi_tensor, depth=2))
     return sum((copied_within(a, b.expand_as(a)) for a, b in zip(to, source, strict=True)), FREE)
 
 
