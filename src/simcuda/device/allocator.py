@@ -222,7 +222,7 @@ class Allocator:
                 hold(pool.stats, -block.size)
 
     def as_nested_dict(self) -> dict[str, object]:
-        """The shape of ``torch.cuda.memory_stats_as_nested_dict``.
+        """Return the statistics as ``torch.cuda.memory_stats_as_nested_dict`` has them.
 
         Of inactive blocks it has those of now alone, as their peak and as all that ever were, too.
         """

@@ -43,7 +43,7 @@ class PoolStats:
         waiting_bytes: Their bytes.
         most_active: Most blocks handed out or waiting at once, while any waited.
         most_active_bytes: Their bytes, most at once.
-        inactive: Free blocks in segments that are partly in use, counted when somebody asks.
+        inactive: Free blocks in segments that are partly in use, counted on demand.
         inactive_bytes: Their bytes.
         segments: Segments held.
         reserved: Their bytes.

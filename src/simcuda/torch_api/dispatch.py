@@ -160,7 +160,7 @@ class Dispatcher:
         return self._run(traits, func, args, kwargs)
 
     def _run_plain(self, call: Callable[..., Any], args: Sequence[Any]) -> Any:
-        """A fast path of ``_run`` for one kernel on dense tensors of one device; None for any other."""
+        """Run an operation that is one kernel on dense tensors of one device; None if it is not."""
         machine = self._machine
         tags = machine.storages.tags
         device: int | None = None
