@@ -224,7 +224,7 @@ class Allocator:
     def as_nested_dict(self) -> dict[str, object]:
         """Return the statistics as ``torch.cuda.memory_stats_as_nested_dict`` has them.
 
-        Of inactive blocks it has those of now alone, as their peak and as all that ever were, too.
+        Inactive blocks are counted as they are now; their peak and total are the same numbers.
         """
         for stats in (self.stats.both, *self.stats.pools.values()):
             stats.inactive, stats.inactive_bytes = Quantity(), Quantity()

@@ -38,7 +38,7 @@ def _cublas(calls: int) -> OpCost:
 
 
 def _cudnn(least: int, most: int, *, by_groups: bool) -> OpCost:
-    """What cuDNN does, with workspaces of unknown size, where it is not ATen that convolves by groups."""
+    """Return the work of cuDNN, with workspaces of unknown size; by groups ATen may do it."""
     slack = {"launches": (0.0, most - least), **dict.fromkeys(MEMORY, (0.0, inf))}
     if by_groups:
         slack["aten_launches"] = 0, inf
