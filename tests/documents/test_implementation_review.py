@@ -95,10 +95,8 @@ def test_issues() -> None:
 
 
 def test_issue_counts() -> None:
-    """The stated counts are kept even where they are wrong; without them the issues are counted."""
-    assert {"critical": 0, "minor": 3} == read()[0].issue_counts
-    before, _, after = REVIEW.partition("### Issues Summary")
-    assert {"critical": 0, "minor": 2} == read(before + after[after.index("### Metrics") :])[0].issue_counts
+    """The issues of each severity are counted, whatever a summary of them says."""
+    assert {"critical": 0, "minor": 2} == read()[0].issue_counts
 
 
 def test_a_status_that_says_nothing() -> None:
@@ -140,8 +138,6 @@ def test_notations_of_commits(written: str, base: str | None, head: str) -> None
         "**Recommendation:** Add a test.\n\n**Recommendation:** APPROVED\n",
         "**Recommendation:** APPROVED\n\n## End\n\n**Recommendation:** Merge at night.\n",
         "**Assessment:** rather good\n\n## End\n\n**Verdict:** APPROVED\n",
-        "## Verdict: \u2705 APPROVED\n\nFine.\n",
-        "## Final Verdict\n\n\u2705 **APPROVED**\n\nFine.\n",
     ],
 )
 def test_verdict(text: str) -> None:
@@ -165,16 +161,6 @@ def test_a_table_of_requirements_in_other_words() -> None:
         ("four", "", True),
         ("five", "", None),
     ] == [(each.text, each.implementation, each.met) for each in review.requirements]
-
-
-def test_an_issue_below_its_own_heading() -> None:
-    """An issue under a heading has its details in labelled lines."""
-    review = short(
-        "## Issues\n\n### Minor\n\n#### M1. A name (a.py)\n\n**Location:** `b.py`\n**Issue:** long\n"
-    )
-    assert [("minor", "M1", "A name (a.py)", {"Location": "b.py", "Issue": "long"})] == [
-        (issue.severity, issue.id, issue.title, issue.details) for issue in review.issues
-    ]
 
 
 def test_artifacts_elsewhere() -> None:

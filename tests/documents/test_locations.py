@@ -61,12 +61,6 @@ def test_lines_of_one_file(finding: Finding, lines: str, expected: list[tuple[in
     assert [("src/a.py", expected, None)] == places(finding, section("`src/a.py`", lines))
 
 
-def test_lines_with_their_file_behind(finding: Finding) -> None:
-    """The file may stand in brackets behind its lines."""
-    text = section("`x/a.py`, `x/b.py`", "`7-8, 9` (b.py), `1-2` (a.py)")
-    assert [("x/a.py", [(1, 2)], None), ("x/b.py", [(7, 8), (9, 9)], None)] == places(finding, text)
-
-
 def test_lines_that_cannot_be_paired(finding: Finding) -> None:
     """Three ranges for two files go to neither, which is reported on their line."""
     reading = finding(section("`a.py`, `b.py`", "1, 2, 3"))

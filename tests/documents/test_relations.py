@@ -57,11 +57,8 @@ LINES = {
     "- Not a duplicate of B1-PT-02": [("B1-PT-02", "related")],
     "- B1-PT-02: as in B1-PT-03": [("B1-PT-02", "related")],
     "- B1-PT-01: itself": [("B1-PT-01", "related")],
-    "This depends on B1-PT-02. It blocks B1-PT-03; see B1-PT-04.": [
-        ("B1-PT-02", "blocked-by"),
-        ("B1-PT-03", "blocks"),
-        ("B1-PT-04", "related"),
-    ],
+    "- It waits; see B1-PT-02 and B1-PT-03": [("B1-PT-02", "related"), ("B1-PT-03", "related")],
+    "- Report: `work/ALPHA-1.0-READINESS.md`": [],
     f"{TABLE}| `B1-PT-02`, `B1-PT-03` | related | why |": [("B1-PT-02", "related"), ("B1-PT-03", "related")],
     "| Relation | Finding |\n|---|---|\n| blocks | B-METRIC-02 |": [("B-METRIC-02", "blocks")],
     f"{TABLE}| None | - | - |": [],
@@ -72,7 +69,7 @@ LINES = {
 
 @pytest.mark.parametrize("text", LINES)
 def test_several_relations(finding: Finding, text: str) -> None:
-    """Lists and ranges of IDs, text that names some, and lines that say of which kind they are."""
+    """Lists of IDs, text that names some, lines that say of which kind they are; paths name none."""
     reading = finding(f"## Related Findings\n\n{text}\n")
     assert LINES[text] == [(each.id, each.relationship) for each in reading.ticket.related]
     assert [] == reading.rules

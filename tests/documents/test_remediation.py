@@ -254,14 +254,22 @@ def test_a_tab_is_named(finding: Finding) -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("## Remediation\n\nLater.\n", 5),
-        ("## Remediation\n\n```python\nx = 1\n```\n", 5),
+        ("## Remediation\n\n```\nclaims: {}\n```\n", 5),
         ("## Remediation\n\n```yaml\n```\n\n```yaml\n```\n", 10),
     ],
 )
 def test_exactly_one_block(finding: Finding, text: str, line: int) -> None:
-    """A section without a YAML block, or with a second one, is an error."""
+    """A section with a block that is not marked as YAML, or with a second one, is an error."""
     assert [("remediation-block", line)] == finding(text).rules
+
+
+def test_prose_is_a_recommended_fix(finding: Finding) -> None:
+    """Below the same heading, audits say in words and code how to mend it."""
+    reading = finding("## Remediation\n\nRead once:\n\n```python\nx = 1\n```\n")
+    assert reading.ticket.remediation is None
+    assert reading.ticket.recommended_fix
+    assert reading.ticket.recommended_fix.raw.startswith("Read once:")
+    assert [] == reading.rules
 
 
 def test_lines_are_those_of_the_file(finding: Finding) -> None:

@@ -27,7 +27,6 @@ STATED = {
     "**Fix applied (Option A):**\n1. Called it\n": Outcome.FIXED,
     "\u2705 **FIXED** in abc1234.\n": Outcome.FIXED,
     "Fixed in abc1234.\n": Outcome.FIXED,
-    "**Rare enough, won't fix** - so be it.\n": Outcome.WONT_FIX,
     "The wait was already fixed in abc1234.\n": Outcome.FIXED,
     "**Closed as:** Not a Bug\n": Outcome.NOT_A_BUG,
     "### Final Resolution: Won't Fix\n": Outcome.WONT_FIX,
@@ -93,21 +92,6 @@ def test_a_section_on_the_fix(finding: Finding, title: str) -> None:
     ticket = finding(f"## {title}\n\nCalled it.\n").ticket
     assert ticket.outcome
     assert Outcome.FIXED == ticket.outcome.value
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "## Recommended Fix (IMPLEMENTED)\n\nCall it.\n",
-        "## Recommended Fix - \u2705 Implemented\n\nCall it.\n",
-        "## Recommended Fix\n\n### Option A: Call it (Done)\n\nSo.\n\n### Option B\n\nOr so.\n",
-    ],
-)
-def test_a_proposal_that_was_carried_out(finding: Finding, text: str) -> None:
-    """A heading that says that what it proposes was done states the outcome."""
-    outcome = finding(text).ticket.outcome
-    assert outcome
-    assert Outcome.FIXED == outcome.value
 
 
 @pytest.mark.parametrize(

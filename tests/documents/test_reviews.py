@@ -51,33 +51,10 @@ FORMS = {
         "Nearly right.\n"
     ),
     "a labelled verdict, and what follows": "## Cross-Review (DRL)\n\n**Verdict:** REFINE\n\nNearly right.\n",
-    "an item of a list": "## Cross-Review\n\n- **DRL**: REFINE - Nearly right.\n",
-    "a heading with the verdict": "## Cross-Review\n\n### DRL Specialist: REFINE\n\nNearly right.\n",
-    "a heading with the verdict and a date": "## Cross-Review (DRL, 2024-12-27) - REFINE\n\nNearly right.\n",
     "a heading that ends with the words": (
         "## DRL Specialist Cross-Review\n\n**Verdict:** REFINE\n\nNearly right.\n"
     ),
-    "a heading for the verdict": (
-        "## Cross-Review: DRL\n\n### Verdict: REFINE\n\n### Evaluation\n\nNearly right.\n"
-    ),
-    "a heading above the verdict": "## Cross-Review: DRL\n\n### Verdict\n\n**REFINE**\n\nNearly right.\n",
-    "a labelled paragraph with the reviewer": (
-        "## Cross-Review\n\n**DRL Specialist:** REFINE - Nearly right.\n"
-    ),
-    "a label with the verdict": "## Cross-Review\n\n**DRL (REFINE):** Nearly right.\n",
-    "labels of one reviewer": (
-        "## Cross-Review\n\n**DRL Verdict:** REFINE\n**DRL Evaluation:** Nearly right.\n"
-    ),
-    "labels without bold marks": (
-        "## Cross-Review\n\nReviewer: DRL\nVerdict: REFINE\nEvaluation: Nearly right.\n"
-    ),
     "a bold line": "## Cross-Review (DRL)\n\n**Verdict: REFINE**\n\nNearly right.\n",
-    "items of labelled values": (
-        "## Cross-Review\n\n- **Reviewer:** DRL\n- **Verdict:** REFINE\n- **Evaluation:** Nearly right.\n"
-    ),
-    "the reviewer behind the verdict": "## Cross-Review\n\n**REFINE** - DRL Specialist\n\nNearly right.\n",
-    "a quotation": "## Cross-Review (DRL)\n\n> **Verdict:** REFINE\n>\n> Nearly right.\n",
-    "the verdict below the text": "## Cross-Review (DRL)\n\nNearly right.\n\n**Verdict:** REFINE\n",
     "the reviewer as the table's header": (
         "## Cross-Review\n\n| Reviewer | DRL |\n|---|---|\n| Verdict | REFINE |\n"
         "| Evaluation | Nearly right. |\n"

@@ -112,10 +112,11 @@ def test_the_largest_file_is_read_within_seconds(piece: str) -> None:
     assert seconds("text", piece, 1 << 20, runs=1) < 60
 
 
-def test_no_more_pieces_than_that_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a file of nothing but blocks the rest is left out, and said to be."""
+def test_a_file_of_too_many_pieces_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even its beginning is read: a table that is cut off has rows without all of their cells."""
     monkeypatch.setattr(source, "MOST_PIECES", 200)
-    data = TICKET.format(**{**EMPTY, "text": "# a\n" * 100}).encode()
-    _, problems = read_document(data, "tickets/A-1.md")
-    (problem,) = (each for each in problems if each.rule == "nesting")
-    assert "pieces: this is not read" in problem.message
+    # The header and each row have three cells of three pieces each.
+    table = "## Location\n\n| File | Line | Why |\n|---|---|---|\n" + "| a.py | 1 | b |\n" * 100
+    data = TICKET.format(**{**EMPTY, "text": table}).encode()
+    document, problems = read_document(data, "tickets/A-1.md")
+    assert (None, [("too-large", 1)]) == (document, [(each.rule, each.line) for each in problems])

@@ -128,7 +128,7 @@ def test_a_finding_without_words_has_a_title(text: str) -> None:
     ("uri", "expected"),
     [
         *(("a b/c (1).py", 1), ("Makefile", 1), ("x/é.py", 1)),
-        *(("a|b.py", 0), ("a`b.py", 0), ("a:3.py", 0), ("a,b.py", 0)),
+        *(("a|b.py", 0), ("a:3.py", 0), ("a,b.py", 0)),
     ],
 )
 def test_a_file_is_named_or_left_out(uri: str, expected: int) -> None:

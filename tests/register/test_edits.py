@@ -175,7 +175,7 @@ def test_an_id_that_changed_meanwhile() -> None:
         ("- B1-PT-02: so", ["- B1-PT-02 (duplicate): so"]),
         ("- **B1-PT-02** (related): so", ["- **B1-PT-02** (duplicate): so"]),
         ("- B1-PT-02 (seen twice): so", ["- B1-PT-02 (duplicate) (seen twice): so"]),
-        ("| ID | Relation |\n|---|---|\n| B1-PT-02 | related |", ["| B1-PT-02 | duplicate |"]),
+        ("| ID | Relation |\n|---|---|\n| B1-PT-02 | related |", ["| `B1-PT-02` | `duplicate` |"]),
         ("- B1-PT-02 (duplicate): so", []),
     ],
 )

@@ -28,6 +28,7 @@ TEMPLATE = "imported.md.j2"
 NEW, KNOWN, LEFT_OUT = "new", "known", "left out"
 MARKDOWN = (".md", ".markdown")
 JSON = (".sarif", ".json")
+MOST_LOST = 8
 BOMS = b"\xef\xbb\xbf\xff\xfe \t\r\n"
 
 
@@ -110,6 +111,10 @@ def import_results(
     new = [each for each in done if each.outcome == NEW]
     if bare := [str(each.id) for each in new if each.found.severity is None]:
         say(f"without a severity, since the report states none: {', '.join(bare)}")
+    lost = [f"{each.found.spots[0]} {each.found.text}" for each in done if is_report and each.found.left_out]
+    if lost:
+        more = f" and {len(lost) - MOST_LOST} more" if len(lost) > MOST_LOST else ""
+        say(f"no finding, without a number, a severity or a place: {'; '.join(lost[:MOST_LOST])}{more}")
     if not is_report:
         _say_strays(new)
     elif new and not (is_written or dry_run):

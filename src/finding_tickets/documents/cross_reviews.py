@@ -1,7 +1,7 @@
 """Cross-reviews: the blocks of a section become tokens, and the tokens become reviews.
 
-Each reviewer writes in another form: a heading, a table by rows or columns, labels, an item, a sentence. All
-forms become the same tokens. A fact that the current review has already begins the next review.
+Each reviewer writes in another form: a heading, a table by rows or columns, labels. All forms become the same
+tokens. A fact that the current review has already begins the next review.
 """
 
 from __future__ import annotations
@@ -39,27 +39,13 @@ _LABEL_AND_VALUE = 2
 _LINE = re.compile(r"[^\r\n]*\S[^\r\n]*")
 
 # Labels, as they are compared.
-_BARE = re.compile(r"verdict|reviewer|agent|evaluation|date|rationale")
 _VERDICT_KEYS = frozenset(["verdict", "opinion", "vote", "finalverdict"])
 _REVIEWER_KEYS = frozenset(["reviewer", "agent", "specialist", "reviewedby", "expert", "reviewers"])
 _DATE_KEYS = frozenset(["date", "reviewdate", "reviewed", "reviewedon"])
 
-_SEPARATED = re.compile(r"(?:[:(|*`\]]|\s[-\u2013\u2014])[\s*`_(]*\Z|\A[\W_]*\Z")
-_ASIDE = re.compile(r"[\s*`_]*\([^()]*\)")
 _MARKS = " \t*`_:.,;-\u2013\u2014"
-_MARKS_OF_NAME = _MARKS + "|()[]"
 _MARKS_OF_CONDITION = _MARKS + "\u2192"
-_BEFORE_REASON = re.compile(r"[`*_]*\s*[)\]]?[`*_]*\s*[:.,;|\u2013\u2014-]*[*_]*\s*")
-# A name has few words. More words around an opinion are prose, which states no verdict.
-_LONGEST_NAME, _LONGEST_ALONE = 6, 3
 
-# Headings within a review that neither name a reviewer nor begin another review.
-_TEXT = re.compile(
-    r"(?:(?:detailed|overall|additional|technical) )?"
-    r"(?:evaluation|analysis|rationale|reasoning|comment|note|detail|assessment|summary|recommendation|concern"
-    r"|finding|question|suggestion|severity|evidence|verification|caveat|conclusion|recommended|suggested)s?\b.*"
-)
-_VERDICT_TITLE = re.compile(r"(?:final )?verdict\b.*")
 _ABOUT_REVIEWS = re.compile(
     r"\b(?:summary|consensus|synthesis|response|rebuttal|reply|request|outcome|resolution)\b"
 )
@@ -145,25 +131,11 @@ def _review_tokens(source: Source, blocks: Iterable[Block]) -> Iterator[ReviewTo
                 above = table.titles
                 yield from _of_rows(rows, text)
                 continue
-            entries = labelled_values(source, [block])
-            facts = [token for entry in entries for token in _of_label(entry, cell=True)]
-            of_review = any(token.kind in ("verdict", "reviewer") for token in facts)
-            yield from facts if of_review else [ReviewToken("cell", text)]
+            for entry in labelled_values(source, [block]):
+                yield from _of_label(entry, cell=True)
         elif block.kind == "Paragraph":
             stray = _stray_rows(text, above) if above else []
             yield from _of_rows(stray, text) if stray else _of_text(text)
-        elif block.kind == "List":
-            # Items are labelled values or reviews; a list without any is text.
-            found = list[ReviewToken]()
-            for item in block.children:
-                words = source.words(item)
-                labelled = any(True for _ in labels_in(source, words, _BARE))
-                review = [] if labelled else _sentence(words, known=False)
-                found += review or _of_text(words)
-            only_text = all(token.kind == "prose" for token in found)
-            yield from [ReviewToken("prose", text)] if only_text else found
-        elif block.kind == "BlockQuote":
-            yield from _review_tokens(source, block.children)
         elif block.kind != "Rule":
             yield ReviewToken("prose", text)
 
@@ -199,7 +171,7 @@ def _of_rows(rows: Sequence[ReviewRow], whole: Excerpt) -> Iterator[ReviewToken]
         texts = [title for title in row if title not in (_VERDICT, reviewer, date, "#", "domain")]
         # The evaluation comes first, then remarks.
         texts.sort(key=[*_EVALUATIONS, *texts].index)
-        if not any(row[title].raw for title in (_VERDICT, *texts)):
+        if not row[_VERDICT].raw:
             continue
         yield ReviewToken("begin", whole)
         if reviewer:
@@ -214,10 +186,10 @@ def _of_rows(rows: Sequence[ReviewRow], whole: Excerpt) -> Iterator[ReviewToken]
 
 def _of_text(text: Excerpt) -> Iterator[ReviewToken]:
     """Yield the text of a paragraph and the labelled values within it."""
-    found = list(labels_in(text.source, text, _BARE))
+    found = list(labels_in(text.source, text))
     before = text.source.text(text.start, found[0].start if found else text.end)
     if before.raw:
-        yield from _sentence(before) or [ReviewToken("prose", before)]
+        yield ReviewToken("prose", before)
     for entry in found:
         yield from _of_label(entry, cell=False)
 
@@ -232,55 +204,11 @@ def _of_label(entry: LabelledValue, *, cell: bool) -> Iterator[ReviewToken]:
         yield ReviewToken("date", value)
     elif key in _VERDICT_KEYS:
         yield ReviewToken("verdict", value)
-    elif about and not key.endswith("evaluation") and (review := _sentence(entry.whole)):
-        yield from review
     elif about or key.endswith("evaluation") or key in _EVALUATIONS:
         if value.raw:
             yield ReviewToken("cell" if cell and not about else "evaluation", value, about)
     else:
         yield ReviewToken("cell", value) if cell else ReviewToken("prose", entry.whole)
-
-
-def _sentence(text: Excerpt, *, known: bool = True) -> list[ReviewToken]:
-    """``DRL: ENDORSE - why``, ``**DRL (ENDORSE):** why`` or ``ENDORSE - DRL``; empty for other text.
-
-    With ``known`` the reviewer must be one of the register's.
-    """
-    vocabulary = text.source.vocabulary
-    line = text.raw.partition("\n")[0]
-    verdict = _opinion_span(line, vocabulary.opinions)
-    if verdict is None:
-        return []
-    aside, longest = _ASIDE.match(line, verdict[1]), _LONGEST_NAME
-    who, stated = (0, verdict[0]), (verdict[0], aside.end() if aside else verdict[1])
-    if not line[: verdict[0]].strip(_MARKS_OF_NAME):
-        # The reviewer alone on the rest of the line: ``ENDORSE - DRL``.
-        who, stated, known, longest = (verdict[1], len(line)), verdict, True, _LONGEST_ALONE
-    name = _name(text, *who)
-    separated = who[0] or _SEPARATED.search(line[: verdict[0]])
-    named = not known or reviewer_word(name.raw, vocabulary) is not None
-    if not (name.raw and separated and named and len(name.raw.split()) <= longest):
-        return []
-    why = _reason(text, max(stated[1], who[1]))
-    found = [
-        ReviewToken("begin", name),
-        ReviewToken("reviewer", name),
-        ReviewToken("verdict", text.piece(*stated)),
-    ]
-    return [*found, ReviewToken("evaluation", why)] if why.raw else found
-
-
-def _name(text: Excerpt, first: int, last: int) -> Excerpt:
-    """Return a name without the marks around it."""
-    piece = text.raw[first:last]
-    first += len(piece) - len(piece.lstrip(_MARKS_OF_NAME))
-    return text.piece(first, first + len(piece.strip(_MARKS_OF_NAME)))
-
-
-def _reason(text: Excerpt, first: int) -> Excerpt:
-    """Return the text behind a verdict, without the separator."""
-    separator = _BEFORE_REASON.match(text.raw, first)
-    return text.piece(separator.end() if separator else first)
 
 
 # From tokens to reviews.
@@ -333,14 +261,13 @@ class ReviewSheet:
 class ReviewsOfPart:
     """The reviews of a part and of the parts within it.
 
-    ``names`` are the reviewers in its heading and in those above, the innermost first.
+    ``names`` has the reviewer in its heading.
     """
 
     part: DocumentPart
     names: list[Excerpt] = field(default_factory=list)
     sheets: list[ReviewSheet] = field(default_factory=list)
     current: ReviewSheet | None = None
-    lead: ReviewSheet = field(default_factory=ReviewSheet)
     labelled: list[tuple[str, ReviewSheet]] = field(default_factory=list)
     within: list[Values] = field(default_factory=list)
 
@@ -348,7 +275,7 @@ class ReviewsOfPart:
         """The reviews, each with a verdict, in the order of the file."""
         part, source = self.part, self.part.source
         named = _reviewer_in_heading(part.headline) if part.headline else None
-        self.names = [*([named] if named and named.raw else []), *self.names]
+        self.names = [named] if named and named.raw else []
         end = part.parts[0].start if part.parts else part.end
         for token in _review_tokens(source, [block for block in part.blocks if block.start < end]):
             self._take(token)
@@ -356,14 +283,6 @@ class ReviewsOfPart:
             self._enter(each)
         # Without a verdict it was a remark: a name or a date alone makes no review.
         sheets = [sheet for sheet in self.sheets if "verdict" in sheet.facts]
-        if part.headline and not sheets and not self.within:
-            # A heading may state the verdict: ``### DRL: ENDORSE``.
-            found = _opinion_span(part.headline.raw, source.vocabulary.opinions)
-            if found:
-                sheets = self.sheets[:1] or [ReviewSheet()]
-                sheets[0].facts["verdict"] = part.headline.piece(*found)
-        if len(sheets) == 1:
-            sheets[0].words[:0] = self.lead.words
         # Evaluations below a table of verdicts belong to the review of the one they name.
         for word, aside in self.labelled:
             mine = [sheet for sheet in sheets if self._reviewer(sheet)[1] == word]
@@ -391,18 +310,10 @@ class ReviewsOfPart:
             self.labelled.append((about, self.current))
         elif current is not None:
             current.write(token)
-        elif not self.sheets:
-            self.lead.write(token if kind == "prose" else ReviewToken("cell", text))
 
     def _enter(self, part: DocumentPart) -> None:
-        """Account for a part within the part: text of the review above it, its verdict, or more reviews."""
-        if part.headline and _VERDICT_TITLE.match(part.name) and not self.within:
-            stated = part.headline.after_colon
-            self._take(ReviewToken("verdict", stated if stated.raw else part.body))
-            if stated.raw and part.body.raw:
-                self._take(ReviewToken("prose", part.body))
-            return
-        found = [] if _TEXT.match(part.name) else ReviewsOfPart(part, self.names).read()
+        """Account for a part within the part: more reviews, or text of the review above it."""
+        found = ReviewsOfPart(part).read()
         self.within += found
         if found:
             self.current = None

@@ -13,7 +13,6 @@ from finding_tickets.documents.reading import Page
 from finding_tickets.documents.sections import DocumentPart, SectionKind
 from finding_tickets.documents.source import (
     Block,
-    Excerpt,
     MarkdownTable,
     Splice,
     Splices,
@@ -283,11 +282,16 @@ def _row_below(page: Page, sibling: str, value: Text, label: str, text: str) -> 
 # Related findings.
 
 
-def name_duplicate(page: Page, named: tuple[Relation, ...], other: str) -> Iterator[Splices]:
+def name_duplicate(page: Page, named: Sequence[Relation], other: str) -> Iterator[Splices]:
     """Ways to name a duplicate, where ``named`` are the relations that the document states already."""
     for relation in named:
-        if relation.id == other:
-            yield from _change_kind(page, relation)
+        start, end, _ = relation.span
+        at = page.data.upper().find(relation.id.encode(), start, end)
+        match = _KIND.match(page.data, at + len(relation.id.encode()), end) if at >= 0 else None
+        if relation.id == other and match:
+            is_stated = match["kind"] and word_for(match["kind"].decode(), RELATIONSHIPS)
+            until = match.end() if is_stated else match.end("closing")
+            yield [Splice(match.end("closing"), until, f" ({Relationship.DUPLICATE})".encode())]
     header_and_row = [*_HEADER, f"| {code_span(other)} | {code_span(Relationship.DUPLICATE)} |  |"]
     related = [part for part in page.parts if part.kind is SectionKind.RELATED]
     for part in related:
@@ -307,36 +311,6 @@ def name_duplicate(page: Page, named: tuple[Relation, ...], other: str) -> Itera
             yield [_apart(page, last, f"- {other} ({Relationship.DUPLICATE})".encode())]
     if not related:
         yield from add_section(page, _RELATED, header_and_row, _AFTER_RELATED)
-
-
-def _change_kind(page: Page, relation: Relation) -> Iterator[Splices]:
-    """Yield ways to say in the line that names a ticket that it is a duplicate."""
-    kind = Relationship.DUPLICATE
-    start, end, _ = relation.span
-    is_in_table = False
-    for block in page.blocks:
-        if block.kind == "Table" and block.start <= start < block.end:
-            is_in_table = True
-            table = page.source.table(block)
-            title = table.column(KIND_COLUMNS)
-            for row, cells in zip(table.body, table.records, strict=True):
-                if title and row.block.start <= start < row.block.end:
-                    yield from _change_cell(cells[title])
-    at = page.data.upper().find(relation.id.encode(), start, end)
-    match = _KIND.match(page.data, at + len(relation.id.encode()), end) if at >= 0 else None
-    if match is None or is_in_table:
-        return
-    if match["kind"] and word_for(match["kind"].decode(), RELATIONSHIPS):
-        yield [Splice(*match.span("kind"), kind.encode())]
-    else:
-        yield [Splice(match.end("closing"), match.end("closing"), f" ({kind})".encode())]
-
-
-def _change_cell(cell: Excerpt) -> Iterator[Splices]:
-    """Yield the way to have a cell with a relationship say that a ticket is a duplicate."""
-    # Whatever else stands in the cell is not for us to remove.
-    if word_for(cell.plain, RELATIONSHIPS):
-        yield [Splice(cell.start, cell.end, _markup_of(cell.raw)(Relationship.DUPLICATE).encode())]
 
 
 def _link_row(page: Page, table: MarkdownTable, other: str) -> Splice:

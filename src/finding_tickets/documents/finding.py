@@ -6,7 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from finding_tickets.documents.cross_reviews import read_reviews, reviewer_word
-from finding_tickets.documents.locations import read_code, read_locations, read_mentioned, stated_locations
+from finding_tickets.documents.locations import (
+    read_cited,
+    read_code,
+    read_locations,
+    read_mentioned,
+    stated_locations,
+)
 from finding_tickets.documents.metadata import (
     LABELS,
     Metadata,
@@ -22,7 +28,7 @@ from finding_tickets.documents.resolutions import (
     read_resolution,
     read_severity_changes,
 )
-from finding_tickets.documents.sections import DocumentPart, SectionKind, parts_by_kind
+from finding_tickets.documents.sections import DocumentPart, PartsByKind, SectionKind, nested, parts_by_kind
 from finding_tickets.documents.source import Excerpt, MarkdownTable, Source, Values, walk
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import (
@@ -59,6 +65,16 @@ _FIXES = ("Recommended Fix", "Proposed Fix", "Suggested Fix", "Fix Plan", "Fix",
 _PROSE = re.compile(r"[\w`*(\[\"'](?![\w ]*:\s)(?![\w ]*:$)")
 _DONE = (SectionKind.RESOLUTION, SectionKind.CORRECTION)
 _CHECKED = (SectionKind.VERIFICATION, *_DONE)
+_ASIDES = (
+    *_CHECKED,
+    SectionKind.FIX,
+    SectionKind.RELATED,
+    SectionKind.REFERENCES,
+    SectionKind.APPENDIX,
+    SectionKind.REMEDIATION,
+    SectionKind.CROSS_REVIEW,
+    SectionKind.METADATA,
+)
 
 # Related findings.
 _NOTHING = re.compile(
@@ -70,16 +86,14 @@ _BEFORE_NOTE = " \t:-\u2013\u2014"
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _ASIDE = re.compile(r"\s*(?:\(.*\))?")
 _KIND_BEHIND = re.compile(r"\s*\((?P<kind>[^)]*)\)")
-_TO = re.compile(r"\s*(?:-|\u2013|\u2014|\.\.\.?|to|through|thru)\s*", re.IGNORECASE)
-_AND = re.compile(r"\s*(?:,|/|&|\band\b|;)\s*(?:and\s+)?", re.IGNORECASE)
+_BETWEEN_IDS = re.compile(r"[\s,;&/\])]*(?:and\s+|(?P<to>(?:-|\u2013|\.\.|to|through)\s*))?[\[(]?")
+_LONGEST_RANGE = 100
+_PATH = re.compile(r"\w/\w|\w\.md\b")
 _ROWS = re.compile(
     r"related(?:to|tickets|findings)?|duplicateof|duplicates|blocks|blockedby|dependson|seealso"
 )
 KIND_COLUMNS = re.compile(r"(?:relation|type|link).*", re.DOTALL)
 NOTE_COLUMNS = re.compile(r"(?:note|desc|reason|why).*", re.DOTALL)
-_LONGEST_RANGE = 100
-# So many characters before an ID may say how it is related; a longer text would be searched for each ID.
-_LONGEST_REASON = 200
 RELATIONSHIPS = Spelled(
     {
         Relationship.RELATED.value: ("related to", "see also", "see", "relates to"),
@@ -90,13 +104,6 @@ RELATIONSHIPS = Spelled(
 )
 """The words that documents state a relationship in, beside the vocabulary's own."""
 
-# The last of these before an ID says how it is related; a negation takes it back.
-_IN_WORDS = re.compile(
-    r"(?P<no>\b(?:not|no|non)\b[\w\s-]{0,12})?"
-    r"\b(?P<kind>blocked[ -]by|depends on|duplicates?(?: of)?|block(?:s|ing)|related|see)\b",
-    re.IGNORECASE,
-)
-
 
 def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Excerpt | None) -> Ticket:
     """Return the ticket that ``sections`` make up."""
@@ -105,17 +112,6 @@ def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Ex
     # All sections but these two are in the ticket's own words.
     own = [p for p in sections if p.kind not in (SectionKind.METADATA, SectionKind.CROSS_REVIEW)]
     weighed = [p for p in sections if p.kind in _DONE or (p.kind is None and "severity" in p.name.split())]
-    locations = [place for part in of_kind[SectionKind.LOCATION] for place in read_locations(part)]
-    if not of_kind[SectionKind.LOCATION]:
-        # Without such a section, places in the metadata count, or the files that were changed.
-        changed = (place for part in of_kind[SectionKind.FILES_CHANGED] for place in read_mentioned(part))
-        locations = stated_locations(metadata.entries.values()) or list(changed)
-    # The one-line summary, else the first paragraph of what says what the problem is.
-    summaries = (
-        text.record()
-        for part in (*of_kind[SectionKind.SUMMARY], *of_kind[SectionKind.PROBLEM])
-        for text in (*(each.value for each in part.entries if each.key.endswith("summary")), *part.paragraphs)
-    )
     fixes = (part.body.record() for part in of_kind[SectionKind.FIX])
     agent, agents = metadata.string("Agent"), [each["value"] for each in metadata.strings("Agent")]
     if agent and agents:
@@ -137,8 +133,8 @@ def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Ex
         "assignee": metadata.string("Assignee"),
         "created": metadata.string("Created"),
         "updated": metadata.string("Updated"),
-        "locations": locations,
-        "summary": next(summaries, None)
+        "locations": _locations(own, metadata),
+        "summary": next((text.record() for text in _summaries(of_kind)), None)
         or _labelled(metadata, _SUMMARIES)
         or next(_opening(sections, title), None),
         "recommended_fix": next(fixes, None) or _labelled(metadata, _FIXES),
@@ -178,11 +174,44 @@ def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Ex
 def _fill_in(values: Values, said: str, source: Source) -> None:
     """Take from the folder, which says a status or an outcome, what the ticket does not say of the two."""
     is_outcome, own = said in set(Outcome), values["outcome"]
-    if values["status"] is None and (is_outcome or not own):
+    if values["status"] is None and (is_outcome or not own or said == Status.CLOSED):
         status = said if said in set(Status) and not own else Status.CLOSED
         values["status"] = source.text(0, 0).record(value=status)
     if is_outcome and not own and values["status"] and values["status"]["value"] not in UNSETTLED | {None}:
         values["outcome"] = source.text(0, 0).record(value=said)
+
+
+def _summaries(of_kind: PartsByKind) -> Iterator[Excerpt]:
+    """The one-line summary, else the first paragraph of what says what the problem is, or its first item."""
+    for part in (*of_kind[SectionKind.SUMMARY], *of_kind[SectionKind.PROBLEM]):
+        yield from (each.value for each in part.entries if each.key.endswith("summary"))
+        yield from part.paragraphs
+    for kind in (SectionKind.SUMMARY, SectionKind.PROBLEM, SectionKind.DESCRIPTION):
+        for part in of_kind[kind]:
+            items = [part.source.words(item) for item in part.by_kind["Item"] if item.checked is None]
+            yield from (text for text in (*part.paragraphs, *items) if _PROSE.match(text.raw))
+
+
+def _locations(own: Sequence[DocumentPart], metadata: Metadata) -> list[Values]:
+    """The places in sections about them, else in the metadata, the files that were changed, or the text."""
+    parts = [part for part in own if part.kind is SectionKind.LOCATION]
+    # A section about places may stand within another one.
+    parts = parts or [part for part in nested(own) if part.kind is SectionKind.LOCATION]
+    if found := [place for part in parts for place in read_locations(part)]:
+        return found
+    changed = [part for part in own if part.kind is SectionKind.FILES_CHANGED]
+    return (
+        stated_locations(metadata.entries.values())
+        or [place for part in changed for place in read_mentioned(part)]
+        or read_cited(_telling(own))
+    )
+
+
+def _telling(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
+    """The parts that say what is wrong, without those within them that say something else."""
+    for part in parts:
+        if part.kind not in _ASIDES:
+            yield from _telling(part.pieces) if part.parts else [part]
 
 
 def read_checklist(part: DocumentPart, text: str = "text", done: str = "done") -> Iterator[Values]:
@@ -238,9 +267,11 @@ def _of_table(table: MarkdownTable) -> Iterator[Values]:
     for row in table.records:
         cells = list(row.values())
         # A cell of IDs is nothing but these and a remark in brackets.
-        leading = ((each, _leading(table.source.vocabulary, _LINK.sub(r"\1", each.plain))) for each in cells)
-        named = ((each, ids[0]) for each, ids in leading if ids and _ASIDE.fullmatch(ids[1]))
-        cell, found = next(named, (cells[0], []))
+        cell, found = cells[0], list[str]()
+        for each in cells:
+            leading, rest = _leading(table.source.vocabulary, _LINK.sub(r"\1", each.plain))
+            if leading and not found and _ASIDE.fullmatch(rest):
+                cell, found = each, leading
         if not found and not all(_NOTHING.fullmatch(each.plain) for each in cells):
             _report_no_id(cell)
         how = None
@@ -254,63 +285,51 @@ def _of_table(table: MarkdownTable) -> Iterator[Values]:
 
 
 def _of_line(text: Excerpt, kind: Relationship | None) -> Iterator[Values]:
-    """``B7-PT-03: note``, ``B7-PT-03 (duplicate): note``, ``B7-PT-03 to B7-PT-05``, or text with IDs."""
+    """Each ID of a line: ``B7-PT-03: note``, ``B7-PT-03 (duplicate): note``, ``Blocked by B7-PT-03``."""
     vocabulary = text.source.vocabulary
     words = _LINK.sub(r"\1", text.plain) if "](" in text.plain else text.plain
-    if leading := _leading(vocabulary, words):
-        found, rest = leading
+    found, rest = _leading(vocabulary, words)
+    if found:
         aside = _KIND_BEHIND.match(rest)
-        stated = word_for(aside["kind"], RELATIONSHIPS) if aside else None
+        stated = _kind(aside["kind"]) if aside else None
         note = (rest[aside.end() :] if aside and stated else rest).strip(_BEFORE_NOTE)
-        how = Relationship(stated) if stated else kind or Relationship.RELATED
         for ticket in found:
-            yield text.record(id=ticket, relationship=how, note=note)
+            yield text.record(id=ticket, relationship=stated or kind or Relationship.RELATED, note=note)
         return
-    # Every ID that a text names counts once, related as the last sentence before it says.
-    pattern = re.compile(rf"(?<![\w-])(?:{vocabulary.id_pattern})(?![\w-])")
-    named, at = dict[str, Relationship](), 0
-    while match := pattern.search(words, at):
-        found, at = _run(vocabulary, words, match.start())
-        before = re.split(r"[.;]\s", words[max(0, match.start() - _LONGEST_REASON) : match.start()])[-1]
-        last = next(iter([*_IN_WORDS.finditer(before)][::-1]), None)
-        stated_how = _kind(last["kind"]) if last and not last["no"] else None
-        for ticket in found:
-            named.setdefault(ticket, stated_how or kind or Relationship.RELATED)
-    for ticket, how in named.items():
-        yield text.record(id=ticket, relationship=how, note=words)
-    if not named and not _NOTHING.fullmatch(words):
+    # A piece of a path or of a longer name is no ID.
+    pattern = re.compile(rf"(?<![\w./-])(?:{vocabulary.id_pattern})(?![\w/-]|\.\w)")
+    how, named = kind, list[str]()
+    for match in pattern.finditer(words):
+        how = how or _kind(words[: match.start()])
+        named.append(match[0].upper())
+    for ticket in dict.fromkeys(named):
+        yield text.record(id=ticket, relationship=how or Relationship.RELATED, note=words)
+    if not (named or _NOTHING.fullmatch(words) or _PATH.search(words)):
         _report_no_id(text)
 
 
-def _leading(vocabulary: Vocabulary, words: str) -> tuple[list[str], str] | None:
-    """The IDs that a line begins with, and what follows them."""
-    # IDs may stand in brackets: ``[B7-PT-03]``.
-    for start in (1, 0) if words.startswith(("[", "(")) else (0,):
-        found, end = _run(vocabulary, words, start)
-        if found:
-            return found, words[end:].removeprefix("]")
-    return None
-
-
-def _run(vocabulary: Vocabulary, words: str, start: int) -> tuple[list[str], int]:
-    """Read the IDs of ``B1-PT-01, B1-PT-02`` or ``B1-PT-01 to B1-PT-05``, and where they end."""
-    first = vocabulary.an_id.match(words, start)
-    found, end = ([first[0].upper()], first.end()) if first else ([], start)
-    # A comma is tried first: a dash may belong to the next ID, or to the remark.
-    while found and (joint := _AND.match(words, end) or _TO.match(words, end)):
-        following = vocabulary.an_id.match(words, joint.end())
-        if not following:
+def _leading(vocabulary: Vocabulary, words: str) -> tuple[list[str], str]:
+    """Return the IDs that a line begins with, ``[B1-PT-01], B1-PT-02 to B1-PT-04``, and what follows them."""
+    found, at = list[str](), 0
+    while joint := _BETWEEN_IDS.match(words, at):
+        match = vocabulary.an_id.match(words, joint.end())
+        if not match:
             break
-        name, end = following[0].upper(), following.end()
-        stem, _, low = found[-1].rpartition("-")
-        other, _, high = name.rpartition("-")
-        count = int(high) - int(low) if low.isdigit() and high.isdigit() and stem == other else 0
-        # A range of thousands is a slip of the pen, not a relation to thousands of tickets.
-        if joint.re is _TO and 0 < count <= _LONGEST_RANGE:
-            found += [f"{stem}-{each:0{len(low)}d}" for each in range(int(low) + 1, int(high) + 1)]
-        else:
-            found.append(name)
-    return found, end
+        name = match[0].upper()
+        if joint["to"] and found:
+            found += _between(found[-1], name)
+        found.append(name)
+        at = match.end()
+    return found, words[at:].removeprefix("]")
+
+
+def _between(first: str, last: str) -> list[str]:
+    """Return the IDs of a series between two of it; none of thousands, which are a slip of the pen."""
+    series, _, low = first.rpartition("-")
+    other, _, high = last.rpartition("-")
+    if series != other or not (low.isdigit() and high.isdigit()) or int(high) - int(low) > _LONGEST_RANGE:
+        return []
+    return [f"{series}-{each:0{len(low)}d}" for each in range(int(low) + 1, int(high))]
 
 
 def _kind(words: str) -> Relationship | None:

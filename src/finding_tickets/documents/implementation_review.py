@@ -68,7 +68,6 @@ _ISSUE = re.compile(
 )
 _BOLD = re.compile(r"(?:\d+[.)]\s*)?\*\*(?P<words>.+?)\*\*", re.DOTALL)
 _LABEL_END = re.compile(r":|.\s*:")
-_COUNT = re.compile(r"\d{1,6}\b")
 _SEVERITIES = re.compile(
     r"critical|block(?:er|ing)|high|major|important|medium|moderate|minor|low|trivial|nit(?:s|picks)?"
     r"|suggestions?|optional|p[0-4]"
@@ -101,14 +100,10 @@ def read_implementation_review(
         if float(match["out_of"]) > 0
     ]
     issues = list(_issues(sections))
-    # The counts that the review states, else those of the issues that it lists. A heading "Critical" with
-    # NONE below it states a count of 0.
+    # A heading "Critical" with NONE below it states a count of 0.
     counts = {part.name.partition(" ")[0]: 0 for part in _severities(sections)}
     for issue in issues:
         counts[issue["severity"]] += 1
-    for part in _on_issues(sections, summaries=True):
-        stated = ((entry.key, _COUNT.match(entry.plain)) for entry in part.entries)
-        counts.update({key: int(match[0]) for key, match in stated if match})
     values = {
         **read_header(metadata, title),
         "reviewer": metadata.string("Reviewer"),
@@ -137,8 +132,7 @@ def read_implementation_review(
 def _verdict(parts: Sequence[DocumentPart]) -> Values | None:
     """The verdict, without the sign in front of it.
 
-    The best is a label Verdict, then Assessment, then a Recommendation with a word of approval; then a
-    heading: ``Verdict: APPROVED``, or the first line below ``Verdict``.
+    The best is a label Verdict, then Assessment, then a Recommendation with a word of approval.
     """
     labelled = [entry for part in parts for entry in part.entries if entry.plain]
     texts = [
@@ -148,11 +142,6 @@ def _verdict(parts: Sequence[DocumentPart]) -> Values | None:
         if pattern.fullmatch(words_of(entry.label))
         and (pattern is not _VERDICTS[-1] or _SAYS_VERDICT.match(entry.plain))
     ]
-    for part in nested(parts) if not texts else ():
-        label = words_of(part.title.partition(":")[0])
-        if part.headline and part.level > 1 and any(pattern.fullmatch(label) for pattern in _VERDICTS):
-            stated = [part.headline.after_colon, *(text.first_line for text in part.paragraphs)]
-            texts += [text for text in stated if _SAYS_VERDICT.match(text.raw)]
     return texts[0].record(value=_BEFORE_WORDS.sub("", texts[0].plain)) if texts else None
 
 
@@ -229,21 +218,16 @@ def _issues(parts: Iterable[DocumentPart]) -> Iterator[Values]:
         headlines: list[tuple[Excerpt, dict[str, str]]] = []
         for block in part.blocks:
             headline: Excerpt | None = None
-            if block.kind == "Heading":
-                headline = part.source.words(block)
-            elif block.kind == "Paragraph":
+            if block.kind == "Paragraph":
                 headline = _bold_words(part.source.whole(block))
             if headline:
                 headlines.append((headline, {}))
-            # The labelled items of a list, each with all nested in it, or the labelled lines of a paragraph.
+            # The labelled items of a list, each with all nested in it.
             details = headlines[-1][1] if headlines else {}
             for item in block.children if block.kind == "List" else ():
                 words = part.source.words(item)
                 for entry in labels_in(part.source, words):
                     details[entry.label] = part.source.text(entry.value.start, item.end).plain
-            for entry in labels_in(part.source, block) if block.kind == "Paragraph" else ():
-                if not _bold_words(part.source.text(entry.start, block.end)):
-                    details[entry.label] = entry.plain
         for text, details in headlines:
             if match := _ISSUE.fullmatch(text.plain):
                 severity, name = part.name.partition(" ")[0], match["id"] or ""
@@ -252,17 +236,11 @@ def _issues(parts: Iterable[DocumentPart]) -> Iterator[Values]:
 
 def _severities(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
     """Yield the parts that hold the issues of one severity, within a part on issues."""
-    for part in _on_issues(parts, summaries=False):
-        yield from (each for each in part.parts if _SEVERITIES.fullmatch(each.name.partition(" ")[0]))
-
-
-def _on_issues(parts: Iterable[DocumentPart], *, summaries: bool) -> Iterator[DocumentPart]:
-    """The outermost parts on issues, or the parts that sum them up."""
     for part in parts:
         if part.level <= 1 or not _ISSUES.fullmatch(part.name):
-            yield from _on_issues(part.parts, summaries=summaries)
-        elif ("summary" in part.name.split()) is summaries:
-            yield part
+            yield from _severities(part.parts)
+        elif "summary" not in part.name.split():
+            yield from (each for each in part.parts if _SEVERITIES.fullmatch(each.name.partition(" ")[0]))
 
 
 def _bold_words(text: Excerpt) -> Excerpt | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from finding_tickets.documents.metadata import LabelledValue, labelled_values, listed
 from finding_tickets.documents.sections import DocumentPart
-from finding_tickets.documents.source import Excerpt, Values, code_spans
+from finding_tickets.documents.source import Excerpt, Values, code_spans, walk
 from finding_tickets.model.vocabulary import squeeze
 
 T = TypeVar("T")
@@ -58,11 +58,17 @@ _SYMBOLS = re.compile(r"(?:functions?|class(?:es)?|methods?|modules?|symbols?)+"
 _BARE = re.compile(rf"(?:{_FILES.pattern})|(?:{_LINES.pattern})|(?:{_SYMBOLS.pattern})")
 _MORE_LINES = re.compile(r"[\s,]*[\dL][\dL\s,\u2013-]*")
 _LINES_BEHIND = re.compile(r"[\s(,]*(?:lines?\b|L(?=\d)|:(?=\s*\d))[^`]*", re.IGNORECASE)
-_LINES_OF_SPAN = re.compile(r"`[\s(,]*(?:lines?\s|L(?=\d))\s*(?P<lines>~?\d[\dL,\s\u2013-]*)", re.IGNORECASE)
+_LINES_OF_SPAN = re.compile(
+    r"`?[\s(,]*(?:(?:at |on )?lines?\s|L(?=\d))\s*(?P<lines>~?\d[\dL,\s\u2013-]*)", re.IGNORECASE
+)
+# In running text: a link to lines, code that is a path, or a path with an extension of code.
+_CITED = re.compile(
+    rf"\]\((?P<link>https?://[^\s()]+/blob/[^\s()]+)\)|`(?P<code>[\w./@+-]{{1,300}}\.{EXTENSION}\b[^`\s]*)`"
+    rf"|(?<![^\s(\[\"'])(?P<path>[\w./-]{{1,300}}\.{EXTENSION}\b(?::L?\d+(?:-L?\d+)?)?)(?![\w`])"
+)
 # In front matter, a place may be a mapping.
 _LINES_STATED = re.compile(r"\blines?:[ \t]*[\"'\[]?(?P<lines>\d[\d,\s\u2013-]*)", re.IGNORECASE)
 _FILE_THEN_LINES = re.compile(rf"(?<![\w./\\-])([\w./\\-]+\.{EXTENSION})\b\s*:?")
-_LINES_THEN_FILE = re.compile(rf"\(([\w./\\-]{{1,300}}\.{EXTENSION})\)")
 _NOWHERE = re.compile(
     r"\W*(?:n/?a\b|none\b|multiple\b|various\b|several\b|many\b|all\b|tb[da]\b|unknown\b|not applicable\b|$)",
     re.IGNORECASE,
@@ -180,15 +186,43 @@ def read_locations(part: DocumentPart) -> list[Values]:
 def read_mentioned(part: DocumentPart) -> list[Values]:
     """The paths in the code spans of a section without labels; without such spans, the paths in its text."""
     body = part.body
-    found = []
-    for span in body.code_spans():
-        for place in place_of(span):
-            behind = body.source.data[span.end : span.end + _LONGEST_COMMENT].decode(errors="replace")
-            if not place["lines"] and (stated := _LINES_OF_SPAN.match(behind)):
-                place["lines"] = line_ranges(stated["lines"])
-            found.append(place)
-    paths = (body.piece(*match.span()) for match in _FILE_IN_PROSE.finditer(body.raw))
-    return found or [location for text in paths for location in place_of(text)]
+    paths = [body.piece(*match.span()) for match in _FILE_IN_PROSE.finditer(body.raw)]
+    for texts in (body.code_spans(), paths):
+        found = [_with_lines_behind(place, body, text.end) for text in texts for place in place_of(text)]
+        if found:
+            return found
+    return []
+
+
+def read_cited(parts: Iterable[DocumentPart]) -> list[Values]:
+    """The places that running text cites with lines; without any, the files that it names or links to.
+
+    It is looked for where a ticket has no section for its places.
+    """
+    cited: list[Values] = []
+    named: list[Values] = []
+    for part in parts:
+        for block in walk(part.blocks):
+            if block.first == block.last or block.kind in ("Heading", "CodeBlock", "HtmlBlock"):
+                continue
+            text = part.source.words(block)
+            for match in _CITED.finditer(text.raw):
+                written = text.piece(*match.span(match.lastgroup or 0))
+                for each in place_of(written) if ".." not in written.raw else ():
+                    place = _with_lines_behind(each, text, written.end)
+                    (cited if place["lines"] else named).append(place)
+    unique: dict[tuple[Any, ...], Values] = {}
+    for place in cited or named:
+        unique.setdefault((place["file"], repr(place["lines"])), place)
+    return list(unique.values())
+
+
+def _with_lines_behind(place: Values, text: Excerpt, end: int) -> Values:
+    """Add the lines that follow a place in its text: ```` `a.py` (lines 10-20) ````."""
+    behind = text.source.data[end : min(end + _LONGEST_COMMENT, text.end)].decode(errors="replace")
+    if not place["lines"] and (stated := _LINES_OF_SPAN.match(behind)):
+        place["lines"] = line_ranges(stated["lines"])
+    return place
 
 
 def stated_locations(stated: Iterable[LabelledValue]) -> list[Values]:
@@ -245,12 +279,10 @@ def _files_in(value: Excerpt) -> Iterator[tuple[Excerpt, str, Lines]]:
 
 
 def _lines_of(lines: LabelledValue, files: list[str]) -> list[Lines]:
-    """The lines of each file: by the file named before or behind them, in order, or all for a single file."""
-    # ``10-20 (a.py), 5 (b.py)`` or ``a.py: 10-20, b.py: 5``
-    after, before = _LINES_THEN_FILE.split(lines.plain), _FILE_THEN_LINES.split(lines.plain)
-    named = zip(after[1::2], after[0::2], strict=False)
-    if len(after) == 1:
-        named = zip(before[1::2], before[2::2], strict=True)
+    """The lines of each file: by the file named before them, in order, or all for a single file."""
+    # ``a.py: 10-20, b.py: 5``
+    before = _FILE_THEN_LINES.split(lines.plain)
+    named = zip(before[1::2], before[2::2], strict=True)
     found: dict[str, Lines] = {}
     for name, text in named:
         path = next((path for path in files if names(name, path)), None)
@@ -259,7 +291,7 @@ def _lines_of(lines: LabelledValue, files: list[str]) -> list[Lines]:
         else:
             found[path] = found.get(path, ()) + line_ranges(text)
     ranges = line_ranges(lines.plain)
-    if len(after) > 1 or len(before) > 1:
+    if len(before) > 1:
         return [found.get(path, ()) for path in files]
     if len(files) == 1:
         of_files = [ranges]

@@ -25,7 +25,7 @@ _LABEL = re.compile(
     rb"|:[ \t]+(?P<value>[^*\r\n \t][^*\r\n]{0,1000}?)(?P=mark)(?=[ \t]*(?:$|\r|\|)))"
 )
 _BARE_LABEL = re.compile(
-    rb"(?m)(?:^|(?<=\r))[ \t]*(?P<label>[A-Za-z][\w()/ -]{0,40}?)[ \t]*:(?=\s)(?P<value>)"
+    rb"(?m)(?:^|(?<=\r))[ \t]*(?P<label>[A-Za-z\x80-\xff][\w()/ \x80-\xff-]{0,40}?)[ \t]*:(?=\s)(?P<value>)"
 )
 _LINE = re.compile(rb"[^\r\n]+")
 # Beside most labels there are bold marks; without any, nothing else is looked for.
@@ -38,7 +38,9 @@ _COLUMN_TITLES = frozenset(
     ["field", "key", "property", "attribute", "item", "name", "metadata", "label", "aspect", "detail", ""]
 )
 _VALUE_TITLES = frozenset(["value", "values", "detail", "details", "description", "content", ""])
-_KEY = re.compile(rb"(?<![^\r\n])(?P<quote>[\"']?)(?P<key>\w[^\r\n:]*?)(?P=quote)[ \t]*:(?=[ \t\r\n]|\Z)")
+_KEY = re.compile(
+    rb"(?<![^\r\n])(?P<quote>[\"']?)(?P<key>[\w\x80-\xff][^\r\n:]*?)(?P=quote)[ \t]*:(?=[ \t\r\n]|\Z)"
+)
 # A text of several lines, whose mark is no part of it, and what states that there is no value.
 _BLOCK_SCALAR = re.compile(rb"[ \t]*[|>][-+0-9]*[ \t]*(?:#[^\r\n]*)?(?=[\r\n])")
 _NO_VALUE = frozenset(["null", "~", "[]", "{}", "_No response_", "-", "\u2013", "\u2014"])
@@ -104,6 +106,7 @@ _TOKEN = re.compile(r"[\w'\u2019]+")
 _LONGEST_WORD = 4
 # A section with more text than this says something about its value.
 _LONGEST_VALUE = 60
+_REMARK = re.compile(r"[.;]\s|\s[\u2013\u2014-]\s")
 
 _REVIEW_TITLE = re.compile(
     r"\b(?:implementation|code|change|plan|task|phase|final|integration) review\b|\breview of\b",
@@ -124,8 +127,9 @@ _BOILERPLATE = re.compile(
     re.IGNORECASE,
 )
 _COLON_OR_DASH = re.compile(r":|\s[-\u2013\u2014]\s")
-_SEPARATORS = " :|-\u2013\u2014"
+_SEPARATORS = " :|-\u2013\u2014\u00b7\u2022"
 _TASK = re.compile(r"\b(?P<word>task|step|phase|milestone)\s+(?P<number>\d+)\b", re.IGNORECASE)
+_DAY = re.compile(r"(?<!\d)(?:19|20)\d\d[-_.]\d\d[-_.]\d\d(?!\d)")
 # A single word behind the severity is the slug, and says nothing of the domain.
 _DOMAIN_AND_SLUG = 2
 
@@ -239,39 +243,58 @@ class Metadata:
         """Collect the rows; of rows with the same label the first counts, and the others are reported."""
         self.source = source
         self.entries: dict[str, LabelledValue] = {}
-        held = list(blocks)
+        held, own = list(blocks), source.vocabulary.labels
+        spelt = [squeeze(each) for others in own.values() for each in others]
+        bare = re.compile("|".join([LABELS.pattern, *spelt])) if spelt else LABELS
         for block, follower in zip_longest(held, held[1:]):
             entries = _in_columns(source.table(block)) if block.kind == "Table" else []
-            entries = entries or list(labelled_values(source, [block], LABELS))
+            entries = entries or list(labelled_values(source, [block], bare))
             if entries and follower and follower.kind == "List" and not entries[-1].value.raw:
                 # ``**Files:**`` and a list below it.
                 entries[-1] = entries[-1]._replace(value=source.whole(follower))
             for entry in entries:
-                if entry.key in self.entries:
+                # What the register calls a severity is one.
+                key = squeeze(word_for(entry.label, own) or entry.label)
+                if key in self.entries:
                     message = f"{entry.label} is given twice; the first one counts"
                     entry.value.report("metadata-twice", message)
-                self.entries.setdefault(entry.key, entry)
+                self.entries.setdefault(key, entry)
 
     def add_section(self, headline: Excerpt, blocks: Sequence[Block]) -> bool:
-        """Add a section with nothing but a value as a row. False where it has more, or the row is known.
+        """Add a section with nothing but values as rows. False where it has more, or the row is known.
 
-        The value stands below the heading (``## Severity``) or in it (``## Severity: High``).
+        A value stands below the heading (``## Severity``) or in it (``## Severity: High``); a list below it
+        may have several, each with its label.
         """
         label, value = headline.raw.partition(":")[0], headline.after_colon
-        key = squeeze(label)
-        if not value.raw and len(blocks) == 1 and blocks[0].kind == "Paragraph":
-            value = self.source.whole(blocks[0])
-        is_known = any(key in keys and self.get(name) for name, keys in _KEYS.items())
-        is_value = 0 < len(value.raw) <= _LONGEST_VALUE and not re.search(r"[\r\n]", value.raw)
-        if is_known or not is_value:
+        key, block = squeeze(label), blocks[0] if len(blocks) == 1 else None
+        if any(key in keys and self.get(name) for name, keys in _KEYS.items()):
             return False
-        self.entries.setdefault(key, LabelledValue(plain(label), value, headline.start))
+        stated = list(labelled_values(self.source, blocks, LABELS)) if block else []
+        if block and not value.raw and block.kind == "Paragraph":
+            value = self.source.whole(block).first_line
+        elif block and not value.raw and block.kind == "List":
+            value = self.source.words(block.children[0]).first_line
+        # What follows a full stop or a dash is a remark.
+        value = value.piece(0, len(_REMARK.split(value.raw, maxsplit=1)[0]))
+        if stated and all(LABELS.fullmatch(entry.key) for entry in stated):
+            for entry in stated:
+                self.entries.setdefault(entry.key, entry)
+        elif 0 < len(value.raw) <= _LONGEST_VALUE:
+            self.entries.setdefault(key, LabelledValue(plain(label), value, headline.start))
+        else:
+            return False
         return True
 
     def get(self, name: str) -> LabelledValue | None:
         """The row of this name, under the first of its labels that has a value."""
-        found = (self.entries.get(key) for key in _KEYS.get(name) or (squeeze(name),))
-        return next((entry for entry in found if entry and entry.plain), None)
+        return next(self.all_of(name), None)
+
+    def all_of(self, name: str) -> Iterator[LabelledValue]:
+        """The rows of this name that have a value, the best label first."""
+        for key in _KEYS.get(name) or [squeeze(name)]:
+            if (entry := self.entries.get(key)) and entry.plain:
+                yield entry
 
     @property
     def stated_id(self) -> LabelledValue | None:
@@ -304,10 +327,11 @@ class Metadata:
 
         With ``mentioned`` the word may stand anywhere in the row if it is the only one.
         """
-        entry = self.get(name)
-        if entry is None:
+        entries = [(each, word_in(each.plain, words, mentioned=mentioned)) for each in self.all_of(name)]
+        if not entries:
             return None
-        word = word_in(entry.plain, words, mentioned=mentioned)
+        # Of a severity and a priority, the one in words of the register.
+        entry, word = next((each for each in entries if each[1]), entries[0])
         if word is None:
             entry.value.report_unknown(name, words)
         return entry.value.record(value=word)
@@ -375,7 +399,11 @@ class FileName(NamedTuple):
 
 def file_name(path: str, vocabulary: Vocabulary) -> FileName:
     """The parts of the name of the file at ``path``; the ID is the shortest beginning that is one."""
-    pieces = [piece for piece in re.split(r"[-_ ]", PurePosixPath(path).stem) if piece]
+    stem = PurePosixPath(path).stem
+    pieces = [piece for piece in re.split(r"[-_ ]", _DAY.sub("", stem)) if piece]
+    severity = word_for(pieces[0], vocabulary.severities) if pieces else None
+    if severity:
+        return FileName(None, severity)
     for count in range(1, len(pieces) + 1):
         name, behind = "-".join(pieces[:count]), pieces[count:]
         if vocabulary.an_id.fullmatch(name):
@@ -477,7 +505,7 @@ def _leading_id(source: Source, title: str) -> str | None:
     """The ID with which a title begins: ``BUG-025: ...``, ``[BUG-025] ...``, ``Bug Ticket: BUG-025: ...``."""
     pattern = source.vocabulary.id_pattern
     rest = _FINDING_TITLE.sub("", _SIGN.sub("", title), count=1)
-    match = re.match(rf"(?:\[({pattern})\]|({pattern})\s*(?:[:|]|\s[-\u2013\u2014]\s|$))", rest)
+    match = re.match(rf"(?:\[({pattern})\]|({pattern})\s*(?:[:|]|\s[-\u2013\u2014\u00b7\u2022]\s|$))", rest)
     # Without a sign behind it, the ID is one if the file is called after it: no text says "UTF-8" so.
     bare = None if match else re.match(rf"({pattern})\s", rest)
     if bare and file_name(source.path, source.vocabulary).id != bare[1].upper():

@@ -18,7 +18,6 @@ from finding_tickets.documents.sections import DocumentPart, read_metadata, read
 from finding_tickets.documents.source import (
     DEEPEST,
     LINE_END,
-    MOST_PIECES,
     TOO_DEEP,
     Block,
     Source,
@@ -27,6 +26,7 @@ from finding_tickets.documents.source import (
     parse,
     walk,
 )
+from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import ImplementationReview, Problem, Text, Ticket
 from finding_tickets.model.vocabulary import Level, Vocabulary
 
@@ -97,25 +97,33 @@ def read_page(
     else:
         source.utf8_text("invalid-utf8")
     if not source.problems:
-        parts = read_sections(source)
-        _check_source(source, parts)
-        metadata = read_metadata(source, parts)
-        title = title_of(parts, metadata)
-        kind = kind_of(title, metadata)
-        if kind:
-            _check_tables(source, parts)
-        if kind == "finding":
-            page = Page(source, read_finding(parts, metadata, title), parts)
-        elif kind == "review":
-            # Most registers have none: what reads reviews is loaded with the first.
-            from finding_tickets.documents.implementation_review import read_implementation_review
-
-            page = Page(source, read_implementation_review(parts, metadata, title), parts)
-        else:
-            message = "neither a finding ticket nor an implementation review"
-            hint = "begin a ticket with '# Finding Ticket: ...'"
-            source.report("not-a-document", 0, message, hint, Level.NOTE)
+        try:
+            page = _read_text(source)
+        except BadDataError as error:
+            source.report("too-large", 0, error.message, error.hint, Level.ERROR)
     return page, tuple(sorted(source.problems, key=lambda problem: problem.line))
+
+
+def _read_text(source: Source) -> Page | None:
+    """Return the document of a text; None, which is reported, for what is neither a ticket nor a review."""
+    parts = read_sections(source)
+    _check_source(source, parts)
+    metadata = read_metadata(source, parts)
+    title = title_of(parts, metadata)
+    kind = kind_of(title, metadata)
+    if kind:
+        _check_tables(source, parts)
+    if kind == "finding":
+        return Page(source, read_finding(parts, metadata, title), parts)
+    if kind == "review":
+        # Most registers have none: what reads reviews is loaded with the first.
+        from finding_tickets.documents.implementation_review import read_implementation_review
+
+        return Page(source, read_implementation_review(parts, metadata, title), parts)
+    message = "neither a finding ticket nor an implementation review"
+    hint = "begin a ticket with '# Finding Ticket: ...'"
+    source.report("not-a-document", 0, message, hint, Level.NOTE)
+    return None
 
 
 def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
@@ -139,7 +147,7 @@ def _check_source(source: Source, parts: Iterable[DocumentPart]) -> None:
         source.report("line-ends", first.start(), message)
     for part in parts:
         for block in part.by_kind[TOO_DEEP]:
-            message = f"nested more than {DEEPEST} deep, or behind {MOST_PIECES} pieces: this is not read"
+            message = f"nested more than {DEEPEST} deep: this is not read"
             source.report("nesting", block.start, message)
         for block in part.by_kind["CodeBlock"]:
             text = source.data[block.start : block.end].rstrip()

@@ -32,11 +32,6 @@ _PHRASES: tuple[tuple[str, Outcome | None], ...] = (
     (r"\bfixed\b|\bresolved\b|\bimplemented\b|\baddressed\b", Outcome.FIXED),
 )
 _COMPILED = tuple((re.compile(pattern, re.IGNORECASE), outcome) for pattern, outcome in _PHRASES)
-_DONE_REMARK = re.compile(
-    r"(?:^|[(\[:\u2013\u2014\u2705\u2714]\ufe0f?|\s-)\s*(?:\u2705\s*|already )?"
-    r"(?P<word>implemented|applied|fixed|done|completed?)\b(?! (?:plan|as|by|in)\b)",
-    re.IGNORECASE,
-)
 _STATEMENTS = re.compile(
     r"(?:final)?(?:status|decision|disposition|resolution|verdict)|outcome|conclusion|resolutionstatus|closedas"
 )
@@ -48,8 +43,10 @@ _FIX = re.compile(
     re.IGNORECASE,
 )
 _NO_FIX = re.compile(r"\W*(?:none\b|n/a\b|no\b|not\b|tbd\b)", re.IGNORECASE)
-# Bold words at the very beginning, behind nothing but signs.
-_LEAD = re.compile(r"[^\w*\r\n]*\*\*([^*]+)\*\*", re.ASCII)
+_PLACEHOLDER = re.compile(
+    r"\W*(?:(?:none|n/a|tb[da]|to ?do|to be \w+|pending|awaiting)\b|$)|<[^>]*>\W*$|\[[^\]]*\]\W*$",
+    re.IGNORECASE,
+)
 _OPENING = re.compile(
     r"(?P<marks>\W*)(?P<words>(?:closed (?:as |- ))?(?:already )?"
     r"(?:fixed|implemented|won['\u2019]?t[ -]fix|not a bug|duplicate of|working as (?:designed|intended)"
@@ -89,8 +86,7 @@ _MARK = r"[`*\"'\s]*"
 def read_resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | None) -> Values:
     """When it was closed, the outcome, and the resolution: the first section with an outcome, else the first.
 
-    The outcome is stated by the metadata, else by the last correction, the resolution, a proposal marked as
-    done, or the status.
+    The outcome is stated by the metadata, else by the last correction, the resolution, or the status.
     """
     words = metadata.source.vocabulary.outcomes
     resolutions = [(part, _stated_outcome(part)) for part in of_kind[SectionKind.RESOLUTION]]
@@ -109,11 +105,7 @@ def read_resolution(of_kind: PartsByKind, metadata: Metadata, status: Values | N
         return {**values, "outcome": row.value.record(value=outcome)}
     # A later correction outranks what it corrects, and words outrank what a status or a date implies.
     corrected = [_stated_outcome(each) for each in reversed(of_kind[SectionKind.CORRECTION])]
-    # The heading of a proposal may say that it was done: ``(IMPLEMENTED)``.
-    headlines = [headline for each in of_kind[SectionKind.FIX] for headline in each.headlines]
-    remarks = ((headline, _DONE_REMARK.search(headline.raw)) for headline in headlines)
-    done = [line.piece(*mark.span("word")).record(value=Outcome.FIXED) for line, mark in remarks if mark]
-    stated = [*corrected, ended, *done, _outcome_of_status(metadata, status)]
+    stated = [*corrected, ended, _outcome_of_status(metadata, status)]
     values["outcome"] = next((each for each in stated if each), None)
     if part and not values["outcome"]:
         # Only of a closed ticket somebody will ask how it was closed.
@@ -164,10 +156,7 @@ def _stated_outcome(part: DocumentPart) -> Values | None:
     texts = _stating_headings(part)
     texts += [entry.value for entry in part.entries if _STATEMENTS.fullmatch(entry.key)]
     for first in part.paragraphs[:1]:
-        # ``**Acceptable as-is**``, ``Fixed in abc``, ``It was fixed``
-        lead = _LEAD.match(first.raw)
-        if lead and not lead[1].rstrip().endswith(":"):
-            texts.append(first.piece(*lead.span(1)))
+        # ``Fixed in abc``, ``It was fixed``
         matches = (_OPENING.match(first.raw), _TOLD.search(first.raw))
         texts += [first.piece(*match.span("words")) for match in matches if match]
     for text in texts:
@@ -191,7 +180,11 @@ def _stating_headings(part: DocumentPart) -> list[Excerpt]:
 
 def _announcements(part: DocumentPart) -> Iterator[Excerpt]:
     """The headings and labelled values that announce the fix, and so say that one was made."""
-    yield from (headline for headline in part.headlines if _FIX.fullmatch(headline.plain))
+    for each in nested([part]):
+        # Below the heading of a template there may be nothing yet.
+        is_fix = each.headline and _FIX.fullmatch(each.headline.plain)
+        if each.headline and is_fix and not _PLACEHOLDER.match(each.body.plain):
+            yield each.headline
     for entry in part.entries:
         if _FIX.fullmatch(entry.label) and not _NO_FIX.match(entry.plain):
             yield entry.value

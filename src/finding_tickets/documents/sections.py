@@ -97,7 +97,16 @@ _PLAIN_TITLE = re.compile(
 _NUMBER = re.compile(r"(?<!\d)(?:\d+[.)]\s+)+")
 _ASIDE = re.compile(r"\(.*|[:\u2013\u2014].*|\s-\s.*", re.DOTALL)
 _SUMMARY_OF_FIX = re.compile(r"(?:\d+ )*resolution summary")
+# Without a block of YAML, or what is meant to be one, a remediation is prose on how to fix it.
+_BLOCK = re.compile(
+    rb"(?m)^[ \t>]*(?:(?:verifier|variants|run|claims)[ \t]*:|(?:```+|~~~+)[ \t]*ya?ml\b)", re.IGNORECASE
+)
 _SECTION_LEVEL = 2
+# Sections in whose parts a value of the metadata may stand, and what ends its label in a title.
+_TELLING = (None, SectionKind.SUMMARY, SectionKind.PROBLEM, SectionKind.DESCRIPTION)
+_TITLE_END = re.compile(r":|\s*[/&]\s*|\s+and\s+")
+# A longer section that is called Status tells how the ticket was resolved.
+_LONGEST_STATUS = 60
 _RULE = b"---"
 
 
@@ -155,6 +164,8 @@ class DocumentPart:
             # A ticket that was written when all was done may have its metadata under this title.
             stated = b"ticket id" in self.source.data[self.start : self.end].lower()
             return SectionKind.METADATA if stated else kind
+        if kind is SectionKind.REMEDIATION and not _BLOCK.search(self.source.data, self.start, self.end):
+            return SectionKind.FIX
         return kind
 
     @cached_property
@@ -261,7 +272,8 @@ def read_metadata(source: Source, parts: Sequence[DocumentPart]) -> Metadata:
     levels = [part.level for part in parts]
     # Without a heading of level 1, the first one is the title, if it begins the document.
     before = [block for part in parts[:1] if not part.level for block in part.blocks]
-    untitled = 1 not in levels and all(block.kind == "FrontMatter" for block in before)
+    is_bare = all(block.kind == "FrontMatter" for block in before) and (levels[:1] != [0] or bool(before))
+    untitled = 1 not in levels and is_bare
     titles = [part for part in parts if part.level][:1] if untitled else []
     holding = [
         part
@@ -269,12 +281,17 @@ def read_metadata(source: Source, parts: Sequence[DocumentPart]) -> Metadata:
         if part.kind is SectionKind.METADATA or part.level <= 1 or (part in titles and part.kind is None)
     ]
     metadata = Metadata(source, (block for part in holding for block in part.blocks))
-    for part in parts:
-        named = part.headline and squeeze(part.title.partition(":")[0]) in ALONE
-        if named and part.headline and part not in holding and part.kind in (None, SectionKind.RESOLUTION):
-            blocks = [block for block in part.blocks if block.kind != "Rule"]
-            if metadata.add_section(part.headline, blocks):
-                part.kind = SectionKind.METADATA
+    # Below a heading about something else, such a section may be one level deeper.
+    within = [each for part in parts if part.kind in _TELLING and 1 in levels for each in part.parts]
+    for part in [*parts, *within]:
+        if part.headline is None or part in holding or part.kind not in (None, SectionKind.RESOLUTION):
+            continue
+        if squeeze(_TITLE_END.split(part.title, maxsplit=1)[0]) not in ALONE:
+            continue
+        blocks = [block for block in part.blocks if block.kind != "Rule"]
+        is_long = len(part.body.raw) > _LONGEST_STATUS and part.kind is SectionKind.RESOLUTION
+        if metadata.add_section(part.headline, blocks) and not is_long:
+            part.kind = SectionKind.METADATA
     return metadata
 
 

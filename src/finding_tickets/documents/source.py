@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyromark
 
+from finding_tickets.errors import BadDataError
 from finding_tickets.model.ticket import Problem, Span
 from finding_tickets.model.vocabulary import Level, Vocabulary
 
@@ -42,8 +43,8 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LINE_END = re.compile(rb"\r\n|\r|\n")
 DEEPEST = 100
 """So many blocks may stand one within another: more than people write, few enough to be walked in any way."""
-MOST_PIECES = 500_000
-"""So many beginnings, ends and texts of blocks are read of a file: more than a megabyte for people has."""
+MOST_PIECES = 200_000
+"""So many beginnings, ends and texts of blocks may a file have: more than a megabyte for people has."""
 TOO_DEEP = "TooDeep"
 
 Values: TypeAlias = dict[str, Any]
@@ -280,7 +281,11 @@ class Block:
 
 
 def parse(data: bytes) -> list[Block]:
-    """The top-level blocks of UTF-8 ``data``."""
+    """The top-level blocks of UTF-8 ``data``.
+
+    Raises:
+        BadDataError: They are too many, as those of a table with half a million cells are.
+    """
     # The parser takes a byte order mark for text, which would hide a heading on the first line, and front
     # matter for a heading.
     skipped = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
@@ -290,17 +295,11 @@ def parse(data: bytes) -> list[Block]:
         start, end = front_matter.span("text")
         root.children.append(Block("FrontMatter", start, end, end, end))
         skipped = front_matter.end()
-    # Empty lines in the place of what is skipped leave every offset as it is. The parser takes a lone
-    # carriage return for the end of some lines only, and knows no tabs in the row below a table's header.
-    meant = _LONE_RETURN.sub(b"\n", b"\n" * skipped + data[skipped:])
-    meant = _DELIMITERS.sub(lambda row: row[0].replace(b"\t", b" "), meant) if b"\t" in meant else meant
-    read = _PARSER.events_with_range(meant.decode(), merge_text=True)
-    events: list[tuple[Any, Any]] = list(islice(read, MOST_PIECES + 1))
-    rest = [span["start"] for _, span in events[MOST_PIECES : MOST_PIECES + 1]]
+    events = _events(data, skipped)
     current, outer = root, list[Block]()
     what: str
     detail: Any
-    for event, span in events[:MOST_PIECES]:
+    for event, span in events:
         what, detail = (event, "") if event.__class__ is str else event.popitem()
         if what == "Start":
             kind: str = detail if detail.__class__ is str else next(iter(detail))
@@ -336,7 +335,21 @@ def parse(data: bytes) -> list[Block]:
         if current.first == current.last:
             current.first = span["start"]
         current.last = span["end"]
-    return root.children + [Block(TOO_DEEP, start, len(data), len(data), len(data)) for start in rest]
+    return root.children
+
+
+def _events(data: bytes, skipped: int) -> list[tuple[Any, Any]]:
+    """Return what the parser finds behind the first bytes, each event with its span."""
+    # Empty lines in the place of what is skipped leave every offset as it is. The parser takes a lone
+    # carriage return for the end of some lines only, and knows no tabs in the row below a table's header.
+    meant = _LONE_RETURN.sub(b"\n", b"\n" * skipped + data[skipped:])
+    meant = _DELIMITERS.sub(lambda row: row[0].replace(b"\t", b" "), meant) if b"\t" in meant else meant
+    read = _PARSER.events_with_range(meant.decode(), merge_text=True)
+    events: list[tuple[Any, Any]] = list(islice(read, MOST_PIECES + 1))
+    if len(events) > MOST_PIECES:
+        message = f"more than {MOST_PIECES:,} cells and other pieces of Markdown: too large to be read"
+        raise BadDataError(message, hint="keep what people read, and tables of data in files of their own")
+    return events
 
 
 def walk(blocks: Iterable[Block], *, rows: bool = True) -> Iterator[Block]:

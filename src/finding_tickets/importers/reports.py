@@ -34,7 +34,7 @@ from finding_tickets.importers.drafts import (
     words,
 )
 from finding_tickets.importers.sarif import DIGITS, Finding, Spot
-from finding_tickets.model.ticket import Location, Ticket
+from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import SUGGESTED, Severity, Status, Vocabulary, squeeze, word_for
 from finding_tickets.register.new import Draft
 
@@ -48,14 +48,19 @@ _NAMED = re.compile(
     r"|(?i:finding|issue|bug|vulnerability|problem|defect)s?\s*(?:no\.?\s*)?#?(?P<word_id>[A-Z]{0,4}-?\d+(?:\.\d+)*)"
     r"|#(?P<number>\d+))\s*[:.)|\u2013\u2014-]*\s*(?=\S)"
 )
-_NUMBERED = re.compile(r"\d{1,3}(?:\.\d{1,3})*[.):]?\s+(?=\S)")
+_NUMBERED = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*[.):]?|\[\d{1,3}\])\s+(?=\S)")
 _SIGNS = re.compile(r"[\u2190-\U0001faff\ufe0f\s]+")
+_SIGN = re.compile(r"[\u2300-\u2bff\U0001f000-\U0001faff]")
 # A severity in front of a title: ``[High] ...``, ``High severity: ...``.
 _GRADED = re.compile(
     r"[\[(](?P<tag>[\w /-]{2,20})[\])]\s*:?\s*"
     r"|(?P<word>[\w-]{2,14})(?:\s+(?i:severity|priority|risk))?\s*[:|\u2013\u2014]\s+(?=\S)"
 )
-_LAST = re.compile(r"\s*[\[(](?P<word>[\w ]{2,20})[\])]\s*$")
+# And one behind it, in brackets or behind a sign.
+_LAST = re.compile(
+    r"\s*(?:[\[(](?P<tag>[\w\u2190-\U0001faff\ufe0f:/ -]{1,24})[\])]"
+    r"|(?P<sign>[\u2190-\U0001faff\ufe0f]+|\s[|:\u00b7\u2013\u2014-])\s*(?P<word>[\w -]{0,24}))\s*$"
+)
 _PREFIXES = (_NAMED, _NUMBERED, _GRADED, _NAMED, _NUMBERED, _GRADED)
 _FINDINGS = re.compile(
     r"\b(?:findings?|issues?|bugs?|problems?|vulnerabilit(?:y|ies)|defects?)\b", re.IGNORECASE
@@ -78,7 +83,7 @@ _PLACE_COLUMNS = re.compile(
     r"(?:affected |source |code )?(?:files?|locations?|paths?|where|places?|code)(?:\(s\))?.*"
 )
 _ID = re.compile(r"\[?[A-Z]+-?\d+\]?")
-_LINK = re.compile(r"\]\(([^()\s]+)\)")
+_LINK = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\([^()\s]*\)")
 _SEPARATORS = " :.\u2013\u2014-"
 _LONGEST_MARK = len("10. ")
 _NO_PATH = "x.md"
@@ -90,15 +95,19 @@ _CHAPTER = re.compile(
     re.IGNORECASE,
 )
 _ASIDE = re.compile(
-    r"\b(?:good|well|positives?|strengths?|praise|recommendations?|next steps|action items|conclusion|levels?"
-    r"|definitions?|classifications?|criteria|legend|categories)\b",
+    r"(?:[\w'\u2019&-]+\s+){0,3}"
+    r"(?:good|well|positives?|strengths?|praise|recommendations?|next steps|action items|conclusions?"
+    r"|levels?|definitions?|classifications?|criteria|legend|categories)(?:\s+(?:and|of|for|in|&)\s.*)?\W*"
+    r"|(?:good|positive|well)\b.*\b(?:practices?|points?|parts?|things?|aspects?|observations?|findings?|done|designed)",
     re.IGNORECASE,
 )
 _INLINE = re.compile(
     r"\b(?:severity|priority|risk)\W{1,6}(?P<word>[A-Za-z]\w*)|[\[(](?P<tag>[A-Za-z][\w /-]*)[\])]",
     re.IGNORECASE,
 )
-_BY_LETTER = {"C": Severity.P0, "H": Severity.P1, "M": Severity.P2, "L": Severity.P3}
+_BY_LETTER = {"C": Severity.P0, "H": Severity.P1, "M": Severity.P2, "L": Severity.P3, "QA": Severity.P3}
+_BY_LETTER |= dict.fromkeys(("N", "NC", "I"), Severity.P4)
+_NOT_CRITICAL = re.compile(r"\bnon-?critical\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +155,10 @@ def findings_in(data: bytes, path: str, vocabulary: Vocabulary) -> list[ReportFi
     # What a path says of a ticket, its name and its folder, a report's path does not say of its findings.
     source = Source(_NO_PATH, data.replace(b"\0", b" ").replace(b"\r\n", b"\n"), vocabulary)
     found, ranks = [], Counter[str]()
-    for piece in _pieces(source):
+    blocks = tuple(block for block in parse(source.data) if block.kind != "FrontMatter")
+    whole = _Section(DocumentPart(source, None, 0, len(source.data), blocks))
+    pieces = _pieces(whole)
+    for piece in pieces:
         title, key = words(piece.head.title, LONGEST_TITLE).rstrip(".:"), squeeze(piece.head.title)
         if squeeze(title):
             # By its title, since numbers change and lines move; equal titles are told apart by their order.
@@ -157,7 +169,37 @@ def findings_in(data: bytes, path: str, vocabulary: Vocabulary) -> list[ReportFi
     if not found:
         hint = "a finding is a heading, a list item or a row of a table, with a number, a severity or a place"
         raise BadDataError("nothing in this report looks like a finding", file=path, hint=hint)
+    for heading in _headings_left_out(whole.part, pieces):
+        title, line = source.words(heading).plain, source.line(heading.start)
+        why = "neither a number nor a severity or a place makes this heading a finding"
+        spot = Spot(path, path, (line, line))
+        found.append(
+            ReportFinding(
+                fingerprint=f"{MARK}{line}",
+                tool=path,
+                rule=title,
+                text=title,
+                severity=None,
+                spots=(spot,),
+                left_out=why,
+                status=Status.OPEN,
+                description="",
+                fix="",
+            )
+        )
     return found
+
+
+def _headings_left_out(part: DocumentPart, pieces: Sequence[_Piece]) -> Iterator[Block]:
+    """Yield the innermost headings that neither are findings, nor stand within one or hold one."""
+    for each in part.parts:
+        if each.heading is None or any(piece.block is each.heading for piece in pieces):
+            continue
+        within = [piece for piece in pieces if each.start <= piece.start < each.end]
+        if each.parts:
+            yield from _headings_left_out(each, within)
+        elif not (within or each.tables or each.level == 1 or _CHAPTER.match(each.title)):
+            yield each.heading
 
 
 def _finding(piece: _Piece, path: str, title: str, fingerprint: str) -> ReportFinding:
@@ -207,7 +249,10 @@ class _Passage:
     @cached_property
     def ticket(self) -> Ticket:
         """The ticket that this text would be."""
-        return read_finding(self.parts, read_metadata(self.source, self.parts), None)
+        # It begins below its heading: none of those within it is its title.
+        start = self.parts[0].start if self.parts else 0
+        below = DocumentPart(self.source, None, start, start, ())
+        return read_finding(self.parts, read_metadata(self.source, [below, *self.parts]), None)
 
     @property
     def severity(self) -> Severity | None:
@@ -217,15 +262,8 @@ class _Passage:
 
     @cached_property
     def spots(self) -> tuple[Spot, ...]:
-        """The places of the finding: those under labels, else the files with lines, else any file."""
+        """The places of the finding: those under labels, else those that the text cites."""
         stated = [each for each in self.ticket.locations if each.file]
-        if not stated and self.parts:
-            text = self.source.text(self.parts[0].start, self.parts[-1].end)
-            places = [place for span in text.code_spans() for place in place_of(span)]
-            for link in [] if places else _LINK.findall(text.raw):
-                places += place_of(text, link)
-            mentioned = [Location(**place) for place in places]
-            stated = [each for each in mentioned if each.lines] or mentioned
         spots = []
         for each in stated:
             file, path = each.file or "", PurePosixPath(each.file or "")
@@ -299,7 +337,10 @@ class _Section:
         self.severity: Severity | None = self.group or (above.severity if above else None)
         # Whether it, or what it stands in, is called findings, or something that is no finding.
         self.finds: bool = bool(_FINDINGS.search(heading) or (above and above.finds))
-        self.aside: bool = part.level > 1 and bool(_ASIDE.search(heading) or (above and above.aside))
+        # Below a severity, or with a number below findings, it is one of them.
+        is_one = above and (above.group or (above.finds and (self.head.is_named or self.head.is_numbered)))
+        is_aside = not is_one and _ASIDE.fullmatch(self.head.title)
+        self.aside: bool = part.level > 1 and bool(is_aside or (above and above.aside))
         self.text = _Passage(part.source, part.pieces)
 
     @property
@@ -324,10 +365,8 @@ class _Section:
         return is_placed or self.severity is not None or (outer.part.level > 1 and outer.finds)
 
 
-def _pieces(source: Source) -> list[_Piece]:
+def _pieces(whole: _Section) -> list[_Piece]:
     """Return what the report finds: its sections, then items and rows that no such section has."""
-    blocks = [block for block in parse(source.data) if block.kind != "FrontMatter"]
-    whole = _Section(DocumentPart(source, None, 0, len(source.data), tuple(blocks)))
     found: list[_Piece] = []
     rows: list[_Piece] = []
     for piece in _within(whole):
@@ -444,17 +483,24 @@ def _is_place(text: str) -> bool:
 
 def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
     """Take a heading apart: numbers, IDs and severities around its title."""
-    rest, names, severity, implied = heading, set[str](), None, None
+    heading = _LINK.sub(r"\1", heading)
+    rest, names, severity, implied, signed = heading, set[str](), None, None, None
     seen = set[re.Pattern[str]]()
     for pattern in _PREFIXES:
-        rest = rest[len(signs[0]) :] if (signs := _SIGNS.match(rest)) else rest
+        if signs := _SIGNS.match(rest):
+            signed = signed or _exactly(signs[0], vocabulary)
+            rest = rest[len(signs[0]) :]
         match = pattern.match(rest)
         if match is None or pattern in seen:
             continue
         if pattern is _GRADED:
-            severity = _exactly(match["tag"] or match["word"], vocabulary)
+            # "Note: ..." is what people write in front of anything.
+            is_weak = match["word"] and _WEAK.fullmatch(match["word"])
+            severity = None if is_weak else _exactly(match["tag"] or match["word"], vocabulary)
             if severity is None:
                 continue
+        elif pattern is _NAMED and (graded := word_for(match["plain_id"] or "", vocabulary.severities)):
+            severity = Severity(graded)
         elif pattern is _NAMED:
             names |= {squeeze(each) for each in match.groups() if each and not each.isdigit()}
             series = re.split(r"[-\d]", match["id"] or match["plain_id"] or "")[0]
@@ -463,11 +509,12 @@ def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
         rest = rest[match.end() :]
     last = _LAST.search(rest)
     if severity is None and last:
-        severity = _exactly(last["word"], vocabulary)
+        severity = _exactly(last["tag"] or last["word"] or last["sign"], vocabulary)
         rest = rest[: last.start()] if severity else rest
     if severity is None:
         severity = _exactly(rest, vocabulary)
         rest = "" if severity else rest
+    severity = severity or signed
     title = rest.strip(" :|\u2013\u2014-").rstrip(".")
     if title:
         names.add(squeeze(title))
@@ -476,8 +523,12 @@ def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
 
 def _exactly(text: str, vocabulary: Vocabulary) -> Severity | None:
     """Return the severity that a text is, without such words as "severity" or "risk"."""
-    left = " ".join(each for each in _WORDS.findall(text) if not _FILLER.fullmatch(each))
-    word = word_for(left, vocabulary.severities) or word_for(left, SUGGESTED["severities"])
+    text = _NOT_CRITICAL.sub("low", text)
+    left = [each for each in _WORDS.findall(text) if not _FILLER.fullmatch(each)] or _SIGN.findall(text)
+    found = {
+        word_for(each, vocabulary.severities) or word_for(each, SUGGESTED["severities"]) for each in left
+    }
+    word = found.pop() if len(found) == 1 else None
     return Severity(word) if word else None
 
 

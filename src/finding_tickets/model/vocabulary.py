@@ -131,13 +131,16 @@ ID_PATTERN = r"[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-[0-9]+"
 Words = Mapping[str, tuple[str, ...]]
 
 _PUNCTUATION = re.compile(r"[^a-z0-9]+")
+# Words in other alphabets, and the signs that people write in the place of a word.
+_OTHER_LETTERS = re.compile(r"[^\W_]|[\u2300-\u2bff\U0001f000-\U0001faff]")
 
 
 # The same labels and words stand in every document.
 @lru_cache(maxsize=4096)
 def squeeze(text: str) -> str:
     """``text`` without case, spaces and punctuation, so that spellings can be compared."""
-    return _PUNCTUATION.sub("", text.lower())
+    lowered = text.lower()
+    return _PUNCTUATION.sub("", lowered) or "".join(_OTHER_LETTERS.findall(lowered))
 
 
 class Spelled(dict[str, tuple[str, ...]]):
@@ -209,11 +212,12 @@ _WORDS = {
 
 _SUGGESTED = {
     "severities": {
-        "P0": "critical, blocker, blocking, showstopper, urgent, emergency, catastrophic, sev0, s0",
-        "P1": "high, major, serious, severe, important, sev1, s1",
-        "P2": "medium, moderate, normal, med, average, sev2, s2",
-        "P3": "low, minor, small, sev3, s3",
-        "P4": "info, informational, trivial, nit, cosmetic, note, suggestion, negligible, sev4, s4",
+        "P0": "critical, blocker, blocking, showstopper, urgent, emergency, catastrophic, sev0, s0,"
+        " \U0001f534",
+        "P1": "high, major, serious, severe, important, sev1, s1, \U0001f7e0",
+        "P2": "medium, moderate, normal, med, average, sev2, s2, \U0001f7e1",
+        "P3": "low, minor, small, sev3, s3, \U0001f7e2, \U0001f535",
+        "P4": "info, informational, trivial, nit, cosmetic, note, suggestion, negligible, sev4, s4, \u26aa",
     },
     "statuses": {
         "open": "planned, to do, backlog, pending, draft, proposed, active, unresolved, untriaged, ready,"
@@ -240,7 +244,8 @@ class Vocabulary:
     """The words of a register: each maps to the other spellings that mean the same.
 
     A register may add spellings to the words of ``severities``, ``statuses``, ``outcomes``, ``opinions`` and
-    ``folders``, and choose its own ``agents``, ``domains`` (none: any will do) and ``categories``.
+    ``folders``, and choose its own ``agents``, ``domains`` (none: any will do) and ``categories``. Its
+    ``labels`` are those that it gives to severity, status and other values, beside the usual ones.
     """
 
     id_pattern: str = ID_PATTERN
@@ -252,6 +257,7 @@ class Vocabulary:
     agents: Words = field(default_factory=dict)
     domains: Words = field(default_factory=dict)
     categories: Words = field(default_factory=lambda: dict.fromkeys(CATEGORIES, ()))
+    labels: Words = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # A register looks words up many thousand times: each table is prepared once.

@@ -346,8 +346,8 @@ def add_duplicate(edit: DocumentEdit, other: str) -> None:
     if (other, Relationship.DUPLICATE) in before:
         return
     named = {each for each in before if each[0] != other} | {(other, Relationship.DUPLICATE)}
-    # A table without a column for it says that they are related, whatever else is said below it.
-    ways = (named, named | {(other, Relationship.RELATED)})
+    # A row may go on to say that they are related, whatever else is said below it.
+    ways = (named, named | before, named | {(other, Relationship.RELATED)})
     tries = name_duplicate(edit.page, edit.document.related, other)
     what, fields = f"the relation to {other}", ["related", TITLES]
     edit.change(what, tries, lambda document: _relations(document) in ways, fields)

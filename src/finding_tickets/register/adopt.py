@@ -46,7 +46,8 @@ _NAMES = frozenset(_USUAL_NAMES.split())
 # What calls a document a finding: its ID, the label of the ID, or its type.
 _ID_LABELS = frozenset(["ticketid", "findingid", "bugid", "issueid"])
 _CALLED = re.compile(r"\b(?:bug|defect|finding|issue|vulnerability)s?\b", re.IGNORECASE)
-_FINDING_SERIES = frozenset(["BUG", "DEFECT", "FINDING", "ISSUE", "VULN"])
+_FOLDERS = frozenset(["bugs", "defects", "findings"])
+_FINDING_SERIES = frozenset(["BUG", "DEFECT", "F", "FINDING", "ISSUE", "TICKET", "VULN"])
 # What a template leaves to be filled in: a choice of words, a mark, letters where an ID has digits.
 _CHOICE = re.compile(
     r"\w[^\w|]*\|[^\w|]*\w|\w`? ?/ ?`?\w[^/]*/ ?`?\w|<[^<>]*>|\{[^{}]*\}|\[[^\[\]]{2,}\]|\bTBD\b"
@@ -233,7 +234,9 @@ def _why_not(each: _Read) -> str | None:
     document, stem = each.document, PurePosixPath(each.path).stem
     has_id, is_usual = _NO_ID not in each.rules, squeeze(stem) in _NAMES
     is_ticket = document is not None and document.kind == "finding"
-    if "template" in re.split(r"[-_. ]", stem.lower()) and (not is_ticket or not has_id):
+    # What has a number or a date is one of many.
+    is_named = "template" in re.split(r"[-_. ]", stem.lower()) and not re.search(r"\d", stem)
+    if is_named and (not is_ticket or not has_id):
         return TEMPLATE
     if document is None:
         return BY_NAME if is_usual else SHAPELESS
@@ -241,31 +244,33 @@ def _why_not(each: _Read) -> str | None:
         # A report of findings has no change that it is about.
         is_about_change = document.commits or document.plan
         return None if is_about_change and (document.verdict or document.requirements) else SHAPELESS
-    if _is_template(document):
+    if _is_template(document, has_id=has_id):
         return TEMPLATE
     ok = _is_shaped(document, has_id=has_id, is_usual=is_usual)
     return None if ok else BY_NAME if is_usual else SHAPELESS
 
 
-def _is_template(ticket: Ticket) -> bool:
+def _is_template(ticket: Ticket, *, has_id: bool) -> bool:
     """Return whether a ticket is still to be filled in."""
+    # The name of a file that has a number is one, whatever word it ends with.
+    is_numbered = not has_id and re.search(r"[1-9]", ticket.id.value)
     values = [_COMMENT.sub("", text.raw).strip("`*_ ") for text in ticket.metadata.values()]
     chosen = [each.raw for each in (ticket.severity, ticket.status) if each]
     return (
         (len(values) > _FEW_VALUES and not any(values))
         or any(_CHOICE.search(_COMMENT.sub("", raw)) for raw in chosen)
-        or bool(_LETTERS.fullmatch(ticket.id.value) or _NO_TITLE.fullmatch(ticket.title.value))
+        or bool(not is_numbered and _LETTERS.fullmatch(ticket.id.value))
+        or bool(_NO_TITLE.fullmatch(ticket.title.value))
     )
 
 
 def _is_shaped(ticket: Ticket, *, has_id: bool, is_usual: bool) -> bool:
     """Return whether a document has the shape of a finding, by its labels and its parts."""
     stated = {squeeze(label): text.raw for label, text in ticket.metadata.items()}
-    ranked = _is_understood(ticket.severity, "severities") or bool(
-        file_name(ticket.path, Vocabulary()).severity
-    )
+    is_named = bool(file_name(ticket.path, Vocabulary()).severity)
+    ranked = is_named or _is_understood(ticket.severity, "severities")
     # A plan or a telemetry record has a priority, too.
-    severity = ranked and not ("priority" in stated and "severity" not in stated)
+    severity = is_named or (ranked and not ("priority" in stated and "severity" not in stated))
     status = _is_understood(ticket.status, "statuses")
     heading = next((each.title for each in ticket.sections if each.level == 1), "")
     called = (
@@ -277,7 +282,8 @@ def _is_shaped(ticket: Ticket, *, has_id: bool, is_usual: bool) -> bool:
     fields = (ticket.locations, ticket.summary, ticket.recommended_fix, ticket.checklist, ticket.reviews)
     others = (ticket.evidence, ticket.resolution, ticket.related, ticket.remediation)
     parts = sum(map(bool, (*fields, *others))) or len(ticket.sections) > 1
-    filed = Vocabulary().folder_of(ticket.path) is not None
+    folders = set(PurePosixPath(ticket.path).parts[:-1])
+    filed = (Vocabulary().folder_of(ticket.path) is not None) + (not _FOLDERS.isdisjoint(folders))
     score = 2 * severity + 2 * called + has_id + status + filed + parts
     if is_usual:
         return severity and has_id and parts > 1
@@ -285,7 +291,7 @@ def _is_shaped(ticket: Ticket, *, has_id: bool, is_usual: bool) -> bool:
         return score >= (_ENOUGH if called else _ENOUGH + 1)
     placed = any(place.lines or place.symbol for place in ticket.locations)
     told = bool(ticket.summary or ticket.recommended_fix)
-    return has_id and (ranked or status) and placed and (told or filed)
+    return has_id and (ranked or status) and placed and bool(told or filed)
 
 
 def _is_understood(field: Field[Any] | None, key: str) -> bool:

@@ -32,7 +32,7 @@ from finding_tickets.register.budget_tables import parse_budgets
 
 _LONGEST_PATH = 1000
 _MORE_SPELLINGS = ("severities", "statuses", "outcomes", "opinions", "folders")
-_OWN_WORDS = ("id_pattern", "agents", "domains", "categories")
+_OWN_WORDS = ("id_pattern", "agents", "domains", "categories", "labels")
 
 
 def _pattern(value: str) -> str:
@@ -110,6 +110,7 @@ class ConfigTable(BaseModel):
     agents: Words = key(WORDS)
     domains: Words = key(WORDS)
     categories: Words = key(WORDS)
+    labels: Words = key("a table of labels, such as severity = ['Prio']")
 
     @model_validator(mode="after")
     def _fits_together(self) -> ConfigTable:

@@ -142,7 +142,9 @@ class Register:
             self._records.put(file, record, now)
         # What cannot be read says nothing else.
         problems = unread or [each.model_dump(mode="json") for each in found]
-        return ReadFile(entry_of(record) if record is not None else None, problems, ignored_rules(data))
+        if record is None:
+            return ReadFile(None, problems, ())
+        return ReadFile(entry_of(record), problems, ignored_rules(data))
 
     @cached_property
     def documents(self) -> tuple[Document, ...]:
