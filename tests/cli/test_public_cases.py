@@ -160,9 +160,7 @@ def test_a_heading_of_a_template_announces_no_fix(
 
 def test_headings_that_are_left_out_are_named() -> None:
     """With the line on which each stands: neither a number nor a severity or a place makes it a finding."""
-    text = (
-        "# R\n\n## High\n\n### It waits\n\n`a.py:1`.\n\n## Strengths\n\nGood.\n\n## Loose ends\n\nSo.\n"
-    )
+    text = "# R\n\n## High\n\n### It waits\n\n`a.py:1`.\n\n## Strengths\n\nGood.\n\n## Loose ends\n\nSo.\n"
     left = [each for each in findings_in(text.encode(), "r.md", Vocabulary()) if each.left_out]
     assert [("r.md:9", "Strengths"), ("r.md:13", "Loose ends")] == [
         (str(each.spots[0]), each.text) for each in left
