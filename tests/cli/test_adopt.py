@@ -45,13 +45,12 @@ def test_tickets_are_taken_by_their_shape(made: Made) -> None:
 
 
 def test_contradictions_are_those_that_were_planted(made: Made, tickets: Tickets) -> None:
-    """The survey counts them by folder, and lint lists each."""
+    """Lint lists each."""
     tickets("init", "--yes")
     listed = tickets("lint", "--select", "folder", "--format", "json").data
     assert made.contradictions == {problem["file"] for problem in listed}
     # One ticket of nine.
     assert len(made.tickets) // EVERY == len(made.contradictions)
-    assert len(listed) == sum(each.contrary for each in survey(made.root).filed)
 
 
 def test_exports_of_issues(repository: Repository) -> None:
@@ -68,14 +67,15 @@ def test_exports_of_issues(repository: Repository) -> None:
     assert {path for path in found.left_out if path.startswith("bugs")} == {"bugs/note.md", "bugs/plan.md"}
 
 
-def test_what_is_fixed_was_not_rejected(repository: Repository) -> None:
+def test_what_is_fixed_was_not_rejected(repository: Repository, tickets: Tickets) -> None:
     """A folder that says "invalid" is contradicted by "fixed", as one that says "not a bug" is."""
     for folder in ("rejected", "invalid", "not-a-bug", "done"):
         for number, word in enumerate(["Fixed", "Invalid", "Won't fix", "Closed"], 1):
             text = f"# BUG-{number}: x\n\nSeverity: P2\nStatus: {word}\n\n## Description\n\nIn `a.py:1`.\n"
             repository.write(f"{folder}/BUG-{number}.md", text)
-    counts = {each.folder: each.contrary for each in survey(repository.root).filed}
-    assert counts == {"rejected": 1, "invalid": 1, "not-a-bug": 1, "done": 0}
+    tickets("init", "--yes")
+    listed = [each["file"] for each in tickets("lint", "--select", "folder", "--format", "json").data]
+    assert ["invalid/BUG-1.md", "not-a-bug/BUG-1.md", "rejected/BUG-1.md"] == listed
 
 
 def test_folders_say_what_tickets_do_not(made: Made, tickets: Tickets) -> None:
@@ -110,13 +110,19 @@ def test_a_word_that_nobody_knows(repository: Repository) -> None:
     assert '# no word yet: "Zork" in 1\n' in survey(repository.root).settings()
 
 
-@pytest.mark.parametrize(("folder", "word"), [("open", "open"), ("fixed", "fixed"), ("duplicate", "closed")])
-def test_a_folder_knows_what_its_word_means(repository: Repository, folder: str, word: str) -> None:
-    """Verified may be a finding or a fix: three tickets that are filed alike tell which."""
-    for name in ("A-1", "A-2", "A-3"):
-        repository.ticket(name, status="VERIFIED", path=f"bugs/{folder}/{name}.md")
-    proposed = tomllib.loads(survey(repository.root).settings())
-    assert {word: ["VERIFIED"]} == proposed["statuses"]
+def test_labels_that_mean_nothing_are_named(repository: Repository, tickets: Tickets) -> None:
+    """Where a severity or a status is missing; the configuration says what they state; edits follow it."""
+    status = "\u0421\u0442\u0430\u0442\u0443\u0441"
+    text = f"# BUG-1: It waits\n\n**Prio:** \u0432\n**{status}:** open\n\nIn `a.py:1`.\n"
+    file = repository.write("tickets/BUG-1.md", text)
+    assert f"Prio (in 1), {status} (in 1)" in tickets("init", "--dry-run").err
+    words = f"severity = ['Prio']\nstatus = ['{status}']\n[severities]\nP1 = ['\u0432']\n"
+    repository.write("tickets.toml", f"[labels]\n{words}")
+    assert "BUG-1  P1        open" in tickets("list").out
+    assert 0 == tickets("set", "BUG-1", "severity=P2").code
+    assert "**Prio:** P2\n" in file.read_text()
+    repository.write("tickets.toml", "[labels]\nprio = ['Prio']\n")
+    assert "labels: no such value as 'prio'" in tickets("list").err
 
 
 @pytest.mark.parametrize(("others", "is_taken"), [(1, True), (2, False)])

@@ -193,3 +193,13 @@ def test_a_problem_is_in_the_way_of_no_search(tickets: Tickets, repository: Repo
     assert ("tickets/A-1.md" in said, "notes.md" in said, "unknown-word" in said) == (True, True, True)
     repository.write("tickets.toml", "lint_ignore = ['unknown-word', 'not-a-document']\n")
     assert "2 of 2 documents\n" == tickets("list", "WAITS").err
+
+
+def test_documents_that_share_an_id_are_listed(repository: Repository, tickets: Tickets) -> None:
+    """Both are in the list, which ends with 0 and names their files; lint fails for it."""
+    repository.ticket("A-1", path="tickets/one.md")
+    repository.ticket("A-1", path="tickets/two.md")
+    ran = tickets("list", "--columns", "path")
+    assert (0, ["PATH", "tickets/one.md", "tickets/two.md"]) == (ran.code, ran.out.split())
+    assert "A-1 is the ID of tickets/one.md and tickets/two.md\n" in ran.err
+    assert 4 == tickets("lint").code

@@ -97,8 +97,8 @@ def _item(found: Survey) -> dict[str, object]:
         "folders": [{"folder": folder, "documents": count} for folder, count in found.folders.items()],
         "documents": dict(found.documents),
         "left_out": [{"path": path, "why": why} for path, why in found.left_out.items()],
-        "filed": [each._asdict() for each in found.filed],
         "words": [each._asdict() for each in found.wordings],
+        "unknown_labels": dict(found.unknown),
         "series": [{"series": series, "documents": count} for series, count in found.series.items()],
         "collisions": [{"id": name, "paths": list(paths)} for name, paths in found.collisions.items()],
         "unnamed": found.unnamed,
@@ -126,6 +126,10 @@ def _explained(found: Survey) -> Iterator[str]:
         yield f"{counted(len(same), 'ID')} of more than one document: {_listed(same, MOST_NAMED)}"
     if found.unnamed:
         yield f"{counted(found.unnamed, 'document')} without an ID: the name of the file stands in for it"
+    if found.unknown:
+        names = [f"{label} (in {count})" for label, count in found.unknown.most_common()]
+        yield f"labels that are not understood, where a severity or a status is missing: {_listed(names)}"
+        yield "  the table [labels] says what they state, such as severity = ['Prio']"
     if found.unfit:
         yield f"no pattern could be found for these IDs: {_listed(found.unfit)}; set id_pattern"
 

@@ -81,7 +81,14 @@ def list_tickets(
     else:
         write_table([name.upper() for name in names], [_shown_cells(row, register, names) for row in rows])
     say(f"{len(rows)} of {counted(len(register.entries), 'document')}")
-    return say_problem_count(register, root)
+    paths: dict[str, list[str]] = {}
+    for row in rows:
+        paths.setdefault(row.id.casefold(), []).append(row.path)
+    for row_id, sharing in paths.items():
+        if len(sharing) > 1:
+            say(f"{row_id.upper()} is the ID of {' and '.join(map(single_line, sharing))}")
+    # Each is listed, whatever ID it shares.
+    return say_problem_count(register, root, but=("duplicate-id",))
 
 
 def _shown_cells(row: Entry, register: Register, names: Sequence[str]) -> list[str]:

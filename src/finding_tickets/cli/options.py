@@ -214,11 +214,12 @@ def say_problem_count(
     *,
     files: Collection[str] | None = None,
     query: Iterable[str] = (),
+    but: Collection[str] = (),
 ) -> ExitCode:
     """Count the problems on stderr, with the command that prints them.
 
     Only problems of ``files`` count if there are any; ``query`` limits lint to them. BAD_DATA if the answer
-    lacks a document or a unique ID; other problems fail no command.
+    lacks a document or a unique ID, by other rules than those of ``but``; other problems fail no command.
     """
     register.save()
     met = [each for each in register.problem_levels() if files is None or each[0] in files]
@@ -228,7 +229,8 @@ def say_problem_count(
         line = ["tickets", "lint", *([] if root == HERE else ["--root", str(root)]), *query]
         prints = f"{shlex.join(line)} prints {'it' if len(linted) == 1 else 'them'}"
         say(f"{counted(len(linted), 'problem')}{f' ({worst})' if worst else ''}; {prints}")
-    lacking = (level is Level.ERROR and not rule.startswith(REMEDIATION_RULES) for _, rule, level in met)
+    errors = [rule for _, rule, level in met if level is Level.ERROR and rule not in but]
+    lacking = (not rule.startswith(REMEDIATION_RULES) for rule in errors)
     return ExitCode.BAD_DATA if any(lacking) else ExitCode.OK
 
 

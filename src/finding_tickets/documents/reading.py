@@ -21,8 +21,6 @@ from finding_tickets.documents.source import (
     TOO_DEEP,
     Block,
     Source,
-    code_spans,
-    is_within,
     parse,
     walk,
 )
@@ -199,19 +197,12 @@ class Suppression:
 
 
 def suppressions(data: bytes) -> tuple[Suppression, ...]:
-    """The comments ``<!-- lint-ignore RULE, RULE: reason -->`` of a document, except in code."""
+    """The comments ``<!-- lint-ignore RULE, RULE: reason -->`` on lines of their own."""
     if _LINT_IGNORE not in data:
         return ()
-    code: list[tuple[int, int]] = []
-    for block in walk(parse(data)):
-        if block.kind == "CodeBlock":
-            code.append((block.start, block.end))
-        elif block.first < block.last:
-            code += code_spans(data, block.first, block.last)
-    code.sort()
     found = []
-    for match in _SUPPRESSION.finditer(data):
-        if not is_within(match.start(), code):
+    for block in walk(parse(data)):
+        for match in _SUPPRESSION.finditer(data, block.start, block.end) if block.kind == "HtmlBlock" else ():
             text = _IGNORED.fullmatch(match["text"].decode(errors="replace").rstrip())
             names = re.split(r"\s*,\s*", text["rules"]) if text else []
             found.append(Suppression(*match.span(), tuple(names), (text["reason"] or "") if text else ""))

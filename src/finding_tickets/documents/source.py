@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, islice
-from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import pyromark
@@ -90,13 +89,6 @@ def code_spans(data: bytes, start: int, end: int) -> list[tuple[int, int]]:
             spans.append((runs[index][1], runs[closing[index]][0]))
         index = max(index, closing[index]) + 1
     return spans
-
-
-def is_within(offset: int, spans: Sequence[tuple[int, int]]) -> bool:
-    """Return True if one of ``spans``, which are sorted and lie apart, holds the offset."""
-    # A hostile file may have a hundred thousand of both.
-    at = bisect_right(spans, offset, key=itemgetter(0)) - 1
-    return at >= 0 and offset < spans[at][1]
 
 
 def code_span(value: str) -> str:

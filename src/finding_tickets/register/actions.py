@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from itertools import chain
@@ -256,6 +256,7 @@ def set_key(edit: DocumentEdit, name: str, given: Sequence[str]) -> None:
         _set_title(edit, [one_line(f"{TITLE}=", text) for text in given])
         return
     known, key = _key_for(name, edit.document)
+    key = replace(key, labels=(*key.labels, *edit.vocabulary.labels.get(known, ())))
     texts: list[tuple[str, str]] = []
     for value in given:
         sign = ""
@@ -291,7 +292,7 @@ def set_key(edit: DocumentEdit, name: str, given: Sequence[str]) -> None:
         values = [key.check(value, edit.vocabulary) for value in values]
     except ValueError as error:
         raise UsageError(f"{known} cannot be {', '.join(values)!r}", hint=f"it is {error}") from None
-    if key is KEYS["status"]:
+    if key.field == "status":
         current, wanted = status_of(edit.document), word_for(values[0], edit.vocabulary.statuses)
         # Setting it to what it is changes at most how it is spelt.
         if current != wanted:
@@ -330,7 +331,7 @@ def write_row(edit: DocumentEdit, key: MetadataKey, values: Sequence[str]) -> No
     if expected(edit.document) or (not values and row is None):
         return
     # What a resolution amounts to is read in the light of the status.
-    fields = {key.field, *(["outcome", "resolution"] if key is KEYS["status"] else [])}
+    fields = {key.field, *(["outcome", "resolution"] if key.field == "status" else [])}
     # Text below a value becomes a paragraph of its own, which may be the first that says what is wrong.
     fields |= {"summary"} if row and len(row[1].raw.splitlines()) > 1 else set()
     what = f"{key.labels[0]} {', '.join(values)}"

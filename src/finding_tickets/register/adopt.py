@@ -10,11 +10,11 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from finding_tickets.documents.metadata import beginnings, file_name, is_finding_title
+from finding_tickets.documents.metadata import LABELS, beginnings, file_name, is_finding_title
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.source import plain
 from finding_tickets.ground.git import FOREIGN_FOLDERS, repository_files
@@ -23,14 +23,11 @@ from finding_tickets.model.vocabulary import (
     ID_PATTERN,
     SUGGESTED,
     UNSETTLED,
-    Status,
     Vocabulary,
     squeeze,
     word_for,
 )
-from finding_tickets.register.config import CONFIG_FILE, config_file_of, read_config
-from finding_tickets.register.config_table import parse_config
-from finding_tickets.register.disposition import contradicted_folder
+from finding_tickets.register.config import config_file_of, read_config
 from finding_tickets.register.entries import natural
 from finding_tickets.register.files import File, markdown_files, read_file
 from finding_tickets.register.new import numbered
@@ -69,15 +66,6 @@ class Wording(NamedTuple):
     tickets: int
 
 
-class FiledTickets(NamedTuple):
-    """The tickets in a folder whose name says how they stand, and how many of them say otherwise."""
-
-    folder: str
-    says: str
-    tickets: int
-    contrary: int
-
-
 @dataclass(frozen=True, kw_only=True)
 class Survey:
     """The findings of a survey below ``root``."""
@@ -89,11 +77,11 @@ class Survey:
     left_out: Mapping[str, str]  # the Markdown files that are no documents, and why
     exclude: tuple[str, ...]  # patterns for those of them that are in the folders
     documents: Mapping[str, int]  # how many there are of each kind
-    filed: tuple[FiledTickets, ...]
     series: Mapping[str, int]  # how many IDs of each, as ``B7-PT`` of ``B7-PT-02``, most first
     collisions: Mapping[str, Sequence[str]]  # the paths of the documents that share an ID
     unnamed: int  # documents without an ID; the name of the file stands in for it
     wordings: tuple[Wording, ...]
+    unknown: Counter[str]  # labels that are not understood, where a severity or status is missing
     id_pattern: str | None  # for IDs that the usual pattern does not fit
     unfit: tuple[str, ...]  # IDs that no pattern could be made for
 
@@ -110,8 +98,6 @@ class Survey:
             lines += [*(f"    {text(pattern)}," for pattern in self.exclude), "]"]
         lines += [f"id_pattern = {text(self.id_pattern)}"] if self.id_pattern else []
         said: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-        for filed in self.filed:
-            said["folders"][filed.says][PurePosixPath(filed.folder).name] += filed.tickets
         for each in self.wordings:
             said[each.key][each.word or ""][each.spelling] += each.tickets
         for key, words in said.items():
@@ -123,7 +109,6 @@ class Survey:
 
 
 _MEANING = {
-    "folders": "What a folder says of tickets that do not say it themselves; under none it says nothing.",
     "severities": "What the severities in the tickets may mean: correct it.",
     "statuses": "What the statuses in the tickets may mean: correct it.",
 }
@@ -179,7 +164,7 @@ def survey(root: Path) -> Survey:
     sharing: dict[str, list[Document]] = defaultdict(list)
     for document in taken.values():
         sharing[document.id.value.casefold()].append(document)
-    made = Survey(
+    return Survey(
         root=root,
         configured=configured,
         registers=tuple(registers),
@@ -187,25 +172,14 @@ def survey(root: Path) -> Survey:
         left_out=left_out,
         exclude=tuple(_patterns(among, taken)),
         documents=dict(Counter(document.kind for document in taken.values())),
-        filed=tuple(_filed(taken.values(), config.vocabulary)),
         series=dict(sorted(numbers.items(), key=lambda item: (-item[1], natural(item[0])))),
         collisions={same[0].id.value: [each.path for each in same] for same in sharing.values() if same[1:]},
         unnamed=sum(_NO_ID in each.rules for each in found if each.path in taken),
-        wordings=() if configured else tuple(_wordings(taken.values(), config.vocabulary)),
+        unknown=_unknown_labels(found),
+        wordings=() if configured else tuple(_wordings(taken.values())),
         id_pattern=wider,
-        unfit=() if configured else unfit,
+        unfit=() if configured or wider else unfit,
     )
-    if not (made.unfit or made.wordings):
-        return made
-    # What is strange is read once more, as it will be read with this configuration.
-    proposed = parse_config(root / CONFIG_FILE, made.settings().encode(), is_project=False) or {}
-    words = Vocabulary(**proposed["vocabulary"])
-    odd = {each.path for each in found if each.path in taken and {_UNFIT, _UNKNOWN} & each.rules}
-    again = [_read(file, words) for file in files if file.path in odd]
-    taken |= {each.path: each.document for each in again if each.document}
-    unfit = tuple(each.document.id.value for each in again if each.document and _UNFIT in each.rules)
-    filed = tuple(_filed(taken.values(), words))
-    return replace(made, filed=filed, unfit=unfit, id_pattern=None if unfit else wider)
 
 
 def _read(file: File, vocabulary: Vocabulary) -> _Read:
@@ -312,39 +286,26 @@ def _spelling(raw: str, key: str) -> tuple[str, str | None]:
     return known[0] if known else (text[:_LONGEST], None)
 
 
-def _wordings(documents: Iterable[Document], vocabulary: Vocabulary) -> Iterator[Wording]:
-    """Yield the unknown severities and statuses, each with its likely meaning."""
-    found: dict[tuple[str, str, str | None], list[tuple[str, Ticket]]] = defaultdict(list)
-    for ticket in (each for each in documents if each.kind == "finding"):
+def _unknown_labels(found: Iterable[_Read]) -> Counter[str]:
+    """Count the labels that mean nothing, of documents in which nothing states a severity or a status."""
+    unknown: Counter[str] = Counter()
+    for ticket in (each.document for each in found):
+        if isinstance(ticket, Ticket) and not (ticket.severity and ticket.status):
+            names = [label for label, text in ticket.metadata.items() if text.raw]
+            unknown.update(label for label in names if not LABELS.fullmatch(squeeze(label)))
+    return unknown
+
+
+def _wordings(documents: Iterable[Document]) -> Iterator[Wording]:
+    """Yield the unknown severities and statuses, each with its likely meaning, the most frequent first."""
+    found: dict[tuple[str, str | None, str], list[str]] = defaultdict(list)
+    for ticket in (each for each in documents if isinstance(each, Ticket)):
         for key, field in (("severities", ticket.severity), ("statuses", ticket.status)):
             if field is not None and field.value is None:
                 spelling, word = _spelling(field.raw, key)
-                found[key, squeeze(spelling) or spelling, word].append((spelling, ticket))
-    for (key, _, word), uses in sorted(found.items(), key=lambda item: (item[0][0], -len(item[1]))):
-        spelling = Counter(each for each, _ in uses).most_common(1)[0][0].strip()
-        said = {filed[1] for _, each in uses if (filed := vocabulary.folder_of(each.path))}
-        # Verified may be the finding or its fix: where all are filed alike, their folder knows.
-        is_unclear = key == "statuses" and word in (None, Status.CLOSED)
-        if is_unclear and len(said) == 1 and len(uses) >= _MANY_PEERS:
-            meant = next((each for each in said if each in set(Status)), Status.CLOSED.value)
-            yield Wording(key, spelling, meant, len(uses))
-        else:
-            yield Wording(key, spelling, word, len(uses))
-
-
-def _filed(documents: Iterable[Document], vocabulary: Vocabulary) -> Iterator[FiledTickets]:
-    """The folders whose names say how their tickets stand, by their paths."""
-    found: dict[tuple[str, str], list[bool]] = defaultdict(list)
-    for document in documents:
-        filed = vocabulary.folder_of(document.path)
-        if filed and document.kind == "finding":
-            parts = PurePosixPath(document.path).parent.parts
-            # The innermost one of this name.
-            depth = len(parts) - parts[::-1].index(filed[0])
-            contrary = contradicted_folder(document, vocabulary) is not None
-            found["/".join(parts[:depth]), filed[1]].append(contrary)
-    for (folder, says), each in sorted(found.items()):
-        yield FiledTickets(folder, says, len(each), sum(each))
+                found[key, word, squeeze(spelling)].append(spelling.strip())
+    for (key, word, _), spellings in sorted(found.items(), key=lambda item: (item[0][0], -len(item[1]))):
+        yield Wording(key, Counter(spellings).most_common(1)[0][0], word, len(spellings))
 
 
 def _patterns(left_out: Iterable[str], taken: Collection[str]) -> Iterator[str]:

@@ -83,6 +83,18 @@ REMOVED_KEYS = {
     "ray": "a verification asks for one processor, and for one GPU with --meter cuda, see docs/cluster.md",
     "matrix": "run tickets verify in each environment of your CI's own matrix, see docs/ci.md",
 }
+LABELLED = (
+    "id",
+    "title",
+    "severity",
+    "status",
+    "resolution",
+    "agent",
+    "domain",
+    "assignee",
+    "created",
+    "updated",
+)
 WORDS = "a list of words or a table of their spellings"
 
 
@@ -119,6 +131,9 @@ class ConfigTable(BaseModel):
             for word in getattr(self, name) or ():
                 if word not in known:
                     raise ValueError(f"{name}: no such word as {word!r}; the words are {', '.join(known)}")
+        for name in self.labels or ():
+            if name not in LABELLED:
+                raise ValueError(f"labels: no such value as {name!r}; there are {', '.join(LABELLED)}")
         return self
 
 
