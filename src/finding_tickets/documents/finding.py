@@ -208,7 +208,7 @@ def _locations(own: Sequence[DocumentPart], metadata: Metadata) -> list[Values]:
 
 
 def _telling(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
-    """The parts that say what is wrong, without those within them that say something else."""
+    """Yield the parts that say what is wrong; a fix or a reference within them is left out."""
     for part in parts:
         if part.kind not in _ASIDES:
             yield from _telling(part.pieces) if part.parts else [part]

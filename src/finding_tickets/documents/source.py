@@ -273,7 +273,7 @@ class Block:
 
 
 def parse(data: bytes) -> list[Block]:
-    """The top-level blocks of UTF-8 ``data``.
+    """Return the outermost blocks of UTF-8 ``data``.
 
     Raises:
         BadDataError: They are too many, as those of a table with half a million cells are.
