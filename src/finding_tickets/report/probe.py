@@ -76,8 +76,7 @@ CATEGORIES = {"hazards": "Race condition / concurrency", "allocations": "Memory 
 USUAL_CATEGORY = "Performance bottleneck"
 ELSEWHERE_TOO = "Nothing else waits that did not"
 SEVERITY = "P2"
-AROUND = 6
-"""Lines that are quoted on either side of one."""
+DRAFTED = "drafted.md.j2"
 MOST_ROWS = 20
 NEED_CUDA = frozenset(
     (
@@ -324,7 +323,6 @@ def _draft(what: str, content: Mapping[str, Any], register: Register, given: Map
     category = CATEGORIES.get(what, USUAL_CATEGORY)
     usual = {
         "severity": SEVERITY,
-        "recommended_fix": "To be written: what to do instead, and what that costs.",
         "categories": (category,) if category in register.config.vocabulary.categories else (),
     }
     return draft_of({**usual, **content, **given}, "the draft")
@@ -392,10 +390,8 @@ def draft_of_site(
     # Of a line in an installed package, the ticket is about the line that leads there.
     here = site.called_from[0] if site.called_from else site
     # Python calls the code of a comprehension after its form.
-    function = here.function
-    if function.startswith("<"):
-        function = find_statement(root, here.file, here.line, "").function
-    symbol = function or None
+    named = "" if here.function.startswith("<") else here.function
+    symbol = find_statement(root, here.file, here.line, named).function or None
     subject = symbol or PurePosixPath(here.file).name
     when = f"in each call of `{within}`" if within else f"in a run of `{probed.target}`"
     module, _, probed_function = probed.function.rpartition(":")
@@ -422,7 +418,6 @@ def draft_of_site(
         "here": here,
         "package": "" if here == site else _package_of(site.file),
         "said": f"{effect}: {times}",
-        "quote": code_around(root, here),
         "metrics": [name for name in claims if name in probed.metrics],
         "place": place,
         "occurrence": occurrence_of(root, place) if place else None,
@@ -440,7 +435,7 @@ def draft_of_site(
         "checklist": (f"Line {here.line} no longer {effect}", *([ELSEWHERE_TOO] if place else []), *result),
     }
     return _draft(site.what, content, register, given), Attached(
-        remediation="probed.yaml.j2", context=context
+        ticket=DRAFTED, remediation="probed.yaml.j2", context=context
     )
 
 
@@ -490,7 +485,9 @@ def draft_of_metric(
         "locations": (Place(file=file),) if (register.root / file).is_file() else (),
         "checklist": (f"It costs less `{metric}`", "The result is the same"),
     }
-    return _draft(metric, content, register, given), Attached(remediation="probed.yaml.j2", context=context)
+    return _draft(metric, content, register, given), Attached(
+        ticket=DRAFTED, remediation="probed.yaml.j2", context=context
+    )
 
 
 def _package_of(file: str) -> str:
@@ -500,16 +497,6 @@ def _package_of(file: str) -> str:
 
     names = packages_distributions().get(file.partition("/")[0].removesuffix(".py"), ())
     return f"{names[0]} {version(names[0])}" if names else ""
-
-
-def code_around(root: Path, site: ProbedSite | CallingLine) -> str:
-    """Return the lines next to one, below their place; nothing of a file that is not in the repository."""
-    file = root / site.file
-    if not file.is_file():
-        return ""
-    lines = file.read_text(encoding="utf-8", errors="replace").rstrip("\n").split("\n")
-    first, last = max(1, site.line - AROUND), min(len(lines), site.line + AROUND)
-    return "\n".join([f"# {site.file}:{first}-{last}", *lines[first - 1 : last]])
 
 
 def trace_lines(traced: TracedRun, style: Styler, width: int, *, verbose: bool) -> Iterator[str]:
