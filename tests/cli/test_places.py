@@ -221,6 +221,23 @@ def test_what_is_no_new_wait(pinned: Repository, tickets: Tickets, what: str) ->
 
 
 @pytest.mark.slow
+def test_more_steps_are_no_new_wait_where_a_line_does_more_in_them(
+    pinned: Repository, tickets: Tickets, git: Git
+) -> None:
+    """What is read is copied from the tenth step on, because it is transposed there."""
+    text = TRAIN.replace("x.sum()", "x.reshape(-1).sum()").replace(
+        "xs[1])", "xs[1] if step < 10 else turned)"
+    )
+    text = text.replace("for step", 'turned = torch.ones(4, 4, device="cuda").t()\nfor step')
+    pinned.write("train.py", text)
+    git("commit", "-qam", "turned")
+    git("tag", "-f", "first")
+    pinned.write("train.py", text.replace(NORM, "    norm = 0\n").replace("range(10)", "range(20)"))
+    done = tickets("fix", FIRST)
+    assert 0 == done.code, done.err
+
+
+@pytest.mark.slow
 def test_a_law_of_the_statement(pinned: Repository, tickets: Tickets) -> None:
     """What the rest of the program waits is not part of it; the fix waits no more at any point."""
     arguments = " {steps} {others}\nsweep: {steps: [1, 2, 4], others: [3, 5]}"

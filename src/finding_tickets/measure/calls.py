@@ -350,7 +350,7 @@ class CallChains:
         found = set()
         for (file, line, function), chains in self._noted.items():
             for each in chains:
-                text = " < ".join(_expression(self._codes[code], at, root) for code, at in each)
+                text = "\n".join(_expression(self._codes[code], at, root) for code, at in each)
                 found.add((portable(file, root), line, function, text))
         return sorted(found)
 

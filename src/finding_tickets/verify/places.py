@@ -108,6 +108,10 @@ class PlacedVariant:
             for file, line, function, chain in run.chains:
                 self.chains.setdefault(find_statement(code, file, line, function), set()).add(chain)
 
+    def callers(self, statement: Statement) -> set[str]:
+        """Return the calls by which a statement was reached, whichever of its expressions cost something."""
+        return {chain.partition("\n")[2] for chain in self.chains.get(statement, ())}
+
     def waiting(self, but: Statement | None) -> list[Statement]:
         """Return the statements that wait or race in some run, by their place, except for one."""
         return sorted({*self.costing("syncs"), *self.costing("hazards")} - {but})
@@ -231,7 +235,8 @@ def _find_others(
             is_new = False
         else:
             more = map(gt, fix.values([statement], "syncs"), found.values([known[place]], "syncs"))
-            is_new = place < len(before) and not chains <= calls and any(more)
+            is_new = place < len(before) and any(more)
+            is_new = is_new and not fix.callers(statement) <= found.callers(known[place])
         if is_new:
             new.append(statement)
     return new, may
