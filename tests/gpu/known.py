@@ -40,11 +40,6 @@ KNOWN_OF_OPERATORS: dict[str, dict[str, str]] = {
             for way in ("", "/backward")
         },
     },
-    "each gradient is zeroed first: ATen/native/Loss.cpp; not simulated": {
-        f"op/nn_functional_{name}_loss/{place}/backward": "launches"
-        for name in ("huber", "mse", "smooth_l1")
-        for place in (0, 1)
-    },
     "a copy of bytes on CUDA, a kernel in the simulation, or the other way round": {
         "op/diagflat/0": "d2d launches",
         "op/nn_functional_pixel_shuffle/0": "d2d launches",

@@ -130,6 +130,11 @@ row("x.scatter_(0, index, y)", SCATTER, launches=1, allocations=0)
 row("x.scatter_add_(0, index, y)", SCATTER, launches=1, allocations=0)
 row("x.scatter_reduce_(0, index, y, 'amax')", SCATTER, launches=1, allocations=0)
 row("x.scatter_(0, index, 1.0)", SCATTER, launches=1, allocations=0)
+COUNTED = "TensorAdvancedIndexing.cpp: two copies, ones of both sizes, their sum, eq, masked_fill_, div_"
+row("x.scatter_reduce(0, index, y, 'mean')", COUNTED, d2d=2, launches=7, allocations=4)
+ANEW = "TensorAdvancedIndexing.cpp, cuda/Indexing.cu: what the index names begins anew, by a fill"
+row("x.scatter_reduce_(0, index, y, 'amax', include_self=False)", ANEW, launches=2, allocations=0)
+row("x.index_reduce_(0, index, y, 'amax', include_self=False)", ANEW, launches=2, allocations=0)
 row("x.take(index)", KERNEL, launches=1, allocations=1)
 row("x.put_(index, y)", KERNEL, launches=1, allocations=0)
 row("torch.take_along_dim(x, index)", SCATTER, launches=1, allocations=1)

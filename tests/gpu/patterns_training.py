@@ -212,6 +212,9 @@ def scaler_get_scale() -> Work:
 
 
 # Autograd.
+ZEROED = "ATen/native/Loss.cpp: zeros_like, then one kernel, after two kernels forward and ones"
+row("F.mse_loss(weights, weights.detach()).backward()", ZEROED, launches=5, allocations=4)
+row("F.huber_loss(weights, weights.detach()).backward()", ZEROED, launches=5, allocations=4)
 row(
     "(leaf * 2).sum().backward()",
     "torch/csrc/autograd: mul, sum, ones, and the gradient's product",
@@ -597,6 +600,7 @@ row(
 row("F.batch_norm(rows, None, None, training=True)", "cuDNN or ATen: nothing is read", d2d=None)
 row("F.normalize(rows)", "torch/nn/functional.py: norm, clamp_min, div", launches=3, allocations=3)
 row("F.pad(rows, (1, 1))", "ATen/native/PadNd.cpp: a fill, then a copy", launches=2, allocations=1)
+row("F.max_pool1d(rows[None], 2)", "ATen/native/MaxPooling.cpp: with places", launches=1, allocations=2)
 row("F.max_pool2d(rows[None], 2)", "ATen/native/cuda/DilatedMaxPool2d.cu", launches=1, allocations=2)
 row("F.avg_pool2d(rows[None], 2)", "ATen/native/cuda/AveragePool2d.cu", launches=1, allocations=1)
 row(

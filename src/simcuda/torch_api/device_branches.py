@@ -111,6 +111,7 @@ class DeviceBranches:
         patches.wrap(_one_hot, *product(nn, ["one_hot"]))
         patches.wrap(self._attention, *product(nn, ["scaled_dot_product_attention"]))
         patches.wrap(_dropout, (torch, "dropout"), (torch._VF, "dropout"))
+        patches.wrap(_max_pool1d, (torch, "max_pool1d"))
         patches.wrap(_from_dlpack, (torch, "from_dlpack"), (torch.utils.dlpack, "from_dlpack"))
         patches.wrap(self._ctc_loss, (torch, "ctc_loss"))
         for name in FUSED:
@@ -273,6 +274,13 @@ def _dropout(original: Callable[..., Tensor], input: Tensor, p: float | Tensor, 
     if train and 0 < p < 1 and input.is_cuda and input.numel():
         return torch.native_dropout(input, p, train)[0]
     return original(input, p, train)
+
+
+def _max_pool1d(original: Callable[..., Tensor], input: Tensor, *how: Any, **named: Any) -> Tensor:  # noqa: A002 - torch's name
+    # CUDA has only the kernel that finds the places too, as ATen/native/MaxPooling.cpp says.
+    if input.is_cuda:
+        return torch.max_pool1d_with_indices(input, *how, **named)[0]
+    return original(input, *how, **named)
 
 
 def _softmax(

@@ -8,28 +8,9 @@ from typing import Any
 
 import torch
 
-DTYPES = {
-    "float": torch.float,
-    "double": torch.double,
-    "long": torch.int64,
-    "long int": torch.int64,
-    "long long": torch.int64,
-    "int": torch.int32,
-    "short": torch.int16,
-    "short int": torch.int16,
-    "signed char": torch.int8,
-    "unsigned char": torch.uint8,
-    "unsigned short": torch.uint16,
-    "unsigned int": torch.uint32,
-    "unsigned long": torch.uint64,
-    "bool": torch.bool,
-    "c10::Half": torch.half,
-    "c10::BFloat16": torch.bfloat16,
-    "c10::complex<float>": torch.complex64,
-    "c10::complex<double>": torch.complex128,
-    "c10::Float8_e4m3fn": torch.float8_e4m3fn,
-    "c10::Float8_e5m2": torch.float8_e5m2,
-}
+from simcuda.basis import operations
+
+DTYPES = {text: getattr(torch, name) for text, name in operations("types").items()}
 """Types by their name in C++, as traces write them."""
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from simcuda.basis import operations
 from simcuda.costs.call import all_tensors_in
 from simcuda.ledger import allocation_listeners, listening, operations_of
 from simcuda.measurement import Gpu
@@ -37,15 +38,7 @@ MOST_BYTES = 4 << 30
 SMALL = 4096
 """Elements of an operation's largest tensor, up to which it is computed."""
 
-PRODUCTS = frozenset(
-    f"aten.{name}"
-    for name in (
-        *("mm.default", "addmm.default", "bmm.default", "baddbmm.default", "convolution.default"),
-        *("convolution_backward.default", "sum.dim_IntList", "mean.dim", "embedding.default"),
-        *("_scaled_dot_product_flash_attention_for_cpu.default", "native_layer_norm_backward.default"),
-        *("_to_copy.default", "clone.default"),
-    )
-)
+PRODUCTS = frozenset(f"aten.{name}" for name in operations("not computed"))
 """Operations that are not computed, besides elementwise ones and those that make a tensor like another."""
 
 IN_PLACE = frozenset({"aten.copy_.default", "aten.zero_.default", "aten.fill_.Scalar", "aten.fill_.Tensor"})

@@ -313,16 +313,22 @@ _IN_ORDER = LibraryWork(0, ANYTHING)
 @CostRule(
     id="write-along-dimension",
     ops=tuple(f"aten.{name}{end}" for name in _INTO_COPIES for end in ("", "_")),
-    source="ATen/native/TensorAdvancedIndexing.cpp: a copy where not in place, then one kernel; where "
+    source="ATen/native/TensorAdvancedIndexing.cpp: a copy where not in place, then one kernel; "
+    "scatter_reduce copies twice, and counts for a mean; where "
     "deterministic algorithms are asked for, index_put, for which _scatter_via_index_put copies strides of "
     "several dimensions to the device, with a wait",
     example="x.index_add_(0, index, y)",
 )
 def _write_along(call: OperationCall) -> OpCost:
     """One kernel; in a known order a sort of places, which the host tells of strides."""
-    cost = _copied(call) + OpCost(int(call.argument("index").numel() > 0))
+    cost = _copied(call)
+    has_index = call.argument("index").numel() > 0
+    if call.op.startswith("aten.scatter_reduce"):
+        # scatter_reduce_two copies what scatter_impl copies again.
+        cost += _copied(call) + _reduced(call) if has_index else _copied(call)
+    cost += OpCost(int(has_index))
     is_of_tensor = call.argument("src") is not None or call.argument("source") is not None
-    if not (cost.launches and is_of_tensor and torch.are_deterministic_algorithms_enabled()):
+    if not (has_index and is_of_tensor and torch.are_deterministic_algorithms_enabled()):
         return cost
     if call.argument("reduce") in (None, "add", "sum", "mean"):
         cost += OpCost(library=_IN_ORDER)
@@ -336,22 +342,24 @@ def _write_along(call: OperationCall) -> OpCost:
 @CostRule(
     id="reduce-by-index",
     ops=("aten.index_reduce", "aten.index_reduce_"),
-    source="ATen/native/cuda/Indexing.cu, index_reduce_func_cuda_impl: one kernel; a mean also counts by "
+    source="ATen/native/cuda/Indexing.cu, index_reduce_func_cuda_impl: one kernel, after index_fill_ where "
+    "include_self is False; a mean also counts by "
     "ones and index_add_, masks what was not counted with eq and masked_fill_, and divides",
     example="x.index_reduce_(0, index, y, 'mean')",
 )
 def _reduce_by_index(call: OperationCall) -> OpCost:
     """Reduce along the index; a mean then divides by how many values each place got."""
-    result, source, index = call.outputs[0], call.argument("source"), call.argument("index")
-    if not index.numel():
-        return _copied(call)
-    reduced = _copied(call) + ONE_KERNEL
+    return _copied(call) + (_reduced(call) + ONE_KERNEL if call.argument("index").numel() else FREE)
+
+
+def _reduced(call: OperationCall) -> OpCost:
+    """Return the cost of a first value where nothing is kept, and of what a mean counts."""
+    result, source = call.outputs[0], call.argument("source", call.argument("src"))
+    first = OpCost(int(not call.argument("include_self", default=True)))
     if call.argument("reduce") != "mean":
-        return reduced
+        return first
     # Ones as large as the result and as the source, their sum by index, a mask, its use, and the quotient.
-    ones, mask = (result.nbytes, source.nbytes), (result.numel(),)
-    counted = OpCost(6, workspaces=ones, passing=mask)
-    return reduced + counted
+    return first + OpCost(6, workspaces=(result.nbytes, source.nbytes), passing=(result.numel(),))
 
 
 CostRule(
