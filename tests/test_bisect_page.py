@@ -40,14 +40,13 @@ INTRODUCED = REMEDIATION.format(found="src/pkg/norms.py:check", fix="", claims="
 def test_a_recipe_finds_the_commit(
     repository: Repository, git: Git, tmp_path_factory: pytest.TempPathFactory, recipe: str
 ) -> None:
-    """Of six commits the fifth brings the waits; the third cannot be imported, and is skipped."""
+    """Of five commits the fourth brings the waits; the second cannot be imported, and is skipped."""
     place = tmp_path_factory.mktemp("around") / "repository"
     program = tmp_path_factory.mktemp("bin") / "tickets"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m finding_tickets "$@"\n', encoding="utf-8")
     program.chmod(0o755)
     texts = {
         "begun": FIX,
-        "note": f"{FIX}# note\n",
         "broken": "import gone\n",
         "mended": f"{FIX}# mended\n",
         "waits": FOUND,

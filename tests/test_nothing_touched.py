@@ -72,7 +72,6 @@ WRITTEN: dict[tuple[str, ...], list[str]] = {
 }
 """Command lines, with all the files that each is documented to write."""
 ALONE = {
-    ("verify", "A-1"),
     (*PROBE, "--draft", "1"),
     ("check", "--base", "HEAD", "--summary", "summary.md"),
     ("report",),

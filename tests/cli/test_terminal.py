@@ -59,19 +59,9 @@ def styles(shown: Shown) -> list[bytes]:
     return [code for code, kind in ESCAPE.findall(shown.sent) if kind == b"m"]
 
 
-def section(lines: list[str], title: str) -> list[str]:
-    """The indented lines below a title, with single blanks."""
-    found = []
-    for line in lines[lines.index(f"  {title}") + 1 :]:
-        if not line.startswith("    "):
-            break
-        found.append(" ".join(line.split()))
-    return found
-
-
 @pytest.mark.slow
 def test_a_verification_is_shown_from_verdict_to_lines(repository: Repository) -> None:
-    """Before and after, each claim with its mark, the points where one fails, lines with their source."""
+    """Before and after, the line that waits with its source, and where a claim fails."""
     add(repository, "A-1", claims=EXPECTED, verifier=MORE_POINTS.format(ticket="A-1"))
     brief = tickets(repository, "verify", "A-1", columns=130)
     assert ExitCode.OK == brief.code
@@ -89,21 +79,6 @@ def test_a_verification_is_shown_from_verdict_to_lines(repository: Repository) -
         # At each of the six points, there is one sync where none is claimed.
         f"false fix.syncs[1]: claimed 0; {measured}",
     ] == [" ".join(line.split()) for line in brief.lines[4:]]
-    shown = tickets(repository, "verify", "A-1", "-v", columns=130)
-    assert ["metric found fix", "syncs tensors 1"] == section(shown.lines, "laws")
-    claims = section(shown.lines, "claims")
-    for line in (
-        "holds found.syncs tensors tensors",
-        "false fix.syncs[1] 0 1 (as expected: one read is needed)",
-    ):
-        assert line in claims
-    wrong = section(shown.lines, "where claims fail")
-    assert ("fix.syncs[1] tensors=1, size=7: 1", "and 3 more") == (wrong[0], wrong[-1])
-    assert 3 + 1 == len(wrong)
-    sites = section(shown.lines, "lines of found that wait or copy")
-    assert "fixes/a_1/found.py:5" in sites[1]
-    assert "d2h, drains, stream_syncs: tensors" in " ".join(sites)
-    assert code in " ".join(sites)
 
 
 @pytest.mark.slow

@@ -75,8 +75,9 @@ def test_exact_claims_and_compared_results_catch_all(repository: Repository, iso
 def test_loose_claims_miss_what_only_they_could_catch(repository: Repository, isolation: Isolation) -> None:
     """Where results are not compared and the count has room, only what the meter refuses is caught."""
     add(repository, "A-1", LOOSE)
-    done = audited(repository, isolation)
-    assert (REFUSED, ALL - REFUSED) == (fates(done, Fate.CAUGHT), fates(done, Fate.MISSED))
+    loose = {"unfixed", "perturbed", "mutated"}
+    done = audited(repository, isolation, names=REFUSED | loose)
+    assert (REFUSED, loose) == (fates(done, Fate.CAUGHT), fates(done, Fate.MISSED))
 
 
 @pytest.mark.slow
@@ -127,8 +128,13 @@ def test_a_fix_that_does_not_pass_itself_shows_nothing(
 
 @pytest.mark.slow
 def test_a_cheat_that_takes_too_long_is_untried(repository: Repository, isolation: Isolation) -> None:
-    """The code as found never returns, and what did not run was neither caught nor missed."""
-    add(repository, "A-1", LOOSE, found=FOUND.replace("total = 0.0", "while True: total = 0.0"))
+    """The code as found returns too late, and what did not run was neither caught nor missed."""
+    add(
+        repository,
+        "A-1",
+        LOOSE,
+        found=f"import time\n{FOUND.replace('total = 0.0', 'total = time.sleep(60)')}",
+    )
     done = audited(repository, isolation, timeout=5.0, names={"unfixed", "partial"})
     assert [("unfixed", Fate.UNTRIED, "still running after 5 s"), ("partial", Fate.MISSED, "")] == [
         (one.cheat.id, one.fate, one.reason) for one in done.tried
