@@ -137,15 +137,61 @@ def test_a_public_report(case: str) -> None:
             f"{WAITS}In [it](https://github.com/a/b/blob/main/src/a.py#L4-L6), `b.py`.\n",
             ("BUG-7", "P1", "open", "src/a.py:4"),
         ),
+        (
+            "findings/F-011.md",
+            "# F-011 - It waits\n\nSeverity: \U0001f7e0\nStatus: \u23f3 In Progress\nWhere: a.py, line 30\n",
+            ("F-011", "P1", "fix-in-progress", "a.py:30"),
+        ),
+        (
+            "bugs/BUG-12.md",
+            (
+                "# BUG-12: It grows\n\n### What happened?\n\nSee a.py:41-44.\n\n### Priority\n\nP2\n\n"
+                "### Current status\n\nInvestigating\n"
+            ),
+            ("BUG-12", "P2", "investigating", "a.py:41"),
+        ),
+        (
+            "issues/PERF-55.md",
+            "title:\tIt copies\nstate:\tCLOSED\nnumber:\t55\n--\n## Severity: high\n\nSee a.py:9.\n",
+            ("PERF-55", "P1", "closed", "a.py:9"),
+        ),
+        (
+            "defects/DEF-9.md",
+            (
+                "# Defect DEF-9: It syncs\n\nSeverity Level: Sev 2\nBug Status: New\nAffected File: a.py\n"
+                "Line Number: 33\n"
+            ),
+            ("DEF-9", "P2", "open", "a.py:33"),
+        ),
     ],
 )
 def test_others_of_the_kind(
     repository: Repository, tickets: Tickets, path: str, text: str, expected: tuple[str, ...]
 ) -> None:
-    """Labels below Severity, a place in a deeper section or in the text, a name with a date."""
+    """Labels below Severity, a place in a deeper section or in the text, signs, heads of other tools."""
     repository.write(path, text)
     (item,) = read(tickets, repository.root)
     assert expected == (item["id"], item["severity"], item["status"], places(item))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("## Issues\n\n- \U0001f534 **It waits**: `a.py:1`\n", ("P0", "a.py:1", "It waits")),
+        ("## Issues\n\n* P0 - **it waits** (`a.py:1`)\n", ("P0", "a.py:1", "it waits")),
+        ("## Bugs\n\n### 1. It waits \u2014 **High Priority**\n\n`a.py:1`\n", ("P1", "a.py:1", "It waits")),
+        ("## High\n\n### 2. Conclusion is late\n\n`a.py:1`\n", ("P1", "a.py:1", "Conclusion is late")),
+        ("## [H-1: It waits](https://example.org/1)\n\n`a.py` line 1\n", ("P1", "a.py:1", "It waits")),
+        (
+            "## Low Risk\n\n### 1\\. It waits\n\nhttps://x.y/a/blob/m/a.py#L1\n",
+            ("P3", "a.py:1", "It waits"),
+        ),
+    ],
+)
+def test_others_of_the_kind_of_report(text: str, expected: tuple[str, ...]) -> None:
+    """A sign or a word before or behind a title is its severity; a title may contain any word."""
+    (found,) = findings_in(f"# R\n\n{text}".encode(), "r.md", Vocabulary())
+    assert expected == (found.severity, str(found.spots[0]), found.text)
 
 
 @pytest.mark.parametrize("below", ["TBD - pending a decision.", "<!-- later -->", "*To be determined.*", ""])

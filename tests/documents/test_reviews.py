@@ -272,12 +272,12 @@ def test_rows_that_were_added_later(finding: Finding) -> None:
 
 
 def test_a_labelled_evaluation(finding: Finding) -> None:
-    """What is labelled as the evaluation is it, with the text below; what another label says is a remark."""
+    """What is labelled as the evaluation is it; what another label says, or text below, is a remark."""
     [review] = finding(
         "## Cross-Review: DRL\n\n**Verdict:** ENDORSE\n**Confidence:** High\n\n**Evaluation:** Yes.\n\n- so\n"
     ).ticket.reviews
     assert review.evaluation
-    assert ("Yes.\n\n- so", ["**Confidence:** High"]) == (
+    assert ("Yes.", ["**Confidence:** High", "- so"]) == (
         review.evaluation.raw,
         [remark.raw for remark in review.remarks],
     )

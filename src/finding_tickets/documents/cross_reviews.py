@@ -234,27 +234,20 @@ def read_reviews(sections: Iterable[DocumentPart]) -> list[Values]:
 class ReviewSheet:
     """A review while it is being read.
 
-    While it is ``running``, text continues the last of the ``words``. The evaluation is the ``labelled`` one
-    or else the first. An ``aside`` is text under a label with a reviewer's name: it joins that one's review.
+    The evaluation is the ``labelled`` one or else the first of the ``words``. An ``aside`` is text under a
+    label with a reviewer's name: it joins that one's review.
     """
 
     words: list[Excerpt] = field(default_factory=list)
     facts: dict[str, Excerpt] = field(default_factory=dict)
-    running: bool = False
     labelled: Excerpt | None = None
     aside: bool = False
 
     def write(self, token: ReviewToken) -> None:
-        """Add to the evaluation, or a remark: what continues a text stays one with it."""
-        text, is_evaluation = token.text, token.kind == "evaluation" and self.labelled is None
-        # Two paragraphs in a row are one text; a cell or a label begins another.
-        if self.running and self.words and token.kind == "prose":
-            last = self.words.pop()
-            text, is_evaluation = text.source.text(last.start, text.end), last is self.labelled
-        if is_evaluation:
-            self.labelled = text
-        self.words.append(text)
-        self.running = token.kind != "cell"
+        """Add to the evaluation, or a remark."""
+        if token.kind == "evaluation" and self.labelled is None:
+            self.labelled = token.text
+        self.words.append(token.text)
 
 
 @dataclass
@@ -306,7 +299,7 @@ class ReviewsOfPart:
                 self.sheets.append(current)
             current.facts[kind] = text
         elif about and (current is None or self._reviewer(current)[1] != about):
-            self.current = ReviewSheet([text], running=True, aside=True)
+            self.current = ReviewSheet([text], aside=True)
             self.labelled.append((about, self.current))
         elif current is not None:
             current.write(token)

@@ -25,7 +25,7 @@ _LINES_ALONE = re.compile(r"\((?:\s|[\d,;~&\u2013-]|lines?|and|L(?=\d))*\)", re.
 _PATH_AND_LINES = re.compile(r"(?P<path>.+?\.\w+)(?::(?P<lines>[L\d~][\dL\s,:~\u2013-]*))?")
 _FILE = re.compile(rf"[^\s()]+\.{EXTENSION}|[^\s()]+/[^\s()]*")
 _FILE_IN_PROSE = re.compile(
-    rf"(?<![^\s(`])[^\s()`,;:]+(?:\.{EXTENSION}\b|/(?=[\s,;)`]|$))(?::[L\d][\dL,\u2013-]*(?<![,-]))?"
+    rf"(?<![^\s(`])[^\s()`,;:]+(?:\.{EXTENSION}\b|/(?=[\s,;)`]|$))(?:(?::|#(?=L))[L\d][\dL,\u2013-]*(?<![,-]))?"
 )
 _NAME = re.compile(r"(?:(?:async )?def |class )?([A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)*)(?:\(\))?")
 _LOOKS_LIKE_CODE = re.compile(r"[._(]|[a-z][A-Z]|[A-Z]{2}[a-z]")
@@ -63,7 +63,7 @@ _LINES_OF_SPAN = re.compile(
 )
 # In running text: a link to lines, code that is a path, or a path with an extension of code.
 _CITED = re.compile(
-    rf"\]\((?P<link>https?://[^\s()]+/blob/[^\s()]+)\)|`(?P<code>[\w./@+-]{{1,300}}\.{EXTENSION}\b[^`\s]*)`"
+    rf"(?P<link>https?://[^\s()]{{1,300}}/blob/[^\s()]+)|`(?P<code>[\w./@+-]{{1,300}}\.{EXTENSION}\b[^`\s]*)`"
     rf"|(?<![^\s(\[\"'])(?P<path>[\w./-]{{1,300}}\.{EXTENSION}\b(?::L?\d+(?:-L?\d+)?)?)(?![\w`])"
 )
 # In front matter, a place may be a mapping.

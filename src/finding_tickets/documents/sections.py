@@ -268,31 +268,37 @@ def read_sections(source: Source) -> tuple[DocumentPart, ...]:
 
 
 def read_metadata(source: Source, parts: Sequence[DocumentPart]) -> Metadata:
-    """The labelled values below the title and in the metadata section, and sections that hold only one."""
+    """The labelled values below the title and in the metadata section, and sections that hold only some."""
     levels = [part.level for part in parts]
+    # Below a heading about something else, such a section may be one level deeper.
+    within = [each for part in parts if part.kind in _TELLING and 1 in levels for each in part.parts]
+    alone = [each for each in (*parts, *within) if each.level > 1 and _is_alone(each)]
     # Without a heading of level 1, the first one is the title, if it begins the document.
     before = [block for part in parts[:1] if not part.level for block in part.blocks]
     is_bare = all(block.kind == "FrontMatter" for block in before) and (levels[:1] != [0] or bool(before))
     untitled = 1 not in levels and is_bare
-    titles = [part for part in parts if part.level][:1] if untitled else []
+    titles = [part for part in parts if part.level and part not in alone][:1] if untitled else []
     holding = [
         part
         for part in parts
         if part.kind is SectionKind.METADATA or part.level <= 1 or (part in titles and part.kind is None)
     ]
     metadata = Metadata(source, (block for part in holding for block in part.blocks))
-    # Below a heading about something else, such a section may be one level deeper.
-    within = [each for part in parts if part.kind in _TELLING and 1 in levels for each in part.parts]
-    for part in [*parts, *within]:
-        if part.headline is None or part in holding or part.kind not in (None, SectionKind.RESOLUTION):
-            continue
-        if squeeze(_TITLE_END.split(part.title, maxsplit=1)[0]) not in ALONE:
-            continue
+    for part in alone:
         blocks = [block for block in part.blocks if block.kind != "Rule"]
-        is_long = len(part.body.raw) > _LONGEST_STATUS and part.kind is SectionKind.RESOLUTION
-        if metadata.add_section(part.headline, blocks) and not is_long:
+        # What it says beside its value is text of the ticket.
+        says_more = len(part.body.raw) > _LONGEST_STATUS and part.kind is SectionKind.RESOLUTION
+        says_more = says_more or bool(blocks and ":" in part.title)
+        if part.headline and metadata.add_section(part.headline, blocks) and not says_more:
             part.kind = SectionKind.METADATA
     return metadata
+
+
+def _is_alone(part: DocumentPart) -> bool:
+    """Return True for a section that is called after a value of the metadata: ``Status: open``."""
+    if part.kind not in (None, SectionKind.RESOLUTION, SectionKind.DESCRIPTION):
+        return False
+    return squeeze(_TITLE_END.split(part.title, maxsplit=1)[0]) in ALONE
 
 
 def title_of(parts: Iterable[DocumentPart], metadata: Metadata) -> Excerpt | None:

@@ -54,7 +54,7 @@ _SIGN = re.compile(r"[\u2300-\u2bff\U0001f000-\U0001faff]")
 # A severity in front of a title: ``[High] ...``, ``High severity: ...``.
 _GRADED = re.compile(
     r"[\[(](?P<tag>[\w /-]{2,20})[\])]\s*:?\s*"
-    r"|(?P<word>[\w-]{2,14})(?:\s+(?i:severity|priority|risk))?\s*[:|\u2013\u2014]\s+(?=\S)"
+    r"|(?P<word>[\w-]{2,14})(?:\s+(?i:severity|priority|risk))?(?:\s*[:|\u2013\u2014]|\s-)\s+(?=\S)"
 )
 # And one behind it, in brackets or behind a sign.
 _LAST = re.compile(
@@ -356,6 +356,8 @@ class _Section:
             return True
         outer = self.above
         is_chapter = _CHAPTER.match(self.head.title) or kind_of_title(self.head.heading)
+        if outer and outer.group and self.head.is_numbered:
+            return True
         if outer is None or self.aside or self.part.level == 1 or is_chapter:
             return False
         if outer.group or not self.head.is_numbered:
@@ -411,12 +413,16 @@ def _item(block: Block, here: _Section) -> _Piece | None:
     source, vocabulary = here.part.source, here.part.source.vocabulary
     first, _, rest = source.raw(source.words(block).start, block.end).partition("\n")
     text = f"{first}\n{textwrap.dedent(rest)}".strip()
-    opening = _SIGNS.sub("", text, count=1) if _SIGNS.match(text) else text
+    signs = _SIGNS.match(text)
+    opening = text[signs.end() :] if signs else text
+    signed = _exactly(signs[0], vocabulary) if signs else None
+    if (graded := _GRADED.match(opening)) and (stated := _exactly(graded[0], vocabulary)):
+        signed, opening = stated, opening[graded.end() :]
     bold = _BOLD.match(opening)
     lead = bold["lead"] if bold else ""
     head = _title_of(lead.strip(" :"), vocabulary)
     is_label = lead.endswith(":") and LABELS.fullmatch(squeeze(lead))
-    is_graded = bool(lead and head.severity)
+    is_graded = bool(lead and (head.severity or signed))
     if here.aside or is_label or not (block.kind == "Item" or is_graded):
         return None
     if not head.title or _is_place(lead):
@@ -427,7 +433,7 @@ def _item(block: Block, here: _Section) -> _Piece | None:
         head = replace(title, severity=head.severity or title.severity)
     passage = _Passage.of_text(text, vocabulary)
     severity = head.severity or _inline_severity(plain(text), vocabulary) or passage.severity
-    severity = severity or here.severity or head.implied
+    severity = severity or signed or here.severity or head.implied
     if not (lead or passage.spots) or not (severity or here.finds):
         return None
     return _Piece(block, block.start, head, passage, severity)
@@ -483,7 +489,7 @@ def _is_place(text: str) -> bool:
 
 def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
     """Take a heading apart: numbers, IDs and severities around its title."""
-    heading = _LINK.sub(r"\1", heading)
+    heading = _LINK.sub(r"\1", heading).replace("\\.", ".")
     rest, names, severity, implied, signed = heading, set[str](), None, None, None
     seen = set[re.Pattern[str]]()
     for pattern in _PREFIXES:

@@ -43,7 +43,7 @@ _NAMES = frozenset(_USUAL_NAMES.split())
 # What calls a document a finding: its ID, the label of the ID, or its type.
 _ID_LABELS = frozenset(["ticketid", "findingid", "bugid", "issueid"])
 _CALLED = re.compile(r"\b(?:bug|defect|finding|issue|vulnerability)s?\b", re.IGNORECASE)
-_FOLDERS = frozenset(["bugs", "defects", "findings"])
+_FOLDERS = frozenset(["bugs", "defects", "findings", "issues"])
 _FINDING_SERIES = frozenset(["BUG", "DEFECT", "F", "FINDING", "ISSUE", "TICKET", "VULN"])
 # What a template leaves to be filled in: a choice of words, a mark, letters where an ID has digits.
 _CHOICE = re.compile(
