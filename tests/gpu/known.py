@@ -28,8 +28,6 @@ KNOWN: dict[str, dict[str, str]] = {
 }
 
 
-REDUCTIONS = ("amax", "amin", "mean", "prod", "sum")
-
 KNOWN_OF_OPERATORS: dict[str, dict[str, str]] = {
     "kernels of just-in-time compilation and of fused attention, called by name, are refused": {
         **{f"op/jiterator_{name}/{place}": "error" for name in JITERATED for place in (0, 1)},
@@ -47,15 +45,6 @@ KNOWN_OF_OPERATORS: dict[str, dict[str, str]] = {
         "op/nn_functional_pixel_unshuffle/0": "d2d launches",
         "op/nn_functional_pixel_unshuffle/0/backward": "d2d launches",
         "op/stack/1": "d2d launches",
-    },
-    "scatter_reduce prepares the result, by further copies and kernels; not simulated": {
-        **{f"op/scatter_reduce_{name}/0": "d2d launches" for name in REDUCTIONS},
-        **{f"op/scatter_reduce_{name}/1": "d2d" for name in REDUCTIONS},
-        "op/scatter_reduce_mean/0": "d2d launches allocations",
-        "op/scatter_reduce_mean/1": "d2d launches allocations",
-        "op/scatter_reduce_prod/1": "d2d launches",
-        "op/scatter_reduce_prod/0/backward": "d2d launches",
-        "op/scatter_reduce_prod/1/backward": "d2d launches",
     },
     "nobody knows why": {
         "op/nn_functional_max_unpool2d_grad/1/backward": "launches allocations",

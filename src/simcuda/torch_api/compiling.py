@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from simcuda.basis import operations
 from simcuda.device.dispatch_key import wake
 from simcuda.device.machine import Machine
 from simcuda.device.storages import HOST
@@ -137,12 +138,6 @@ def _compiles() -> bool:
     return not dynamo.config.disable and dynamo.eval_frame._stance.stance != "force_eager"
 
 
-UNSEEN = (
-    *("prim::tolist", "prim::Print", "aten::str", "aten::format", "aten::percentFormat", "aten::save"),
-    *("aten::_tensor_to_list", "aten::cpu", "aten::to"),
-)
-"""What the interpreter does by itself with a tensor, or by a copy that it takes for none."""
-
 PLAIN = (int, float, complex, str, torch.device, torch.dtype, torch.layout, type(None))
 
 _doubts: WeakKeyDictionary[Any, tuple[str, ...]] = WeakKeyDictionary()
@@ -205,7 +200,7 @@ def _unseen_reads(graph: Any) -> Iterator[str]:
         yield from _unseen_reads(forked)
     if graph.findAllNodes("prim::CallMethod", True):
         yield "prim::CallMethod"
-    for name in UNSEEN:
+    for name in operations("of TorchScript"):
         for node in graph.findAllNodes(name, True):
             inputs = list(node.inputs())
             if name == "aten::to":

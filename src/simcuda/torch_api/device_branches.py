@@ -58,6 +58,7 @@ SOFTMAX: dict[str, Callable[..., Tensor]] = {
 
 # ATen/native/transformers/cuda/sdp_utils.cpp.
 LARGEST_FLASH_HEAD = 256
+ATTENTION = "aten.scaled_dot_product_attention.default"
 FUSED = ("_can_use_flash_attention", "_can_use_mem_efficient_attention")
 """Questions about kernels of attention, to which a build for the host always says no."""
 
@@ -111,7 +112,15 @@ class DeviceBranches:
         patches.wrap(_one_hot, *product(nn, ["one_hot"]))
         patches.wrap(self._attention, *product(nn, ["scaled_dot_product_attention"]))
         patches.wrap(_dropout, (torch, "dropout"), (torch._VF, "dropout"))
-        patches.wrap(_max_pool1d, (torch, "max_pool1d"))
+        # ATen/native/MaxPooling.cpp: CUDA has only the kernel that finds the places too.
+        patches.wrap(
+            lambda original, tensor, *how, **named: (
+                torch.max_pool1d_with_indices(tensor, *how, **named)[0]
+                if tensor.is_cuda
+                else original(tensor, *how, **named)
+            ),
+            (torch, "max_pool1d"),
+        )
         patches.wrap(_from_dlpack, (torch, "from_dlpack"), (torch.utils.dlpack, "from_dlpack"))
         patches.wrap(self._ctc_loss, (torch, "ctc_loss"))
         for name in FUSED:
@@ -164,17 +173,28 @@ class DeviceBranches:
             made = _run_with_math(run, params(*how, enable_gqa))
         # Which kernels there are depends on the device: with dropout, the CPU has none that does it all. Then
         # those of the gradient are others too.
-        slack = dict(ANYTHING)
         if is_whole:
             # That operation is marked by itself, and so is its gradient.
-            slack = {}
-        elif not made.requires_grad:
-            spent = {what: now - before[what] for what, now in ledger.totals().items()}
-            launches = spent["aten_launches"] + spent["library_launches"]
-            slack |= {"launches": (launches, inf), "aten_launches": (spent["aten_launches"], inf)}
-            slack["allocations"] = (spent["allocations"], inf)
-        ledger.doubt("aten.scaled_dot_product_attention.default", slack)
+            ledger.doubt(ATTENTION, {})
+            return made
+        self._doubt_since(before)
+        inputs = [each for each in (query, key, value, attn_mask) if each is not None and each.requires_grad]
+        if made.requires_grad and any(each.is_leaf for each in inputs):
+            # A leaf would keep what it is given below.
+            ledger.doubt(ATTENTION, ANYTHING)
+        elif made.requires_grad:
+            made.register_hook(lambda _: before.update(ledger.totals()))
+            for each in inputs:
+                each.register_hook(lambda _: self._doubt_since(before))
         return made
+
+    def _doubt_since(self, before: dict[str, int]) -> None:
+        """Mark all that was counted since as what a fused kernel of attention may do."""
+        now = self._machine.ledger.totals()
+        spent = {what: now[what] - before[what] for what in now}
+        spent["launches"] = spent["aten_launches"] + spent["library_launches"]
+        before.update(now)
+        self._machine.ledger.doubt(ATTENTION, {what: (spent.get(what, inf), inf) for what in ANYTHING})
 
     def _ctc_loss(
         self,
@@ -274,13 +294,6 @@ def _dropout(original: Callable[..., Tensor], input: Tensor, p: float | Tensor, 
     if train and 0 < p < 1 and input.is_cuda and input.numel():
         return torch.native_dropout(input, p, train)[0]
     return original(input, p, train)
-
-
-def _max_pool1d(original: Callable[..., Tensor], input: Tensor, *how: Any, **named: Any) -> Tensor:  # noqa: A002 - torch's name
-    # CUDA has only the kernel that finds the places too, as ATen/native/MaxPooling.cpp says.
-    if input.is_cuda:
-        return torch.max_pool1d_with_indices(input, *how, **named)[0]
-    return original(input, *how, **named)
 
 
 def _softmax(

@@ -226,14 +226,7 @@ class Dispatcher:
             self._bring_sequences(traits, args, tags[0] if tags else None)
         if traits.is_foreach and not is_alone and len({HOST if t is None else t.device for t in tags}) > 1:
             return self._run_one_by_one(traits, func, args, kwargs)
-        # With one tensor, as in most operations, devices cannot differ.
-        device = (
-            asked
-            if asked is not None
-            else tags[0].device
-            if len(tags) == 1 and tags[0] is not None
-            else common_device(machine, traits, args, kwargs, inputs, tags)
-        )
+        device = common_device(machine, traits, args, kwargs, inputs, tags) if asked is None else asked
         if device != HOST and traits.may_be_refused:
             self._refuse(traits, args, kwargs, device)
         try:

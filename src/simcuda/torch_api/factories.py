@@ -23,10 +23,6 @@ from simcuda.torch_api.patches import Patches, as_method, genuine
 from simcuda.torch_api.refusals import refuse
 from simcuda.torch_api.tensor_api import DeviceLike, TensorApi, device_of
 
-SPARSE = (
-    *("sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor", "sparse_csc_tensor"),
-    *("sparse_bsr_tensor", "sparse_bsc_tensor"),
-)
 C_KNOWS_NUMBERS = torch._C._has_cuda
 FACTORIES: tuple[Callable[..., Tensor], ...] = tuple(getattr(torch, name) for name in operations("factories"))
 NAMED_ONLY: tuple[tuple[Any, str], ...] = (
@@ -66,7 +62,8 @@ class Factories:
         for make in (torch.from_numpy, torch.frombuffer):
             patches.redirect(make, partial(self._of_memory, genuine(make)))
         patches.set(torch.Tensor, new_tensor=as_method(self.new_tensor))
-        patches.set(torch, **{name: partial(self._sparse, genuine(getattr(torch, name))) for name in SPARSE})
+        for name in operations("sparse factories"):
+            patches.set(torch, **{name: partial(self._sparse, genuine(getattr(torch, name)))})
         nested: Any = vars(torch._C)["_nested"]
         patches.set(nested, nested_tensor=partial(self._sparse, genuine(nested.nested_tensor)))
         patches.set(torch._C._nn, _parse_to=self.parse_to)

@@ -15,20 +15,10 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves
 
+from simcuda.basis import operations
 from simcuda.traces.call import DTYPES, Argument, RecordedTensor
 
-TYPES = dict(
-    enumerate((torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.half, torch.float))
-) | {
-    7: torch.double,
-    8: torch.complex32,
-    9: torch.complex64,
-    10: torch.complex128,
-    11: torch.bool,
-    15: torch.bfloat16,
-    23: torch.float8_e5m2,
-    24: torch.float8_e4m3fn,
-}
+TYPES = {number: getattr(torch, name) for name, number in operations("numbers of types").items()}
 
 FORMATS = torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d
 

@@ -9,18 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
+from simcuda.basis import operations
 from simcuda.costs.call import ANYTHING, FREE, LibraryWork, OpCost, OperationCall
 from simcuda.costs.rules.host_reads import check_error_codes
 from simcuda.costs.rules.rule import CostRule
 
-UNCHECKED = (
-    *("linalg_cholesky_ex", "linalg_solve_triangular", "triangular_solve", "linalg_lu_solve", "linalg_qr"),
-    *("linalg_householder_product", "cholesky_solve", "_cholesky_solve_helper"),
-)
-BY_LU = (
-    *("linalg_inv_ex", "_linalg_solve_ex", "linalg_lu_factor_ex", "linalg_lu", "_linalg_det"),
-    "_linalg_slogdet",
-)
+UNCHECKED: list[str] = operations("unchecked")
+BY_LU: list[str] = operations("by LU")
 
 CODE_BYTES = 4
 SMALL_MATRIX = 16

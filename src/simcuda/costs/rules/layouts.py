@@ -355,11 +355,7 @@ CostRule(
 
 CostRule(
     id="sparse-of-parts",
-    ops=(
-        *("aten._sparse_coo_tensor_with_dims_and_tensors", "aten._sparse_coo_tensor_with_dims"),
-        *("aten._coalesced_", "aten.detach", "aten.is_coalesced"),
-        *("aten._nnz", "aten.sparse_dim", "aten.dense_dim"),
-    ),
+    ops=tuple(f"aten.{name}" for name in operations("free if sparse")),
     source="ATen/native/sparse/SparseTensor.cpp, ATen/SparseTensorImpl.h: indices and values are taken "
     "as they are, and what is known of them lies on the host",
     example="torch.sparse_coo_tensor(index[None], y, (4,), check_invariants=False)",
