@@ -85,7 +85,7 @@ def test_kernels_around_attention_stay_counted(gpu: SimulatedCuda) -> None:
             attended = torch.nn.functional.scaled_dot_product_attention(heads, heads, heads, dropout_p=0.5)
             for _ in range(additions):
                 attended = attended + 1
-            attended.sum().backward()
+            torch.autograd.backward(attended.sum())
         return m.ranges["launches"][0]
 
     # The first one before it, the sum, and its gradient of ones.

@@ -178,23 +178,31 @@ class DeviceBranches:
             ledger.doubt(ATTENTION, {})
             return made
         self._doubt_since(before)
-        inputs = [each for each in (query, key, value, attn_mask) if each is not None and each.requires_grad]
+        inputs = []
+        for each in (query, key, value, attn_mask):
+            if each is not None and each.requires_grad:
+                inputs.append(each)
         if made.requires_grad and any(each.is_leaf for each in inputs):
             # A leaf would keep what it is given below.
             ledger.doubt(ATTENTION, ANYTHING)
         elif made.requires_grad:
-            made.register_hook(lambda _: before.update(ledger.totals()))
+            made.register_hook(lambda _: before.update(ledger.totals()))  # type: ignore[no-untyped-call]
             for each in inputs:
-                each.register_hook(lambda _: self._doubt_since(before))
+                each.register_hook(lambda _: self._doubt_since(before))  # type: ignore[no-untyped-call]
         return made
 
     def _doubt_since(self, before: dict[str, int]) -> None:
         """Mark all that was counted since as what a fused kernel of attention may do."""
         now = self._machine.ledger.totals()
-        spent = {what: now[what] - before[what] for what in now}
+        spent = {}
+        for what in now:
+            spent[what] = now[what] - before[what]
         spent["launches"] = spent["aten_launches"] + spent["library_launches"]
         before.update(now)
-        self._machine.ledger.doubt(ATTENTION, {what: (spent.get(what, inf), inf) for what in ANYTHING})
+        slack = {}
+        for what in ANYTHING:
+            slack[what] = (spent.get(what, inf), inf)
+        self._machine.ledger.doubt(ATTENTION, slack)
 
     def _ctc_loss(
         self,

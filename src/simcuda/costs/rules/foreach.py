@@ -22,17 +22,21 @@ def _lists(call: OperationCall) -> list[list[torch.Tensor]]:
 
 
 def _walks_side_by_side(lists: list[list[torch.Tensor]]) -> bool:
+    """Return whether one kernel may walk all lists.
+
+    Their tensors have one type; those at one place have the same shape, and lie alike in memory.
+    """
     first = lists[0]
     shapes = [tensor.shape for tensor in first]
     types = {tensor.dtype for tensors in lists for tensor in tensors}
     if len(types) > 1 or any([tensor.shape for tensor in tensors] != shapes for tensors in lists):
         return False
-    dense = [all(tensor.is_contiguous() for tensor in place) for place in zip(*lists, strict=True)]
-    if all(dense):
-        return True
-    # Contiguous in the lists' own order, or dense in another one that all of them share.
-    places = zip(dense, zip(*lists, strict=True), strict=True)
-    return all(is_dense or all(same_bytes(each, place[0]) for each in place) for is_dense, place in places)
+    for place in zip(*lists, strict=True):
+        # Contiguous in the lists' own order, or dense in another one that all of them share.
+        is_dense = all(tensor.is_contiguous() for tensor in place)
+        if not (is_dense or all(same_bytes(each, place[0]) for each in place)):
+            return False
+    return True
 
 
 @CostRule(
