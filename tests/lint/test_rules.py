@@ -137,15 +137,6 @@ def test_unanswered_objection(repository: Repository, second: str, rejected: boo
     assert rejected is ("unanswered-objection" in [rule for rule, *_ in found(repository)])
 
 
-def test_a_circle_of_three(repository: Repository) -> None:
-    """Tickets that block one another by way of others are each found; one that they block is not."""
-    for number, blocked in ((1, (2,)), (2, (3,)), (3, (1, 4)), (4, ())):
-        lines = [f"- B1-PT-0{other} (blocks): first" for other in blocked] or ["None."]
-        repository.ticket(f"B1-PT-0{number}", more="\n".join(["## Related Findings", "", *lines]))
-    circle = [file for rule, file, _ in found(repository) if rule == "blocking-cycle"]
-    assert [f"tickets/B1-PT-0{number}.md" for number in (1, 2, 3)] == circle
-
-
 def test_a_remediation_that_is_there_is_not_missed(repository: Repository) -> None:
     """A misspelt heading is named; a block that is not understood is said to be that, and no more."""
     # The ticket's own text ends on line 26.

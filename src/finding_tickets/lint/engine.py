@@ -16,7 +16,7 @@ from finding_tickets.documents.reading import Document, Suppression, suppression
 from finding_tickets.documents.source import Source, Splice
 from finding_tickets.errors import BadDataError, ExitCode
 from finding_tickets.lint.rules import RULES, Context, Remark, Rule
-from finding_tickets.lint.rules.reported import FORM, UNUSED
+from finding_tickets.lint.rules.reported import FORM
 from finding_tickets.model.ticket import Problem, Span
 from finding_tickets.model.vocabulary import Level
 from finding_tickets.register.load import Register, files_of
@@ -85,13 +85,12 @@ def examine(
             for remark in check(document, context):
                 if remark.rule in names:
                     found.append(_breach(source, remark, document, context))
-    broken = {breach.problem.rule for breach in found}
     for comment in suppressions(source.data):
         # Without a reason that others can judge, a comment ignores nothing.
         if comment.reason:
             ignored = set(filter(_may_ignore, comment.rules))
             found = [breach for breach in found if breach.problem.rule not in ignored]
-        for remark in _of_comment(source, comment, broken):
+        for remark in _of_comment(source, comment):
             found.append(_breach(source, remark, document, context))
     return found
 
@@ -166,7 +165,7 @@ def _may_ignore(name: str) -> bool:
     return name in RULES and not RULES[name].bad_data
 
 
-def _of_comment(source: Source, comment: Suppression, broken: Collection[str]) -> Iterator[Remark]:
+def _of_comment(source: Source, comment: Suppression) -> Iterator[Remark]:
     """Yield the mistakes of a lint-ignore comment."""
     place = source.span(comment.start, comment.end)
     if not comment.rules or not comment.reason:
@@ -174,19 +173,8 @@ def _of_comment(source: Source, comment: Suppression, broken: Collection[str]) -
         message = f"the lint-ignore comment gives {missing}"
         yield Remark(FORM, place, message, "write <!-- lint-ignore RULE: reason -->")
         return
-    unused = []
     for name in comment.rules:
         if name not in RULES:
             yield Remark(FORM, place, f"there is no rule {name}", close_rules(name))
         elif not _may_ignore(name):
             yield Remark(FORM, place, f"{name} cannot be ignored: it makes the ticket unreadable")
-        elif name not in broken:
-            unused.append(name)
-    if unused:
-        start, end = comment.start, comment.end
-        # A comment that begins a line goes with the empty lines below it.
-        if source.data[:start].endswith(b"\n"):
-            end = len(source.data) - len(source.data[end:].lstrip())
-        fix = [Splice(start, end, b"")] if len(unused) == len(comment.rules) else []
-        message = f"nothing to ignore for {', '.join(unused)}"
-        yield Remark(UNUSED, place, message, "remove the comment", fix)

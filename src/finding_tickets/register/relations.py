@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
 
 from finding_tickets.model.vocabulary import CONVERSE, Relationship
 from finding_tickets.register.entries import Entry
@@ -69,21 +68,3 @@ def relations(rows: Iterable[Entry]) -> Relations:
         source, target, *names = (spelt.get(name, name.upper()) for name in (one, other, *by))
         edges.append(Edge(source, relationship, target, tuple(dict.fromkeys(names))))
     return Relations(documents, tuple(edges))
-
-
-def circles(edges: Iterable[Edge]) -> list[set[str]]:
-    """Return the circles in which documents block one another; of those that share a document, one."""
-    after: dict[str, set[str]] = {}
-    for edge in edges:
-        if edge.relationship is Relationship.BLOCKS:
-            after.setdefault(edge.source, set()).add(edge.target)
-    found: list[set[str]] = []
-    while True:
-        try:
-            TopologicalSorter(after).prepare()
-        except CycleError as error:
-            circle = set(error.args[1])
-            found.append(circle)
-            after = {name: targets - circle for name, targets in after.items() if name not in circle}
-        else:
-            return found

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from finding_tickets.claims.language import suggest
 from finding_tickets.documents.source import Splice, plain
 from finding_tickets.lint.rules.rule import Context, Remark, Rule, check
-from finding_tickets.model.ticket import Field, Review, Text, Ticket
+from finding_tickets.model.ticket import Review, Text, Ticket
 from finding_tickets.model.vocabulary import UNSETTLED, Level, Opinion, Words, squeeze, word_for
 from finding_tickets.register.disposition import status_of
 
@@ -85,28 +85,15 @@ def spelling(ticket: Ticket, context: Context) -> Iterator[Remark]:
             yield Remark("spelling", field.span, message, fix=[fix])
 
 
-@check(
-    Rule("date-form", Level.NOTE),
-    Rule("date-order", Level.WARNING),
-    of=Ticket,
-)
+@check(Rule("date-form", Level.NOTE), of=Ticket)
 def dates(ticket: Ticket, context: Context) -> Iterator[Remark]:
-    """Find dates in another form, and updates from before the creation."""
-    created, updated = _day_of(ticket.created), _day_of(ticket.updated)
-    for field, day in ((ticket.created, created), (ticket.updated, updated)):
-        if field and day is None:
-            yield Remark("date-form", field.span, f"{field.value!r} is no date", "write YYYY-MM-DD")
-    if ticket.updated and created and updated and updated < created:
-        message = f"updated on {updated}, before it was created on {created}"
-        yield Remark("date-order", ticket.updated.span, message)
-
-
-def _day_of(field: Field[str] | None) -> date | None:
-    """The day that a field begins with, or None; a time after the day is fine."""
-    try:
-        return date.fromisoformat(field.value[: len("2025-06-01")]) if field else None
-    except ValueError:
-        return None
+    """Find dates in another form; a time after the day is fine."""
+    for field in (ticket.created, ticket.updated):
+        try:
+            date.fromisoformat(field.value[: len("2025-06-01")] if field else "2025-06-01")
+        except ValueError:
+            if field:
+                yield Remark("date-form", field.span, f"{field.value!r} is no date", "write YYYY-MM-DD")
 
 
 @check(Rule("unanswered-objection", Level.NOTE), Rule("contrary-reviews", Level.NOTE), of=Ticket)

@@ -52,16 +52,3 @@ def duplicates_differ(ticket: Ticket, context: Context) -> Iterator[Remark]:
             if differ((status_of(ticket), outcome_of(ticket)), (status_of(other), outcome_of(other))):
                 both = f"{disposition(ticket)}, its duplicate {relation.id} {disposition(other)}"
                 yield Remark("duplicates-differ", relation.span, f"this ticket is {both}")
-
-
-@check(Rule("blocking-cycle", Level.WARNING), of=Ticket)
-def blocking_cycle(ticket: Ticket, context: Context) -> Iterator[Remark]:
-    """Find relations within a cycle of tickets that block one another."""
-    own = ticket.id.value.casefold()
-    for relation in ticket.related:
-        blocks = relation.relationship in {Relationship.BLOCKS, Relationship.BLOCKED_BY}
-        if blocks and relation.id.casefold() != own:
-            cycle = context.cycles.get(own)
-            if cycle is not None and cycle == context.cycles.get(relation.id.casefold()):
-                message = f"{ticket.id.value} and {relation.id} block one another in a cycle"
-                yield Remark("blocking-cycle", relation.span, message)

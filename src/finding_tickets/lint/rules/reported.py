@@ -58,6 +58,5 @@ for level, names in ((Level.ERROR, ERRORS), (Level.WARNING, WARNINGS), (Level.NO
         RULES[name] = Rule(name, level, bad_data=level is Level.ERROR, is_reported=True)
 RULES["table-cells"] = replace(RULES["table-cells"], fixable=True, fix=_escape_pipes)
 
-FORM, UNUSED = "suppression-form", "suppression-unused"
+FORM = "suppression-form"
 RULES[FORM] = Rule(FORM, Level.WARNING)
-RULES[UNUSED] = Rule(UNUSED, Level.WARNING, fixable=True)

@@ -17,7 +17,6 @@ from finding_tickets.model.vocabulary import REMEDIATION_RULES, Level
 from finding_tickets.register.entries import Entry, StatementKey
 from finding_tickets.register.load import Register, files_of
 from finding_tickets.register.new import numbers
-from finding_tickets.register.relations import circles
 from finding_tickets.register.staleness import Verdicts, code_inputs
 
 
@@ -126,12 +125,3 @@ class Context:
     def places(self) -> Mapping[StatementKey, Entry]:
         """The first open ticket about each statement."""
         return self._register.places
-
-    @cached_property
-    def cycles(self) -> Mapping[str, int]:
-        """Numbers of IDs, in lower case: those with the same one block one another in a circle."""
-        found = {}
-        for number, names in enumerate(circles(self._register.relations.edges)):
-            for name in names:
-                found[name.casefold()] = number
-        return found
