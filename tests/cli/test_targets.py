@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
+import sys
+import time
+from subprocess import PIPE, Popen
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,6 +54,8 @@ x = torch.ones(2, device="cuda")
 while True:
     x.sum().item()
 """
+IN_A_FUNCTION = ENDLESS.replace("x =", "def test_it(n=1):\n    x =").replace("\nwhile", "\n    while")
+IN_A_FUNCTION = IN_A_FUNCTION.replace("    x.sum", "        x.sum")
 ENDED = "not run to its end: "
 # The code of mod.py, or of what is named first, the command line, the exit code, and texts in their order.
 TARGETS: dict[str, tuple[str, str, int, list[str]]] = {
@@ -81,7 +87,15 @@ TARGETS: dict[str, tuple[str, str, int, list[str]]] = {
     ),
     "a loop without an end": (
         *(ENDLESS, "a.py --timeout 1", 3),
-        [f"{ENDED}still running after 1 s, at a.py:4\n", "a.py:4  drains "],
+        [f"{ENDED}still running after ", "a.py:4  drains "],
+    ),
+    "a function without an end": (
+        *(IN_A_FUNCTION, "mod:test_it --sweep n=1 --timeout 1", 3),
+        [f"{ENDED}mod.py:5: TimeoutError: still running after ", "mod.py:5  drains "],
+    ),
+    "a test without an end": (
+        *(IN_A_FUNCTION, "test_a.py::test_it --timeout 1", 3),
+        [f"{ENDED}test_a.py:5: TimeoutError: still running after ", "test_a.py:5  drains "],
     ),
     # Of three calls the first is set apart.
     "compiled code within": (
@@ -101,7 +115,7 @@ def test_a_target(
 ) -> None:
     """Its exit code, and what is said in which order; nothing is said to wait where nothing ran."""
     code, words, ending, texts = TARGETS[what]
-    repository.write("mod.py" if words.startswith("mod") else words.split()[0], code)
+    repository.write("mod.py" if words.startswith("mod") else words.split()[0].partition("::")[0], code)
     monkeypatch.chdir(repository.root)
     done = tickets("probe", *words.split())
     said = done.out + done.err
@@ -152,3 +166,18 @@ def test_data_that_git_ignores_is_named_by_a_draft_and_seen_at_a_commit(
     done = tickets("verify", "T-01")
     said = f"data: there is no {repository.root}/more.bin (tickets/T-01.md:"
     assert (3, True) == (done.code, said in " ".join(done.out.split())), done.out + done.err
+
+
+def test_an_interrupt_shows_the_costs_until_then(repository: Repository) -> None:
+    """The program runs until somebody presses Ctrl-C."""
+    begun = repository.root / "begun"
+    repository.write("a.py", ENDLESS.replace("while", f"open({str(begun)!r}, 'w').close()\nwhile"))
+    command = [sys.executable, "-m", "finding_tickets", "probe", "a.py"]
+    with Popen(command, cwd=repository.root, stdout=PIPE, stderr=PIPE, text=True) as process:
+        while not begun.exists() and process.poll() is None:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (130, "interrupted\n") == (process.returncode, err), err
+    assert f"{ENDED}still running after " in out
+    assert "a.py:5  drains " in out

@@ -102,6 +102,8 @@ def probe(
     drafted = _draft_of_probe(wanted, probed, drafting) if drafting.draft else None
     if output_format is Format.JSON:
         write_json("probe", [report.probe_item(probed) | {"draft": drafted}])
+    if probed.is_interrupted:
+        return ExitCode.INTERRUPTED
     # Counts that are not the whole truth decide nothing.
     is_partial = probed.errors or probed.unknown or not probed.points
     return ExitCode.INCONCLUSIVE if is_partial else ExitCode.OK

@@ -16,6 +16,7 @@ import runpy
 import signal
 import stat
 import sys
+import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -88,14 +89,8 @@ def run_target(job: RunJob) -> JobReport:
     import_from(root)
     meter = choose(job.meter, job.compiling)
     if job.kind == "function":
-        if meter.name != "simulated":
-            return _run_function(job, root, meter, _function_of(job, root))
-        # As on a GPU, a module may ask for the device, and use it, when it is imported.
-        with meter.devices(job.devices) as gpu:
-            function = _function_of(job, root)
-            if gpu.live_bytes():
-                return _run_function(job, root, OpenDevice(meter, gpu), function)
-        return _run_function(job, root, meter, function)
+        with _time_limit(job.seconds, TimeoutError):
+            return _load_and_run(job, root, meter)
     calls = CallMeter(meter, job.within, root, job.after) if job.within else None
     # Scripts, modules and tests run without a warm-up.
     with (calls or meter).devices(job.devices) as gpu, unpatched(only_ours=True):
@@ -296,6 +291,18 @@ def _function_of(job: RunJob, root: Path) -> Function:
         raise WrongTargetError(str(error)) from None
 
 
+def _load_and_run(job: RunJob, root: Path, meter: Meter) -> JobReport:
+    """Load a function, and run it at every point."""
+    if meter.name != "simulated":
+        return _run_function(job, root, meter, _function_of(job, root))
+    # As on a GPU, a module may ask for the device, and use it, when it is imported.
+    with meter.devices(job.devices) as gpu:
+        function = _function_of(job, root)
+        if gpu.live_bytes():
+            return _run_function(job, root, OpenDevice(meter, gpu), function)
+    return _run_function(job, root, meter, function)
+
+
 def _run_function(job: RunJob, root: Path, meter: Meter, function: Function) -> JobReport:
     """Run a function at every point of its sweep, or with what a verifier builds."""
     if job.within:
@@ -367,7 +374,7 @@ def _run_program(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
     before = _reachable_bytes(gpu)
     with keeping_outcome(job.keeps, root), gpu.measure() as counted:
         try:
-            with _exit_handlers(root), _time_limit(job.seconds):
+            with _exit_handlers(root), _time_limit(job.seconds, _TimeIsUpError):
                 if is_module:
                     runpy.run_module(job.target, run_name="__main__", alter_sys=True)
                 else:
@@ -377,8 +384,8 @@ def _run_program(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
             if end.code not in (None, 0):
                 said = _last_error() if isinstance(end.code, int) else ""
                 ending = f"{place(end, root) or 'it'} called sys.exit({end.code!r}){said}"
-        except _TimeIsUp as end:
-            ending = f"still running after {job.seconds:g} s, at {place(end, root) or 'no line of its own'}"
+        except _TimeIsUpError as end:
+            ending = f"{end}, at {place(end, root) or 'no line of its own'}"
         except Exception as error:
             if is_out_of_host_memory(error):
                 raise
@@ -386,23 +393,25 @@ def _run_program(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
     return VariantRun.of(counted, _reachable_bytes(gpu) - before, root, ONCE, ending)
 
 
-class _TimeIsUp(BaseException):
+class _TimeIsUpError(BaseException):
     """Ends a program that runs for too long; like an interrupt, programs do not catch it as an error."""
 
 
 @contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise ``_TimeIsUp`` in the block after so many seconds; 0 for no limit.
+def _time_limit(seconds: float, error: type[BaseException]) -> Iterator[None]:
+    """Raise an error in the block after so many seconds, 0 for no limit, or when an alarm is sent.
 
     A program that cannot be stopped like that is killed some time later, and nothing of it is counted.
     """
+    begin = time.monotonic()
 
     def end(*_: object) -> None:
-        raise _TimeIsUp
+        # Again and again: what is raised in a finalizer is ignored.
+        signal.setitimer(signal.ITIMER_REAL, END_AGAIN_SECONDS, END_AGAIN_SECONDS)
+        raise error(f"still running after {time.monotonic() - begin:.0f} s")
 
     signal.signal(signal.SIGALRM, end)
-    # Again and again: what is raised in a finalizer is ignored.
-    signal.setitimer(signal.ITIMER_REAL, seconds, END_AGAIN_SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
@@ -528,7 +537,8 @@ def run_node(gpu: simcuda.Gpu, job: RunJob, root: Path) -> VariantRun:
             raised: BaseException | None = None
             with gpu.measure() as counted:
                 try:
-                    result = yield
+                    with _time_limit(job.seconds, TimeoutError):
+                        result = yield
                 except BaseException as error:
                     raised = error
             if not isinstance(raised, pytest.skip.Exception):

@@ -130,7 +130,7 @@ class RunJob:
     operations: bool = False  # whether to tell what each operation costs
     # Of a probe: where the command was given, in which the target runs.
     folder: str = ""
-    seconds: float = 0.0  # after which a script or a module is ended, and what it did until then counts
+    seconds: float = 0.0  # after which it is ended, and what it did until then counts
     # Of a ticket: code that is not the work tree's runs in a copy, which sees ``data`` of the work tree.
     # ``stated`` is where the ticket says so.
     work_tree: str = ""

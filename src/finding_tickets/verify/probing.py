@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
+import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -105,6 +108,7 @@ class Probed:
     function: str  # as a ticket names it; empty unless a function was probed
     files: tuple[str, ...]  # the repository's files that were imported, run or named in arguments
     data: tuple[str, ...] = ()  # files and folders that it read, and that git has not
+    is_interrupted: bool = False  # whether the user ended it
     operations: tuple[OperationCost, ...] = ()  # of the last point, where they were asked for
     calls: tuple[ProbedCalls, ...] = ()  # at each point, if what happens within a function counts
 
@@ -198,17 +202,40 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
         own_lines=request.own_lines,
         seconds=request.timeout,
     )
-    timeout = request.timeout + (ENDING_SECONDS if kind in {"script", "module"} else 0)
+    timeout = request.timeout + ENDING_SECONDS
     task = Task(target=PROBE, payload=job, root=request.root, timeout=timeout, memory=request.memory)
-    ((_, outcome),) = isolation.run({request.target: task})
+    with _ending_on_interrupt(isolation) as interrupts:
+        ((_, outcome),) = isolation.run({request.target: task})
     if isinstance(outcome.value, dict) and "wrong" in outcome.value:
         raise UsageError(str(outcome.value["wrong"]))
     answer = answer_of(outcome, _PROBED)
     if isinstance(answer, str):
+        if interrupts:
+            raise KeyboardInterrupt
         return answer
     read = [file for file in collect_files([outcome], request.root) if not file.endswith(".py")]
     data = untracked_among(request.root, read)
-    return replace(answer, target=request.target, data=tuple(data))
+    return replace(answer, target=request.target, data=tuple(data), is_interrupted=bool(interrupts))
+
+
+@contextmanager
+def _ending_on_interrupt(isolation: Isolation) -> Iterator[list[int]]:
+    """Let the first interrupt end what runs, so that its costs until then are known; yield the interrupts."""
+    interrupts: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupts
+        return
+
+    def end(number: int, _: object) -> None:
+        interrupts.append(number)
+        signal.signal(signal.SIGINT, before)
+        isolation.end_tasks()
+
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def points(sweep: Iterable[str]) -> list[At]:

@@ -28,6 +28,7 @@ from typing import IO, Any, Self, TypeVar, cast
 from finding_tickets.errors import UnreachableError
 from finding_tickets.measure.processes.server import (
     CHUNK,
+    END,
     FOLDER_VARIABLE,
     LOG,
     NO_ROOM,
@@ -233,6 +234,11 @@ class Isolation:
                 self._unread += chunk
         line, _, self._unread = self._unread.partition(b"\n")
         return line
+
+    def end_tasks(self) -> None:
+        """Ask what is at work to end and to answer what it has so far."""
+        if self._server:
+            os.write(cast("IO[bytes]", self._server.stdin).fileno(), END + b"\n")
 
     def _start(self) -> subprocess.Popen[bytes]:
         # Every other command works without torch, so that it may be missing.

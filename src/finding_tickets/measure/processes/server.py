@@ -64,6 +64,8 @@ UNWRITABLE = 74
 COMPILER = "torch._dynamo"
 # The module that guards the code that measures, if it is loaded.
 GUARD = "finding_tickets.measure.state"
+# A line that is no task: those at work are to end, and to answer what they have so far.
+END = b"end"
 CHUNK = 1 << 16
 POLL_SECONDS = 0.005
 PATIENCE_SECONDS = 5.0
@@ -196,6 +198,10 @@ class ForkServer:
                     return
                 *lines, unread = (unread + chunk).split(b"\n")
                 for line in lines:
+                    if line == END:
+                        for worker in self._running:
+                            os.kill(worker, signal.SIGALRM)
+                        continue
                     folder, task = pickle.loads(b64decode(line))  # noqa: S301 - the caller's, whom nobody else can reach
                     # What ends a ticket comes before what begins another one.
                     (self._waiting.appendleft if task.first else self._waiting.append)((folder, task))
