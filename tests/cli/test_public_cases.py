@@ -55,7 +55,7 @@ REPORTS = {
     "23_audit_with_linked_headings": [
         ("P1", "src/monitor.py:33", "The monitor waits at every parameter"),
         ("P1", "src/mask.py", "Masks wait"),
-        ("P3", "", "A name misleads in sampler.py"),
+        ("P3", "sampler.py", "A name misleads in sampler.py"),
         ("P3", "", "A comment is missing"),
     ],
     "24_severity_at_the_end_of_heading": [
@@ -181,6 +181,8 @@ def test_others_of_the_kind(
         ("## Issues\n\n* P0 - **it waits** (`a.py:1`)\n", ("P0", "a.py:1", "it waits")),
         ("## Bugs\n\n### 1. It waits \u2014 **High Priority**\n\n`a.py:1`\n", ("P1", "a.py:1", "It waits")),
         ("## High\n\n### 2. Conclusion is late\n\n`a.py:1`\n", ("P1", "a.py:1", "Conclusion is late")),
+        ("## P0 - later\n\n### It waits (`a.py:1`) \u274c\n\nSo.\n", ("P0", "a.py:1", "It waits")),
+        ("- [ ] **[HIGH]** `a.py:1` It waits\n", ("P1", "a.py:1", "It waits")),
         ("## [H-1: It waits](https://example.org/1)\n\n`a.py` line 1\n", ("P1", "a.py:1", "It waits")),
         (
             "## Low Risk\n\n### 1\\. It waits\n\nhttps://x.y/a/blob/m/a.py#L1\n",

@@ -50,6 +50,10 @@ _NAMED = re.compile(
 )
 _NUMBERED = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*[.):]?|\[\d{1,3}\])\s+(?=\S)")
 _SIGNS = re.compile(r"[\u2190-\U0001faff\ufe0f\s]+")
+_BOX = re.compile(r"\[[ xX]\]\s+")
+_PLACE_LAST = re.compile(r"\s*\((?P<place>[^()\s]+)\)$")
+_PLACE_FIRST = re.compile(r"`(?P<place>[^`\s]+)`[\s:\u2013\u2014-]*(?=\S)")
+_SIGNS_LAST = "\u2705\u2713\u2714\u274c\u2717\u2718\u26a0\u2757\ufe0f "
 _SIGN = re.compile(r"[\u2300-\u2bff\U0001f000-\U0001faff]")
 # A severity in front of a title: ``[High] ...``, ``High severity: ...``.
 _GRADED = re.compile(
@@ -215,7 +219,7 @@ def _finding(piece: _Piece, path: str, title: str, fingerprint: str) -> ReportFi
         text=title,
         severity=text.severity or piece.severity,
         status=Status(_word(status.raw if status else "", "statuses", vocabulary) or Status.OPEN),
-        spots=text.spots or row.spots,
+        spots=text.spots or row.spots or _Passage.of_text(piece.head.heading, vocabulary).spots,
         description=description or piece.head.heading,
         fix=fix,
     )
@@ -334,6 +338,10 @@ class _Section:
         vocabulary, heading = part.source.vocabulary, part.title
         self.part, self.above, self.head = part, above, _title_of(heading, vocabulary)
         self.group = severity_heading(heading, vocabulary)
+        # Below a severity with a remark there may be nothing but headings of findings: ``P2 - later``.
+        is_first = bool(part.blocks) and part.blocks[0].level > 0
+        if is_first and not (self.head.is_named or any(each.kind for each in part.parts)):
+            self.group = self.group or self.head.severity
         self.severity: Severity | None = self.group or (above.severity if above else None)
         # Whether it, or what it stands in, is called findings, or something that is no finding.
         self.finds: bool = bool(_FINDINGS.search(heading) or (above and above.finds))
@@ -413,8 +421,9 @@ def _item(block: Block, here: _Section) -> _Piece | None:
     source, vocabulary = here.part.source, here.part.source.vocabulary
     first, _, rest = source.raw(source.words(block).start, block.end).partition("\n")
     text = f"{first}\n{textwrap.dedent(rest)}".strip()
-    signs = _SIGNS.match(text)
-    opening = text[signs.end() :] if signs else text
+    opening = _BOX.sub("", text, count=1) if _BOX.match(text) else text
+    signs = _SIGNS.match(opening)
+    opening = opening[signs.end() :] if signs else opening
     signed = _exactly(signs[0], vocabulary) if signs else None
     if (graded := _GRADED.match(opening)) and (stated := _exactly(graded[0], vocabulary)):
         signed, opening = stated, opening[graded.end() :]
@@ -428,6 +437,8 @@ def _item(block: Block, here: _Section) -> _Piece | None:
     if not head.title or _is_place(lead):
         # The bold text is a severity or a place, or there is none: the title is behind it.
         behind = opening[bold.end() :].lstrip(_SEPARATORS) if bold else opening
+        if (first_place := _PLACE_FIRST.match(behind)) and _is_place(first_place["place"]):
+            behind = behind[first_place.end() :]
         sentences = map(plain, _SENTENCE.split(behind))
         title = _title_of(next((each for each in sentences if not _is_place(each)), ""), vocabulary)
         head = replace(title, severity=head.severity or title.severity)
@@ -491,7 +502,7 @@ def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
     """Take a heading apart: numbers, IDs and severities around its title."""
     heading = _LINK.sub(r"\1", heading).replace("\\.", ".")
     rest, names, severity, implied, signed = heading, set[str](), None, None, None
-    seen = set[re.Pattern[str]]()
+    seen, is_named = set[re.Pattern[str]](), False
     for pattern in _PREFIXES:
         if signs := _SIGNS.match(rest):
             signed = signed or _exactly(signs[0], vocabulary)
@@ -508,6 +519,7 @@ def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
         elif pattern is _NAMED and (graded := word_for(match["plain_id"] or "", vocabulary.severities)):
             severity = Severity(graded)
         elif pattern is _NAMED:
+            is_named = True
             names |= {squeeze(each) for each in match.groups() if each and not each.isdigit()}
             series = re.split(r"[-\d]", match["id"] or match["plain_id"] or "")[0]
             implied = _BY_LETTER.get(series) or _exactly(series, vocabulary)
@@ -521,10 +533,13 @@ def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
         severity = _exactly(rest, vocabulary)
         rest = "" if severity else rest
     severity = severity or signed
+    rest = rest.rstrip(_SIGNS_LAST)
+    if (place := _PLACE_LAST.search(rest)) and _is_place(place["place"]):
+        rest = rest[: place.start()]
     title = rest.strip(" :|\u2013\u2014-").rstrip(".")
     if title:
         names.add(squeeze(title))
-    return _Title(heading, title, frozenset(names), severity, implied, _NAMED in seen, _NUMBERED in seen)
+    return _Title(heading, title, frozenset(names), severity, implied, is_named, _NUMBERED in seen)
 
 
 def _exactly(text: str, vocabulary: Vocabulary) -> Severity | None:
