@@ -37,7 +37,7 @@ sys.dont_write_bytecode = False
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # How long an example takes depends on the machine, and the repository keeps no examples that failed.
 settings.register_profile("quick", deadline=None, database=None, max_examples=20)
-settings.register_profile("full", deadline=None, database=None)
+settings.register_profile("full", deadline=None, database=None, max_examples=60)
 # A shell lets its background jobs ignore interrupts; the commands that tests interrupt must not inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -80,12 +80,15 @@ QUICK = "not slow"
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One worker for each processor, at most 8; a few files run in this process, which starts sooner."""
+    """One worker for each processor, and one more where slow tests wait; at most 8.
+
+    A few files run in this process, which starts sooner.
+    """
     files = [argument for argument in config.args if Path(argument.partition("::")[0]).is_file()]
     if len(files) == len(config.args) < MOST_WORKERS:
         return 0
     usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return min(usable, MOST_WORKERS)
+    return min(usable + (config.option.markexpr != QUICK), MOST_WORKERS)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -289,11 +289,11 @@ def test_an_interrupted_run_goes_on_where_it_was(place: Broken, undisturbed: tup
 
 def test_two_runs_at_once_leave_what_one_leaves(place: Broken, undisturbed: tuple[Files, float]) -> None:
     """Both succeed, beginning with neither evidence nor cache, and no file of theirs is left."""
-    complete, _ = undisturbed
+    complete = of(undisturbed[0], TWO)
     place.restore({})
     shutil.rmtree(place.around / "cache", ignore_errors=True)
     mark = uuid4().hex
-    with place.verifying(mark) as one, place.verifying(mark) as other:
+    with place.verifying(mark, *TWO) as one, place.verifying(mark, *TWO) as other:
         for run in (one, other):
             run.communicate(timeout=300)
     assert [0, 0] == [one.returncode, other.returncode]

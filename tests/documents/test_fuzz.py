@@ -15,7 +15,7 @@ from finding_tickets.documents.reading import read_document
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = 100_000
-PARTS = 50
+PARTS = 100
 """Of all documents, one part is read; the next change of the reader may be tried on another one."""
 READER = [*(ROOT / "src/finding_tickets/documents").rglob("*.py")]
 LIMIT = 900.0

@@ -194,10 +194,10 @@ def test_no_answer_of_another_variant_and_no_result_that_judges_itself_passes(
     """A fix that does no work has another result, or none that is plain."""
     repository.write("shared.py", SHARED)
     for ticket, fix in FIXES.items():
-        add(repository, ticket, CLAIMS, found=FOUND_SHARED, fix=fix)
+        add_with_few_points(repository, ticket, CLAIMS, found=FOUND_SHARED, fix=fix)
     for ticket, fix in RESULTS.items():
-        add(repository, ticket, CLAIMS, found=FOUND_OF[ticket], fix=fix)
-    add(repository, "C-1", CLAIMS, fix=COPIED)
+        add_with_few_points(repository, ticket, CLAIMS, found=FOUND_OF[ticket], fix=fix)
+    add_with_few_points(repository, "C-1", CLAIMS, fix=COPIED)
     done = {name: each.verification for name, each in verify_all(repository, isolation).items()}
     assert {*FIXES, *RESULTS, "C-1"} == set(done)
     for name, verification in done.items():
@@ -206,7 +206,7 @@ def test_no_answer_of_another_variant_and_no_result_that_judges_itself_passes(
         assert verification.verdict in {Verdict.FAILED, Verdict.INCONCLUSIVE}, (name, verification.reason)
         false = {claim.metric for claim in verification.claims if claim.holds is False}
         if verification.verdict is Verdict.FAILED:
-            # 13 tensors wait 13 times, wherever that happens.
+            # Two tensors wait twice, wherever that happens.
             assert ({"syncs"} if name == "C-1" else {"same_result_as"}) == false, name
 
 
@@ -243,7 +243,7 @@ def test_results_that_show_nothing_are_named(repository: Repository, isolation: 
     """Equal they are, and so would be those of code that does nothing."""
     claims = "claims: {found: {syncs: tensors}, fix: {syncs: 1, same_result_as: found}}"
     for ticket, result in [("A-1", "None"), ("A-2", "[]"), ("A-3", "float('nan')")]:
-        add(
+        add_with_few_points(
             repository,
             ticket,
             claims,
@@ -256,7 +256,7 @@ def test_results_that_show_nothing_are_named(repository: Repository, isolation: 
         assert each.verification is not None
         assert Verdict.VERIFIED is each.verification.verdict
         said[name] = each.verification.claims[-1].measured
-    words = "equal at 4 of 4 points, which shows nothing: every result is "
+    words = "equal at 2 of 2 points, which shows nothing: every result is "
     assert {"A-1": f"{words}None", "A-2": f"{words}empty", "A-3": f"{words}NaN"} == said
 
 
