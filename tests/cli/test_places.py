@@ -168,7 +168,9 @@ def test_only_the_statements_named_count_for_what_is_moved(
 HELPER = "from threading import Thread\n\ndef helper(x):\n    return float(x)\n\n"
 MOVED = {
     "an f-string": ('    norm = f"{xs[0].norm()}"\n', "13"),
+    "a statement that waits": ("    norm = xs[0].norm()\n", "14"),
     "a helper": ("    norm = helper(xs[0].norm())\n", "9 in helper()"),
+    "a helper that waits": ("    norm = read(xs[0].norm())\n", "4 in read()"),
     "a callback": ("    norm = list(map(lambda x: x.norm().item(), xs[:1]))\n", "13"),
     "a loop that polls": (
         "    norm, event = 0, torch.cuda.Event()\n    event.record()\n    while not event.query(): pass\n",
