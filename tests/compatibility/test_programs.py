@@ -93,7 +93,7 @@ def test_each_library_is_pinned() -> None:
 
 
 def test_the_workflow_runs_the_command_with_no_right_but_to_read() -> None:
-    """Libraries with one torch, features of torch with each of a list; on demand and every week."""
+    """Libraries and operators with one torch, features of torch with each; on demand and every week."""
     workflow = yaml.safe_load((ROOT / ".github/workflows/compatibility.yml").read_text(encoding="utf-8"))
     # YAML reads the key ``on`` as a truth.
     assert {"schedule", "workflow_dispatch"} == workflow[True].keys()
@@ -101,7 +101,11 @@ def test_the_workflow_runs_the_command_with_no_right_but_to_read() -> None:
     runs = {name: job["steps"][-1]["run"].split(" >>")[0] for name, job in workflow["jobs"].items()}
     command = "python -m tests.compatibility"
     real = "python -m pytest tests/simcuda/real"
-    assert {"libraries": command, "torch": f"{command} torch", "real": real} == runs
+    files = ("tests/simcuda/test_op_db.py", "tests/simcuda/test_truth.py", "tests/gpu/test_op_db.py")
+    operators = f"python -m pytest -m slow {' '.join(files)}"
+    expected = {"libraries": command, "torch": f"{command} torch", "operators": operators, "real": real}
+    assert expected == runs
+    assert {"EVERY_OPERATOR": "1"} == workflow["jobs"]["operators"]["steps"][-1]["env"]
     versions = workflow["jobs"]["torch"]["strategy"]["matrix"]["torch"]
     tried = [f"2.{minor}" for minor in range(13, 15)]
     assert tried == [each.rpartition(".")[0] for each in versions]
