@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import PurePosixPath
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from finding_tickets.documents.metadata import LabelledValue, labelled_values, listed
 from finding_tickets.documents.sections import DocumentPart
@@ -66,6 +67,8 @@ _CITED = re.compile(
     rf"(?P<link>https?://[^\s()]{{1,300}}/blob/[^\s()]+)|`(?P<code>[\w./@+-]{{1,300}}\.{EXTENSION}\b[^`\s]*)`"
     rf"|(?<![^\s(\[\"'])(?P<path>[\w./-]{{1,300}}\.{EXTENSION}\b(?::L?\d+(?:-L?\d+)?)?)(?![\w`])"
 )
+# A text that cites more is no text for people.
+_MOST_CITED = 200
 # In front matter, a place may be a mapping.
 _LINES_STATED = re.compile(r"\blines?:[ \t]*[\"'\[]?(?P<lines>\d[\d,\s\u2013-]*)", re.IGNORECASE)
 _FILE_THEN_LINES = re.compile(rf"(?<![\w./\\-])([\w./\\-]+\.{EXTENSION})\b\s*:?")
@@ -186,7 +189,7 @@ def read_locations(part: DocumentPart) -> list[Values]:
 def read_mentioned(part: DocumentPart) -> list[Values]:
     """The paths in the code spans of a section without labels; without such spans, the paths in its text."""
     body = part.body
-    paths = [body.piece(*match.span()) for match in _FILE_IN_PROSE.finditer(body.raw)]
+    paths = (body.piece(*match.span()) for match in _FILE_IN_PROSE.finditer(body.raw))
     for texts in (body.code_spans(), paths):
         found = [_with_lines_behind(place, body, text.end) for text in texts for place in place_of(text)]
         if found:
@@ -199,22 +202,20 @@ def read_cited(parts: Iterable[DocumentPart]) -> list[Values]:
 
     It is looked for where a ticket has no section for its places.
     """
-    cited: list[Values] = []
-    named: list[Values] = []
-    for part in parts:
-        for block in walk(part.blocks):
-            if block.first == block.last or block.kind in ("Heading", "CodeBlock", "HtmlBlock"):
-                continue
-            text = part.source.words(block)
-            for match in _CITED.finditer(text.raw):
-                written = text.piece(*match.span(match.lastgroup or 0))
-                for each in place_of(written) if ".." not in written.raw else ():
-                    place = _with_lines_behind(each, text, written.end)
-                    (cited if place["lines"] else named).append(place)
-    unique: dict[tuple[Any, ...], Values] = {}
-    for place in cited or named:
-        unique.setdefault((place["file"], repr(place["lines"])), place)
-    return list(unique.values())
+    found: dict[tuple[str, str], Values] = {}
+    texts = (
+        part.source.words(block)
+        for part in parts
+        for block in walk(part.blocks)
+        if block.first < block.last and block.kind not in ("Heading", "CodeBlock", "HtmlBlock")
+    )
+    matches = ((text, match) for text in texts for match in _CITED.finditer(text.raw))
+    for text, match in islice(matches, _MOST_CITED):
+        written = text.piece(*match.span(match.lastgroup or 0))
+        for each in place_of(written) if ".." not in written.raw else ():
+            place = _with_lines_behind(each, text, written.end)
+            found.setdefault((place["file"], repr(place["lines"])), place)
+    return [place for place in found.values() if place["lines"]] or list(found.values())
 
 
 def _with_lines_behind(place: Values, text: Excerpt, end: int) -> Values:
