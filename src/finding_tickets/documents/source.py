@@ -42,7 +42,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LINE_END = re.compile(rb"\r\n|\r|\n")
 DEEPEST = 100
 """So many blocks may stand one within another: more than people write, few enough to be walked in any way."""
-MOST_PIECES = 200_000
+MOST_PIECES = 500_000
 """So many beginnings, ends and texts of blocks may a file have: more than a megabyte for people has."""
 TOO_DEEP = "TooDeep"
 
