@@ -36,12 +36,12 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 214174,
+    "finding_tickets": 214179,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 3960,
     "finding_tickets.claims": 8996,
     "finding_tickets.cli": 21264,
-    "finding_tickets.documents": 35838,
+    "finding_tickets.documents": 35843,
     "finding_tickets.errors": 335,
     "finding_tickets.executors": 964,
     "finding_tickets.gate": 8450,
