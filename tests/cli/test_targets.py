@@ -168,10 +168,33 @@ def test_data_that_git_ignores_is_named_by_a_draft_and_seen_at_a_commit(
     assert (3, True) == (done.code, said in " ".join(done.out.split())), done.out + done.err
 
 
+def test_a_draft_after_a_probe_does_not_run_the_target_again(
+    repository: Repository,
+    tickets: Tickets,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Unless one of its files has changed, also one that it reads."""
+    monkeypatch.chdir(repository.root)
+    ran = tmp_path_factory.mktemp("outside") / "ran"
+    code = f"import torch\nopen({str(ran)!r}, 'a').write('.')\n"
+    repository.write("a.py", code + "open('size').read()\ntorch.ones(2, device='cuda').sum().item()\n")
+    repository.write("size", "1")
+    said = "a.py was measured before, and its files are the same: it is not run again\n"
+    draft = ("probe", "a.py", "--draft", "a.py:4")
+    assert 0 == tickets("probe", "a.py").code
+    done = tickets(*draft)
+    assert (0, True, ".") == (done.code, said in done.err, ran.read_text()), done.err
+    (repository.root / "tickets/T-01.md").unlink()
+    repository.write("size", "22")
+    done = tickets(*draft)
+    assert (0, False, "..") == (done.code, said in done.err, ran.read_text()), done.err
+
+
 def test_an_interrupt_shows_the_costs_until_then(repository: Repository) -> None:
     """The program runs until somebody presses Ctrl-C."""
     begun = repository.root / "begun"
-    repository.write("a.py", ENDLESS.replace("while", f"open({str(begun)!r}, 'w').close()\nwhile"))
+    repository.write("a.py", f"{ENDLESS}    open({str(begun)!r}, 'w').close()\n")
     command = [sys.executable, "-m", "finding_tickets", "probe", "a.py"]
     with Popen(command, cwd=repository.root, stdout=PIPE, stderr=PIPE, text=True) as process:
         while not begun.exists() and process.poll() is None:
@@ -180,4 +203,4 @@ def test_an_interrupt_shows_the_costs_until_then(repository: Repository) -> None
         out, err = process.communicate(timeout=60)
     assert (130, "interrupted\n") == (process.returncode, err), err
     assert f"{ENDED}still running after " in out
-    assert "a.py:5  drains " in out
+    assert "a.py:4  drains " in out

@@ -70,28 +70,24 @@ def probe(
 ) -> ExitCode:
     """Run code; print the lines that wait, copy or allocate."""
     drafting.check()
-    # Loading torch takes longer than looking around: it starts first.
-    with Isolation(probing.PRELOAD) as isolation:
-        if sys.stderr.isatty():
-            say(f"running {target}")
-        place = repository_of(root)
-        config = read_config(place)
-        wanted = probing.ProbeRequest(
-            target=target,
-            root=place.resolve(),
-            arguments=arguments or (),
-            sweep=sweep or (),
-            verifier=verifier,
-            meter=how.meter or config.meter,
-            devices=devices,
-            compiling=compiling.value,
-            within=within,
-            after=after,
-            operations=verbose,
-            timeout=how.timeout or config.timeout,
-            memory=config.memory,
-        )
-        probed = probing.probe(wanted, isolation)
+    place = repository_of(root)
+    config = read_config(place)
+    wanted = probing.ProbeRequest(
+        target=target,
+        root=place.resolve(),
+        arguments=tuple(arguments or ()),
+        sweep=tuple(sweep or ()),
+        verifier=verifier,
+        meter=how.meter or config.meter,
+        devices=devices,
+        compiling=compiling.value,
+        within=within,
+        after=after,
+        operations=verbose,
+        timeout=how.timeout or config.timeout,
+        memory=config.memory,
+    )
+    probed = _measure(wanted, again=drafting.draft is None)
     if isinstance(probed, str):
         say(f"{target}: not measured: {probed}")
         return ExitCode.INCONCLUSIVE
@@ -107,6 +103,18 @@ def probe(
     # Counts that are not the whole truth decide nothing.
     is_partial = probed.errors or probed.unknown or not probed.points
     return ExitCode.INCONCLUSIVE if is_partial else ExitCode.OK
+
+
+def _measure(wanted: probing.ProbeRequest, *, again: bool) -> probing.Probed | str:
+    """Measure a target; unless ``again``, what was measured of it before counts while its files stay."""
+    known = None if again else probing.kept_probe(wanted)
+    if known:
+        say(f"{wanted.target} was measured before, and its files are the same: it is not run again")
+        return known
+    with Isolation(probing.PRELOAD) as isolation:
+        if sys.stderr.isatty():
+            say(f"running {wanted.target}")
+        return probing.probe(wanted, isolation)
 
 
 def _draft_of_probe(
@@ -171,8 +179,7 @@ def _draft_of_site(
 
 def _probe_own_lines(wanted: probing.ProbeRequest) -> probing.Probed:
     """Probe again, and count what installed packages do at the line that led there."""
-    with Isolation(probing.PRELOAD) as isolation:
-        probed = probing.probe(replace(wanted, own_lines=True), isolation)
+    probed = _measure(replace(wanted, own_lines=True), again=False)
     if isinstance(probed, str):
         raise UsageError(f"cannot draft a ticket: {probed}")
     return probed

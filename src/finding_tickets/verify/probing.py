@@ -5,6 +5,8 @@ The worker runs the other half, ``measure.probe`` or ``measure.recorded``.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import shlex
 import signal
@@ -21,11 +23,15 @@ from pydantic import TypeAdapter
 from finding_tickets.claims.laws import Range, range_text
 from finding_tickets.documents.run_command import TARGET_FORMS, TargetKind, target_kind
 from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.ground import __version__
+from finding_tickets.ground.cache import read_entry, write_entry
 from finding_tickets.ground.git import untracked_among
 from finding_tickets.measure.processes.isolation import PRELOADED, Isolation, Task
 from finding_tickets.measure.tasks import PROBE, TRACE, At, RunJob
 from finding_tickets.model.verification import OperationCost
 from finding_tickets.model.vocabulary import MOST_POINTS
+from finding_tickets.register.files import state_of
+from finding_tickets.register.staleness import own_torch
 from finding_tickets.verify.evidence import collect_files
 from finding_tickets.verify.judge import answer_of
 
@@ -168,6 +174,7 @@ class ProbeRequest:
 
 
 _PROBED = TypeAdapter(Probed)
+_KEPT, _MOST_KEPT = "probes", 20
 
 
 def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
@@ -213,9 +220,33 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
         if interrupts:
             raise KeyboardInterrupt
         return answer
-    read = [file for file in collect_files([outcome], request.root) if not file.endswith(".py")]
-    data = untracked_among(request.root, read)
-    return replace(answer, target=request.target, data=tuple(data), is_interrupted=bool(interrupts))
+    used = collect_files([outcome], request.root)
+    data = untracked_among(request.root, [file for file in used if not file.endswith(".py")])
+    probed = replace(answer, target=request.target, data=tuple(data), is_interrupted=bool(interrupts))
+    if not probed.errors:
+        item = _PROBED.dump_python(probed, mode="json")
+        kept = {"files": {name: [*states] for name, states in used.items()}, "probed": item}
+        write_entry(_KEPT, _name_of(request), json.dumps(kept).encode(), _MOST_KEPT)
+    return probed
+
+
+def kept_probe(request: ProbeRequest) -> Probed | None:
+    """Return what was measured of a target before, if the files that it used are the same; else None."""
+    content = read_entry(_KEPT, _name_of(request))
+    if content is None:
+        return None
+    kept = json.loads(content)
+    for name, states in kept["files"].items():
+        now = state_of(f"{request.root}/{name}")
+        if now is None or (states and states != [[now.size, now.modified]]):
+            return None
+    return _PROBED.validate_python(kept["probed"])
+
+
+def _name_of(request: ProbeRequest) -> str:
+    """Return the name of what is kept of a request, as it is made in the current folder."""
+    text = f"{__version__} {own_torch()} {Path.cwd()} {request}"
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
 @contextmanager
