@@ -93,5 +93,5 @@ def test_peaks_of_memory_are_those_of_the_gpu(cases: Compared, recorded: dict[st
         if not is_marked:
             is_equal = simulated["peak_bytes"] == patterns[name].get("peak_bytes", 0)
             (equal if is_equal else differing).append(name)
-    assert len(differing) <= 20, differing
+    assert len(differing) <= 20 + 10 // EVERY, differing
     assert len(equal) > 1500 / EVERY
