@@ -168,6 +168,7 @@ def test_ids_that_collide_and_registers_below(repository: Repository, tickets: T
         assert line in ran.err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the public corpus of tickets is not at hand")
 @pytest.mark.parametrize("place", [".", "docs/bugs"])
 def test_the_corpus_beside_other_files(made: Made, tickets: Tickets, place: str) -> None:

@@ -170,6 +170,7 @@ def test_a_folder_that_cannot_be_read(
     check(tickets, command, "tickets/closed:1:1: error [unreadable] cannot be read: Permission denied")
 
 
+@pytest.mark.slow
 @needs_permissions
 @pytest.mark.parametrize(
     ("closed", "command", "expected", "said"),

@@ -149,6 +149,7 @@ def test_the_overview_says_what_the_commands_say() -> None:
     assert stated == {name: command.summary for name, command in ALL.items()}
 
 
+@pytest.mark.slow
 def test_a_list_that_was_read_before_opens_no_ticket(repository: Repository) -> None:
     """The second `tickets list` opens no ticket, and loads few modules, neither pydantic nor the parser."""
     repository.ticket("A-1")

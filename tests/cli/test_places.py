@@ -117,6 +117,7 @@ def test_both_are_fixed_in_either_order(
     assert dict.fromkeys(order, "verified") == verdicts(tickets)
 
 
+@pytest.mark.slow
 def test_one_read_takes_the_place_of_two(pinned: Repository, tickets: Tickets, git: Git) -> None:
     """It waits as often as the statement of the ticket did, and its function waits less in all."""
     two = "    total = x.sum().item()\n    return total + x.norm().item()\n"

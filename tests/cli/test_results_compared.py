@@ -101,6 +101,7 @@ def test_a_fix_that_does_something_else_is_refused(
     assert before == (repository.root / "tickets/B1-PT-01.md").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_ticket_whose_fix_does_less_stays_open(
     committed: Callable[..., None], repository: Repository, tickets: Tickets
 ) -> None:

@@ -98,6 +98,7 @@ LARGE_AND_STRIDED = "a million elements, not contiguous"
 WITH_LARGEST = ["b7_pt_02", "b7_pt_03", "task_5"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ticket", TICKETS)
 @pytest.mark.parametrize("edge", EDGES)
 def test_a_sweep_contains_the_edges(edges: Callable[[str], set[str]], ticket: str, edge: str) -> None:
@@ -105,6 +106,7 @@ def test_a_sweep_contains_the_edges(edges: Callable[[str], set[str]], ticket: st
     assert edge in edges(ticket)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ticket", WITH_LARGEST)
 def test_the_largest_tensor_has_another_layout_too(edges: Callable[[str], set[str]], ticket: str) -> None:
     """Where a law speaks of the largest tensor, it is not always a contiguous one."""
@@ -133,6 +135,7 @@ def edges(workload: Callable[[str], Workload]) -> Callable[[str], set[str]]:
     return contained
 
 
+@pytest.mark.slow
 def test_norms_lie_where_the_point_says(workload: Callable[[str], Workload]) -> None:
     """Of B3-CR-05's norms the remote ones are off the first device, and the half ones have two bytes."""
     work = workload("b3_cr_05")
@@ -143,6 +146,7 @@ def test_norms_lie_where_the_point_says(workload: Callable[[str], Workload]) -> 
         assert point.half == sum(norm.element_size() == 2 for _, norm in norms)
 
 
+@pytest.mark.slow
 def test_saved_state_lies_where_the_point_says(workload: Callable[[str], Workload]) -> None:
     """Of B1-PT-02's saved tensors with elements the pageable ones are not pinned, and all others are."""
     work = workload("b1_pt_02")

@@ -10,6 +10,9 @@ import torch
 
 from finding_tickets.measure.run import graph_breaks
 
+# Loading the compiler takes seconds.
+pytestmark = pytest.mark.slow
+
 Tensors = list[torch.Tensor]
 
 

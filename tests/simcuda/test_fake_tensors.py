@@ -44,6 +44,7 @@ def test_a_fake_tensor_has_the_device_that_is_named() -> None:
         assert "cuda:1" == str(torch.ones(2).to("cuda:1").device)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["layers", "recurrent", "attention"])
 def test_a_model_trains_on_fake_tensors(gpu: SimulatedCuda, kind: str) -> None:
     """Forward, backward, clipping and the optimiser; gradients lie where the parameters lie."""

@@ -54,6 +54,7 @@ def test_most_optimizers_never_wait(name: str) -> None:
         assert never_waits(step(lambda matrices: getattr(optim, name)(matrices, lr=RATES[rate]()), 3))  # noqa: B023 - called at once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CAPTURABLE)
 def test_capturable_optimizers_never_wait(name: str) -> None:
     """What a CUDA graph can capture does not wait: steps are counted on the device."""
@@ -70,6 +71,7 @@ def test_fused_optimizers_never_wait(name: str, kernels: int, rate: str) -> None
     assert kernels == cost.launches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", [1, 4, 7])
 @pytest.mark.parametrize(
     ("make", "waits_each"),

@@ -138,6 +138,7 @@ def test_each_variant_imports_the_code_of_its_revision(
     assert {"src/pkg/reading.py", "src/pkg/meter.py"} == sites
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("helper", "verdict"),
     [
@@ -169,6 +170,7 @@ def test_results_of_other_revisions_are_compared_by_path(
     assert "n=1: result['values'][0]: " in same.counterexamples[0]
 
 
+@pytest.mark.slow
 def test_the_work_tree_is_left_alone(
     repository: Repository, isolation: Isolation, history: list[str], git: Git
 ) -> None:
