@@ -254,11 +254,11 @@ class ReviewSheet:
 class ReviewsOfPart:
     """The reviews of a part and of the parts within it.
 
-    ``names`` has the reviewer in its heading.
+    ``named`` is the reviewer in its heading.
     """
 
     part: DocumentPart
-    names: list[Excerpt] = field(default_factory=list)
+    named: Excerpt | None = None
     sheets: list[ReviewSheet] = field(default_factory=list)
     current: ReviewSheet | None = None
     labelled: list[tuple[str, ReviewSheet]] = field(default_factory=list)
@@ -267,8 +267,7 @@ class ReviewsOfPart:
     def read(self) -> list[Values]:
         """The reviews, each with a verdict, in the order of the file."""
         part, source = self.part, self.part.source
-        named = _reviewer_in_heading(part.headline) if part.headline else None
-        self.names = [named] if named and named.raw else []
+        self.named = _reviewer_in_heading(part.headline) if part.headline else None
         end = part.parts[0].start if part.parts else part.end
         for token in _review_tokens(source, [block for block in part.blocks if block.start < end]):
             self._take(token)
@@ -318,8 +317,7 @@ class ReviewsOfPart:
 
     def _reviewer(self, sheet: ReviewSheet) -> tuple[Excerpt | None, str | None]:
         """The first whom the register knows of those that may be the reviewer, else the first of them."""
-        stated = sheet.facts.get("reviewer")
-        named = [*([stated] if stated and stated.raw else []), *self.names]
+        named = [each for each in (sheet.facts.get("reviewer"), self.named) if each and each.raw]
         words = [(name, reviewer_word(name.plain, name.source.vocabulary)) for name in named]
         return next((each for each in words if each[1]), words[0] if words else (None, None))
 

@@ -97,21 +97,17 @@ class Survey:
             lines += ["# No tickets; a pattern without / is that of a name.", "exclude = ["]
             lines += [*(f"    {text(pattern)}," for pattern in self.exclude), "]"]
         lines += [f"id_pattern = {text(self.id_pattern)}"] if self.id_pattern else []
-        said: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-        for each in self.wordings:
-            said[each.key][each.word or ""][each.spelling] += each.tickets
-        for key, words in said.items():
-            lines += ["", f"# {_MEANING[key]}", f"[{table}{key}]"]
-            for word, counts in sorted(words.items()):
-                uses = ", ".join(f"{text(spelling)} in {count}" for spelling, count in counts.items())
-                lines.append(f"{word} = {text(list(counts))}  # {uses}" if word else f"# no word yet: {uses}")
+        for key in dict.fromkeys(each.key for each in self.wordings):
+            lines += ["", f"# What the {key} in the tickets may mean: correct it.", f"[{table}{key}]"]
+            same: dict[str, list[Wording]] = defaultdict(list)
+            for each in sorted(self.wordings, key=lambda each: each.word or ""):
+                if each.key == key:
+                    same[each.word or ""].append(each)
+            for word, found in same.items():
+                uses = ", ".join(f"{text(each.spelling)} in {each.tickets}" for each in found)
+                spellings = text([each.spelling for each in found])
+                lines.append(f"{word} = {spellings}  # {uses}" if word else f"# no word yet: {uses}")
         return "\n".join(lines) + "\n"
-
-
-_MEANING = {
-    "severities": "What the severities in the tickets may mean: correct it.",
-    "statuses": "What the statuses in the tickets may mean: correct it.",
-}
 
 
 class _Read(NamedTuple):
