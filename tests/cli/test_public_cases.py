@@ -138,6 +138,11 @@ def test_a_public_report(case: str) -> None:
             ("BUG-7", "P1", "open", "src/a.py:4"),
         ),
         (
+            "docs/bugs/BUG-2026-014.md",
+            "# BUG-2026-014 [P1] Masks wait\n\nStatus: open\n\nSee [it](../../model/a.py#L10-L12).\n",
+            ("BUG-2026-014", "P1", "open", "model/a.py:10"),
+        ),
+        (
             "findings/F-011.md",
             "# F-011 - It waits\n\nSeverity: \U0001f7e0\nStatus: \u23f3 In Progress\nWhere: a.py, line 30\n",
             ("F-011", "P1", "fix-in-progress", "a.py:30"),

@@ -14,6 +14,7 @@ from finding_tickets.documents.locations import (
     stated_locations,
 )
 from finding_tickets.documents.metadata import (
+    GRADE,
     LABELS,
     Metadata,
     file_name,
@@ -162,8 +163,10 @@ def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Ex
     # have an empty span, so that no edit takes them for text.
     if values["severity"] is None or not values["domains"]:
         named = file_name(source.path, words)
-        if named.severity and values["severity"] is None:
-            values["severity"] = source.text(0, 0).record(value=named.severity)
+        tags = [match["word"] for match in GRADE.finditer(title.plain if title else "")]
+        graded = next((word for tag in tags if (word := word_for(tag, words.severities))), named.severity)
+        if graded and values["severity"] is None:
+            values["severity"] = source.text(0, 0).record(value=graded)
         if named.domain and not values["domains"]:
             values["domains"] = [source.text(0, 0).record(value=named.domain)]
     if filed := words.folder_of(source.path):

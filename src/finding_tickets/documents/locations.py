@@ -64,7 +64,8 @@ _LINES_OF_SPAN = re.compile(
 )
 # In running text: a link to lines, code that is a path, or a path with an extension of code.
 _CITED = re.compile(
-    rf"(?P<link>https?://[^\s()]{{1,300}}/blob/[^\s()]+)|`(?P<code>[\w./@+-]{{1,300}}\.{EXTENSION}\b[^`\s]*)`"
+    rf"\]\((?:\.\.?/)+(?P<relative>[\w/.-]{{1,300}}\.{EXTENSION}(?:#L\d+(?:-L?\d+)?)?)\)"
+    rf"|(?P<link>https?://[^\s()]{{1,300}}/blob/[^\s()]+)|`(?P<code>[\w./@+-]{{1,300}}\.{EXTENSION}\b[^`\s]*)`"
     rf"|(?<![^\s(\[\"'])(?P<path>[\w./-]{{1,300}}\.{EXTENSION}\b(?::L?\d+(?:-L?\d+)?)?)(?![\w`])"
 )
 # A text that cites more is no text for people.

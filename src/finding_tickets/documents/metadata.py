@@ -126,9 +126,16 @@ _BOILERPLATE = re.compile(
     r"(?:template|ticket|report|title|bug|issue|finding|defect)",
     re.IGNORECASE,
 )
+# ``Bug 007 - It waits``.
+NUMBERED_TITLE = re.compile(
+    r"(?:bug|finding|issue|defect|ticket)\s*#?\d+\s*(?::|\s[-\u2013\u2014])\s*(?=\S)", re.IGNORECASE
+)
+# A severity in a title: ``[P1] It waits``.
+GRADE = re.compile(r"[\[(](?P<word>[\w-]{2,12})[\])]")
 _COLON_OR_DASH = re.compile(r":|\s[-\u2013\u2014]\s")
 _SEPARATORS = " :|-\u2013\u2014\u00b7\u2022"
 _TASK = re.compile(r"\b(?P<word>task|step|phase|milestone)\s+(?P<number>\d+)\b", re.IGNORECASE)
+_YEAR = re.compile(r"20\d\d")
 _DAY = re.compile(r"(?<!\d)(?:19|20)\d\d[-_.]\d\d[-_.]\d\d(?!\d)")
 # A single word behind the severity is the slug, and says nothing of the domain.
 _DOMAIN_AND_SLUG = 2
@@ -406,7 +413,9 @@ def file_name(path: str, vocabulary: Vocabulary) -> FileName:
         return FileName(None, severity)
     for count in range(1, len(pieces) + 1):
         name, behind = "-".join(pieces[:count]), pieces[count:]
-        if vocabulary.an_id.fullmatch(name):
+        # ``BUG-2026-014`` is numbered within a year.
+        is_year = _YEAR.fullmatch(pieces[count - 1]) and "".join(behind[:1]).isdigit()
+        if vocabulary.an_id.fullmatch(name) and not is_year:
             severity = word_for(behind[0], vocabulary.severities) if behind else None
             domain = behind[1] if severity and len(behind) > _DOMAIN_AND_SLUG else None
             return FileName(name.upper(), severity, domain)
@@ -489,8 +498,12 @@ def _read_title(metadata: Metadata, title: Excerpt | None, document_id: str) -> 
         rest = words[len(before) :].lstrip(_SEPARATORS)
     else:
         rest = _FINDING_TITLE.sub("", _SIGN.sub("", words), count=1)
+        rest = NUMBERED_TITLE.sub("", rest, count=1)
         own = re.match(rf"\[?{re.escape(document_id)}\]?(?![\w-])", rest, re.IGNORECASE)
         rest = _NUMBERED.sub("", rest[own.end() :].lstrip(_SEPARATORS) if own else rest, count=1)
+        grade = GRADE.match(rest)
+        if grade and word_for(grade["word"], metadata.source.vocabulary.severities):
+            rest = rest[grade.end() :].lstrip(_SEPARATORS)
     if stated and (not rest or _BOILERPLATE.fullmatch(rest.strip(_SEPARATORS))):
         return stated.value.record(value=stated.plain)
     return title.record(value=rest or words)

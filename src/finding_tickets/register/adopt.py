@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from finding_tickets.documents.metadata import LABELS, beginnings, file_name, is_finding_title
+from finding_tickets.documents.metadata import LABELS, NUMBERED_TITLE, beginnings, file_name, is_finding_title
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.source import plain
 from finding_tickets.ground.git import FOREIGN_FOLDERS, repository_files
@@ -245,6 +245,7 @@ def _is_shaped(ticket: Ticket, *, has_id: bool, is_usual: bool) -> bool:
     heading = next((each.title for each in ticket.sections if each.level == 1), "")
     called = (
         is_finding_title(heading)
+        or NUMBERED_TITLE.match(heading) is not None
         or (has_id and ticket.id.value.split("-")[0] in _FINDING_SERIES)
         or not _ID_LABELS.isdisjoint(stated)
         or any(_CALLED.search(stated.get(label, "")) for label in ("type", "kind", "labels", "tags"))
