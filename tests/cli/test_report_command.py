@@ -31,11 +31,13 @@ def test_a_report_on_stdout(tickets: Tickets, repository: Repository) -> None:
     assert ["| P0 | 1 | 1 |", "| P2 | 1 | 1 |", "| sum | 2 | 2 |"] == verdicts
     assert "| B1-PT-01 | P2 | wont-fix | unverified | not reviewed |  |  | A \\| b |" in lines
     assert [
+        "Verdicts: 2 unverified.",
+        "",
         "## What to do next",
         "",
         "- **1**: fix it, or decide to keep the code as it is",
         "  - B1-PT-02 (P0, open, unverified): It waits",
-    ] == lines[4:8]
+    ] == lines[4:10]
 
 
 def test_a_report_says_what_it_is_about(tickets: Tickets, repository: Repository) -> None:

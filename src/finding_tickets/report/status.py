@@ -248,7 +248,7 @@ def status_of_rows(
     ]
     paths = short_paths({file for row in rows for file in row.stated.files}, facts.root)
     gains = (Headline(row, text) for row in rows if (text := gains_text(row)))
-    refuted = (Headline(row, text) for row in rows if (text := refutation_text(row)))
+    refuted = [row for row in rows if row.verdict is Verdict.REFUTED]
     blocked = [Headline(row, f"waits for {names}") for row in rows if (names := _blockers(row, facts))]
     return RegisterStatus(
         total=len(rows),
@@ -268,7 +268,7 @@ def status_of_rows(
         open_work=tuple(sorted(work, key=lambda item: item.row.severity)),
         won=tuple(sorted(gains, key=lambda each: each.row.verdict is not Verdict.VERIFIED)),
         next_steps=tuple(_next_steps(work, rows, {each.row.id for each in blocked}, query)),
-        disproved=tuple(sorted(refuted, key=lambda each: each.row.verdict not in AGAINST)),
+        disproved=tuple(Headline(row, refutation_text(row)) for row in refuted),
         blocked=tuple(blocked),
         paths=paths,
         query=query,
