@@ -88,7 +88,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if len(files) == len(config.args) < MOST_WORKERS:
         return 0
     usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return min(usable + (config.option.markexpr != QUICK), MOST_WORKERS)
+    is_quick: bool = config.option.markexpr == QUICK
+    return min(usable + (not is_quick), MOST_WORKERS)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -15,6 +15,7 @@ import torch
 
 import simcuda
 from simcuda import simulation
+from simcuda.basis import operations
 from simcuda.device import dispatch_key
 from simcuda.session import Session, measuring_tests, refusal
 from simcuda.torch_api import factories
@@ -115,7 +116,7 @@ def test_whatever_names_a_device_wakes_the_session(session: Session, way: str) -
 def test_every_function_that_takes_a_device_wakes_the_session() -> None:
     """Of the operators with a device, each that Python can call by name is among those that wake."""
     known = {
-        *factories.SPARSE,
+        *operations("sparse factories"),
         *factories.METHODS,
         *(each.__name__ for each in (*factories.FACTORIES, *factories.MAKERS)),
     }
