@@ -6,9 +6,10 @@ import sys
 import sysconfig
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from math import inf
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -242,6 +243,18 @@ class Ledger:
             for metric, (below, above) in (slack or {}).items():
                 less, more = m._slack.get(metric, (0, 0))
                 m._slack[metric] = less + below, more + above
+
+    def doubt_since(self, operation: str, before: dict[str, int], metrics: Iterable[str]) -> None:
+        """List an operation as approximate that may count all, none or more of what was counted since.
+
+        ``before`` are the totals then, and become those of now. Metrics that have no total have no bounds.
+        """
+        now = self.totals()
+        spent = Counter(now)
+        spent.subtract(before)
+        spent["launches"] = spent["aten_launches"] + spent["library_launches"]
+        before.update(now)
+        self.doubt(operation, {what: (spent.get(what, inf), inf) for what in metrics})
 
 
 def user_line(within: int = _WITHIN) -> tuple[str, int, str]:

@@ -161,3 +161,15 @@ def test_queries_about_nccl_are_answered(gpu: SimulatedCuda) -> None:
     assert gpu
     nccl: Any = torch.cuda.nccl
     assert (2, 29, 7) == nccl.version()
+
+
+def test_kernels_around_compiled_code_stay_counted_without_gradients(before: Any, gpu: SimulatedCuda) -> None:
+    """Two additions around it are the least; with gradients, those of the code would be counted later."""
+    x = torch.ones(4, device="cuda")
+    least = []
+    for is_recorded in (False, True):
+        with torch.set_grad_enabled(is_recorded), gpu.measure() as m:
+            before(x + 1)
+            x.add_(1)
+        least.append(m.ranges["launches"][0])
+    assert [2, 0] == least

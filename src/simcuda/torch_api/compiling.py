@@ -102,7 +102,9 @@ class Compiler:
 
     def _run_eagerly(self, cleanups: list[Any] | None) -> None:
         """Mark what is counted from now on, until the ``cleanups`` of the call run."""
-        self.machine.ledger.doubt(RUN_EAGERLY, _UNBOUNDED)
+        if cleanups is None or torch.is_grad_enabled():
+            # Nobody knows its end, or what its gradients will cost.
+            self.machine.ledger.doubt(RUN_EAGERLY, _UNBOUNDED)
         if cleanups is not None:
             self._running.append(self.machine.ledger.totals())
             cleanups.append(self._end)
@@ -118,6 +120,8 @@ class Compiler:
             fewer |= dict.fromkeys(("syncs", "stream_syncs"), min(waits, copies))
             fewer["drains"] = min(drains, copies)
             self.machine.ledger.doubt(RUN_EAGERLY, {name: (most, 0) for name, most in fewer.items() if most})
+        if not torch.is_grad_enabled():
+            self.machine.ledger.doubt_since(RUN_EAGERLY, before, _UNBOUNDED)
 
     def _attend(self, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """``flex_attention``, in compiled code by operations that are not counted."""

@@ -177,7 +177,7 @@ class DeviceBranches:
             # That operation is marked by itself, and so is its gradient.
             ledger.doubt(ATTENTION, {})
             return made
-        self._doubt_since(before)
+        ledger.doubt_since(ATTENTION, before, ANYTHING)
         inputs = []
         for each in (query, key, value, attn_mask):
             if each is not None and each.requires_grad:
@@ -188,21 +188,8 @@ class DeviceBranches:
         elif made.requires_grad:
             made.register_hook(lambda _: before.update(ledger.totals()))  # type: ignore[no-untyped-call]
             for each in inputs:
-                each.register_hook(lambda _: self._doubt_since(before))  # type: ignore[no-untyped-call]
+                each.register_hook(lambda _: ledger.doubt_since(ATTENTION, before, ANYTHING))  # type: ignore[no-untyped-call]
         return made
-
-    def _doubt_since(self, before: dict[str, int]) -> None:
-        """Mark all that was counted since as what a fused kernel of attention may do."""
-        now = self._machine.ledger.totals()
-        spent = {}
-        for what in now:
-            spent[what] = now[what] - before[what]
-        spent["launches"] = spent["aten_launches"] + spent["library_launches"]
-        before.update(now)
-        slack = {}
-        for what in ANYTHING:
-            slack[what] = (spent.get(what, inf), inf)
-        self._machine.ledger.doubt(ATTENTION, slack)
 
     def _ctc_loss(
         self,
