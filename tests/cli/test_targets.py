@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 import time
@@ -14,6 +13,7 @@ import torch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.cli.conftest import Ran
     from tests.conftest import Git, Repository
@@ -158,10 +158,8 @@ def test_data_that_git_ignores_is_named_by_a_draft_and_seen_at_a_commit(
     assert 0 == tickets("probe", "train.py", "--draft", "train.py:7", "--", "more.bin").code
     ticket = repository.root / "tickets/T-01.md"
     text = ticket.read_text()
-    assert ('data: ["data/", "more.bin"]\n', True) == (
-        "".join(re.findall("data: .*\n", text)),
-        'found: "@worktree"' not in text,
-    )
+    assert 'data: ["data/", "more.bin"]\n' in text
+    assert 'found: "@worktree"' not in text
     repository.write("train.py", READS_DATA.replace("print(batch", "print(batch * 2"))
     done = tickets("verify", "T-01")
     assert (0, True) == (done.code, "reproduced" in done.out), done.out + done.err
@@ -176,16 +174,13 @@ def test_data_that_git_ignores_is_named_by_a_draft_and_seen_at_a_commit(
 
 
 def test_a_draft_after_a_probe_does_not_run_the_target_again(
-    repository: Repository,
-    tickets: Tickets,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path_factory: pytest.TempPathFactory,
+    repository: Repository, tickets: Tickets, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Unless one of its files has changed, also one that it reads."""
     monkeypatch.chdir(repository.root)
-    ran = tmp_path_factory.mktemp("outside") / "ran"
-    code = f"import torch\nopen({str(ran)!r}, 'a').write('.')\n"
-    repository.write("a.py", code + "open('size').read()\ntorch.ones(2, device='cuda').sum().item()\n")
+    ran = tmp_path.with_name(f"{tmp_path.name} ran")
+    code = f"import torch\nopen({str(ran)!r}, 'a').write('.')\nopen('size').read()\n"
+    repository.write("a.py", code + "torch.ones(2, device='cuda').sum().item()\n")
     repository.write("size", "1")
     said = "a.py was measured before, and its files are the same: it is not run again\n"
     draft = ("probe", "a.py", "--draft", "a.py:4")
