@@ -10,9 +10,8 @@ import json
 import re
 import shlex
 import signal
-import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -223,24 +222,25 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
     used = collect_files([outcome], request.root)
     data = untracked_among(request.root, [file for file in used if not file.endswith(".py")])
     probed = replace(answer, target=request.target, data=tuple(data), is_interrupted=bool(interrupts))
-    if not probed.errors:
+    if not (probed.errors or interrupts):
         item = _PROBED.dump_python(probed, mode="json")
-        kept = {"files": {name: [*states] for name, states in used.items()}, "probed": item}
+        kept = {"begin": outcome.used.begin, "files": [*used], "probed": item}
         write_entry(_KEPT, _name_of(request), json.dumps(kept).encode(), _MOST_KEPT)
     return probed
 
 
 def kept_probe(request: ProbeRequest) -> Probed | None:
-    """Return what was measured of a target before, if the files that it used are the same; else None."""
+    """Return what was measured of a target before, if no file that it used has changed since; else None."""
     content = read_entry(_KEPT, _name_of(request))
-    if content is None:
-        return None
-    kept = json.loads(content)
-    for name, states in kept["files"].items():
-        now = state_of(f"{request.root}/{name}")
-        if now is None or (states and states != [[now.size, now.modified]]):
-            return None
-    return _PROBED.validate_python(kept["probed"])
+    # What is damaged, or of another build of this version, is measured again.
+    with suppress(ValueError, KeyError, TypeError):
+        kept = json.loads(content or b"{}")
+        for name in kept["files"]:
+            now = state_of(f"{request.root}/{name}")
+            if now is None or now.changed >= kept["begin"]:
+                return None
+        return _PROBED.validate_python(kept["probed"])
+    return None
 
 
 def _name_of(request: ProbeRequest) -> str:
@@ -253,9 +253,6 @@ def _name_of(request: ProbeRequest) -> str:
 def _ending_on_interrupt(isolation: Isolation) -> Iterator[list[int]]:
     """Let the first interrupt end what runs, so that its costs until then are known; yield the interrupts."""
     interrupts: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupts
-        return
 
     def end(number: int, _: object) -> None:
         interrupts.append(number)

@@ -235,14 +235,8 @@ def with_meter(isolation: Isolation, settings: Settings) -> Settings:
     # Starting a process to ask for a GPU takes longer than looking for its driver.
     if not isolation.may_have_gpu:
         return replace(settings, meter="simulated")
-    chosen = ask_worker(isolation, settings, tasks.CHOICE, "auto").value
-    return replace(settings, meter=chosen or settings.meter)
-
-
-def ask_worker(isolation: Isolation, settings: Settings, target: str, payload: Any = None) -> TaskOutcome:
-    """Return the answer of a process that may start CUDA."""
-    ((_, answer),) = isolation.run({target: settings.task(target, payload)})
-    return answer
+    ((_, chosen),) = isolation.run({tasks.CHOICE: settings.task(tasks.CHOICE, "auto")})
+    return replace(settings, meter=chosen.value or settings.meter)
 
 
 @dataclass
