@@ -27,8 +27,9 @@ from finding_tickets.measure.tasks import KEPT, belongs_to, own_folder
 
 SEED = 0
 OUTPUT = "output"
-MAIN = "main."
-"""Begins the names of variables of the function that is called like a program."""
+MAIN = "main"
+"""The function that is called like a program."""
+PROGRAM = frozenset({"<module>", MAIN})
 RESULT = "result"
 PRINTED = "printed lines"
 """The key of the lines that were printed, which is the name of no variable."""
@@ -96,31 +97,40 @@ def _standard_output_to(file: int) -> Iterator[None]:
 
 @contextmanager
 def _noting_variables(found: dict[str, Any], root: Path) -> Iterator[None]:
-    """Note what the program's global variables hold at its end, and what functions do that it calls itself.
+    """Note what the program's variables hold at its end, and what functions do that it calls itself.
 
-    Most programs do their work in a function ``main``, which returns nothing or an exit code: its variables
-    are noted. Of a function that returns a value, that is noted. Functions of libraries are left out.
+    The program is the module that runs and its function ``main``, in which most programs do their work. Of
+    another function that returns a value, that is noted. Functions of libraries are left out.
     """
 
+    def is_own(frame: FrameType) -> bool:
+        return belongs_to(root, Path(frame.f_code.co_filename))
+
+    def is_program(frame: FrameType | None) -> bool:
+        if frame is None or frame.f_code.co_name not in PROGRAM or not is_own(frame):
+            return False
+        # A library may call main. It may come from a module that only defines it.
+        return frame.f_globals.get("__name__") == "__main__" or is_program(frame.f_back)
+
     def follow(frame: FrameType, event: str, returned: object) -> Any:
-        function = frame.f_code.co_name
+        function, caller = frame.f_code.co_name, frame.f_back
         if event == "return":
             if isinstance(returned, torch.Tensor | float | list | tuple | dict):
                 found[f"{function}()"] = returned
-                return None
-            prefix = {"<module>": "", "main": MAIN}.get(function, f"{function}().")
+                if function != MAIN:
+                    return None
+            prefix = {"<module>": "", MAIN: f"{MAIN}."}.get(function, f"{function}().")
             # The last value of a loop is no result: a fix may have no loop.
             in_loops = loop_variables(frame.f_code.co_filename)
             for name, value in frame.f_locals.items():
                 if not name.startswith("_") and name not in in_loops:
                     found[f"{prefix}{name}"] = value
             return None
-        caller = frame if function == "<module>" else frame.f_back
-        is_inner = function.startswith("<") and caller is not frame
-        if caller is None or caller.f_code.co_name != "<module>" or is_inner:
+        # Python asks this about every call of any function.
+        if function not in PROGRAM and (caller is None or caller.f_code.co_name not in PROGRAM):
             return None
-        is_program = caller.f_globals.get("__name__") == "__main__"
-        if not is_program or not belongs_to(root, Path(frame.f_code.co_filename)):
+        is_part = is_program(caller) and is_own(frame) and not function.startswith("<")
+        if not is_part and not is_program(frame):
             return None
         frame.f_trace_lines = False
         return follow
