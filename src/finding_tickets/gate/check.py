@@ -172,6 +172,11 @@ def check_tickets(
     _leave_out_repeated([ticket.compared for ticket in tickets])
     for ticket in tickets:
         _judge(ticket, base, head)
+    stale = [each for each in tickets if head.measured(each.document).verdict is Verdict.STALE]
+    if stale:
+        others = ", ".join(each.id for each in stale[1:])
+        message = f"its evidence is out of date{others and f', and that of {others}'}"
+        stale[0].add(STALE, message, "tickets verify --stale", level=Level.NOTE)
     return tickets
 
 
@@ -355,8 +360,6 @@ def _judge(ticket: CheckedTicket, base: Base, head: Register) -> None:
         ticket.add(CLOSED, f"closed as fixed, and {now.verdict}: {now.reason}", hint)
     for note in compared.better:
         ticket.add(WORSE, note, level=Level.NOTE)
-    if head.measured(ticket.document).verdict is Verdict.STALE:
-        ticket.add(STALE, "its evidence is out of date", "tickets verify --stale", level=Level.NOTE)
 
 
 def _add_worse(

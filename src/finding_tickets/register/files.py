@@ -21,7 +21,9 @@ from finding_tickets.model.vocabulary import Level
 
 SUFFIX = ".md"
 SIDECAR = ".remediation.yaml"
-ABSENT = hashlib.sha256(b"").hexdigest()
+DIGITS = 16
+"""Of the SHA-256 of a file: enough to tell that it is another one."""
+ABSENT = hashlib.sha256(b"").hexdigest()[:DIGITS]
 """Stands for the digest of what is not there."""
 UNREADABLE = "unreadable"
 """Stands for the digest of a file that may not be read, and is the rule of problems with one."""
@@ -234,7 +236,7 @@ class DiskFiles:
     """The files below a folder of the disk, each looked at once."""
 
     def __init__(self, root: Path, known: KeptFiles[str] | None = None) -> None:
-        self._root, self._known = root, known or KeptFiles("digest", as_json(str))
+        self._root, self._known = root, known or KeptFiles("file digest", as_json(str))
         self.digest = cache(self._digest)
 
     def _digest(self, path: str) -> str | None:
@@ -247,10 +249,10 @@ class DiskFiles:
 
 
 def _sha256(file: File) -> str:
-    """Return the SHA-256 of a file."""
+    """Return the digest of a file."""
     try:
         with Path(file.place).open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+            return hashlib.file_digest(stream, "sha256").hexdigest()[:DIGITS]
     except OSError:
         return UNREADABLE
 

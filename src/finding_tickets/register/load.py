@@ -89,7 +89,7 @@ class Register:
         self._kept: dict[str, KeptFiles[Any]] = {}
         self._store = store
         self._records = KeptFiles("record", _unpacked, _packed, store)
-        digests = self.kept("digest", str)
+        digests = self.kept("file digest", str)
         evidence = self.kept("evidence", RecordedEvidence)
         self._verdicts = Verdicts(root, config.evidence, digests, evidence)
         self._measured: dict[str, CurrentVerdict] = {}

@@ -176,12 +176,13 @@ def measure_place(
                 # What once waited, and no longer did in the base, is new as well.
                 base = PlacedVariant(in_all[BASE], variants[BASE].code)
                 again, _ = _find_others(todo, base, fix, there, here)
-                new += [each for each in again if each not in new]
+                new = {**again, **new}
             if todo.is_closed:
                 new = _leave_out_later(new, fix, found.values([there], "syncs"))
             raced = fix.costing(RACED)
             shown |= {*new, *moved, *raced}
-            measured.elsewhere.extend(_say_new(fix, statement, todo.sweep, raced) for statement in new)
+            for statement, before in new.items():
+                measured.elsewhere.append(_say_new(fix, statement, todo.sweep, raced, before))
             said = _say_no_less(found, fix, there, {here, *moved}) if moved else ""
             if said:
                 measured.elsewhere.append(Contradiction(what="moved", text=said))
@@ -214,10 +215,10 @@ def find_again(there: Statement, old: Path, variant: PlacedVariant) -> Statement
 
 def _find_others(
     todo: Plan, found: PlacedVariant, fix: PlacedVariant, there: Statement, here: Statement | None
-) -> tuple[list[Statement], list[Statement]]:
+) -> tuple[dict[Statement, int], list[Statement]]:
     """Return the statements of the fix that wait where the code as found did not, and those that may.
 
-    Other expressions wait, or a statement that waits more often is reached by other calls. A
+    Each that may not comes with the waits that the code as found had there at most. Other expressions wait, or a statement that waits more often is reached by other calls. A
     statement that waits more often by the same calls has more to do.
     """
     before, waiting = found.waiting(there), fix.waiting(here)
@@ -225,24 +226,24 @@ def _find_others(
     known = [*before, *moved, *todo.excused]
     matched = match_statements(known, waiting, fix.code)
     calls = set[str]().union(*(found.chains.get(each, ()) for each in before))
-    new, may = [], []
+    new, may = dict[Statement, int](), list[Statement]()
     for statement in waiting:
         place, chains = matched.get(statement), fix.chains.get(statement, set())
         if place is None:
-            is_new = not chains or not chains <= calls
+            if not chains or not chains <= calls:
+                new[statement] = 0
         elif known[place] in moved:
             may.append(statement)
-            is_new = False
-        else:
-            more = map(gt, fix.values([statement], "syncs"), found.values([known[place]], "syncs"))
-            is_new = place < len(before) and any(more)
-            is_new = is_new and not fix.callers(statement) <= found.callers(known[place])
-        if is_new:
-            new.append(statement)
+        elif place < len(before) and not fix.callers(statement) <= found.callers(known[place]):
+            waits = found.values([known[place]], "syncs")
+            if any(map(gt, fix.values([statement], "syncs"), waits)):
+                new[statement] = max(waits)
     return new, may
 
 
-def _leave_out_later(new: list[Statement], fix: PlacedVariant, before: Sequence[int]) -> list[Statement]:
+def _leave_out_later(
+    new: dict[Statement, int], fix: PlacedVariant, before: Sequence[int]
+) -> dict[Statement, int]:
     """Return what waits or races against the claim in the code of a closed ticket, which has gone on.
 
     Its wait is back if all that is new waits as often as its statement did, in some run.
@@ -250,7 +251,7 @@ def _leave_out_later(new: list[Statement], fix: PlacedVariant, before: Sequence[
     for waits, count in zip(fix.values(new, "syncs"), before, strict=True):
         if waits >= count > 0:
             return new
-    return [each for each in new if any(fix.values([each], "hazards"))]
+    return {each: waits for each, waits in new.items() if any(fix.values([each], "hazards"))}
 
 
 def _say_no_less(
@@ -275,13 +276,15 @@ def _say_new(
     statement: Statement,
     sweep: Sequence[Mapping[str, int]],
     raced: Iterable[Statement],
+    before: int,
 ) -> Contradiction:
-    """Say where a statement waits or races against the claim, and how often."""
+    """Say where a statement waits or races against the claim, how often, and how often it did before."""
     metric = next(each for each in NEW if any(variant.values([statement], each)))
     values = variant.values([statement], metric)[: len(sweep)]
     times = times_text(str(fit(sweep[: len(values)], values, sweep[: len(values)])))
     function = f" in {statement.function}()" if statement.function else ""
-    text = f"{NEW[metric]}{statement}{function}, {times}: {statement.code}"
+    than = f", {times_text(str(before))} before" if before else ""
+    text = f"{NEW[metric]}{statement}{function}, {times}{than}: {statement.code}"
     if any(variant.values([statement], "hazards")):
         text += unordered_text([f"{each}: {each.code}" for each in raced])
     return Contradiction(
