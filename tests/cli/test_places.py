@@ -171,7 +171,7 @@ MOVED = {
     "an f-string": ('    norm = f"{xs[0].norm()}"\n', "13"),
     "a statement that waits": ("    norm = xs[0].norm()\n", "14"),
     "a helper": ("    norm = helper(xs[0].norm())\n", "9 in helper()"),
-    "a helper that waits": ("    norm = read(xs[0].norm())\n", "4 in read()"),
+    "a helper that waits": ("    norm = read(xs[0].norm())\n", "4 in read(), 20 times, 10 times before"),
     "a callback": ("    norm = list(map(lambda x: x.norm().item(), xs[:1]))\n", "13"),
     "a loop that polls": (
         "    norm, event = 0, torch.cuda.Event()\n    event.record()\n    while not event.query(): pass\n",
@@ -415,6 +415,7 @@ def test_the_gate_names_the_line_once(pinned: Repository, tickets: Tickets, git:
     done = tickets("check", "--base", "HEAD")
     (error,) = [line for line in done.out.splitlines() if " error " in line]
     assert f"train.py:11: error [gate-worse] {FIRST}: a new wait at train.py:11" in error
+    assert f"{FIRST}: its evidence is out of date, and that of {SECOND}" in done.out
 
 
 @pytest.mark.slow

@@ -263,7 +263,7 @@ DELETED = {
 def test_attributes_of_own_objects_are_compared(
     committed: Callable[..., None], repository: Repository, tickets: Tickets
 ) -> None:
-    """Those of a function that main calls, which a library calls: also of objects in objects and in dictionaries, of modules and of classes."""
+    """Those of a function of main, which a library calls: also of objects in others, modules, classes."""
     # Each of three steps waits once, and `to` for both parameters.
     committed(OBJECTS, BLOCK.replace("syncs: 6", "syncs: 5"))
     for gone, reason in DELETED.items():

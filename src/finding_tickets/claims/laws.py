@@ -11,13 +11,14 @@ different laws of that length fit, all of them are rivals and none is a law.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache, reduce
-from itertools import accumulate, combinations, combinations_with_replacement, product
-from math import ceil, gcd
+from functools import cache, lru_cache
+from itertools import combinations, combinations_with_replacement, product
+from math import gcd, inf
+from operator import mul
 from typing import Any
 
 from finding_tickets.claims.language import evaluate, parse_expression, variables
@@ -48,14 +49,9 @@ CHUNKS = (
     # Elements at which a reduction takes a workspace; a segment of the allocator in bytes.
     *(131072, 2097152),
 )
-PRIME = (1 << 61) - 1
+PRIME = 16381
 # Drawn once; four, because a sum has at most three terms.
-BASES = (
-    0x12E843B27E96BA87,
-    0x1377E6FF8E835961,
-    0x1E8337BECF4B4D1F,
-    0x14B176535213DCB1,
-)
+BASES = (4463, 7457, 11173, 14591)
 # In one verification many metrics and lines have the same values at the same points.
 _keep_laws = lru_cache(maxsize=256)
 
@@ -159,6 +155,16 @@ class Sum:
 
     terms: tuple[Term, ...]
     coefficients: tuple[Fraction, ...]
+
+    @property
+    def is_plausible(self) -> bool:
+        """Return False for a coincidence: code causes whole steps, and no slope of a tiny fraction."""
+        for term, factor in zip(self.terms, self.coefficients, strict=True):
+            if term.is_step and (factor < 0 or factor.denominator > 1):
+                return False
+            if not factor or factor.denominator > LARGEST_DENOMINATOR:
+                return False
+        return True
 
     @property
     def length(self) -> int:
@@ -312,25 +318,24 @@ def _sum_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) 
     columns = list(known)
     rest = _divide_out(_shadow(values), map(_shadow, columns))
     found: list[Sum] = []
+    least = inf
     for size, shortest in SHORTEST_SUM.items():
         # No longer sum can be shorter to describe than what was found.
-        if found and min(law.length for law in found) <= shortest:
+        if least <= shortest:
             break
+        spare = SPARE_POINTS_OF_COMPLEX if size == max(SHORTEST_SUM) else SPARE_POINTS
+        if not found and len(values) < size + spare:
+            return ()
         # A combination reaches the values where they depend on one another once those are divided out.
         for hit in _dependent(rest, size):
-            for chosen in product(*(known[columns[i]] for i in hit)):
-                coefficients = _solve([term.column for term in chosen], values) or ()
-                # Code causes whole steps, and no slope of a tiny fraction: other laws are coincidences.
-                is_plausible = bool(coefficients) and all(
-                    factor > 0 and factor.denominator == 1
-                    if term.is_step
-                    else factor != 0 and factor.denominator <= LARGEST_DENOMINATOR
-                    for term, factor in zip(chosen, coefficients, strict=True)
-                )
-                if is_plausible:
-                    found.append(Sum(chosen, coefficients))
-    length = min((law.length for law in found), default=0)
-    found = [law for law in found if law.length == length]
+            for chosen in product(*[known[columns[i]] for i in hit]):
+                if sum([term.length for term in chosen]) > least:
+                    continue
+                law = Sum(chosen, _solve([term.column for term in chosen], values) or ())
+                if law.coefficients and law.is_plausible:
+                    found.append(law)
+                    least = min(least, law.length)
+    found = [law for law in found if law.length == least]
     if not all(_is_determined(law, points, values, flags) for law in found):
         return ()
     return _shortest([(law.length, str(law)) for law in found])
@@ -351,7 +356,7 @@ def directions(points: tuple[Point, ...]) -> dict[Column, list[Term]]:
         # The sweep says nothing about a term that is 0 at every point.
         if divisor := gcd(*term.column):
             divisor = divisor if next(filter(None, term.column)) > 0 else -divisor
-            group = groups.setdefault(tuple(value // divisor for value in term.column), [])
+            group = groups.setdefault(tuple([value // divisor for value in term.column]), [])
             if not group or group[0].length == term.length:
                 group.append(term)
     return groups
@@ -367,11 +372,11 @@ def _terms(points: Sequence[Sizes]) -> Iterator[Term]:
     for name, column in columns.items():
         yield Term(f"min(1, {name})", 3, tuple(min(1, value) for value in column), (name,))
     for (left, first), (right, second) in combinations_with_replacement(columns.items(), 2):
-        products = tuple(a * b for a, b in zip(first, second, strict=True))
+        products = tuple(map(mul, first, second))
         yield Term(f"{left}*{right}", 4, products, (left, right))
     for name, column in columns.items():
         for size in CHUNKS:
-            steps = tuple(ceil(value / size) for value in column)
+            steps = tuple([-(-value // size) for value in column])
             yield Term(f"ceil({name}/{size})", 5, steps, (name,), is_step=True)
 
 
@@ -379,48 +384,74 @@ def _terms(points: Sequence[Sizes]) -> Iterator[Term]:
 def _shadow(column: Column) -> Column:
     """The polynomial with the column's values as coefficients, at each of ``BASES``, modulo a prime.
 
-    Up to four columns are linearly dependent if their shadows are, but for a chance of one in ``PRIME``. So
-    thousands can be searched; what is found is solved exactly.
+    Up to four columns that are linearly dependent have shadows that are; others do by a chance of one in
+    ``PRIME``. So thousands can be searched; what is found is solved exactly.
     """
-    return tuple(reduce(lambda so_far, value: (so_far * base + value) % PRIME, column, 0) for base in BASES)
+    shadow = []
+    for base in BASES:
+        so_far = 0
+        for value in column:
+            so_far = (so_far * base + value) % PRIME
+        shadow.append(so_far)
+    return tuple(shadow)
 
 
-def _dependent(shadows: Sequence[Column | None], size: int, offset: int = 0) -> Iterator[tuple[int, ...]]:
-    """The index sets, from ``offset``, of ``size`` shadows that depend on one another."""
+def _dependent(shadows: Sequence[Column | None], size: int, offset: int = 0) -> list[tuple[int, ...]]:
+    """Return the index sets, from ``offset``, of ``size`` shadows that depend on one another."""
     if size == 1:
-        yield from ((i,) for i, shadow in enumerate(shadows, offset) if shadow is None)
-    elif size == 2:
-        parallel: dict[Column, list[int]] = defaultdict(list)
-        kept = [(i, shadow, next(filter(None, shadow))) for i, shadow in enumerate(shadows, offset) if shadow]
-        # An inverse takes as long as ten products: that of the product of all yields those of each.
-        leadings = (leading for *_, leading in kept)
-        *before, whole = accumulate(leadings, lambda left, right: left * right % PRIME, initial=1)
-        inverse = pow(whole, -1, PRIME)
-        for (i, values, leading), others in zip(reversed(kept), reversed(before), strict=True):
-            scale, inverse = inverse * others % PRIME, inverse * leading % PRIME
-            parallel[tuple([value * scale % PRIME for value in values])].insert(0, i)
-        for group in sorted(parallel.values()):
-            yield from combinations(group, 2)
-    else:
-        for i, shadow in enumerate(shadows):
-            if shadow:
-                rest = _dependent(_divide_out(shadow, shadows[i + 1 :]), size - 1, offset + i + 1)
-                yield from ((offset + i, *others) for others in rest)
+        return [(i,) for i, shadow in enumerate(shadows, offset) if shadow is None]
+    if size == 2:
+        return _parallel(shadows, offset)
+    found = []
+    for i, shadow in enumerate(shadows):
+        if shadow:
+            rest = _divide_out(shadow, shadows[i + 1 :])
+            for others in _dependent(rest, size - 1, offset + i + 1):
+                found.append((offset + i, *others))
+    return found
+
+
+def _parallel(shadows: Sequence[Column | None], offset: int) -> list[tuple[int, ...]]:
+    """Return the pairs of indices, from ``offset``, of shadows that are multiples of one another."""
+    groups: dict[Column, list[int]] = {}
+    for i, shadow in enumerate(shadows, offset):
+        if shadow:
+            scale = _inverses()[next(filter(None, shadow))]
+            scaled: Column = ()
+            for value in shadow:
+                scaled += (value * scale % PRIME,)
+            groups.setdefault(scaled, []).append(i)
+    pairs: list[tuple[int, ...]] = []
+    for group in groups.values():
+        pairs += combinations(group, 2)
+    return pairs
 
 
 def _divide_out(direction: Column, shadows: Iterable[Column | None]) -> list[Column | None]:
     """Remove from each shadow its part in a direction: one number less; None if nothing is left."""
     pivot, leading = next((i, value) for i, value in enumerate(direction) if value)
-    inverse = pow(leading, -1, PRIME)
+    inverse = _inverses()[leading]
     parts = [(i, value * inverse % PRIME) for i, value in enumerate(direction) if i != pivot]
     left: list[Column | None] = []
     for shadow in shadows:
-        rest = [(shadow[i] - shadow[pivot] * part) % PRIME for i, part in parts] if shadow else []
-        left.append(tuple(rest) if any(rest) else None)
+        rest: Column = ()
+        if shadow:
+            for i, part in parts:
+                rest += ((shadow[i] - shadow[pivot] * part) % PRIME,)
+        left.append(rest if any(rest) else None)
     return left
 
 
-def _solve(columns: Sequence[Column], target: Column) -> tuple[Fraction, ...] | None:
+@cache
+def _inverses() -> list[int]:
+    """Return the inverse of each number modulo the prime."""
+    found = [0, 1]
+    for number in range(2, PRIME):
+        found.append(-(PRIME // number) * found[PRIME % number] % PRIME)
+    return found
+
+
+def _solve(columns: Sequence[Sequence[int]], target: Sequence[int]) -> tuple[Fraction, ...] | None:
     """The only coefficients with which the columns sum up to ``target``; None where none or many do."""
     unknowns = len(columns)
     rows = [list(row) for row in zip(*columns, target, strict=True)]
@@ -434,9 +465,10 @@ def _solve(columns: Sequence[Column], target: Column) -> tuple[Fraction, ...] | 
         for i, row in enumerate(rows):
             if i != pivot and (factor := row[pivot]):
                 rows[i] = [leading * a - factor * b for a, b in zip(row, chosen, strict=True)]
-    if any(row[-1] for row in rows[unknowns:]):
-        return None
-    return tuple(Fraction(row[-1], row[i]) for i, row in enumerate(rows[:unknowns]))
+    for row in rows[unknowns:]:
+        if row[-1]:
+            return None
+    return tuple([Fraction(row[-1], row[i]) for i, row in enumerate(rows[:unknowns])])
 
 
 def _is_determined(law: Sum, points: tuple[Point, ...], values: Column, flags: frozenset[str]) -> bool:
@@ -471,8 +503,8 @@ def _predicts(law: Sum, values: Column, rows: Sequence[int]) -> bool:
 
 def _follows_from(law: Sum, values: Column, rows: Sequence[int]) -> bool:
     """Return whether the coefficients of a law are the only ones that fit these rows."""
-    columns = [tuple(term.column[i] for i in rows) for term in law.terms]
-    return _solve(columns, tuple(values[i] for i in rows)) is not None
+    columns = [[term.column[i] for i in rows] for term in law.terms]
+    return _solve(columns, [values[i] for i in rows]) is not None
 
 
 @_keep_laws
@@ -485,9 +517,13 @@ def _max_laws(points: tuple[Point, ...], values: Column, flags: frozenset[str]) 
     terms = [term for group in directions(points).values() for term in group]
     branches = []
     for law in dict.fromkeys(_lower_bounds([t for t in terms if t.length <= LONGEST_TERM_IN_MAX], values)):
-        parts = list(zip(law.terms, law.coefficients, strict=True))
-        predicted = (sum(factor * term.column[i] for term, factor in parts) for i in range(len(values)))
-        touched = [i for i, value in enumerate(predicted) if value == values[i]]
+        touched = []
+        for i, value in enumerate(values):
+            predicted = Fraction()
+            for term, factor in zip(law.terms, law.coefficients, strict=True):
+                predicted += factor * term.column[i]
+            if predicted == value:
+                touched.append(i)
         if _predicts(law, values, touched):
             branches.append((law, frozenset(touched)))
     found = []
@@ -508,7 +544,7 @@ def _lower_bounds(candidates: Sequence[Term], values: Column) -> Iterator[Sum]:
     Those of two terms equal the metric at two points at least.
     """
     for term in candidates:
-        slope = min((v // c for c, v in zip(term.column, values, strict=True) if c), default=0)
+        slope = min([v // c for c, v in zip(term.column, values, strict=True) if c], default=0)
         if slope > 0:
             yield Sum((term,), (Fraction(slope),))
     for first, second in combinations(candidates, 2):
@@ -524,5 +560,8 @@ def _lower_bounds(candidates: Sequence[Term], values: Column) -> Iterator[Sum]:
                 if a > 0 and b > 0 and not a_rest and not b_rest:
                     found.add((a, b))
         for a, b in found:
-            if all(a * x + b * y <= v for x, y, v in rows):
+            for x, y, v in rows:
+                if a * x + b * y > v:
+                    break
+            else:
                 yield Sum((first, second), (Fraction(a), Fraction(b)))

@@ -218,8 +218,9 @@ def _find_others(
 ) -> tuple[dict[Statement, int], list[Statement]]:
     """Return the statements of the fix that wait where the code as found did not, and those that may.
 
-    Each that may not comes with the waits that the code as found had there at most. Other expressions wait, or a statement that waits more often is reached by other calls. A
-    statement that waits more often by the same calls has more to do.
+    Each that may not comes with the waits that the code as found had there at most. Other expressions wait,
+    or a statement that waits more often is reached by other calls. A statement that waits more often by the
+    same calls has more to do.
     """
     before, waiting = found.waiting(there), fix.waiting(here)
     moved = [each.statement for each in todo.moved]
