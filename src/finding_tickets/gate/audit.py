@@ -89,7 +89,6 @@ class Audited:
     subject: str | None = None  # the variant in whose place the cheats were measured
     tried: tuple[Tried, ...] = ()
     reason: str | None = None  # why no cheat could be tried
-    note: str | None = None  # what of the workload or the results shows little
     error: BadDataError | None = None  # what is wrong with the document
 
 
@@ -177,13 +176,13 @@ class Audit:
         outcomes = dict(isolation.run(self._tasks(names)))
         trials = {name: self._join(name, outcomes) for name in names}
         self._compare(isolation, trials)
-        measured, honest = trials[HONEST], self._try(Cheat(HONEST, "", ""), trials[HONEST])
-        if isinstance(measured, str) or honest.fate is not Fate.MISSED:
+        honest = self._try(Cheat(HONEST, "", ""), trials[HONEST])
+        if honest.fate is not Fate.MISSED:
             why = honest.reason or f"not as expected: {', '.join(honest.by)}"
             seed = self.settings.seed
             raise CannotAuditError(f"{self.subject} itself does not pass with seed {seed}: {why}")
         tried = [self._try(cheat, trials[cheat.id]) for cheat in cheats]
-        return Audited(self.document, self.subject, tuple(tried), note=_weakness(measured))
+        return Audited(self.document, self.subject, tuple(tried))
 
     def _tasks(self, names: Sequence[str]) -> dict[str, Task]:
         """Return the task of each cheat, and of each variant that the subject is compared with."""
@@ -258,11 +257,3 @@ class Audit:
             self.folder / HONEST, self.folder / cheat, files, shallow=False
         )
         return bool(files) and not different and not missing
-
-
-def _weakness(honest: MeasuredTicket) -> str | None:
-    """Return what of the results of the fix shows little; None where nothing does."""
-    empty = {each.empty for each in honest.agreements}
-    if empty and not empty & {None, ""}:
-        return f"what is compared shows nothing: every result is {' or '.join(sorted(map(str, empty)))}"
-    return None

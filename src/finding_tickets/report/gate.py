@@ -60,7 +60,7 @@ def audit_item(audited: Audited) -> dict[str, object]:
         | {"reason": one.reason or None}
         for one in audited.tried
     ]
-    about = fields_of(audited, "subject", "reason", "note")
+    about = fields_of(audited, "subject", "reason")
     return {"ticket": audited.document.id.value, **about, "tried": tried}
 
 
@@ -72,8 +72,6 @@ def audit_lines(audited: Audited, style: Styler) -> Iterator[str]:
         return
     caught = sum(one.fate is Fate.CAUGHT for one in audited.tried)
     yield f"{name}  {caught} of {len(audited.tried)} cheats in the place of {audited.subject} caught"
-    if audited.note:
-        yield f"{INDENT}{style('note', 'dim')} {printable(audited.note)}"
     rows = []
     for one in audited.tried:
         more = f" and {len(one.by) - SHOWN} more" if len(one.by) > SHOWN else ""
