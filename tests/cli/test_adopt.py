@@ -14,6 +14,7 @@ from tests.cli.adoptable import EVERY, SEVERITIES, Made, make
 
 from finding_tickets.register.adopt import survey
 from finding_tickets.register.load import load
+from finding_tickets.report.templates import render
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 
 Tickets = Callable[..., "Ran"]
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
+
+
+def proposed(root: Path) -> str:
+    """The configuration that is proposed for a repository."""
+    return render("configuration.toml.j2", {"found": survey(root), "table": ""})
 
 
 @pytest.fixture
@@ -33,7 +39,7 @@ def made(repository: Repository) -> Made:
 def test_tickets_are_taken_by_their_shape(made: Made) -> None:
     """Each of them with its title and its severity, and nothing else."""
     found = survey(made.root)
-    (made.root / "tickets.toml").write_text(found.settings())
+    (made.root / "tickets.toml").write_text(proposed(made.root))
     read = {each.path: each for each in load(made.root).documents}
     assert set(made.tickets) == set(read)
     assert set(made.others) == set(found.left_out)
@@ -93,21 +99,21 @@ def test_folders_say_what_tickets_do_not(made: Made, tickets: Tickets) -> None:
 
 def test_words_are_proposed(made: Made) -> None:
     """Each word that the tool lacks once, with how many tickets have it, for the user to correct."""
-    text = survey(made.root).settings()
-    proposed = tomllib.loads(text)
-    assert {"P0": ["Critical"], "P1": ["high"], "P2": ["Medium"], "P3": ["Low"], "P4": ["nit"]} == proposed[
+    text = proposed(made.root)
+    read = tomllib.loads(text)
+    assert {"P0": ["Critical"], "P1": ["high"], "P2": ["Medium"], "P3": ["Low"], "P4": ["nit"]} == read[
         "severities"
     ]
     # 90 tickets and 9 severities in turn: 10 of each, and two of these are Critical.
     assert 10 == len(made.tickets) // len(SEVERITIES)
     assert 'P0 = ["Critical"]  # "Critical" in 20\n' in text
-    assert ["⚪ Planned"] == proposed["statuses"]["open"]
+    assert ["⚪ Planned"] == read["statuses"]["open"]
 
 
 def test_a_word_that_nobody_knows(repository: Repository) -> None:
     """It is a comment, until the user says what it means."""
     repository.ticket("B1-PT-01", severity="Zork")
-    assert '# no word yet: "Zork" in 1\n' in survey(repository.root).settings()
+    assert '# no word yet: "Zork" in 1\n' in proposed(repository.root)
 
 
 def test_labels_that_mean_nothing_are_named(repository: Repository, tickets: Tickets) -> None:

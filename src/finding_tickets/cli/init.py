@@ -15,9 +15,10 @@ from finding_tickets.ground.files import FileEdit, create, rewrite
 from finding_tickets.ground.git import work_tree
 from finding_tickets.register.adopt import SHAPELESS, Survey, survey
 from finding_tickets.register.config import CONFIG_FILE, PROJECT_FILE, checked_root
-from finding_tickets.report.text import counted
+from finding_tickets.report.templates import render
+from finding_tickets.report.text import counted, fields_of
 
-CONFIG_COMMENT = "# Where the finding tickets of this repository are; every other setting has a default.\n"
+CONFIGURATION = "configuration.toml.j2"
 MOST_LISTED, MOST_NAMED = 8, 3
 
 
@@ -34,10 +35,7 @@ def init(
         raise UsageError(f"there is no {PROJECT_FILE} in {place}", hint="leave out --pyproject")
     found = survey(place)
     file = PROJECT_FILE if pyproject else CONFIG_FILE
-    table = "tool.tickets" if pyproject else ""
-    added = f"{CONFIG_COMMENT}{found.settings(f'{table}.' if table else '')}"
-    if table:
-        added = f"[{table}]\n{added}"
+    added = render(CONFIGURATION, {"found": found, "table": "tool.tickets" if pyproject else ""})
     # Printed first: if writing fails, this explains why.
     say("\n".join(_explained(found)))
     if found.configured:
@@ -92,18 +90,13 @@ def _item(found: Survey) -> dict[str, object]:
     """Return what was found, for JSON."""
     return {
         "root": str(found.root),
-        "configured": found.configured,
-        "registers": list(found.registers),
+        **fields_of(found, "configured", "registers", "documents", "unnamed", "id_pattern", "unfit"),
         "folders": [{"folder": folder, "documents": count} for folder, count in found.folders.items()],
-        "documents": dict(found.documents),
         "left_out": [{"path": path, "why": why} for path, why in found.left_out.items()],
         "words": [each._asdict() for each in found.wordings],
-        "unknown_labels": dict(found.unknown),
+        "unknown_labels": found.unknown,
         "series": [{"series": series, "documents": count} for series, count in found.series.items()],
-        "collisions": [{"id": name, "paths": list(paths)} for name, paths in found.collisions.items()],
-        "unnamed": found.unnamed,
-        "id_pattern": found.id_pattern,
-        "unfit": list(found.unfit),
+        "collisions": [{"id": name, "paths": paths} for name, paths in found.collisions.items()],
     }
 
 

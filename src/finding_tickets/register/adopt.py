@@ -6,7 +6,6 @@ file decides only where little else does.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -85,30 +84,6 @@ class Survey:
     id_pattern: str | None  # for IDs that the usual pattern does not fit
     unfit: tuple[str, ...]  # IDs that no pattern could be made for
 
-    def settings(self, table: str = "") -> str:
-        """The configuration that fits, as TOML; ``table`` is the name of the table with a dot behind it."""
-
-        def text(value: object) -> str:
-            # TOML has no plain DEL in a text, JSON has.
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-        lines = [f"tickets = {text(list(self.folders))}"]
-        if self.exclude:
-            lines += ["# No tickets; a pattern without / is that of a name.", "exclude = ["]
-            lines += [*(f"    {text(pattern)}," for pattern in self.exclude), "]"]
-        lines += [f"id_pattern = {text(self.id_pattern)}"] if self.id_pattern else []
-        for key in dict.fromkeys(each.key for each in self.wordings):
-            lines += ["", f"# What the {key} in the tickets may mean: correct it.", f"[{table}{key}]"]
-            same: dict[str, list[Wording]] = defaultdict(list)
-            for each in sorted(self.wordings, key=lambda each: each.word or ""):
-                if each.key == key:
-                    same[each.word or ""].append(each)
-            for word, found in same.items():
-                uses = ", ".join(f"{text(each.spelling)} in {each.tickets}" for each in found)
-                spellings = text([each.spelling for each in found])
-                lines.append(f"{word} = {spellings}  # {uses}" if word else f"# no word yet: {uses}")
-        return "\n".join(lines) + "\n"
-
 
 class _Read(NamedTuple):
     """A Markdown file as it was read; ``document`` is None where nothing in it looks like one."""
@@ -179,8 +154,7 @@ def survey(root: Path) -> Survey:
 
 
 def _read(file: File, vocabulary: Vocabulary) -> _Read:
-    content = read_file(file, [])
-    document, problems = read_document(content, file.path, vocabulary) if content is not None else (None, ())
+    document, problems = read_document(read_file(file, []) or b"", file.path, vocabulary)
     return _Read(file.path, document, frozenset(problem.rule for problem in problems))
 
 

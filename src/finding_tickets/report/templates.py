@@ -137,8 +137,8 @@ def _environment(own: Path | None) -> Environment:
 
 
 def quoted(value: object) -> str:
-    """A value as a text in YAML."""
-    return json.dumps(str(value), ensure_ascii=False)
+    """A value as a text in YAML or TOML, which have no plain DEL."""
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def cell(value: object) -> str:
