@@ -29,7 +29,6 @@ NAMES = (
     "gpu_tests",
     "verify_all",
     "ten_tickets",
-    "path",
 )
 """Modules of this package."""
 DIGITS = 4

@@ -40,15 +40,6 @@ def check(tickets: Tickets, command: str, said: str, *, code: int = 4) -> None:
     assert ("1 document:" in ran.err) if command == "lint" else ("B1-PT-01" in ran.out)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_file_that_is_too_large(tickets: Tickets, repository: Repository, command: str) -> None:
-    """A file of 100 GB, more than there is memory, is refused by its size alone."""
-    repository.ticket()
-    os.truncate(repository.write("tickets/large.md", TICKET), 100 * GIGABYTE)
-    size = f"not read: {100 * GIGABYTE} bytes, and largest_file is {1024**2}"
-    check(tickets, command, f"tickets/large.md:1:1: error [too-large] {size}")
-
-
 def test_how_large_a_file_may_be_is_configured(tickets: Tickets, repository: Repository) -> None:
     """One byte more than the limit is too much."""
     path = repository.ticket()

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from finding_tickets.cli.main import run
-
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran
     from tests.conftest import Repository
@@ -193,31 +191,6 @@ def test_ones_own_template_may_leave_the_fingerprint_out(
     (text,) = files(repository).values()
     assert b"\n<!-- sarif:" in text
     assert "created 0 tickets; 1 known, 0 left out\n" == tickets("import", log([result(1)])).err
-
-
-def test_the_first_import_of_a_repository(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Where there is no register yet, the first ticket makes one in the current folder."""
-    monkeypatch.chdir(tmp_path)
-    assert 0 == run(["import", str(LOGS / "semgrep.sarif")])
-    assert ["T-01.md", "T-02.md"] == sorted(path.name for path in Path("tickets").iterdir())
-    assert "created 2 tickets" in capsys.readouterr().err
-
-
-def test_importing_loads_nothing_that_is_not_needed(repository: Repository) -> None:
-    """A log whose findings are all known renders no template."""
-    log = str(LOGS / "semgrep.sarif")
-    assert 0 == run(["import", log, "--root", str(repository.root)])
-    code = (
-        "import sys; from finding_tickets.cli.main import run; "
-        "code = run(sys.argv[1:]); print(code, *sys.modules)"
-    )
-    line = [sys.executable, "-c", code, "import", log, "--root", str(repository.root)]
-    done = subprocess.run(line, capture_output=True, text=True, check=True)
-    ended, *modules = done.stdout.split()
-    assert "0" == ended
-    assert set() == {"torch", "jinja2"} & set(modules)
 
 
 REPORT = """\

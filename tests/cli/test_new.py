@@ -229,23 +229,3 @@ def test_a_verifier_starts_from_the_function_that_is_named(tickets: Tickets, rep
         assert line in text.splitlines()
     assert "found: src/pkg/log.py:Log.norm\n" in (repository.root / "tickets/T-01.md").read_text()
     assert (0, "") == ((ran := tickets("lint")).code, ran.out)
-
-
-@pytest.mark.slow
-def test_a_function_that_is_named_is_measured_once_its_arguments_are_there(
-    tickets: Tickets, repository: Repository, git: Git
-) -> None:
-    """Until the line is removed that says so, nothing is measured; then laws are."""
-    repository.write("log.py", "def norms(values):\n    return [float(value) for value in values]\n")
-    git("add", "--all")
-    git("commit", "--quiet", "-m", "Log")
-    new = ("new", "--title", "x", "--severity", "P2", "--with-verifier", "--file", "log.py:1-2")
-    tickets(*new, "--symbol", "norms")
-    assert re.search(r"found: log.py:norms@\w{12}\n", (repository.root / "tickets/T-01.md").read_text())
-    verdict, reason = verdicts(tickets)["T-01"]
-    assert ("inconclusive", True) == (verdict, "verifiers/t_01.py:" in reason)
-    verifier = repository.root / "verifiers/t_01.py"
-    verifier.write_text(re.sub(r"    raise .*\n", "", verifier.read_text()))
-    (item,) = tickets("verify", "T-01", "--meter", "simulated", "--format", "json").data
-    # One wait for each value.
-    assert "size" == item["variants"]["found"]["laws"]["syncs"]

@@ -75,11 +75,11 @@ TARGETS: dict[str, tuple[str, str, int, list[str]]] = {
     ),
     "a module that uses the device when it is imported": (
         *(AT_THE_TOP, "mod:step --sweep n=1,2,3", 0),
-        ["mod.py:5  drains n times, copies d2h"],
+        ["mod.py:5  waits n times, copies d2h"],
     ),
     "a module that asks for the device when it is imported": (
         *(WHERE_THERE_IS_ONE, "mod.py:step --sweep n=1,2,3", 0),
-        ["mod.py:5  drains n times, copies d2h"],
+        ["mod.py:5  waits n times, copies d2h"],
     ),
     "a missing import": (
         *("import not_there\n", "a.py", 3),
@@ -95,20 +95,20 @@ TARGETS: dict[str, tuple[str, str, int, list[str]]] = {
     ),
     "a loop without an end": (
         *(ENDLESS, "a.py --timeout 1", 3),
-        [f"{ENDED}still running after ", "a.py:4  drains "],
+        [f"{ENDED}still running after ", "a.py:4  waits "],
     ),
     "a function without an end": (
         *(IN_A_FUNCTION, "mod:test_it --sweep n=1 --timeout 1", 3),
-        [f"{ENDED}mod.py:", "TimeoutError: still running after ", "mod.py:4  drains "],
+        [f"{ENDED}mod.py:", "TimeoutError: still running after ", "mod.py:4  waits "],
     ),
     "a test without an end": (
         *(IN_A_FUNCTION, "test_a.py::test_it --timeout 1", 3),
-        [f"{ENDED}test_a.py:", "TimeoutError: still running after ", "test_a.py:4  drains "],
+        [f"{ENDED}test_a.py:", "TimeoutError: still running after ", "test_a.py:4  waits "],
     ),
     # Of three calls the first is set apart.
     "compiled code within": (
         *(COMPILED, "a.py --within a.py:step", 0),
-        ["per call, in 2 calls after the first\n", "a.py:4  drains 1x, copies d2h"],
+        ["per call, in 2 calls after the first\n", "a.py:4  waits 1x, copies d2h"],
     ),
     "a name that is not there": (AT_THE_TOP, "mod:stepp", 2, ["error: mod: has no function stepp (did you "]),
 }
@@ -206,4 +206,4 @@ def test_an_interrupt_shows_the_costs_until_then(repository: Repository) -> None
         out, err = process.communicate(timeout=60)
     assert (130, "interrupted\n") == (process.returncode, err), err
     assert f"{ENDED}still running after " in out
-    assert "a.py:4  drains " in out
+    assert "a.py:4  waits " in out

@@ -25,13 +25,6 @@ def problems(register: Register) -> list[tuple[str, str]]:
     return [(problem.rule, problem.file) for problem in register.problems]
 
 
-def test_sorted_as_people_count(repository: Repository) -> None:
-    """B2 comes before B10, whatever the names of the files."""
-    for name in ("B10-PT-01", "B2-PT-10", "B2-PT-9", "A1-PT-01"):
-        repository.ticket(name)
-    assert ["A1-PT-01", "B2-PT-9", "B2-PT-10", "B10-PT-01"] == ids(repository.load())
-
-
 def test_natural() -> None:
     """Numbers are compared by value, text without its case, and both kinds with each other."""
     # Python turns no more than 4300 digits into a number, and a superscript into none.

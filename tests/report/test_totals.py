@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,14 +22,11 @@ from finding_tickets.register.config import Config
 from finding_tickets.register.entries import Entry
 from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import CurrentVerdict
-from finding_tickets.report import write_report
 from finding_tickets.report.rows import row_of
 from finding_tickets.report.status import CrossTable, StatusReport, status_of_rows
 
 NONE = Path("none")
 TEMPLATE = "report.md.j2"
-GRID = re.compile(r"(?:^\|.*\|\n)+", re.MULTILINE)
-COUNTS = re.compile(r"^\|(?P<name>.*)\|(?P<counts>(?: \d+ \|)+)$", re.MULTILINE)
 
 # Words of the tables themselves are names of files and reviewers, too.
 NAMES = st.sampled_from(
@@ -112,18 +108,3 @@ def test_every_table_adds_up(documents: list[tuple[Entry, CurrentVerdict]]) -> N
     for _, counts in made.by_reviewer.rows:
         assert [total, total] == [sum(counts[:-1]), counts[-1]]
     assert all(0 < count <= total for count in made.hot_spots.named.values())
-
-
-@given(DOCUMENTS)
-def test_the_tables_that_people_read_add_up(documents: list[tuple[Entry, CurrentVerdict]]) -> None:
-    """In the Markdown, every table of counts ends in the number of documents, that of reviewers too."""
-    text = "".join(write_report(report(documents), "markdown"))
-    tables = [COUNTS.findall(table) for table in GRID.findall(text)]
-    counted = [table for table in tables if table]
-    # Disposition, verdict, consensus and files always; reviewers where there are some.
-    some: int = any(stated.reviews and stated.kind == "finding" for stated, _ in documents)
-    assert 4 + some == len(counted)
-    last = [int(rows[-1][1].split("|")[-2]) for rows in counted]
-    assert [len(documents)] * (4 + some) == last
-    listed = next(table for table in GRID.findall(text) if table.startswith("| ID |"))
-    assert len(documents) == len(listed.splitlines()) - 2

@@ -142,7 +142,9 @@ def run(arguments: Sequence[str]) -> int:
     except TicketsError as error:
         say_error(error)
         return error.exit_code
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
+        for why in stop.args:
+            say(str(why))
         return ExitCode.INTERRUPTED
     except Exception as error:
         if os.environ.get(DEBUG):

@@ -118,6 +118,7 @@ class Drafting:
     draft: Annotated[str | None, option("SITE", "Write a ticket about this site, FILE:LINE or metric.")] = (
         None
     )
+    into: Annotated[str | None, option("ID", "Write the run and its place into this ticket.", "--for")] = None
     title: Annotated[str | None, option("TEXT", "Of the ticket: what is wrong.")] = None
     severity: SeverityWord = None
     batch: Annotated[int | None, typer.Option(min=0, help="Of the ticket, for its ID.")] = None
@@ -126,14 +127,18 @@ class Drafting:
     def content(self, vocabulary: Vocabulary) -> dict[str, Any]:
         """Return the stated values of the ticket. The severity may have any spelling."""
         severities = self.severity and words_of("severity", [self.severity], vocabulary.severities)
-        given = {**vars(self), "draft": None, "severity": severities and severities[0]}
-        return {name: value for name, value in given.items() if value is not None}
+        return self.given | ({"severity": severities[0]} if severities else {})
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Return what is stated of the ticket to write."""
+        named = vars(self).items()
+        return {name: value for name, value in named if value is not None and name not in ("draft", "into")}
 
     def check(self) -> None:
         """Raise ``UsageError`` for what no ticket will say."""
-        given = [f"--{name}" for name, value in vars(self).items() if value is not None]
-        if self.draft is None and given:
-            raise UsageError(f"{', '.join(given)}: for a ticket that --draft SITE writes")
+        if self.given and (self.draft is None or self.into):
+            raise UsageError(f"--{', --'.join(self.given)}: for a ticket that --draft SITE writes")
 
 
 @dataclass(frozen=True)

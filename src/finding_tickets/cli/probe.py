@@ -21,9 +21,11 @@ from finding_tickets.cli.options import (
     Timeout,
     flag,
     option,
+    today,
 )
 from finding_tickets.cli.output import Format, say, say_errors, style, used_width, write, write_json
 from finding_tickets.errors import BadDataError, ExitCode, UnreachableError, UsageError
+from finding_tickets.ground.files import rewrite
 from finding_tickets.ground.git import commit_containing
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.register.config import read_config, repository_of
@@ -31,6 +33,7 @@ from finding_tickets.report import probe as report
 from finding_tickets.verify import probing
 
 if TYPE_CHECKING:
+    from finding_tickets.documents.reading import Document
     from finding_tickets.register.load import Register
     from finding_tickets.register.new import Draft
     from finding_tickets.report.templates import Attached
@@ -72,6 +75,8 @@ def probe(
     drafting.check()
     place = repository_of(root)
     config = read_config(place)
+    if drafting.into:
+        _check_unmeasured(place, drafting.into)
     wanted = probing.ProbeRequest(
         target=target,
         root=place.resolve(),
@@ -87,15 +92,13 @@ def probe(
         timeout=how.timeout or config.timeout,
         memory=config.memory,
     )
-    probed = _measure(wanted, again=drafting.draft is None)
-    if isinstance(probed, str):
-        say(f"{target}: not measured: {probed}")
-        return ExitCode.INCONCLUSIVE
+    is_drafted = bool(drafting.draft or drafting.into)
+    probed = _measure(wanted, again=not is_drafted)
     if output_format is Format.TABLE:
         write("\n".join(report.probe_lines(probed, style, used_width(sys.stdout), verbose=verbose)))
     for doubt in report.doubts(probed, verbose=verbose):
         say(f"{target}: {doubt}")
-    drafted = _draft_of_probe(wanted, probed, drafting) if drafting.draft else None
+    drafted = _draft_of_probe(wanted, probed, drafting) if is_drafted else None
     if output_format is Format.JSON:
         write_json("probe", [report.probe_item(probed) | {"draft": drafted}])
     if probed.is_interrupted:
@@ -105,7 +108,18 @@ def probe(
     return ExitCode.INCONCLUSIVE if is_partial else ExitCode.OK
 
 
-def _measure(wanted: probing.ProbeRequest, *, again: bool) -> probing.Probed | str:
+def _check_unmeasured(root: Path, ticket: str) -> None:
+    """Raise UsageError if a ticket says already how it is measured."""
+    from finding_tickets.register.load import load
+
+    register = load(root)
+    entry = register.find_entry(ticket)
+    if entry.code or register.has_verifier(entry):
+        message = f"{entry.id} says already how it is measured"
+        raise UsageError(message, file=entry.path, hint=f"tickets verify {entry.id}")
+
+
+def _measure(wanted: probing.ProbeRequest, *, again: bool) -> probing.Probed:
     """Measure a target; unless ``again``, what was measured of it before counts while its files stay."""
     known = None if again else probing.kept_probe(wanted)
     if known:
@@ -120,7 +134,7 @@ def _measure(wanted: probing.ProbeRequest, *, again: bool) -> probing.Probed | s
 def _draft_of_probe(
     wanted: probing.ProbeRequest, probed: probing.Probed, drafting: Drafting
 ) -> dict[str, Any]:
-    """Write the ticket about a site; its ID, its files and the revision of the code as found."""
+    """Write the ticket about a site, or how to measure one; its ID, its files and the revision as found."""
     # Templates take a while to load, and only a draft is made of them.
     from finding_tickets.cli.new import TicketWriter
 
@@ -132,21 +146,43 @@ def _draft_of_probe(
     root = writer.register.root
     files = sorted(set(probed.files) - {wanted.verifier_path, *probed.data})
     revision = commit_containing(root, files)
-    given = drafting.content(writer.register.config.vocabulary)
-    if drafting.draft in probed.metrics:
+    given, named = drafting.content(writer.register.config.vocabulary), drafting.draft or ""
+    ticket = writer.register.find(drafting.into) if drafting.into else None
+    if ticket and not named:
+        named = str(report.row_at(root, probed, ticket).number)
+    if named in probed.metrics:
         report.check_finished(probed)
-        draft = report.draft_of_metric(wanted, probed, drafting.draft, writer.register, given, revision)
+        draft = report.draft_of_metric(wanted, probed, named, writer.register, given, revision)
     else:
-        draft = _draft_of_site(wanted, probed, drafting.draft or "", writer.register, given, revision)
-    ticket_id, written = writer.add(*draft)
-    say(f"created {ticket_id}: {', '.join(written)}")
+        draft = _draft_of_site(wanted, probed, named, writer.register, given, revision)
+    if ticket:
+        ticket_id, written = ticket.id.value, [ticket.path]
+        _add_run(ticket, writer.register, draft[1])
+    else:
+        ticket_id, written = writer.add(*draft)
+        say(f"created {ticket_id}: {', '.join(written)}")
     if revision:
-        say(f"found is the code of commit {revision}: change the files of the work tree as you like")
+        say(f"found is pinned to commit {revision}: you can edit your files now")
     else:
         new = next((file for file in files if not commit_containing(root, [file])), "what ran")
         say(f"found is the work tree, for {new} is not committed: commit it, and write that commit in the")
         say(f"place of @worktree in {written[0]} before you change the code")
     return {"id": ticket_id, "files": written, "found": revision}
+
+
+def _add_run(ticket: Document, register: Register, attached: Attached) -> None:
+    """Write down how a ticket is measured, and say what it is about now."""
+    # Documents and templates take a while to load.
+    from finding_tickets.register.actions import add_remediation, edit_of
+    from finding_tickets.register.entries import entry_of
+    from finding_tickets.report.templates import TO_MEASURE, render
+
+    answered = [item.text for item in ticket.checklist if item.text == TO_MEASURE]
+    context, config = {**attached.context, "checklist": answered}, register.config
+    yaml = render("probed.yaml.j2", context, register.root / config.templates).rstrip()
+    rewrite(register.root, [edit_of(entry_of(ticket), config.vocabulary, today(), add_remediation(yaml))])
+    place = attached.context["place"]
+    say(f"{ticket.id.value}: {ticket.path} says now what to run{f', and is about {place}' if place else ''}")
 
 
 def _draft_of_site(
@@ -173,16 +209,9 @@ def _draft_of_site(
                 message, file=other.path, line=other.section_line, hint=f"tickets show {other.id}"
             )
         if report.is_reached(root, probed, place):
-            by_own_lines = _probe_own_lines(wanted)
+            # Count what installed packages do at the line that led there.
+            by_own_lines = _measure(replace(wanted, own_lines=True), again=False)
     return report.draft_of_site(wanted, probed, site, register, given, revision, by_own_lines)
-
-
-def _probe_own_lines(wanted: probing.ProbeRequest) -> probing.Probed:
-    """Probe again, and count what installed packages do at the line that led there."""
-    probed = _measure(replace(wanted, own_lines=True), again=False)
-    if isinstance(probed, str):
-        raise UsageError(f"cannot draft a ticket: {probed}")
-    return probed
 
 
 def trace(

@@ -15,12 +15,13 @@ from finding_tickets.cli.output import (
 )
 from finding_tickets.errors import ExitCode
 from finding_tickets.register.load import files_of, load
-from finding_tickets.report.document import document_text, measured_documents
+from finding_tickets.report.document import MeasuredDocument, document_text, measured_documents
 from finding_tickets.report.formats.json import full_item
 from finding_tickets.report.history import history_item, history_lines
 
 if TYPE_CHECKING:
     from finding_tickets.register.history import History
+    from finding_tickets.register.load import Register
 
 
 def show(
@@ -35,17 +36,7 @@ def show(
     register = load(root)
     rows, code = find_each(register.find_entry, ids)
     found = list(measured_documents(register, rows))
-    pasts: list[History | None] = [None] * len(found)
-    if history:
-        from finding_tickets.register.history import read_history
-
-        config = register.config
-        pasts = []
-        for entry in found:
-            path, name = entry.document.path, entry.document.id.value
-            pattern = config.vocabulary.id_pattern
-            pasts.append(read_history(register.root, path, name, pattern, config.evidence))
-    both = zip(found, pasts, strict=True)
+    both = [(entry, _history_of(entry, register) if history else None) for entry in found]
     if output_format is Format.JSON:
         write_json(
             "ticket", (full_item(entry) | {"history": past and history_item(past)} for entry, past in both)
@@ -61,3 +52,11 @@ def show(
     files = frozenset[str]().union(*(files_of(entry.document) for entry in found))
     reading = say_problem_count(register, root, files=files, query=[row.id for row in rows])
     return ExitCode.worst(code, reading)
+
+
+def _history_of(entry: MeasuredDocument, register: Register) -> History:
+    from finding_tickets.register.history import read_history
+
+    config = register.config
+    pattern = config.vocabulary.id_pattern
+    return read_history(register.root, entry.document.path, entry.id, pattern, config.evidence)

@@ -118,9 +118,9 @@ _NOT_CRITICAL = re.compile(r"\bnon-?critical\b", re.IGNORECASE)
 class ReportFinding(Finding):
     """A finding in a report; severities are stated in the words of the register or in usual ones."""
 
-    status: Status
-    description: str
-    fix: str
+    status: Status = Status.OPEN
+    description: str = ""
+    fix: str = ""
 
 
 def draft_of_report(
@@ -186,9 +186,6 @@ def findings_in(data: bytes, path: str, vocabulary: Vocabulary) -> list[ReportFi
                 severity=None,
                 spots=(spot,),
                 left_out=why,
-                status=Status.OPEN,
-                description="",
-                fix="",
             )
         )
     return found

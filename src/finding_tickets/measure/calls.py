@@ -410,12 +410,14 @@ def loop_variables(file: str) -> frozenset[str]:
     return frozenset(name for name, number in in_loops.items() if number == bound[name])
 
 
-def statement_at(file: str, line: int) -> str:
-    """The statement that a line is part of, on one line; of one with a block, the line alone."""
-    text = linecache.getline(file, line).strip()
+def statement_at(file: str, line: int) -> tuple[int, str]:
+    """Return where the statement begins that a line is part of, and its code on one line.
+
+    Of one with a block, it is the line alone.
+    """
     for node in ast.walk(_parsed(file)):
         if not isinstance(node, ast.stmt) or hasattr(node, "body") or node.lineno == node.end_lineno:
             continue
         if node.lineno <= line <= (node.end_lineno or line):
-            return ast.unparse(node)
-    return text
+            return node.lineno, ast.unparse(node)
+    return line, linecache.getline(file, line).strip()

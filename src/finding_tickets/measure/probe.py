@@ -489,6 +489,7 @@ def _sites(
     for key in sorted({key for each in runs for key in each.sites}):
         file, line, function, what = key
         source = next((folder / file for folder in folders if (folder / file).is_file()), None)
+        begin, statement = statement_at(str(source), line)
         nearest = callers.nearest[reached[key[:3]]].most_common() if key[:3] in reached else []
         sites.append(
             {
@@ -497,13 +498,14 @@ def _sites(
                 "function": function,
                 "what": what,
                 "text": linecache.getline(str(source), line).strip() if source else "",
-                "statement": statement_at(str(source), line) if source else "",
+                "statement": statement,
+                "begin": begin,
                 "called_from": [
                     {
                         "file": portable(own, root),
                         "line": at,
                         "function": name,
-                        "statement": statement_at(own, at),
+                        "statement": statement_at(own, at)[1],
                     }
                     for (own, at, name), _ in nearest
                     if (own, at, name) != reached[key[:3]]

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, Concatenate, ParamSpec
 
-from finding_tickets.documents.edits import name_duplicate, row_of, set_row, spellings, tick
+from finding_tickets.documents.edits import add_section, name_duplicate, row_of, set_row, spellings, tick
 from finding_tickets.documents.metadata import ROWS
 from finding_tickets.documents.reading import Document, Page, read_page
 from finding_tickets.documents.remediation import Entries, YamlText, add_entries, read_sidecar, yaml_blocks
@@ -392,6 +392,18 @@ def add_to_remediation(edit: DocumentEdit, entries: Entries) -> None:
     (block,), source = yaml_blocks(parts[0]), parts[0].source
     splices = add_entries(YamlText(source, block.code, source.line(block.first)), entries)
     edit.change("the fix", [splices], lambda now: _extends(before, now.remediation, entries), ["remediation"])
+
+
+@as_step
+def add_remediation(edit: DocumentEdit, yaml: str) -> None:
+    """Add a Remediation section with a block of YAML to a document that has none.
+
+    Raises (the step does):
+        BadDataError: It cannot be written so that it reads back.
+    """
+    lines = ["```yaml", *yaml.split("\n"), "```"]
+    tries = add_section(edit.page, "Remediation", lines, [SectionKind.APPENDIX])
+    edit.change("the run", tries, lambda now: now.remediation is not None, ["remediation", TITLES])
 
 
 def add_to_sidecar(path: str, entries: Entries) -> FileEdit:

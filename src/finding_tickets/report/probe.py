@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from operator import add
 from pathlib import Path, PurePosixPath
-from textwrap import wrap
+from textwrap import shorten, wrap
 from typing import TYPE_CHECKING, Any
 
 from finding_tickets.claims.check import ONCE
@@ -29,22 +29,28 @@ from finding_tickets.report.text import (
     single_line,
     table_lines,
 )
-from finding_tickets.report.verification import MODELLED, SYNCS, operation_section
+from finding_tickets.report.verification import SYNCS, operation_section
 from finding_tickets.verify.places import equal_statements
-from finding_tickets.verify.probing import CallingLine, Probed, ProbedCost, ProbedSite, TracedRun
+from finding_tickets.verify.probing import (
+    Probed,
+    ProbedCost,
+    ProbedSite,
+    ProbeRequest,
+    TracedRun,
+)
 
 if TYPE_CHECKING:
+    from finding_tickets.documents.reading import Document
+    from finding_tickets.model.ticket import Location
     from finding_tickets.register.load import Register
     from finding_tickets.register.new import Draft
     from finding_tickets.report.templates import Attached
-from finding_tickets.verify.probing import ProbeRequest
 
 MOST_LINES = 12
 """Lines of code that are shown unless all are."""
 BESIDE = 5 * len(INDENT) + LEAST_CUT
 """Columns of a row that its place and what it costs leave free: for its number, for gaps and for code."""
 WORDS = {
-    "drains": "drains",
     "device_syncs": "waits for the device",
     "stream_syncs": "waits",
     "event_syncs": "waits for an event",
@@ -53,10 +59,10 @@ WORDS = {
     "raced": "races a later line",
     "allocations": "allocates",
 }
-"""What a line does, in short; other metrics are copies."""
+"""What a statement does, in short; other metrics are copies. To drain is to wait."""
 COPIES = frozenset(("d2h", "h2d", "p2p", "d2d"))
-TOTALS = ("drains", "syncs", "implicit_syncs", "hazards", "d2h", "h2d", "p2p", "launches", "peak_bytes")
-"""The metrics of the whole run that are shown unless all are."""
+TOTALS = ("syncs", "implicit_syncs", "hazards", "d2h", "h2d", "p2p", "launches", "peak_bytes")
+"""The metrics of the whole run that are shown unless all are, where they are exact."""
 EFFECTS = {
     "device_syncs": ("waits for the whole device", "syncs"),
     "stream_syncs": ("waits for the GPU", "syncs"),
@@ -74,10 +80,13 @@ EFFECTS = {
 it."""
 CATEGORIES = {"hazards": "Race condition / concurrency", "allocations": "Memory leak / resource issue"}
 USUAL_CATEGORY = "Performance bottleneck"
-ELSEWHERE_TOO = "Nothing else waits that did not"
+ELSEWHERE_TOO, SAME_RESULT = "Nothing else waits that did not", "The result is the same"
 SEVERITY = "P2"
+NEAR, ELSEWHERE = 5, 100
+"""Lines that a ticket may be off, and more than any distance within a file."""
+LONGEST_TITLE = 60
+"""Columns of a statement in a title."""
 DRAFTED = "drafted.md.j2"
-MOST_ROWS = 20
 NEED_CUDA = frozenset(
     (
         "apex",
@@ -95,7 +104,7 @@ NEED_CUDA = frozenset(
 
 @dataclass(frozen=True)
 class ProbedRow:
-    """All that a line of code costs, heaviest first."""
+    """All that a statement costs, heaviest first."""
 
     number: int
     sites: tuple[ProbedSite, ...]
@@ -103,45 +112,42 @@ class ProbedRow:
 
     @property
     def is_light(self) -> bool:
-        """True if the line only allocates, which the driver may have to serve."""
-        what = [site.what for site in self.sites]
-        return what in (["allocations"], ["implicit_syncs", "allocations"])
+        """True if the statement only allocates, which the driver may have to serve."""
+        return {site.what for site in self.sites} in ({"allocations"}, {"implicit_syncs", "allocations"})
 
-    def effects(self, *, allocations: bool) -> str:
-        """Describe what the line does and how often: ``drains 5x, copies d2h``."""
+    def effects(self, points: Sequence[Mapping[str, int]], *, allocations: bool) -> str:
+        """Describe what the statement does and how often: ``waits 5x, copies d2h``."""
         said, before = [], ""
-        costs = {site.what: site.cost for site in self.sites}
-        for site in self.sites:
-            if site.what == "allocations" and not (allocations or self.is_light):
+        kinds = {site.what: [each for each in self.sites if each.what == site.what] for site in self.sites}
+        for what, sites in kinds.items():
+            if what == "drains" or (what == "allocations" and not (allocations or self.is_light)):
                 continue
-            # What drains waits: a line that also waits without draining says both.
-            if site.what in SYNCS and site.cost == costs.get("drains"):
+            # A statement that waits may as well wait for the driver.
+            if what == "implicit_syncs" and SYNCS & kinds.keys() and not allocations:
                 continue
-            # A line that waits may as well wait for the driver.
-            if site.what == "implicit_syncs" and SYNCS & costs.keys() and not allocations:
-                continue
-            cost = str(site.cost)
+            total = sites[0].cost if len(sites) == 1 else _total(points, [site.cost for site in sites])
+            cost = str(total)
             times = f"{cost}x" if re.fullmatch(r"\d+(\.\.\d+)?", cost) else f"{cost} times"
-            times = f"({cost})" if site.cost.growth and times[-1] != "x" else times
-            word = WORDS.get(site.what) or f"copies {site.what}"
-            times += f" for {site.waited / 1000:.3g} ms" if site.waited else ""
+            times = f"({cost})" if total.growth and times[-1] != "x" else times
+            waited = sum(site.waited for site in sites)
+            times += f" for {waited / 1000:.3g} ms" if waited else ""
+            word = WORDS.get(what) or f"copies {what}"
             said.append(word if times == before else f"{word} {times}")
             before = times
         return ", ".join(said)
 
 
 def rows_of(probed: Probed) -> list[ProbedRow]:
-    """The lines of code that cost something, heaviest first.
+    """The statements that cost something, heaviest first.
 
     What a program does once comes after what it does in loops, and what only allocates comes last.
     """
-    sites: dict[tuple[str, int, str], list[ProbedSite]] = {}
+    sites: dict[tuple[str, int], list[ProbedSite]] = {}
     for site in probed.sites:
-        sites.setdefault((site.file, site.line, site.function), []).append(site)
-    is_program = probed.kind in {"script", "module"} and not probed.calls
-    is_program = is_program and any(site.repeated for site in probed.sites)
+        sites.setdefault((site.file, site.begin or site.line), []).append(site)
+    is_program = probed.kind in {"script", "module"} and any(site.repeated for site in probed.sites)
     rows = [
-        ProbedRow(0, tuple(each), is_program and not any(site.repeated for site in each))
+        ProbedRow(0, tuple(each), is_program and not (probed.calls or any(site.repeated for site in each)))
         for each in sites.values()
     ]
     rows.sort(key=lambda row: (row.is_light, row.is_set_up))
@@ -168,24 +174,26 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
     if not heavy:
         yield f"{INDENT}no line waits or copies{' until then' if probed.errors else ''}"
     heads = [row.sites[0] for row in shown]
-    ends: list[ProbedSite | CallingLine] = [*heads, *(each for site in heads for each in site.called_from)]
-    room = width - BESIDE - max((len(_place(each, width).text) for each in ends), default=0)
+    places = [each.place for site in heads for each in (site, *site.called_from)]
+    room = width - BESIDE - max(map(len, places), default=0)
     is_apart = any(row.is_set_up for row in rows)
     for title, is_set_up in (("in loops", False), ("once, outside loops", True)):
         part = [row for row in shown if row.is_set_up is is_set_up]
         if part and is_apart:
             yield style(f"{INDENT}{title}", "bold")
-        cells = [line for row in part for line in _row_cells(row, 0 if verbose else width, room)]
+        cells = [line for row in part for line in _row_cells(row, probed, 0 if verbose else width, room)]
         yield from table_lines(cells, style, 0 if verbose else width)
     left = [row for row in rows if row not in shown]
     if left:
         light = sum(row.is_light for row in left)
-        words = [f"{counted(len(left) - light, 'more line')}"] if len(left) > light else []
+        words = [counted(len(left) - light, "more line")] if len(left) > light else []
         words += [f"{counted(light, 'line')} that only allocate{'s' if light == 1 else ''}"] if light else []
         yield style(f"{INDENT}and {' and '.join(words)}: -v", "dim")
-    # What is 0 in all runs is left out; exceptions are told as doubts.
+    # What is 0 in all runs is left out, and what is modelled; exceptions are told as doubts.
     totals = {
-        name: str(cost) for name, cost in probed.metrics.items() if any(cost.values) and name != "raised"
+        name: str(cost)
+        for name, cost in probed.metrics.items()
+        if any(cost.values) and name != "raised" and (verbose or not any(cost.ranges))
     }
     if verbose and totals:
         sections = [TextSection("in all", list(totals.items()))]
@@ -195,27 +203,21 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
         yield from wrap(f"in all: {text}", width, initial_indent=INDENT, subsequent_indent=INDENT * 2)
 
 
-def _row_cells(row: ProbedRow, width: int, room: int) -> Iterator[tuple[TableCell, ...]]:
+def _row_cells(row: ProbedRow, probed: Probed, width: int, room: int) -> Iterator[tuple[TableCell, ...]]:
     """A line of code, what it costs and its statement, and who calls it; all that there is for no width.
 
     What it costs takes at most so many columns as there is ``room``.
     """
-    site, effects = row.sites[0], row.effects(allocations=not width)
+    site, effects = row.sites[0], row.effects(probed.points, allocations=not width)
     look = "dim" if row.is_light else "yellow" if site.what in COPIES else "red"
     first, *more = wrap(effects, max(room, LEAST_CUT)) if width else [effects]
-    yield str(row.number), _place(site, width, "cyan"), Styled(first, look), single_line(site.statement)
+    yield str(row.number), Styled(site.place, "cyan"), Styled(first, look), single_line(site.statement)
     yield from (("", "", Styled(text, look), "") for text in more)
     for caller in site.called_from[: 1 if width else None]:
         others = len(site.called_from) - 1 if width else 0
         here = "called from here" + (f" and {counted(others, 'other line')}" if others else "")
         statement = Styled(single_line(caller.statement), "dim")
-        yield "", _place(caller, width, "dim"), Styled(here, "dim"), statement
-
-
-def _place(at: ProbedSite | CallingLine, width: int, look: str = "") -> Styled:
-    """File and line; of a long path its end."""
-    place, most = f"{at.file}:{at.line}", width // 3
-    return Styled(place if not width or len(place) <= most else f"…{place[1 - most :]}", look)
+        yield "", Styled(caller.place, "dim"), Styled(here, "dim"), statement
 
 
 def _hint_on(error: str) -> str:
@@ -235,14 +237,9 @@ def doubts(probed: Probed, *, verbose: bool = False) -> Iterator[str]:
     # An operation without a cost makes every total a lower bound.
     if probed.unknown:
         yield f"operations of unknown cost, which are not counted: {', '.join(probed.unknown)}"
-    if probed.approximate:
-        # Operations are names; what else is modelled says so in words.
-        operations = [each for each in probed.approximate if " " not in each]
-        said = [each for each in probed.approximate if " " in each]
-        if operations:
-            some = ", ".join(operations) if verbose else counted(len(operations), "operation")
-            said.append(f"libraries choose kernels or workspaces of {some}")
-        yield f"{MODELLED} is modelled: {'; '.join(said)}"
+    # Operations are names; what else is modelled says so in words.
+    if said := [each for each in probed.approximate if verbose or " " in each]:
+        yield f"modelled: {'; '.join(said)}"
     # What pytest prints of a test is here in other words.
     if probed.printed and probed.kind != "test" and verbose:
         yield f"the target printed {probed.printed} bytes, which are not shown"
@@ -271,9 +268,9 @@ def probe_item(probed: Probed) -> dict[str, Any]:
             for row in rows_of(probed)
             for site in row.sites
         ],
-        "metrics": {name: fields_of(cost, *costs, "ranges") for name, cost in probed.metrics.items()},
+        "metrics": {name: vars(cost) for name, cost in probed.metrics.items()},
         **fields_of(probed, "errors", "not_measured", "unknown", "approximate", "printed"),
-        "calls": [fields_of(calls, "counted", "apart", "differ") for calls in probed.calls],
+        "calls": [vars(calls) for calls in probed.calls],
     }
 
 
@@ -295,7 +292,7 @@ def row_of(probed: Probed, wanted: str) -> ProbedRow:
     # A longer number is none.
     number = int(wanted) if re.fullmatch("[0-9]{1,9}", wanted) else 0
     rows = rows_of(probed)
-    places = (row for row in rows if f"{row.sites[0].file}:{row.sites[0].line}" == wanted)
+    places = (row for row in rows for site in row.sites if site.place == wanted)
     named = rows[number - 1] if 0 < number <= len(rows) else next(places, None)
     if named is None:
         known = f"1 to {len(rows)}, or file:line" if rows else "the target has none"
@@ -306,6 +303,57 @@ def row_of(probed: Probed, wanted: str) -> ProbedRow:
 def site_of(probed: Probed, wanted: str) -> ProbedSite:
     """The heaviest site of that line; of one that drains how it waits: real GPUs can be claimed to wait."""
     return next(site for site in row_of(probed, wanted).sites if site.what != "drains")
+
+
+def row_at(root: Path, probed: Probed, ticket: Document) -> ProbedRow:
+    """Return the row that a ticket is about: of what costs something, the nearest to the place that it names.
+
+    Raises:
+        UsageError: There is none, there are several, or the target did not run to its end.
+    """
+    check_finished(probed)
+    rows, found = rows_of(probed), dict[tuple[bool, bool, int], list[ProbedRow]]()
+    for row in rows:
+        # Nothing may be known to lead to an installed package.
+        with suppress(UsageError):
+            place = place_of(root, row.sites[0])
+            far = min((_distance(root, place, each, ticket) for each in ticket.locations), default=ELSEWHERE)
+            if far < ELSEWHERE:
+                found.setdefault((far > NEAR, row.is_light, far), []).append(row)
+    nearest = found[min(found)] if found else []
+    if len(nearest) == 1:
+        return nearest[0]
+    said = f"{ticket.id.value} may be about several statements"
+    if not nearest:
+        said = f"nothing where {ticket.id.value} says costs anything in this run"
+    places = ", ".join(row.sites[0].place for row in (nearest or rows)[:MOST_LINES])
+    raise UsageError(said, hint=f"--draft FILE:LINE says which: {places}")
+
+
+def _distance(root: Path, statement: Statement, named: Location, ticket: Document) -> int:
+    """Return how far a statement is from where a ticket says that it is.
+
+    The lines may be a little off; a ticket may name but a function, anywhere in its head, or a file.
+    """
+    texts = [named.raw, ticket.title.value, *(row.raw for row in ticket.metadata.values())]
+    words = re.findall(r"[\w./-]*\w", " ".join(texts))
+    is_named = {".", "/"} & {*(named.file or "")}
+    paths = [f"/{word}" for word in (words if is_named else [statement.file])]
+    file = f"/{statement.file}"
+    if not any(file.endswith(path) or path.endswith(file) for path in paths):
+        return ELSEWHERE
+    functions = {*named.symbols}
+    for lines in named.lines:
+        between = max(lines.first - statement.last_line, statement.line - lines.last, 0)
+        if between <= NEAR:
+            return between
+        # The line may be that of the definition.
+        functions.add(find_statement(root, statement.file, lines.last + 1, "").function)
+    is_file = not functions
+    functions.update(words if is_file else ())
+    if any(name and f".{name}." in f".{statement.function}." for name in functions):
+        return NEAR + 1
+    return NEAR + 2 if is_file else ELSEWHERE
 
 
 def times_text(cost: ProbedCost) -> str:
@@ -350,12 +398,18 @@ def is_reached(root: Path, probed: Probed, place: Statement) -> bool:
 
 def cost_of(root: Path, probed: Probed, place: Statement, metric: str) -> ProbedCost:
     """Return what a statement costs by a metric in each run, with all of its lines."""
-    values = [0] * len(probed.points)
+    costs = []
     for site in probed.sites:
         is_counted = site.what in SYNCS if metric == "syncs" else site.what == metric
         if is_counted and find_statement(root, site.file, site.line, site.function) == place:
-            values = [*map(add, values, site.cost.values)]
-    law = fit(probed.points, values, probed.points).law if len(values) > 1 else None
+            costs.append(site.cost)
+    return _total(probed.points, costs)
+
+
+def _total(points: Sequence[Mapping[str, int]], costs: Sequence[ProbedCost]) -> ProbedCost:
+    """Return what is cost in all."""
+    values = [sum(cost.values[run] for cost in costs) for run in range(len(points))]
+    law = fit(points, values, points).law if len(values) > 1 else None
     return ProbedCost(tuple(values), law, None if law else span(values))
 
 
@@ -383,16 +437,15 @@ def draft_of_site(
         UsageError: The site is of no statement of the repository.
     """
     from finding_tickets.register.new import Place
-    from finding_tickets.report.templates import Attached, render
+    from finding_tickets.report.templates import code, render
 
-    root, within = register.root, wanted.within_path or None
+    root, within = register.root, wanted.within_path
     effect, *related = EFFECTS[site.what]
     # Of a line in an installed package, the ticket is about the line that leads there.
     here = site.called_from[0] if site.called_from else site
-    # Python calls the code of a comprehension after its form.
-    named = "" if here.function.startswith("<") else here.function
-    symbol = find_statement(root, here.file, here.line, named).function or None
-    subject = symbol or PurePosixPath(here.file).name
+    # A line number would soon be another statement's.
+    statement = code(shorten(here.statement or here.file, LONGEST_TITLE, placeholder=" …"))
+    symbol = find_statement(root, here.file, here.line, here.function).function or None
     when = f"in each call of `{within}`" if within else f"in a run of `{probed.target}`"
     module, _, probed_function = probed.function.rpartition(":")
     places: tuple[Place, ...] = ()
@@ -406,54 +459,39 @@ def draft_of_site(
         place, related = place_of(root, site), related[:1]
         cost = cost_of(root, by_own_lines or probed, place, related[0])
         costs = {related[0]: cost}
-    claims = {}
-    for name in (name for name in related if name in costs):
-        # A metric without a law is claimed to stay in the range that was measured.
-        claims[name] = costs[name].law or span(costs[name].values)
     times = times_text(cost)
-    result = ("The result is the same",)
-    context = {
-        **_measured_again(wanted, probed, revision),
-        "site": site,
-        "here": here,
-        "package": "" if here == site else _package_of(site.file),
-        "said": f"{effect}: {times}",
-        "metrics": [name for name in claims if name in probed.metrics],
-        "place": place,
-        "occurrence": occurrence_of(root, place) if place else None,
-        "cost": cost,
-        "counted": site.what if wanted.verifier else related[0],
-        "most": MOST_ROWS,
-        "claims": claims,
-        "fixed": 0,
-    }
-    content = {
-        "title": f"{subject} {effect} in {here.file}:{here.line}",
-        "summary": f"Line {here.line} of `{here.file}` {effect} {times} {when}.",
-        "description": render("probed.md.j2", context, root / register.config.templates).strip(),
-        "locations": places,
-        "checklist": (f"Line {here.line} no longer {effect}", *([ELSEWHERE_TOO] if place else []), *result),
-    }
-    return _draft(site.what, content, register, given), Attached(
-        ticket=DRAFTED, remediation="probed.yaml.j2", context=context
+    attached = _measured_again(
+        wanted,
+        probed,
+        revision,
+        # A metric without a law is claimed to stay in the range that was measured.
+        claims={name: costs[name].law or span(costs[name].values) for name in related if name in costs},
+        fixed=0,
+        place=place,
+        occurrence=occurrence_of(root, place) if place else None,
+        site=site,
+        here=here,
+        package="" if here == site else _package_of(site.file),
+        said=f"{effect}: {times}",
+        cost=cost,
     )
-
-
-def _measured_again(wanted: ProbeRequest, probed: Probed, revision: str | None) -> dict[str, Any]:
-    """Return what the templates say of how a probe is measured again."""
-    names = [] if probed.points[0] == ONCE else list(probed.points[0])
-    return {
-        "probed": probed,
-        "command": wanted.command(),
-        "run": wanted.run_text(probed.function),
-        "within": wanted.within_path or None,
-        "revision": revision,
-        "names": names,
-        # All combinations of these are the points.
-        "sweep": {name: list(dict.fromkeys(at[name] for at in probed.points)) for name in names},
-        "used_verifier": wanted.verifier_path,
-        "function": probed.function,
+    content = {
+        "title": f"{statement} {effect} in {symbol or PurePosixPath(here.file).name}",
+        "summary": f"Line {here.line} of `{here.file}` {effect} {times} {when}.",
+        "description": render("probed.md.j2", attached.context, root / register.config.templates).strip(),
+        "locations": places,
+        "checklist": (f"{statement} no longer {effect}", *([ELSEWHERE_TOO] if place else []), SAME_RESULT),
     }
+    return _draft(site.what, content, register, given), attached
+
+
+def _measured_again(wanted: ProbeRequest, probed: Probed, revision: str | None, **more: object) -> Attached:
+    """Return how a probe is measured again, as its ticket says it."""
+    from finding_tickets.report.templates import Attached
+
+    names = [] if probed.points[0] == ONCE else list(probed.points[0])
+    context = {"wanted": wanted, "probed": probed, "revision": revision, "names": names, **more}
+    return Attached(ticket=DRAFTED, remediation="probed.yaml.j2", context=context)
 
 
 def draft_of_metric(
@@ -466,28 +504,21 @@ def draft_of_metric(
 ) -> tuple[Draft, Attached]:
     """Return the ticket about what a run costs in all by a metric, and how it is measured again."""
     from finding_tickets.register.new import Place
-    from finding_tickets.report.templates import Attached
 
     cost = probed.metrics[metric]
     value = cost.law or span(cost.values)
-    context = {
-        **_measured_again(wanted, probed, revision),
-        "place": None,
-        "claims": {metric: value},
-        # What no law tells is to fall below the most that was measured.
-        "fixed": f'"< {cost.law or max(cost.values)}"',
-    }
     file = wanted.run_text(probed.function).partition(":")[0].partition(" ")[0]
     content = {
         "title": f"{probed.target} costs {metric} {value}",
         "summary": f"`{wanted.command()}` costs `{metric}` {cost}: {DEFINITIONS[metric]}.",
         "description": f"Measured on a {probed.meter} device ({probed.device}), torch {probed.torch}.",
         "locations": (Place(file=file),) if (register.root / file).is_file() else (),
-        "checklist": (f"It costs less `{metric}`", "The result is the same"),
+        "checklist": (f"It costs less `{metric}`", SAME_RESULT),
     }
-    return _draft(metric, content, register, given), Attached(
-        ticket=DRAFTED, remediation="probed.yaml.j2", context=context
-    )
+    # What no law tells is to fall below the most that was measured.
+    fixed = f'"< {cost.law or max(cost.values)}"'
+    attached = _measured_again(wanted, probed, revision, claims={metric: value}, fixed=fixed, place=None)
+    return _draft(metric, content, register, given), attached
 
 
 def _package_of(file: str) -> str:
@@ -520,9 +551,11 @@ def trace_lines(traced: TracedRun, style: Styler, width: int, *, verbose: bool) 
 def trace_item(traced: TracedRun) -> dict[str, Any]:
     """The trace as an item of a JSON output."""
     names = ("sha256", "has_stacks", "has_lines", "has_memory", "calls", "distinct", "sums", "left_out")
+    item = probe_item(traced.probed)
     return {
         **fields_of(traced.probed, "target", "device"),
         **fields_of(traced, *names),
-        **{name: value for name, value in probe_item(traced.probed).items() if name in {"sites", "metrics"}},
+        "sites": item["sites"],
+        "metrics": item["metrics"],
         "agreement": traced.compared,
     }

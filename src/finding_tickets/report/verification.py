@@ -107,6 +107,11 @@ def _shortened(change: LawChange, verification: Verification) -> LawChange:
     """Without a law, name the range alone, or for the fix a bound that holds at every point."""
     before = change.before and change.before.replace(f"{NO_LAW}, ", "")
     after = change.after and change.after.replace(f"{NO_LAW}, ", "")
+    if after == "0" and change.metric == "syncs":
+        # The fix may wait at another statement, which the ticket accepts.
+        for site in verification.variants[AFTER].sites:
+            if site.what in SYNCS:
+                after += f", {site.law or site.growth} moved to {site.file}:{site.line}"
     if after != change.after:
         for claim in verification.claims:
             is_bound = claim.claimed.startswith("<") and " where " not in claim.claimed
@@ -293,14 +298,18 @@ def laws_by_line(sites: Iterable[SiteLaw]) -> dict[tuple[str, int, str, str], li
 
 
 def _site_rows(sites: Iterable[SiteLaw], wanted: Collection[str]) -> list[tuple[TableCell, ...]]:
-    """Return each source line with one of the wanted costs: place, function, laws, and its code."""
+    """Return each source line with one of the wanted costs: place, function, laws, and its code.
+
+    All waits have one word.
+    """
     rows: list[tuple[TableCell, ...]] = []
     shown = laws_by_line(site for site in sites if site.what in wanted)
     for (file, line, function, code), laws in shown.items():
         # One read waits and copies: what follows the same law is told once.
-        by_law: dict[str, list[str]] = {}
+        by_law: dict[str, dict[str, None]] = {}
         for metric, law in laws:
-            by_law.setdefault(law, []).append(metric)
+            word = "syncs" if metric in SYNCS or metric == "drains" else metric
+            by_law.setdefault(law, {})[word] = None
         costs = "; ".join(f"{', '.join(metrics)}: {law}" for law, metrics in by_law.items())
         rows.append((Styled(f"{file}:{line}", "cyan"), function, costs, code))
     return rows

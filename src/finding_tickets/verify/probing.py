@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 
 from finding_tickets.claims.laws import Range, range_text
 from finding_tickets.documents.run_command import TARGET_FORMS, TargetKind, target_kind
-from finding_tickets.errors import BadDataError, UsageError
+from finding_tickets.errors import BadDataError, UnreachableError, UsageError
 from finding_tickets.ground import __version__
 from finding_tickets.ground.cache import read_entry, write_entry
 from finding_tickets.ground.git import untracked_among
@@ -57,8 +57,20 @@ class ProbedCost:
         return f"~{text} ({range_text(modelled)})" if modelled else text
 
 
+class SourceLine:
+    """A line of a file."""
+
+    file: str
+    line: int
+
+    @property
+    def place(self) -> str:
+        """File and line."""
+        return f"{self.file}:{self.line}"
+
+
 @dataclass(frozen=True)
-class CallingLine:
+class CallingLine(SourceLine):
     """A line of the repository's own code that leads to a site in an installed package."""
 
     file: str
@@ -68,7 +80,7 @@ class CallingLine:
 
 
 @dataclass(frozen=True)
-class ProbedSite:
+class ProbedSite(SourceLine):
     """A source line that waits, copies or allocates: its text, and how often it does so."""
 
     file: str
@@ -78,6 +90,7 @@ class ProbedSite:
     text: str
     cost: ProbedCost
     statement: str = ""  # all of its lines, on one
+    begin: int = 0  # the first of its lines, where it is known
     called_from: tuple[CallingLine, ...] = ()  # the most frequent first
     repeated: bool = True  # whether it may have run more than once
     waited: float = 0.0  # microseconds that the host waited, where a trace tells
@@ -176,11 +189,12 @@ _PROBED = TypeAdapter(Probed)
 _KEPT, _MOST_KEPT = "probes", 20
 
 
-def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
-    """Measure a target; return its cost, or why it could not be measured.
+def probe(request: ProbeRequest, isolation: Isolation) -> Probed:
+    """Measure a target.
 
     Raises:
         UsageError: The target does not exist, or takes other arguments.
+        UnreachableError: It could not be measured.
     """
     kind, name = _kind_and_name(request.target, request.root)
     if kind != "function" and (request.sweep or request.verifier):
@@ -217,8 +231,8 @@ def probe(request: ProbeRequest, isolation: Isolation) -> Probed | str:
     answer = answer_of(outcome, _PROBED)
     if isinstance(answer, str):
         if interrupts:
-            raise KeyboardInterrupt
-        return answer
+            raise KeyboardInterrupt("nothing was counted: what ran could not be stopped between operations")
+        raise UnreachableError(f"not measured: {answer}", file=request.target)
     used = collect_files([outcome], request.root)
     data = untracked_among(request.root, [file for file in used if not file.endswith(".py")])
     probed = replace(answer, target=request.target, data=tuple(data), is_interrupted=bool(interrupts))
