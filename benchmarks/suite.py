@@ -29,6 +29,7 @@ NAMES = (
     "gpu_tests",
     "verify_all",
     "ten_tickets",
+    "path",
 )
 """Modules of this package."""
 DIGITS = 4

@@ -17,7 +17,7 @@ README = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| (?:`(\w+)`)? ?\| `([\w-]+)` \| .* \| (.*) \|$", re.MULTILINE)
 MOST, LEAST = Bound(1.5), Bound(0.8, at_least=True)
 # These start the tool and pytest many times, as their own tests do; python -m benchmarks --least runs them.
-LONG = ("gpu_tests", "verify_all", "ten_tickets")
+LONG = ("gpu_tests", "verify_all", "ten_tickets", "path")
 EXCEEDED = Result(name="slow", what="ours / theirs", value=2.0, bound=MOST)
 
 

@@ -474,6 +474,30 @@ def test_code_goes_on_after_a_ticket_is_closed(pinned: Repository, tickets: Tick
 
 
 @pytest.mark.slow
+def test_what_was_moved_may_have_more_to_do(pinned: Repository, tickets: Tickets, git: Git) -> None:
+    """It may wait as often as once the place did if the steps are more, but not because it is in a loop."""
+    pair, one = "    return [each.item() for each in x[:2]]\n", "    pair = x[:2].tolist()\n"
+    text = TRAIN.replace("    return x.sum().item()\n", pair)
+    fixed = text.replace(pair, f"{one}    return pair\n")
+    pinned.write("train.py", text)
+    git("commit", "-qam", "pairs")
+    git("tag", "-f", "first")
+    # In ten steps each of two numbers is read, then both at once.
+    place = f"function: read, code: '{pair.strip()}'"
+    pinned.ticket(SECOND, status="open", more=TICKET.format(arguments="", place=place, found=20))
+    pinned.write("train.py", fixed)
+    assert 0 == tickets("fix", SECOND, "--moved", "train.py:4").code
+    assert 0 == tickets("close", SECOND).code
+    git("commit", "-qam", "fixed")
+    pinned.write("train.py", fixed.replace("range(10)", "range(20)"))
+    assert [0, 0] == [tickets(*words).code for words in (("check", "--base", "HEAD"), ("verify", SECOND))]
+    pinned.write("train.py", fixed.replace(one, f"    for _ in range(2):\n    {one}"))
+    done = tickets("check", "--base", "HEAD")
+    said = "what moved names waits 20 times, not less than train.py:4, 20 times"
+    assert (1, True) == (done.code, said in done.out), done.out
+
+
+@pytest.mark.slow
 def test_a_wait_that_is_moved_out_of_what_is_counted(pinned: Repository, tickets: Tickets) -> None:
     """Calls of one function are counted, and the fix waits where that is called."""
     text = TICKET.format(arguments="\nwithin: 'train.py:read'", place=PLACES[SECOND], found=1)

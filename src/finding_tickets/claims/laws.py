@@ -462,9 +462,11 @@ def _solve(columns: Sequence[Sequence[int]], target: Sequence[int]) -> tuple[Fra
             return None
         rows[pivot], rows[found] = rows[found], rows[pivot]
         chosen, leading = rows[pivot], rows[pivot][pivot]
-        for i, row in enumerate(rows):
-            if i != pivot and (factor := row[pivot]):
-                rows[i] = [leading * a - factor * b for a, b in zip(row, chosen, strict=True)]
+        for row in rows:
+            factor = row[pivot]
+            if row is not chosen and factor:
+                for column, value in enumerate(chosen):
+                    row[column] = leading * row[column] - factor * value
     for row in rows[unknowns:]:
         if row[-1]:
             return None

@@ -272,7 +272,7 @@ def _uses_any(document: Document, base: Base, head: Register, changed: Collectio
         is_same = not recorded.evidence.problem
         for kind, name, value in recorded.evidence.inputs:
             # A file that git ignores is not at the base, and may be here as it was measured.
-            if kind == "file" and here.digest(name) not in {value, there.digest(name)}:
+            if kind == "file" and here.digest(name) != (there.digest(name) or value):
                 is_same = False
         if is_same:
             return False

@@ -11,7 +11,7 @@ import keyword
 import re
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -31,6 +31,7 @@ class Statement:
     function: str
     code: str
     last_line: int = 0
+    loops: int = field(default=0, compare=False)  # of its function, around it
 
     def __str__(self) -> str:
         """Return file and line."""
@@ -140,16 +141,18 @@ def _parse(file: str, content: bytes) -> tuple[Statement, ...]:
     return tuple(sorted(_statements(file, tree.body, ""))) if tree else ()
 
 
-def _statements(file: str, body: Sequence[ast.AST], function: str) -> Iterator[Statement]:
+def _statements(file: str, body: Sequence[ast.AST], function: str, loops: int = 0) -> Iterator[Statement]:
     """Yield every statement below a body."""
     for node in body:
-        inner = function
+        inner, around = function, loops
         if isinstance(node, ast.stmt):
-            yield Statement(file, node.lineno, function, _head(node), _last_line(node))
+            yield Statement(file, node.lineno, function, _head(node), _last_line(node), loops)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            inner = f"{function}.{node.name}".lstrip(".")
+            inner, around = f"{function}.{node.name}".lstrip("."), 0
+        if isinstance(node, ast.For | ast.AsyncFor | ast.While):
+            around += 1
         for block in _BLOCKS:
-            yield from _statements(file, getattr(node, block, []), inner)
+            yield from _statements(file, getattr(node, block, []), inner, around)
 
 
 def _head(node: ast.AST) -> str:

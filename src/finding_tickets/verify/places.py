@@ -177,13 +177,17 @@ def measure_place(
                 base = PlacedVariant(in_all[BASE], variants[BASE].code)
                 again, _ = _find_others(todo, base, fix, there, here)
                 new = {**again, **new}
+                # Of what was moved, what the base has as well may have more to do.
+                moved = _leave_out_known(moved, fix, base)
             if todo.is_closed:
                 new = _leave_out_later(new, fix, found.values([there], "syncs"))
             raced = fix.costing(RACED)
             shown |= {*new, *moved, *raced}
             for statement, before in new.items():
                 measured.elsewhere.append(_say_new(fix, statement, todo.sweep, raced, before))
-            said = _say_no_less(found, fix, there, {here, *moved}) if moved else ""
+            said = ""
+            if moved and not todo.is_closed:
+                said = _say_no_less(found, fix, there, {here, *moved})
             if said:
                 measured.elsewhere.append(Contradiction(what="moved", text=said))
         measured.lines[name] = str(here) if here else ""
@@ -240,6 +244,18 @@ def _find_others(
             if any(map(gt, fix.values([statement], "syncs"), waits)):
                 new[statement] = max(waits)
     return new, may
+
+
+def _leave_out_known(moved: Sequence[Statement], fix: PlacedVariant, base: PlacedVariant) -> list[Statement]:
+    """Return the statements but for those that the base reaches by the same calls, in as many loops."""
+    there, left = base.waiting(None), []
+    known = match_statements(there, moved, fix.code)
+    for statement in moved:
+        before = there[known[statement]] if statement in known else None
+        is_known = before is not None and fix.callers(statement) <= base.callers(before)
+        if before is None or not is_known or statement.loops > before.loops:
+            left.append(statement)
+    return left
 
 
 def _leave_out_later(

@@ -57,7 +57,7 @@ _RUN = TypeAdapter(MeasuredRun)
 AGREEMENTS = TypeAdapter(tuple[ResultCheck, ...])
 # Names the comparison among the parts of a ticket that are measured: no variant is called that.
 COMPARED = ""
-OTHER_COSTS = ("syncs", "launches", "h2d", "h2d_bytes", "d2h", "d2h_bytes", "peak_bytes")
+OTHER_COSTS = ("syncs", "implicit_syncs", "launches", "h2d", "h2d_bytes", "d2h", "d2h_bytes", "peak_bytes")
 MORE = 1.1
 """A fix that costs no more than this part of the code as found is not said to cost more."""
 LONGEST_LINE = 200
