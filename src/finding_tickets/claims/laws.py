@@ -11,9 +11,8 @@ different laws of that length fit, all of them are rivals and none is a law.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import combinations, combinations_with_replacement, product
@@ -59,8 +58,7 @@ Sizes = Mapping[str, int]
 Point = tuple[tuple[str, int], ...]
 # One value for each point.
 Column = tuple[int, ...]
-# File, line and function of a line of code, the metric that it made count, and the process where the code has
-# started another one.
+# File, line and function of a line of code, and the metric that it made count.
 Place = tuple[str, int, str, str]
 SITE = ("file", "line", "function", "what")
 # The least and the most that a number can be; None where nobody knows.
@@ -185,9 +183,6 @@ class Sum:
 def fitted(runs: Sequence[CountedRun], *, with_laws: bool = True) -> dict[str, Any]:
     """Return the fields of a ``VariantResult``: samples, and the laws that fit them unless left out."""
     fits = fit_metrics(runs) if with_laws else {}
-    by_lines = runs
-    if any(len(place) > len(SITE) for run in runs for place in run.sites):
-        by_lines = [replace(run, sites=by_line(run.sites)) for run in runs]
     return {
         "laws": {name: fit.law for name, fit in fits.items() if fit.law},
         "growth": {name: fit.growth for name, fit in fits.items() if fit.growth},
@@ -196,20 +191,12 @@ def fitted(runs: Sequence[CountedRun], *, with_laws: bool = True) -> dict[str, A
         ],
         "sites": [
             dict(zip(SITE, place, strict=True)) | {"law": fit.law, "growth": fit.growth}
-            for place, fit in (fit_sites(by_lines).items() if with_laws else ())
+            for place, fit in (fit_sites(runs).items() if with_laws else ())
         ],
         "modelled": sorted({name for run in runs for name in run.ranges}),
         "unknown": sorted({name for run in runs for name in run.unknown}),
         "approximate": sorted({name for run in runs for name in run.approximate}),
     }
-
-
-def by_line(sites: Mapping[Place, int]) -> dict[Place, int]:
-    """The counts of each line in all processes together."""
-    counts = Counter[Place]()
-    for place, count in sites.items():
-        counts[place[:4]] += count
-    return dict(counts)
 
 
 def fit_metrics(runs: Sequence[CountedRun]) -> dict[str, Fit]:

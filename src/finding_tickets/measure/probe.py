@@ -29,7 +29,7 @@ import torch
 
 import simcuda
 from finding_tickets.claims.check import ONCE, at_text, named_at
-from finding_tickets.claims.laws import Fit, Place, by_line, fit_metrics, fit_sites, join_ranges
+from finding_tickets.claims.laws import Fit, Place, fit_metrics, fit_sites, join_ranges
 from finding_tickets.ground.git import FOREIGN_FOLDERS
 from finding_tickets.measure.calls import CallChains, Callers, CallMeter, CallsRun, Line, statement_at
 from finding_tickets.measure.loading import import_from, imported_files, load_function, load_workload
@@ -198,7 +198,7 @@ def run_payload(job: RunJob) -> dict[str, Any]:
         **{name: getattr(run, name) for name in ("metrics", "unknown", "approximate", "ranges", "error")},
         "at": at,
         "operations": operation_costs(run),
-        "sites": [(*place, count) for place, count in by_line(run.sites).items()],
+        "sites": [(*place, count) for place, count in run.sites.items()],
         "allowed": [(*place, count) for place, count in run.allowed.items() if job.own_lines],
         "largest": [(portable(file, root), *rest, nbytes) for (file, *rest), nbytes in largest.items()],
         "repeated": [(portable(file, root), *rest) for file, *rest in callers.repeated],
@@ -229,7 +229,7 @@ def _calls(run: CallsRun) -> dict[str, Any]:
         cost = {
             "metrics": call.metrics,
             "ranges": call.ranges,
-            "sites": [(*place, count) for place, count in by_line(call.sites).items()],
+            "sites": [(*place, count) for place, count in call.sites.items()],
             "allowed": [(*place, count) for place, count in call.allowed.items()],
         }
         key = repr(cost)
