@@ -222,7 +222,7 @@ def test_a_verifier_starts_from_the_function_that_is_named(tickets: Tickets, rep
         "--symbol",
     ]
     ran = tickets(*new, "Log.norms()")
-    assert (2, True) == (ran.code, "did you mean norm?" in ran.err)
+    assert (2, True) == (ran.code, "did you mean 'norm'? known: " in ran.err)
     assert "tickets/T-01.md\nverifiers/t_01.py\n" == tickets(*new, "Log.norm()").out
     text = (repository.root / "verifiers/t_01.py").read_text()
     for line in ("from pkg.log import Log", "    steps = point.size", "    return (self, model, steps)"):

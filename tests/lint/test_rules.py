@@ -183,7 +183,7 @@ def test_what_is_misspelt_in_remediation_is_guessed(repository: Repository) -> N
         *ANSWER,
     )
     function, variant = lint(repository.load())
-    assert ("missing-variant", "did you mean 'slow'?") == (function.rule, function.hint)
+    assert ("missing-variant", "did you mean 'slow'? known: slow") == (function.rule, function.hint)
     assert ("unknown-variant", "did you mean 'found'?") == (variant.rule, variant.hint)
 
 

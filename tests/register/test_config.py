@@ -123,7 +123,7 @@ def test_a_removed_key_names_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("timout = 5", "unknown key 'timout' (did you mean 'timeout'?)"),
+        ("timout = 5", "unknown key 'timout' (did you mean 'timeout'? known: tickets"),
         ("timeout = '5'", "timeout: must be a number of seconds above 0, not '5'"),
         ("meter = 'gpu'", "meter: must be one of auto, simulated, cuda, not 'gpu'"),
         ("timeout = true", "timeout: must be a number of seconds above 0, not True"),

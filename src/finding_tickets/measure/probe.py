@@ -484,20 +484,20 @@ def _sites(
         (portable(file, root), line, function): (file, line, function)
         for file, line, function in callers.nearest
     }
-    repeated = {(portable(file, root), *rest) for file, *rest in callers.repeated}
     sites = []
     for key in sorted({key for each in runs for key in each.sites}):
         file, line, function, what = key
         source = next((folder / file for folder in folders if (folder / file).is_file()), None)
         begin, statement = statement_at(str(source), line)
-        nearest = callers.nearest[reached[key[:3]]].most_common() if key[:3] in reached else []
+        there = reached.get(key[:3])
+        nearest = callers.nearest[there].most_common() if there else []
         sites.append(
             {
                 "file": file,
                 "line": line,
                 "function": function,
                 "what": what,
-                "text": linecache.getline(str(source), line).strip() if source else "",
+                "text": linecache.getline(str(source), line).strip(),
                 "statement": statement,
                 "begin": begin,
                 "called_from": [
@@ -508,9 +508,9 @@ def _sites(
                         "statement": statement_at(own, at)[1],
                     }
                     for (own, at, name), _ in nearest
-                    if (own, at, name) != reached[key[:3]]
+                    if (own, at, name) != there
                 ],
-                "repeated": key[:3] in repeated or key[:3] not in reached,
+                "repeated": there is None or there in callers.repeated,
                 "cost": _cost(runs, key, fits.get(key)),
             }
         )

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, Concatenate, ParamSpec
 
+from finding_tickets.claims.language import suggest
 from finding_tickets.documents.edits import add_section, name_duplicate, row_of, set_row, spellings, tick
 from finding_tickets.documents.metadata import ROWS
 from finding_tickets.documents.reading import Document, Page, read_page
@@ -478,13 +479,9 @@ def _key_for(name: str, document: Document) -> tuple[str, MetadataKey]:
         return label, MetadataKey((label,), several=wanted in _LABELS)
     if wanted in _LABELS and keys:
         return "domain", KEYS["domain"]
-    from difflib import get_close_matches
-
     rows = [label.lower() for label in document.metadata if squeeze(label) not in {*_IDS, "resolution"}]
     settable = list(dict.fromkeys([TITLE, *keys, *rows]))
-    close = get_close_matches(name.lower(), settable, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"one of {', '.join(settable)}"
-    raise UsageError(f"{name!r} is no key of {document.id.value}", hint=hint)
+    raise UsageError(f"{name!r} is no key of {document.id.value}", hint=suggest(name.lower(), settable))
 
 
 def _reads(document: Document, key: MetadataKey, values: Sequence[str], vocabulary: Vocabulary) -> bool:

@@ -104,9 +104,7 @@ def survey(root: Path) -> Survey:
     folders = [root / folder for folder in config.tickets] if configured else [root]
     own = None if configured else repository_files(root)
     files = list(markdown_files(root, folders, [], largest=config.largest_file))
-    above = sorted(
-        {parent.as_posix() for file in files for parent in PurePosixPath(file.path).parents} - {"."}
-    )
+    above = sorted(_below(file.path for file in files).keys() - {"."})
     registers = [] if configured else [folder for folder in above if config_file_of(root / folder)]
     files = [
         file

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from finding_tickets.claims.language import suggest
 from finding_tickets.errors import BadDataError
 from finding_tickets.ground.files import LONGEST_NAME
 from finding_tickets.model.vocabulary import Vocabulary, squeeze
@@ -185,9 +185,7 @@ def _mistake(error: ValidationError, table: Mapping[str, Any], file: str) -> Bad
     if wrong["type"] == "extra_forbidden":
         if name in REMOVED_KEYS:
             return BadDataError(f"the key {name!r} is gone", file=file, hint=REMOVED_KEYS[name])
-        close = get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known keys are {', '.join(known)}"
-        return BadDataError(f"unknown key {name!r}", file=file, hint=hint)
+        return BadDataError(f"unknown key {name!r}", file=file, hint=suggest(name, list(known)))
     if wrong["type"] == "value_error":
         why = str(wrong["ctx"]["error"])
         return BadDataError(f"{name}: {why}" if name else why, file=file)

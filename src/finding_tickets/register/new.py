@@ -162,14 +162,13 @@ def free_ids(
         findings = (numbered(each.id.value) for each in documents if each.kind == "finding")
         found = {parts.series for parts in findings if parts}
         series = found.pop() if len(found) == 1 else DEFAULT_SERIES
-    taken = [parts for parts in known if parts.series == series]
     leading = re.compile(rf"{re.escape(series)}-({_NUMBER})(?![A-Z0-9])", re.IGNORECASE)
-    names = (PurePosixPath(path).name for path in [*paths, *(document.path for document in documents)])
-    matches = (leading.match(name) for name in names)
-    taken += [NumberedId(series, int(match[1]), len(match[1])) for match in matches if match]
-    digits = max((parts.digits for parts in taken or known), default=LEAST_DIGITS)
-    highest = max((parts.number for parts in taken), default=0)
-    return (f"{series}-{number:0{digits}}" for number in count(highest + 1))
+    names = [PurePosixPath(path).name for path in paths]
+    for document in documents:
+        names += [document.id.value, PurePosixPath(document.path).name]
+    taken = [match[1] for match in map(leading.match, names) if match]
+    digits = max([*map(len, taken)] or [parts.digits for parts in known], default=LEAST_DIGITS)
+    return (f"{series}-{number:0{digits}}" for number in count(max(map(int, taken), default=0) + 1))
 
 
 def agent_code(documents: Sequence[Document], agent: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import json
 import os
 import re
@@ -25,6 +24,7 @@ from jinja2 import (
 )
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from finding_tickets.claims.language import suggest
 from finding_tickets.errors import BadDataError, TicketsError, UsageError
 from finding_tickets.ground.files import fixes_folder, verifier_path
 from finding_tickets.model.vocabulary import squeeze, word_for
@@ -217,8 +217,7 @@ def _function_context(file: str, name: str, root: Path) -> dict[str, object]:
     _, body, function = find_function(path, root)
     if function is None:
         there = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-        like = difflib.get_close_matches(path.function.rpartition(".")[2], there, n=1)
-        hint = f"did you mean {like[0]}?" if like else "name a function: --file PATH --symbol NAME"
+        hint = suggest(path.function.rpartition(".")[2], there)
         raise UsageError(f"{file} defines no function {path.function}", hint=hint)
     given = function.args.posonlyargs + function.args.args
     needed = given[: len(given) - len(function.args.defaults)]

@@ -382,8 +382,10 @@ def read_traces(
     names = list(tasks)
     outcomes = dict(isolation.run(tasks))
     for name in names:
-        value = outcomes[name].value
-        wrong = value.get("wrong") if isinstance(value, dict) else None
         answer = answer_of(outcomes[name], _TRACED)
-        why = wrong or (answer if isinstance(answer, str) else "")
-        yield BadDataError(str(why), file=name) if isinstance(answer, str) else answer
+        if isinstance(answer, str):
+            value = outcomes[name].value
+            wrong = value.get("wrong") if isinstance(value, dict) else None
+            yield BadDataError(str(wrong or answer), file=name)
+        else:
+            yield answer

@@ -145,10 +145,8 @@ def _variant(name: str, file: str, variant: VariantRef, context: Context) -> Ite
     # A method is found in its class, which may inherit it.
     names = _names_in(context.root / file)
     if variant.function and variant.function.partition(".")[0] not in names:
-        close = get_close_matches(variant.function, names, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else None
         message = f"variant {name}: {file} defines no {variant.function}"
-        yield Remark("missing-variant", variant.line, message, hint)
+        yield Remark("missing-variant", variant.line, message, suggest(variant.function, names))
 
 
 def _names_in(path: Path) -> list[str]:

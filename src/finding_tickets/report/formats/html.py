@@ -327,11 +327,11 @@ def laws_of(row: ReportRow) -> list[tuple[str, str, str]]:
         {change.metric: change.text.replace("->", "\u2192") for change in each}
         for each in (row.changes, row.claimed)
     )
-    return [
-        (metric, measured.get(metric, ""), claim if claim != measured.get(metric) else "")
-        for metric in dict.fromkeys((*measured, *claimed))
-        if (claim := claimed.get(metric, "")) or metric in measured
-    ]
+    rows = []
+    for metric in {**measured, **claimed}:
+        law, claim = measured.get(metric, ""), claimed.get(metric, "")
+        rows.append((metric, law, claim if claim != law else ""))
+    return rows
 
 
 def pack(text: str) -> str:
