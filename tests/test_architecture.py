@@ -36,7 +36,7 @@ MOST_MODULES = 16
 LISTS = {"finding_tickets/cli", "finding_tickets/lint/rules", "simcuda/costs/rules"}
 
 MOST_NODES = {
-    "finding_tickets": 215082,
+    "finding_tickets": 214873,
     "finding_tickets.__main__": 44,
     "finding_tickets.budget": 3960,
     "finding_tickets.claims": 8922,
@@ -47,12 +47,12 @@ MOST_NODES = {
     "finding_tickets.gate": 8407,
     "finding_tickets.ground": 6731,
     "finding_tickets.importers": 8159,
-    "finding_tickets.lint": 9080,
-    "finding_tickets.measure": 33396,
+    "finding_tickets.lint": 9057,
+    "finding_tickets.measure": 33345,
     "finding_tickets.model": 4928,
-    "finding_tickets.register": 29018,
-    "finding_tickets.report": 25494,
-    "finding_tickets.verify": 18162,
+    "finding_tickets.register": 28918,
+    "finding_tickets.report": 25471,
+    "finding_tickets.verify": 18150,
     "finding_tickets.workload": 34,
     "simcuda": 99996,
     "simcuda.agree": 216,
@@ -70,7 +70,7 @@ MOST_NODES = {
     "simcuda.traces": 11643,
 }
 """Nodes of syntax in a package and in each of its rooms. A number here may only fall."""
-MOST_BRANCHES = {"finding_tickets": 6543, "simcuda": 2572}
+MOST_BRANCHES = {"finding_tickets": 6531, "simcuda": 2572}
 MOST_NODES_A_LINE = {"finding_tickets": 7.82, "simcuda": 6.92}
 MOST_FLAGGED_DOCSTRINGS = {"finding_tickets": 2.0, "simcuda": 4.1}
 """In percent of all docstrings."""
