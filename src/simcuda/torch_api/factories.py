@@ -42,6 +42,14 @@ _KIND: Any = type(torch.FloatTensor)
 DEFAULTS = "torch.set_default_dtype() and torch.set_default_device()"
 KEPT = ("dtype", "layout", "is_cuda", "is_sparse", "__module__", "__doc__")
 """Attributes that a replacement of a torch type takes over from it."""
+# As many types as there are, without a list that new versions would outdate.
+LEGACY: list[tuple[Any, Any]] = [
+    (module, kind)
+    for module in (torch, torch.sparse, torch.cuda, torch.cuda.sparse)
+    for kind in vars(module).values()
+    if type(kind) is _KIND
+]
+"""The types from before there were dtypes, each with its module."""
 
 
 @dataclass(frozen=True)
@@ -201,18 +209,11 @@ class LegacyTypes:
 
     def install(self, patches: Patches) -> None:
         """Install the replacements."""
-        makers: dict[Any, Callable[..., Tensor]] = {
-            torch: self._on_host,
-            torch.sparse: self._on_host,
-            torch.cuda: self._on_device,
-            torch.cuda.sparse: self._on_device,
-        }
-        for module, make in makers.items():
-            # As many types as there are, without a list that new versions would outdate.
-            for original in [value for value in vars(module).values() if type(value) is _KIND]:
-                known = {name: getattr(original, name) for name in KEPT}
-                known |= {"original": original, "make": staticmethod(make)}
-                patches.set(module, **{original.__name__: LegacyType(original.__name__, (), known)})
+        for module, original in LEGACY:
+            make = self._on_device if original.is_cuda else self._on_host
+            known = {name: getattr(original, name) for name in KEPT}
+            known |= {"original": original, "make": staticmethod(make)}
+            patches.set(module, **{original.__name__: LegacyType(original.__name__, (), known)})
         set_original = genuine(torch._C._set_default_tensor_type)
 
         def set_default(kind: Any) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -58,9 +58,12 @@ _call = ctypes.cast(ctypes.pythonapi.PyObject_Call, _pointer).value
 _genuine: dict[int, tuple[Any, Any, _Definition]] = {}
 
 
+_Words = ctypes.c_size_t * 6
+
+
 def _words(native: Any) -> Any:
     """The words of a function of C++, from its type on: 6, as all of them have."""
-    return (ctypes.c_size_t * 6).from_address(id(native) + _TYPE * _WORD)
+    return _Words.from_address(id(native) + _TYPE * _WORD)
 
 
 # A built-in function has its definition, what it is bound to and its module next, others have their class.
@@ -91,9 +94,8 @@ def genuine(function: F) -> F:
     return cast("F", _genuine[id(function)][1])
 
 
-def _redirected_to(target: Callable[..., Any], native: Any) -> list[int]:
+def _redirected_to(target: Callable[..., Any], native: Any, words: Any) -> list[int]:
     """The words of a function of C++ that calls ``target`` instead."""
-    words = [*_words(native)]
     if isinstance(native, BuiltinFunctionType):
         # It calls what it is bound to. The last word is for quick calls, which do not look at the definition.
         genuine(native)
@@ -102,9 +104,8 @@ def _redirected_to(target: Callable[..., Any], native: Any) -> list[int]:
     return [id(_bound_when_got), id(target), *words[2:]]
 
 
-def _swap_words(native: Any, now: list[int]) -> list[int]:
-    words = _words(native)
-    before, words[:] = [*words], now
+def _swap_words(words: Any, now: list[int]) -> list[int]:
+    before, words[:] = words[:], now
     return before
 
 
@@ -176,9 +177,9 @@ class _Names:
     without_tables: int = -1
 
 
-# All modules, when those outside torch were last told from the others.
+# All modules, when those outside torch were last told from the others, and these by their numbers.
 _modules: list[ModuleType] = []
-_outside: list[_Names] = []
+_outside: dict[int, _Names] = {}
 Table = dict[Any, Any] | set[Any]
 
 
@@ -201,8 +202,10 @@ class Patches:
         for name, value in values.items():
             original = getattr(owner, name, None)
             # Other classes have the methods of ``object`` too. TorchScript knows a function by what it is.
-            is_own = getattr(getattr(original, "__objclass__", None), "__module__", "") == "torch._C"
-            is_native = isinstance(original, _NATIVE) and (is_own or _find_builtin(original) is not None)
+            is_native = isinstance(original, _NATIVE) and (
+                getattr(getattr(original, "__objclass__", None), "__module__", "") == "torch._C"
+                or _find_builtin(original)
+            )
             if CAN_REDIRECT and is_native and callable(value):
                 self.redirect(original, value)
             else:
@@ -223,7 +226,8 @@ class Patches:
         if CAN_REDIRECT:
             ctypes.pythonapi.Py_IncRef(_object(target))
             self._redirected.append((native, target))
-            self._change(partial(_swap_words, native), _redirected_to(target, native))
+            words = _words(native)
+            self._change(partial(_swap_words, words), _redirected_to(target, native, words[:]))
             return
         owner, name = sys.modules.get(getattr(native, "__module__", "")), native.__name__
         if getattr(owner, name, None) is native:
@@ -287,8 +291,8 @@ class Patches:
         return [(native, target) for native, target in self._redirected if type(native) is _bound_when_got]
 
     def _tables(self) -> list[Table]:
-        targets = {id(target) for _, target in self._methods()}
-        return [*self.tables, *_tables_of(targets | {id(native) for native, _ in self._redirected})]
+        functions = {id(function) for redirected in self._redirected for function in redirected}
+        return [*self.tables, *_tables_of(functions)]
 
 
 def _tables_of(functions: set[int]) -> list[Table]:
@@ -342,16 +346,18 @@ def _rebind(others: dict[int, Any]) -> None:
         names[name] = others[id(value)]
 
 
-def _names_outside() -> list[_Names]:
+def _names_outside() -> Iterable[_Names]:
+    # Hardly any module is new since the last simulation, and there are thousands.
     if (modules := list(sys.modules.values())) != _modules:
-        known = {id(each.names): each for each in _outside}
-        _outside[:] = [
-            known.get(id(vars(module))) or _Names(vars(module))
-            for key, module in list(sys.modules.items())
-            if isinstance(module, ModuleType) and key.partition(".")[0] not in _OURS
-        ]
+        known = set(map(id, _modules))
+        for number in known.difference(map(id, modules)):
+            _outside.pop(number, None)
+        for key, module in list(sys.modules.items()):
+            is_new = id(module) not in known and isinstance(module, ModuleType)
+            if is_new and key.partition(".")[0] not in _OURS:
+                _outside[id(module)] = _Names(vars(module))
         _modules[:] = modules
-    return _outside
+    return _outside.values()
 
 
 def as_method(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -44,7 +44,8 @@ __all__ = ["Isolation", "Task", "TaskOutcome"]
 K = TypeVar("K", bound=Hashable)
 
 SERVER = "finding_tickets.measure.processes.server"
-PRELOADED = ("finding_tickets.measure.run", "finding_tickets.workload")
+# The server is a module too, which it imports for the first task: what is prepared for workers knows it.
+PRELOADED = ("finding_tickets.measure.run", "finding_tickets.workload", SERVER)
 # A variable that marks all processes below a server.
 MARK = "TICKETS_SERVER"
 ENVIRONMENT = {
