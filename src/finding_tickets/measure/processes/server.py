@@ -216,8 +216,9 @@ class ForkServer:
 
     def _start_task(self, folder: str, task: Task) -> None:
         """Fork a worker for a task."""
-        if task.target in (PROBE, RUN) and COMPILER not in sys.modules:
-            # A program is about to train, and so is the next one.
+        compiles = task.target in (PROBE, RUN) or getattr(task.payload, "graph_breaks", False)
+        if compiles and COMPILER not in sys.modules:
+            # A program is about to train, or a function to be traced, and so is the next one.
             import_module(COMPILER)
             _prepare_forks()
             gc.freeze()
