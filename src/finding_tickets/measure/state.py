@@ -5,6 +5,7 @@ Each block of measured code is looked at as it ends.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ FOLLOWS_TORCH = {"Storage", "OPDEFS"}
 WRAPPERS = (property, classmethod, staticmethod)
 # What a function does lies here.
 PARTS = ("__code__", "__defaults__", "__kwdefaults__")
+_get_parts = attrgetter(*PARTS)
 MOST_NAMES = 9
 # What makes them of torch's own functions.
 WRAPPING = (
@@ -36,9 +38,9 @@ WRAPPING = (
 )
 
 
-# By who is guarded: the number of owners, the functions of all, the owner and the name there of each, and
-# their parts.
-_functions: dict[bool, tuple[int, list[FunctionType], list[tuple[Any, str]], list[list[Any]]]] = {}
+# By who is guarded: the number of owners, the functions of all, what they refer to, and the name and parts of
+# each.
+_functions: dict[bool, tuple[int, list[FunctionType], list[Any], list[tuple[str, tuple[Any, ...]]]]] = {}
 # By the name of a module: how many names it has, and the classes that it defines.
 _classes: dict[str, tuple[ModuleType, int, tuple[type, ...]]] = {}
 
@@ -55,29 +57,29 @@ def unpatched(who: str = "", *, only_ours: bool = False) -> Iterator[None]:
     count, *_ = _functions.get(only_ours, (0,))
     if count != len(before):
         # Once for all blocks, until more is imported.
-        functions, places = [], []
+        functions, held = [], []
         for owner, names in before:
             for name, value in names.items():
                 function = getattr(value, "__func__", value)
                 if type(function) is FunctionType:
                     functions.append(function)
-                    places.append((owner, name))
-        held = [[*map(attrgetter(part), functions)] for part in PARTS]
-        _functions[only_ours] = len(before), functions, places, held
-    _, functions, places, held = _functions[only_ours]
+                    held.append((f"{_full_name(owner)}.{name}", _get_parts(function)))
+        _functions[only_ours] = len(before), functions, gc.get_referents(*functions), held
+    _, functions, referents, held = _functions[only_ours]
     try:
         yield
     finally:
         # Where the block raises, what it has replaced is the reason.
         patched = [name for owner, names in before for name in _restored(owner, names)]
-        for part, olds in zip(PARTS, held, strict=True):
-            # All at once: nearly always each is what it was.
-            if all(map(is_, news := [*map(attrgetter(part), functions)], olds)):
-                continue
-            for function, (owner, name), old, new in zip(functions, places, olds, news, strict=True):
-                if old is not new and (part == PARTS[0] or old != new):
-                    setattr(function, part, old)
-                    patched.append(f"{_full_name(owner)}.{name}")
+        # Nearly always each is what it was. To read a part takes longer: it is an event for audit hooks.
+        now = gc.get_referents(*functions)
+        if len(now) != len(referents) or not all(map(is_, now, referents)):
+            for function, (name, olds) in zip(functions, held, strict=True):
+                for part, old, new in zip(PARTS, olds, _get_parts(function), strict=True):
+                    if old is not new and (part == PARTS[0] or old != new):
+                        setattr(function, part, old)
+                        patched.append(name)
+            referents[:] = gc.get_referents(*functions)
         if patched:
             names = [*dict.fromkeys(patched)]
             more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""

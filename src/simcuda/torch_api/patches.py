@@ -54,8 +54,11 @@ _new_descriptor = _c_function("PyDescr_NewMethod", _object, _pointer)
 _new_wrapper = _c_function("PyDescr_NewWrapper", _object, _pointer, _pointer)
 _bound_when_got: Any = type(_c_function("PyInstanceMethod_New", _object)(len))
 _call = ctypes.cast(ctypes.pythonapi.PyObject_Call, _pointer).value
-# Of every function of C++ that was asked for: itself, its twin, and the definition that it has redirected.
-_genuine: dict[int, tuple[Any, Any, _Definition]] = {}
+# As ``id``, of which Python tells every audit hook, so that it takes many times longer where there is one.
+_number: Callable[[object], int] = object.__hash__
+# Of every function of C++ that was asked for: itself, its twin, and the definition that it has redirected,
+# with its address.
+_genuine: dict[int, tuple[Any, Any, _Definition, int]] = {}
 
 
 _Words = ctypes.c_size_t * 6
@@ -79,7 +82,7 @@ def genuine(function: F) -> F:
     """Return the original of a function of C++, even while that is redirected; others as they are."""
     if not isinstance(function, _NATIVE) or not CAN_REDIRECT:
         return function
-    if id(function) not in _genuine:
+    if _number(function) not in _genuine:
         words = _words(function)
         definition = _Definition()
         if isinstance(function, BuiltinFunctionType):
@@ -90,8 +93,8 @@ def genuine(function: F) -> F:
             twin = _new_descriptor(function.__objclass__, words[4])
         else:
             twin = _new_wrapper(function.__objclass__, words[4], words[5])
-        _genuine[id(function)] = function, twin, definition
-    return cast("F", _genuine[id(function)][1])
+        _genuine[_number(function)] = function, twin, definition, ctypes.addressof(definition)
+    return cast("F", _genuine[_number(function)][1])
 
 
 def _redirected_to(target: Callable[..., Any], native: Any, words: Any) -> list[int]:
@@ -99,8 +102,7 @@ def _redirected_to(target: Callable[..., Any], native: Any, words: Any) -> list[
     if isinstance(native, BuiltinFunctionType):
         # It calls what it is bound to. The last word is for quick calls, which do not look at the definition.
         genuine(native)
-        definition = ctypes.addressof(_genuine[id(native)][2])
-        return [words[0], definition, id(target), *words[3:5], 0]
+        return [words[0], _genuine[_number(native)][3], id(target), *words[3:5], 0]
     return [id(_bound_when_got), id(target), *words[2:]]
 
 
@@ -177,9 +179,9 @@ class _Names:
     without_tables: int = -1
 
 
-# All modules, when those outside torch were last told from the others, and these by their numbers.
+# All modules, when those outside torch were last told from the others, and the names of these.
 _modules: list[ModuleType] = []
-_outside: dict[int, _Names] = {}
+_outside: dict[str, _Names] = {}
 Table = dict[Any, Any] | set[Any]
 
 
@@ -243,7 +245,7 @@ class Patches:
 
     def restore(self) -> None:
         """Put everything back, the last first."""
-        methods = {id(target): native for native, target in self._methods()}
+        methods = {_number(target): native for native, target in self._methods()}
         tables = self._tables()
         _swap_all(self._swaps)
         self._swaps.clear()
@@ -276,22 +278,22 @@ class Patches:
             # Numbers and the like are others' too.
             if swap.func is _swap_name and isinstance(swap.args[0], ModuleType) and callable(original)
         ]
-        _rebind({id(original): simulated for original, simulated in pairs})
-        targets = {id(native): target for native, target in self._methods()}
+        _rebind({_number(original): simulated for original, simulated in pairs})
+        targets = {_number(native): target for native, target in self._methods()}
         for table in self._tables():
             _rehash(table, targets)
         try:
             yield
         finally:
             # Of a name that was replaced twice, the first original is torch's.
-            _rebind({id(simulated): original for original, simulated in reversed(pairs)})
+            _rebind({_number(simulated): original for original, simulated in reversed(pairs)})
 
     def _methods(self) -> list[tuple[Any, Any]]:
         """The redirected methods, each with what its class gives in its place."""
         return [(native, target) for native, target in self._redirected if type(native) is _bound_when_got]
 
     def _tables(self) -> list[Table]:
-        functions = {id(function) for redirected in self._redirected for function in redirected}
+        functions = {_number(function) for redirected in self._redirected for function in redirected}
         return [*self.tables, *_tables_of(functions)]
 
 
@@ -308,7 +310,7 @@ def _tables_of(functions: set[int]) -> list[Table]:
         found = [
             value
             for value in list(names.values())
-            if type(value) in (dict, set) and not functions.isdisjoint(map(id, list(value)))
+            if type(value) in (dict, set) and not functions.isdisjoint(map(_number, list(value)))
         ]
         if not found:
             each.without_tables = len(names)
@@ -323,39 +325,37 @@ def _rehash(table: Table, others: dict[int, Any]) -> None:
     and no longer found once the table grows.
     """
     if isinstance(table, dict):
-        entries: list[Any] = [(others.get(id(key), key), value) for key, value in table.items()]
+        entries: list[Any] = [(others.get(_number(key), key), value) for key, value in table.items()]
     else:
-        entries = [others.get(id(key), key) for key in table]
+        entries = [others.get(_number(key), key) for key in table]
     table.clear()
     table.update(entries)
 
 
 def _rebind(others: dict[int, Any]) -> None:
     """Bind every name of a module outside torch that has a value in ``others``, by id, to the other one."""
-    found = []
     for each in _names_outside():
         names = each.names
         if each.without_any == len(names):
             continue
         # Hardly any module has one, and the first simulation looks through all.
-        if others.keys().isdisjoint(map(id, list(names.values()))):
+        if others.keys().isdisjoint(map(_number, list(names.values()))):
             each.without_any = len(names)
-        else:
-            found += [(names, name, value) for name, value in list(names.items()) if id(value) in others]
-    for names, name, value in found:
-        names[name] = others[id(value)]
+            continue
+        for name, value in list(names.items()):
+            if _number(value) in others:
+                names[name] = others[_number(value)]
 
 
 def _names_outside() -> Iterable[_Names]:
-    # Hardly any module is new since the last simulation, and there are thousands.
     if (modules := list(sys.modules.values())) != _modules:
-        known = set(map(id, _modules))
-        for number in known.difference(map(id, modules)):
-            _outside.pop(number, None)
+        known = _outside.copy()
+        _outside.clear()
         for key, module in list(sys.modules.items()):
-            is_new = id(module) not in known and isinstance(module, ModuleType)
-            if is_new and key.partition(".")[0] not in _OURS:
-                _outside[id(module)] = _Names(vars(module))
+            if isinstance(module, ModuleType) and key.partition(".")[0] not in _OURS:
+                names = vars(module)
+                before = known.get(key)
+                _outside[key] = before if before and before.names is names else _Names(names)
         _modules[:] = modules
     return _outside.values()
 

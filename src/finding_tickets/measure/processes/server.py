@@ -216,8 +216,8 @@ class ForkServer:
 
     def _start_task(self, folder: str, task: Task) -> None:
         """Fork a worker for a task."""
-        compiles = task.target in (PROBE, RUN) or getattr(task.payload, "graph_breaks", False)
-        if compiles and COMPILER not in sys.modules:
+        is_traced = getattr(task.payload, "graph_breaks", False)
+        if (is_traced or task.target in (PROBE, RUN)) and COMPILER not in sys.modules:
             # A program is about to train, or a function to be traced, and so is the next one.
             import_module(COMPILER)
             _prepare_forks()

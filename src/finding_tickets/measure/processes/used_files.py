@@ -54,9 +54,10 @@ def note_used_files(notes: Path, folders: Mapping[str, str]) -> None:
     The mapping names, for each folder, the one that files are noted as being in: itself, or the one that it
     is a copy of.
     """
-    hook = _Hook(str(notes), folders)
+    note = _Hook(str(notes), folders).note
     notes.write_text(f"{time.time_ns()}\n", encoding="ascii")
-    sys.addaudithook(hook.note)
+    # Events come by the ten thousand: of a function, Python asks for less than of a method.
+    sys.addaudithook(lambda event, arguments: event in PATH_AT and note(event, arguments))
 
 
 def read_used_files(notes: Path) -> UsedFiles:
@@ -92,10 +93,7 @@ class _Hook:
 
     def note(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Note the file that an event is about. The event goes on whatever happens here."""
-        place = PATH_AT.get(event)
-        if place is None:
-            return
-        name = arguments[place]
+        name = arguments[PATH_AT[event]]
         # An open file may be named by its number, and a module without a file by nothing.
         if not isinstance(name, str | bytes):
             return
