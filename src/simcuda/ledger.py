@@ -35,6 +35,8 @@ _STANDARD_LIBRARY = tuple(
     str(Path(sysconfig.get_paths()[name]).resolve()) + "/" for name in ("stdlib", "platstdlib")
 )
 _LIBRARIES = tuple(str(Path(file).resolve().parent) + "/" for file in (torch.__file__, __file__))
+# As ``id``, of which Python tells every audit hook, so that it takes many times longer where there is one.
+_number = object.__hash__
 _user_code: dict[int, bool] = {}
 """Whether code is the user's, by the address of its object: hashing one takes a while."""
 _known_code: dict[int, CodeType] = {}
@@ -281,12 +283,12 @@ def _innermost(frame: Any, files: dict[int, bool], is_wanted: Callable[[str], bo
     # Walking frames takes most of the time of counting: the loop is as short as can be.
     while frame is not None:
         try:
-            while not files[id(frame.f_code)]:
+            while not files[_number(frame.f_code)]:
                 frame = frame.f_back
         except KeyError:
             code = frame.f_code
-            _known_code[id(code)] = code
-            files[id(code)] = is_wanted(code.co_filename)
+            _known_code[_number(code)] = code
+            files[_number(code)] = is_wanted(code.co_filename)
         except AttributeError:
             return None
         else:

@@ -55,7 +55,7 @@ _new_wrapper = _c_function("PyDescr_NewWrapper", _object, _pointer, _pointer)
 _bound_when_got: Any = type(_c_function("PyInstanceMethod_New", _object)(len))
 _call = ctypes.cast(ctypes.pythonapi.PyObject_Call, _pointer).value
 # As ``id``, of which Python tells every audit hook, so that it takes many times longer where there is one.
-_number: Callable[[object], int] = object.__hash__
+_number = object.__hash__
 # Of every function of C++ that was asked for: itself, its twin, and the definition that it has redirected,
 # with its address.
 _genuine: dict[int, tuple[Any, Any, _Definition, int]] = {}
