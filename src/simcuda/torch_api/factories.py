@@ -210,7 +210,7 @@ class LegacyTypes:
     def install(self, patches: Patches) -> None:
         """Install the replacements."""
         for module, original in LEGACY:
-            make = self._on_device if original.is_cuda else self._on_host
+            make: Any = self._on_device if original.is_cuda else self._on_host
             known = {name: getattr(original, name) for name in KEPT}
             known |= {"original": original, "make": staticmethod(make)}
             patches.set(module, **{original.__name__: LegacyType(original.__name__, (), known)})

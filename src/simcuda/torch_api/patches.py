@@ -106,7 +106,7 @@ def _redirected_to(target: Callable[..., Any], native: Any, words: Any) -> list[
     return [id(_bound_when_got), id(target), *words[2:]]
 
 
-def _swap_words(words: Any, now: list[int]) -> list[int]:
+def _swap_words(words: Any, now: list[int]) -> Any:
     before, words[:] = words[:], now
     return before
 
