@@ -119,6 +119,15 @@ def test_spots(location: object, shown: str, symbol: str) -> None:
     assert [(shown, symbol)] == [(str(spot), spot.symbol) for spot in found.spots]
 
 
+def test_what_some_tools_write_instead() -> None:
+    """A file by its number, null for what is left out, a rule by reference, the folder of a service."""
+    file = {"artifactLocation": {"index": 0}, "region": {"startLine": 4, "endLine": None}}
+    result = {"rule": {"id": "R1"}, "locations": [{"physicalLocation": file}], "level": "Note"}
+    artifacts = [{"location": {"uri": "file:///D:/a/app/app/src/a.cs"}}]
+    (found,) = every({"artifacts": artifacts, "results": [result]})
+    assert ("R1", "src/a.cs:4", Severity.P3) == (found.rule, str(found.spots[0]), found.severity)
+
+
 def test_runs_that_say_the_same_are_one() -> None:
     """Runs of one tool with several settings find most things again; those of another tool are others."""
     run = {"tool": {"driver": {"name": "t"}}, "results": [{"message": {"text": "x"}}] * 2}

@@ -39,7 +39,13 @@ _NUMBER = re.compile(r"(?<![\w.])\d++(?![\w.]*\w)")
 _GAP = re.compile(r"\{(\d{1,3})\}")
 # The letter of a drive looks like a scheme.
 _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
-_FILE = re.compile(r"file:(?://(?:localhost)?(?=/))?(?P<path>/.*)", re.IGNORECASE | re.DOTALL)
+# Some tools write a property that they leave out, against the standard.
+_NULL = re.compile(rb",\s*\"[^\"\\]*\"\s*:\s*null\b|\"[^\"\\]*\"\s*:\s*null\s*,?")
+# Where services check a repository out.
+_RUNNER = re.compile(
+    r"(?:/home/runner/work|/Users/runner/work|/[A-Z]:/a|/__w)/(?P<name>[^/]+)/(?P=name)/|/github/workspace/"
+)
+_FILE = re.compile(r"(?is)file:(?://(?:localhost)?(?=/))?(?P<path>/.*)")
 
 
 # The objects of a log, as the standard names them and their properties; of each, what tickets are made of.
@@ -58,6 +64,11 @@ class _Message(_Part, frozen=True):
 class _File(_Part, frozen=True):
     uri: str = ""
     uri_base_id: str = ""
+    index: int = -1  # of an artifact of the run, which has the URI then
+
+
+class _Artifact(_Part, frozen=True):
+    location: _File = _File()
 
 
 class _Region(_Part, frozen=True):
@@ -112,6 +123,7 @@ class _Tools(_Part, frozen=True):
 
 class _Result(_Part, frozen=True):
     rule_id: str = ""
+    rule: _Rule = _Rule()
     kind: str = "fail"
     level: str = ""
     message: _Message = _Message()
@@ -124,7 +136,8 @@ class _Result(_Part, frozen=True):
 
 class _Run(_Part, frozen=True):
     tool: _Tools = _Tools()
-    results: list[_Result] | None = None
+    results: list[_Result] = []
+    artifacts: list[_Artifact] = []
     original_uri_base_ids: dict[str, _File] = {}
 
 
@@ -182,8 +195,9 @@ def read_log(data: bytes, source: str, roots: Collection[str]) -> list[SarifFind
     Raises:
         BadDataError: It is not JSON, not SARIF, or of another version.
     """
+    text = data.removeprefix(b"\xef\xbb\xbf")
     try:
-        log = decode(data.removeprefix(b"\xef\xbb\xbf"), type=_Log)
+        log = decode(_NULL.sub(b"", text) if b"null" in text else text, type=_Log)
     except ValidationError as error:
         raise BadDataError(f"not a log in SARIF 2.1.0: {error}", file=source) from None
     except (DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -211,13 +225,15 @@ class _RunReader:
     def findings(self) -> Iterator[SarifFinding]:
         """Yield the findings, in their order."""
         ranks = defaultdict[tuple[object, ...], dict[object, int]](dict)
-        for result in self._run.results or ():
-            rule = self._rules.get(result.rule_id) or _Rule()
+        for result in self._run.results:
+            named = result.rule_id or result.rule.id
+            rule = self._rules.get(named) or _Rule(id=named)
             text = _text(result.message, rule)
             about = _text(rule.full_description, rule) or _text(rule.short_description, rule)
             spots = tuple(map(self._spot, result.locations))
+            passed = f"kind {result.kind}" if result.kind in _NOT_A_FINDING else ""
             first = spots[0] if spots else Spot("", None, None)
-            identity = self._identity(result, text, first)
+            identity = self._identity(result, rule.id, text, first)
             # Results with all parts in common are told apart by their order, unless they are one.
             places = ranks[identity]
             rank = places.setdefault((first.lines, first.column), len(places))
@@ -225,15 +241,15 @@ class _RunReader:
             yield SarifFinding(
                 fingerprint=MARK + digest[:DIGITS],
                 tool=self._tool,
-                rule=result.rule_id,
-                text=text or about or result.rule_id,
+                rule=rule.id,
+                text=text or about or rule.id,
                 severity=_severity(result, rule),
                 spots=spots,
                 about=about,
-                left_out=_why_left_out(result),
+                left_out=passed or ("baseline state absent" if result.baseline_state == "absent" else ""),
             )
 
-    def _identity(self, result: _Result, text: str, spot: Spot) -> tuple[object, ...]:
+    def _identity(self, result: _Result, rule: str, text: str, spot: Spot) -> tuple[object, ...]:
         """Return what identifies the result in any log.
 
         That is the best of what the tool states: fingerprints, partial fingerprints with the file, or rule,
@@ -241,20 +257,23 @@ class _RunReader:
         """
         path = spot.path or spot.uri
         if own := _usable(result.fingerprints):
-            return (self._tool, result.rule_id, own)
+            return (self._tool, rule, own)
         if own := _usable(result.partial_fingerprints):
-            return (self._tool, result.rule_id, path, own)
+            return (self._tool, rule, path, own)
         # Numbers in the text may count lines.
         words = " ".join(_NUMBER.sub("#", text).split())
-        return (self._tool, result.rule_id, path, spot.symbol, words, " ".join(spot.code.split()))
+        return (self._tool, rule, path, spot.symbol, words, " ".join(spot.code.split()))
 
     def _spot(self, place: _Location) -> Spot:
-        where = place.physical_location
+        where, artifacts = place.physical_location, self._run.artifacts
+        file = where.artifact_location
+        if not file.uri and 0 <= file.index < len(artifacts):
+            file = artifacts[file.index].location
         first, last = where.region.start_line, where.region.end_line
         symbol = place.logical_locations[0] if place.logical_locations else _Symbol()
         return Spot(
-            uri=where.artifact_location.uri,
-            path=self._path(where.artifact_location),
+            uri=file.uri,
+            path=self._path(file),
             lines=(first, max(first, last)) if first > 0 else None,
             symbol=symbol.fully_qualified_name or symbol.name,
             column=where.region.start_column,
@@ -270,6 +289,8 @@ class _RunReader:
         for root in self._roots:
             if absolute.startswith(f"{root}/"):
                 return _relative(absolute.removeprefix(f"{root}/"))
+        if runner := _RUNNER.match(absolute):
+            return _relative(absolute[runner.end() :])
         # The root may have been elsewhere when the tool ran.
         is_root = file.uri_base_id.strip("%").upper() in _ROOTS
         return _relative(unquote(uri if is_root else resolved, errors="replace"))
@@ -312,13 +333,6 @@ def _text(message: _Message, rule: _Rule) -> str:
     return _GAP.sub(lambda gap: arguments.get(int(gap[1]), gap[0]), text)
 
 
-def _why_left_out(result: _Result) -> str:
-    """Return the reason to leave a result out: it passed, or is gone."""
-    if result.kind in _NOT_A_FINDING:
-        return f"kind {result.kind}"
-    return "baseline state absent" if result.baseline_state == "absent" else ""
-
-
 def _severity(result: _Result, rule: _Rule) -> Severity:
     """Return how bad a result is: by its score for security, where it or its rule has one, else its level."""
     for properties in (result.properties, rule.properties):
@@ -327,4 +341,4 @@ def _severity(result: _Result, rule: _Rule) -> Severity:
             if score > 0:
                 return next(severity for least, severity in SCORES if score >= least)
     usual = rule.default_configuration.level if result.kind == "fail" else "none"
-    return LEVELS.get(result.level or usual, Severity.P2)
+    return LEVELS.get((result.level or usual).lower(), Severity.P2)
