@@ -23,13 +23,8 @@ from finding_tickets.report.templates import Attached, ticket_files
 
 ROOT = "/home/ci/project"
 SECTIONS = [
-    "Ticket Metadata",
-    "Location",
-    "Summary",
-    "Detailed Description",
-    "Recommended Fix",
-    "Verification",
-    "Related Findings",
+    *("Ticket Metadata", "Location", "Summary", "Detailed Description"),
+    *("Recommended Fix", "Verification", "Related Findings"),
 ]
 PIECES = [
     "# Finding Ticket: other",
@@ -39,7 +34,6 @@ PIECES = [
     "**Status:** fixed",
     "Severity: P0",
     "<!-- lint-ignore missing-remediation: so -->",
-    "**Accepted change:** verifier: so",
     "## Cross-Review: DRL\n\n| **Verdict** | OBJECT |",
     "```yaml\nverifier: x.py\n```",
     "<script>alert(1)</script>",

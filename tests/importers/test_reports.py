@@ -165,6 +165,35 @@ BARE = """\
 2. `train.py:55` \N{EM DASH} rate logged in each step (medium)
 3. Missing test for `amp.py`
 """
+LINKED = "## CR-06: 512 kB\n- **Severity:** LOW\n- **File:** [a/j.c](file:///e:/p/a/j.c#L8-L14)\n"
+REMARK = "## Warnings (soon)\n\n### WR-1: Slow\n\n**File:** `b.jl:3-4`\n\n## Fix plan\n\n1. **High** `a.jl`\n"
+CHINESE = (
+    "## \u4e2d\u5371\uff08Medium\uff09\n\n### [M-01] \u767b\u5f55\n- **\u4f4d\u7f6e**\uff1a`a/b.js` L3-L9\n"
+)
+PROSE = """\
+## Findings
+
+| # | Rule | Severity | File | Location | Explanation |
+|---|---|---|---|---|---|
+| 1 | D / 4 | High | a.rb | L4-9 | It waits here |
+| 2 | D / 4 | Low | b.rb | L7 | It copies there |
+"""
+CHAPTERS = """\
+## Summary
+
+- Risk level: High
+
+## 1. Issues
+
+### 1.1 Lost
+
+**Risk:** Medium (rarely)
+**Location:** `app/Dockerfile`
+
+## 2. Rollout
+
+See `b.py`.
+"""
 
 
 def found(text: str) -> list[ReportFinding]:
@@ -226,8 +255,13 @@ def found(text: str) -> list[ReportFinding]:
             ],
         ),
         (TABLE, [("P1", "opt/clip.py:12", "Sync in clip()"), (None, "", "Something odd")]),
+        # A linked file, and a number that counts something.
+        (LINKED, [("P3", "a/j.c:8", "512 kB")]),
+        (REMARK, [("P2", "b.jl:3", "Slow")]),
+        (PROSE, [("P1", "a.rb:4", "It waits here"), ("P3", "b.rb:7", "It copies there")]),
+        (CHAPTERS, [("P2", "app/Dockerfile", "Lost")]),
+        (CHINESE, [("P2", "a/b.js:3", "\u767b\u5f55")]),
     ],
-    ids=["audit", "items", "numbered", "named", "words", "bare", "table"],
 )
 def test_what_is_found(text: str, expected: list[tuple[str | None, str, str]]) -> None:
     """Sections, items and rows, each with its own severity or that of a heading above; chapters are none."""

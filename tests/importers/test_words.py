@@ -36,7 +36,6 @@ SILENT = {"Paragraph", "Text", "Code", "SoftBreak"}
         ("a <= b & c", "a <= b & c"),
         ("> quoted", "`>` quoted"),
         ("` ` > quoted", "`>` quoted"),
-        ("` ` - item", "`-` item"),
         ("a <b> c", "a `<b>` c"),
         ("=", "`=`"),
         ("[x](javascript:alert(1))", "`[x](javascript:alert(1))`"),

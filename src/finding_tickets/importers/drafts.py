@@ -26,13 +26,13 @@ _FINGERPRINT = re.compile(rb"(?<!\w)(?:%b|report:)[0-9a-f]{%d}(?!\w)" % (MARK.en
 # Other names could be read as several files, or as something else.
 _PLAIN_PATH = re.compile(r"[\w.+@()-][\w.+@()/ -]*")
 _LIKE_AN_ID = re.compile(r"[\W_]*[^\W_]\S*-\d")
-_PLAIN_SYMBOL = re.compile(r"[A-Za-z_][\w.:]*(?:\(\))?", re.ASCII)
+_PLAIN_SYMBOL = re.compile(r"(?a)[A-Za-z_][\w.:]*(?:\(\))?")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MARKUP = frozenset("\\*_[]<>&|~$#!@{}^")
 _BLOCK = re.compile(r"[-+=:]+|\d+[.)]")
 _COMPARED = re.compile(r"[<>]=?|->|=>|&")
 _CODE_OR_WORD = re.compile(r"`[^`]+`|[^\s`]+")
-_WITHOUT_PUNCTUATION = re.compile(r"^([\"']*)(.+?)([\"'.,;:?]*)$", re.DOTALL)
+_WITHOUT_PUNCTUATION = re.compile(r"(?s)^([\"']*)(.+?)([\"'.,;:?]*)$")
 
 
 def draft_of_finding(found: SarifFinding, batch: int | None, agent: str | None) -> Draft:
@@ -119,18 +119,16 @@ def words(text: str, longest: int) -> str:
         word = piece.strip("` ")
         if piece.startswith("`"):
             shown += [f"`{word}`"] if word else []
-        elif _is_plain(word, begins=not shown):
+            continue
+        is_compared = _COMPARED.fullmatch(word)
+        # The first word of a text can also begin a block.
+        if (is_compared or _MARKUP.isdisjoint(word)) and (
+            shown or not (is_compared or _BLOCK.fullmatch(word))
+        ):
             shown.append(word)
         else:
             shown.append(_WITHOUT_PUNCTUATION.sub(r"\1`\2`\3", word))
     return " ".join(shown) + (CUT if len(kept) < len(line) else "")
-
-
-def _is_plain(word: str, *, begins: bool) -> bool:
-    """Return True if a word has no markup. The first one of a text can also begin a block."""
-    if begins and (_BLOCK.fullmatch(word) or _COMPARED.fullmatch(word)):
-        return False
-    return _MARKUP.isdisjoint(word) or _COMPARED.fullmatch(word) is not None
 
 
 def paragraphs(text: str, longest: int) -> str:

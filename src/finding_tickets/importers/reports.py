@@ -48,9 +48,14 @@ _NAMED = re.compile(
     r"|(?i:finding|issue|bug|vulnerability|problem|defect)s?\s*(?:no\.?\s*)?#?(?P<word_id>[A-Z]{0,4}-?\d+(?:\.\d+)*)"
     r"|#(?P<number>\d+))\s*[:.)|\u2013\u2014-]*\s*(?=\S)"
 )
-_NUMBERED = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*[.):]?|\[\d{1,3}\])\s+(?=\S)")
-_SIGNS = re.compile(r"[\u2190-\U0001faff\ufe0f\s]+")
-_BOX = re.compile(r"\[[ xX]\]\s+")
+# Without a sign behind it, a number counts something in front of a word in small letters: "75 lines".
+_NUMBERED = re.compile(
+    r"(?:\d{1,3}(?:\.\d{1,3})*[.):]|\d{1,3}(?:\.\d{1,3})+|\[\d{1,3}\]|\d{1,3}(?=\s+(?:[A-Z][a-z]|[^\sa-zA-Z])))\s+(?=\S)"
+)
+_SIGNS = re.compile(r"[\u2190-\u2bff\ufe0f\U0001f000-\U0001faff\s]+")
+# A path within the repository: no call, no address, and with a folder or an extension.
+_INSIDE = re.compile(r"(?!/|\w+:|.*\.\.)[^()<>*|]*(?:/|\.\w)[^()<>*|]*")
+_BEFORE_ITEM = re.compile(r"^(?:\[[ xX]\]\s+)?[\u2190-\u2bff\ufe0f\U0001f000-\U0001faff\s]*")
 _PLACE_LAST = re.compile(r"\s*\((?P<place>[^()\s]+)\)$")
 _PLACE_FIRST = re.compile(r"`(?P<place>[^`\s]+)`[\s:\u2013\u2014-]*(?=\S)")
 _SIGNS_LAST = "\u2705\u2713\u2714\u274c\u2717\u2718\u26a0\u2757\ufe0f "
@@ -66,25 +71,28 @@ _LAST = re.compile(
     r"|(?P<sign>[\u2190-\U0001faff\ufe0f]+|\s[|:\u00b7\u2013\u2014-])\s*(?P<word>[\w -]{0,24}))\s*$"
 )
 _PREFIXES = (_NAMED, _NUMBERED, _GRADED, _NAMED, _NUMBERED, _GRADED)
-_FINDINGS = re.compile(
-    r"\b(?:findings?|issues?|bugs?|problems?|vulnerabilit(?:y|ies)|defects?)\b", re.IGNORECASE
-)
+_FINDINGS = re.compile(r"(?i)\b(?:findings?|issues?|bugs?|problems?|vulnerabilit(?:y|ies)|defects?)\b")
 _WORDS = re.compile(r"[^\W_]+")
 _FILLER = re.compile(
-    r"(?:severity|priority|risk|issue|finding|problem|bug|level|item|concern|defect|vulnerabilit(?:y|ie)"
-    r"|and|or|to|the|must|should|could|fixe?|be|fixed|before|merge|nice|have)s*|\d+",
-    re.IGNORECASE,
+    r"(?i)(?:severity|priority|risk|issue|finding|problem|bug|level|item|concern|defect|vulnerabilit(?:y|ie)"
+    r"|x|and|or|to|the|must|should|could|fixe?|be|fixed|before|merge|nice|have)s*|\d+",
 )
 # These head other sections as well.
-_WEAK = re.compile(r"(?:note|info|information|normal|small|important|average|suggestion)s?", re.IGNORECASE)
+_WEAK = re.compile(r"(?i:note|information|normal|small|important|average|suggestion)s?|[Ii]nfo")
 _BOLD = re.compile(r"\*\*(?P<lead>[^*\n]+)\*\*")
 _SENTENCE = re.compile(r"(?<=[\w`)\]\"'])[.;:]\s|\s[\u2013\u2014-]\s|\n\s*\n")
 _TITLE_COLUMNS = (
-    "title", "finding", "issue", "bug", "problem", "vulnerability", "name", "summary", "description",
-)  # fmt: skip
-_SEVERITY_COLUMNS = re.compile(r"(?:severity|priority|risk|impact|rating|criticality)\b.*", re.IGNORECASE)
+    "title finding issue bug problem vulnerability name summary description scenario observation concern gap"
+    " defect symptom what detail details item"
+)
+_SEVERITY_COLUMNS = re.compile(r"(?i)(?:severity|priority|risk|impact|rating|criticality)\b.*")
 _PLACE_COLUMNS = re.compile(
     r"(?:affected |source |code )?(?:files?|locations?|paths?|where|places?|code)(?:\(s\))?.*"
+)
+_LINE_COLUMNS = re.compile(r"(?:code )?(?:locations?|lines?)(?:\(s\))?")
+_NO_TITLE_COLUMNS = re.compile(
+    r"(?i)(?:affected |source |code )?(?:file|location|path|where|place|code)|severity|priority|risk|impact"
+    r"|rating|rule|categor|type|status|owner|date|id\b|likelihood|mitigation"
 )
 _ID = re.compile(r"\[?[A-Z]+-?\d+\]?")
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\([^()\s]*\)")
@@ -94,24 +102,23 @@ _NO_PATH = "x.md"
 _PAGE = "# Finding Ticket: x\n\n## Description\n\n{}\n\n## Recommended Fix\n\n{}\n"
 # What chapters of a report are called that find nothing; below the last of them nothing is found either.
 _CHAPTER = re.compile(
-    r"(?:introduction|scope|background|method|conclusion|overview|appendix|reference|tool|disclaimer|about"
+    r"(?i)(?:introduction|scope|background|method|conclusion|overview|appendix|reference|tool|disclaimer|about"
     r"|executive|summary|contents|limitations|goals?\b).*",
-    re.IGNORECASE,
 )
+_REMARK = re.compile(r"(?<=\w)\s*\([^()]*\)\s*$")
 _ASIDE = re.compile(
-    r"(?:[\w'\u2019&-]+\s+){0,3}"
-    r"(?:good|well|positives?|strengths?|praise|recommendations?|next steps|action items|conclusions?"
-    r"|levels?|definitions?|classifications?|criteria|legend|categories)(?:\s+(?:and|of|for|in|&)\s.*)?\W*"
+    r"(?i)(?:[\w'\u2019&-]+\s+){0,3}"
+    r"(?:good|well|positives?|strengths?|praise|recommendations?|next steps|action items|conclusions?|plans?"
+    r"|roadmap|timeline|checklist|levels?|definitions?|classifications?|criteria|legend|categories)"
+    r"(?:\s+(?:and|of|for|in|&)\s.*)?(?:\s*\(.*\))?\W*"
     r"|(?:good|positive|well)\b.*\b(?:practices?|points?|parts?|things?|aspects?|observations?|findings?|done|designed)",
-    re.IGNORECASE,
 )
 _INLINE = re.compile(
-    r"\b(?:severity|priority|risk)\W{1,6}(?P<word>[A-Za-z]\w*)|[\[(](?P<tag>[A-Za-z][\w /-]*)[\])]",
-    re.IGNORECASE,
+    r"(?i)\b(?:severity|priority|risk)\W{1,6}(?P<word>[A-Za-z]\w*)|[\[(](?P<tag>[A-Za-z][\w /-]*)[\])]",
 )
 _BY_LETTER = {"C": Severity.P0, "H": Severity.P1, "M": Severity.P2, "L": Severity.P3, "QA": Severity.P3}
 _BY_LETTER |= dict.fromkeys(("N", "NC", "I"), Severity.P4)
-_NOT_CRITICAL = re.compile(r"\bnon-?critical\b", re.IGNORECASE)
+_NOT_CRITICAL = re.compile(r"(?i)\bnon-?critical\b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,13 +165,27 @@ def findings_in(data: bytes, path: str, vocabulary: Vocabulary) -> list[ReportFi
         raise BadDataError(f"not a report: {error}", file=path) from None
     # What a path says of a ticket, its name and its folder, a report's path does not say of its findings.
     source = Source(_NO_PATH, data.replace(b"\0", b" ").replace(b"\r\n", b"\n"), vocabulary)
-    found, ranks = [], Counter[str]()
+    found, left_out, ranks = list[ReportFinding](), list[ReportFinding](), Counter[str]()
     blocks = tuple(block for block in parse(source.data) if block.kind != "FrontMatter")
     whole = _Section(DocumentPart(source, None, 0, len(source.data), blocks))
-    pieces = _pieces(whole)
-    for piece in pieces:
+    for piece in _pieces(whole):
         title, key = words(piece.head.title, LONGEST_TITLE).rstrip(".:"), squeeze(piece.head.title)
-        if squeeze(title):
+        if piece.is_left_out:
+            line = source.line(piece.start)
+            spot, heading = Spot(path, path, (line, line)), piece.head.heading
+            why = "neither a number nor a severity or a place makes this heading a finding"
+            left_out.append(
+                ReportFinding(
+                    fingerprint=f"{MARK}{line}",
+                    tool=path,
+                    rule=heading,
+                    text=heading,
+                    severity=None,
+                    spots=(spot,),
+                    left_out=why,
+                )
+            )
+        elif squeeze(title):
             # By its title, since numbers change and lines move; equal titles are told apart by their order.
             text = json.dumps([path, key, ranks[key]])
             ranks[key] += 1
@@ -173,34 +194,7 @@ def findings_in(data: bytes, path: str, vocabulary: Vocabulary) -> list[ReportFi
     if not found:
         hint = "a finding is a heading, a list item or a row of a table, with a number, a severity or a place"
         raise BadDataError("nothing in this report looks like a finding", file=path, hint=hint)
-    for heading in _headings_left_out(whole.part, pieces):
-        title, line = source.words(heading).plain, source.line(heading.start)
-        why = "neither a number nor a severity or a place makes this heading a finding"
-        spot = Spot(path, path, (line, line))
-        found.append(
-            ReportFinding(
-                fingerprint=f"{MARK}{line}",
-                tool=path,
-                rule=title,
-                text=title,
-                severity=None,
-                spots=(spot,),
-                left_out=why,
-            )
-        )
-    return found
-
-
-def _headings_left_out(part: DocumentPart, pieces: Sequence[_Piece]) -> Iterator[Block]:
-    """Yield the innermost headings that neither are findings, nor stand within one or hold one."""
-    for each in part.parts:
-        if each.heading is None or any(piece.block is each.heading for piece in pieces):
-            continue
-        within = [piece for piece in pieces if each.start <= piece.start < each.end]
-        if each.parts:
-            yield from _headings_left_out(each, within)
-        elif not (within or each.tables or each.level == 1 or _CHAPTER.match(each.title)):
-            yield each.heading
+    return found + left_out
 
 
 def _finding(piece: _Piece, path: str, title: str, fingerprint: str) -> ReportFinding:
@@ -228,7 +222,7 @@ class _Title:
 
     heading: str
     title: str
-    names: frozenset[str]  # its ID and title, as they are compared
+    names: set[str]  # its ID and title, as they are compared
     severity: Severity | None
     implied: Severity | None  # by the letter or word of its ID
     is_named: bool
@@ -258,25 +252,23 @@ class _Passage:
     @property
     def severity(self) -> Severity | None:
         """The severity that the text states under a label."""
-        stated = self.ticket.severity
-        return severity_of(stated.raw, self.source.vocabulary) if stated else None
+        ticket, vocabulary = self.ticket, self.source.vocabulary
+        if ticket.severity:
+            return severity_of(ticket.severity.raw, vocabulary)
+        # Behind this label there may be a sentence as well.
+        risk = ticket.metadata.get("Risk")
+        return severity_heading(risk.raw, vocabulary) if risk else None
 
     @cached_property
     def spots(self) -> tuple[Spot, ...]:
         """The places of the finding: those under labels, else those that the text cites."""
-        stated = [each for each in self.ticket.locations if each.file]
         spots = []
-        for each in stated:
-            file, path = each.file or "", PurePosixPath(each.file or "")
-            is_inside = (
-                path.suffix and ".." not in path.parts and not path.is_absolute() and "://" not in file
-            )
+        for each in self.ticket.locations:
+            file, symbol = each.file or "", each.symbol or ""
+            place = PurePosixPath(file).as_posix() if _INSIDE.fullmatch(file) else None
             for lines in each.lines or [None]:
-                place = path.as_posix() if is_inside else None
-                spots.append(
-                    Spot(file, place, (lines.first, lines.last) if lines else None, each.symbol or "")
-                )
-        return tuple(spots)
+                spots.append(Spot(file, place, (lines.first, lines.last) if lines else None, symbol))
+        return tuple(spot for spot in spots if spot.uri)
 
     @property
     def description_and_fix(self) -> tuple[str, str]:
@@ -325,6 +317,8 @@ class _Piece:
     head: _Title
     text: _Passage
     severity: Severity | None  # by its heading, or a heading above
+    finds: bool  # whether a heading above calls what is below it findings
+    is_left_out: bool = False  # whether it is a heading that only looks like a finding
     row: _Passage | None = None  # what the row of a table says of the same finding
 
 
@@ -355,15 +349,23 @@ class _Section:
             for part in [piece] if piece.heading else piece.parts:
                 yield _Section(part, self)
 
+    @cached_property
+    def is_chapter(self) -> bool:
+        """Return True for a summary, and for a table of findings or nothing but tables."""
+        told = [each for each in self.part.tables if _title_column(each) and each.column(_SEVERITY_COLUMNS)]
+        if told or all(block.kind == "Table" for block in self.part.blocks):
+            return not self.head.is_named
+        return kind_of_title(self.head.heading) is SectionKind.SUMMARY
+
     def may_be_a_finding(self) -> bool:
         """Return True if a section that states no severity has the form of a finding."""
         if self.head.is_named:
             return True
         outer = self.above
-        is_chapter = _CHAPTER.match(self.head.title) or kind_of_title(self.head.heading)
         if outer and outer.group and self.head.is_numbered:
             return True
-        if outer is None or self.aside or self.part.level == 1 or is_chapter:
+        is_other = self.aside or self.part.level == 1 or self.is_chapter
+        if outer is None or is_other or _CHAPTER.match(self.head.title) or kind_of_title(self.head.heading):
             return False
         if outer.group or not self.head.is_numbered:
             return outer.group is not None
@@ -376,7 +378,11 @@ def _pieces(whole: _Section) -> list[_Piece]:
     """Return what the report finds: its sections, then items and rows that no such section has."""
     found: list[_Piece] = []
     rows: list[_Piece] = []
-    for piece in _within(whole):
+    pieces = _within(whole)
+    # Beside findings that are called so there are chapters, whatever places these name.
+    is_found = any(piece.finds and (piece.head.is_named or piece.severity) for piece in pieces)
+    for piece in pieces:
+        piece.is_left_out |= is_found and not (piece.finds or piece.head.is_named or piece.severity)
         (rows if piece.block.kind == "Table" else found).append(piece)
     # A table may sum up what is told in sections: there it adds what they leave out. Each row of one
     # table is a finding of its own.
@@ -384,7 +390,7 @@ def _pieces(whole: _Section) -> list[_Piece]:
         for piece in found:
             if piece.block is not row.block and piece.head.names & row.head.names:
                 piece.severity = piece.severity or row.severity
-                piece.row = row.text
+                piece.row, piece.is_left_out = row.text, False
                 break
         else:
             found.append(row)
@@ -393,23 +399,29 @@ def _pieces(whole: _Section) -> list[_Piece]:
 
 def _within(section: _Section) -> list[_Piece]:
     """Return the finding that a section is, or else those in it."""
-    head, block = section.head, section.part.heading
-    whole = None
-    if block and section.group is None:
-        severity = head.severity or section.severity or head.implied
-        whole = _Piece(block, block.start, head, section.text, severity)
-        if head.severity or (section.part.level > 1 and section.text.severity):
+    head, part, block = section.head, section.part, section.part.heading
+    may_be, whole = section.group is None, None
+    if block:
+        own = section.text.severity if part.level > 1 and not section.is_chapter else None
+        severity = head.severity or own or section.severity or head.implied
+        whole = _Piece(block, block.start, head, section.text, severity, section.finds)
+        if may_be and (head.severity or own):
             return [whole]
     found = [piece for each in section.sections for piece in _within(each)]
     # What may be a finding is none where sections within it are.
-    if whole and section.may_be_a_finding() and not any(piece.block.level for piece in found):
+    is_innermost = all(each.is_left_out or not each.block.level for each in found)
+    if whole and may_be and is_innermost and section.may_be_a_finding():
         return [whole]
-    for block in takewhile(lambda block: not block.level, section.part.blocks):
+    for block in takewhile(lambda block: not block.level, part.blocks):
         if block.kind == "Table":
             found += _rows(block, section)
         elif block.kind in ("List", "Paragraph"):
             items = (_item(item, section) for item in block.children or [block])
             found += filter(None, items)
+    # Of what is nothing else the innermost heading is said.
+    if whole and not (found or part.parts or part.tables or part.level == 1 or _CHAPTER.match(part.title)):
+        whole.is_left_out = True
+        return [whole]
     return found
 
 
@@ -418,17 +430,15 @@ def _item(block: Block, here: _Section) -> _Piece | None:
     source, vocabulary = here.part.source, here.part.source.vocabulary
     first, _, rest = source.raw(source.words(block).start, block.end).partition("\n")
     text = f"{first}\n{textwrap.dedent(rest)}".strip()
-    opening = _BOX.sub("", text, count=1) if _BOX.match(text) else text
-    signs = _SIGNS.match(opening)
-    opening = opening[signs.end() :] if signs else opening
-    signed = _exactly(signs[0], vocabulary) if signs else None
+    opening = _BEFORE_ITEM.sub("", text, count=1)
+    signed = _exactly(text.removesuffix(opening), vocabulary)
     if (graded := _GRADED.match(opening)) and (stated := _exactly(graded[0], vocabulary)):
         signed, opening = stated, opening[graded.end() :]
     bold = _BOLD.match(opening)
     lead = bold["lead"] if bold else ""
     head = _title_of(lead.strip(" :"), vocabulary)
     is_label = lead.endswith(":") and LABELS.fullmatch(squeeze(lead))
-    is_graded = bool(lead and (head.severity or signed))
+    is_graded = lead and (head.severity or signed)
     if here.aside or is_label or not (block.kind == "Item" or is_graded):
         return None
     if not head.title or _is_place(lead):
@@ -444,7 +454,7 @@ def _item(block: Block, here: _Section) -> _Piece | None:
     severity = severity or signed or here.severity or head.implied
     if not (lead or passage.spots) or not (severity or here.finds):
         return None
-    return _Piece(block, block.start, head, passage, severity)
+    return _Piece(block, block.start, head, passage, severity, here.finds)
 
 
 def _inline_severity(text: str, vocabulary: Vocabulary) -> Severity | None:
@@ -463,7 +473,8 @@ def _rows(block: Block, here: _Section) -> Iterator[_Piece]:
     severe, placed = table.column(_SEVERITY_COLUMNS, named), table.column(_PLACE_COLUMNS, named)
     if named is None or here.aside or not (severe or here.severity or (placed and here.finds)):
         return
-    labels = {severe: "Severity", placed: "Location"}
+    lined = table.column(_LINE_COLUMNS, named, placed)
+    labels = {severe: "Severity", placed: "Location", lined: "Lines"}
     for row in table.records:
         head = _title_of(row[named].plain, vocabulary)
         severity = severity_of(row[severe].plain, vocabulary) if severe else None
@@ -479,15 +490,20 @@ def _rows(block: Block, here: _Section) -> Iterator[_Piece]:
             if title != severe and _ID.fullmatch(cell.plain):
                 names.add(squeeze(cell.plain))
         text = _Passage.of_text("\n".join(lines), vocabulary)
-        yield _Piece(block, row[named].start, replace(head, names=frozenset(names)), text, severity)
+        head = replace(head, names=names)
+        yield _Piece(block, row[named].start, head, text, severity, here.finds)
 
 
 def _title_column(table: MarkdownTable) -> str | None:
     """Return the column with the titles of findings."""
-    for name in _TITLE_COLUMNS:
+    for name in _TITLE_COLUMNS.split():
         for title in table.titles:
-            if name in title.split():
+            if name in title.split() and "id" not in title.split():
                 return title
+    # Else the first one of prose.
+    for title, cell in table.records[-1].items() if len(table.body) > 1 else ():
+        if " " in cell.plain and not _NO_TITLE_COLUMNS.match(title):
+            return title
     return None
 
 
@@ -523,12 +539,11 @@ def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
         seen.add(pattern)
         rest = rest[match.end() :]
     last = _LAST.search(rest)
-    if severity is None and last:
-        severity = _exactly(last["tag"] or last["word"] or last["sign"], vocabulary)
-        rest = rest[: last.start()] if severity else rest
-    if severity is None:
-        severity = _exactly(rest, vocabulary)
-        rest = "" if severity else rest
+    ends = [(last["tag"] or last["word"] or last["sign"], last.start())] if last else []
+    for text, end in [*ends, (rest, 0)]:
+        stated = None if severity else _exactly(text, vocabulary)
+        if stated:
+            severity, rest = stated, rest[:end]
     severity = severity or signed
     rest = rest.rstrip(_SIGNS_LAST)
     if (place := _PLACE_LAST.search(rest)) and _is_place(place["place"]):
@@ -536,7 +551,7 @@ def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
     title = rest.strip(" :|\u2013\u2014-").rstrip(".")
     if title:
         names.add(squeeze(title))
-    return _Title(heading, title, frozenset(names), severity, implied, is_named, _NUMBERED in seen)
+    return _Title(heading, title, names, severity, implied, is_named, _NUMBERED in seen)
 
 
 def _exactly(text: str, vocabulary: Vocabulary) -> Severity | None:
@@ -564,4 +579,5 @@ def severity_of(text: str, vocabulary: Vocabulary) -> Severity | None:
 
 def severity_heading(heading: str, vocabulary: Vocabulary) -> Severity | None:
     """Return the severity of all below a heading such as ``High severity`` or ``Critical (2)``."""
-    return None if _WEAK.fullmatch(heading.strip()) else _exactly(heading, vocabulary)
+    # A remark in brackets says how many there are, or what to do: ``Critical (fix before launch)``.
+    return None if _WEAK.fullmatch(heading.strip()) else _exactly(_REMARK.sub("", heading), vocabulary)
