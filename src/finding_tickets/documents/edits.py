@@ -41,7 +41,7 @@ _PIPE = re.compile(r"(?<!\\)\|")
 _YAML = re.compile(r"\w(?:[\w ./@+()-]*[\w./@+()-])?")
 _BETWEEN = re.compile(r"`(\s*[/,;]\s*)`")
 
-_IN_CODE = frozenset(["severity", "status", "resolution", "agent", "domain"])
+_IN_CODE = ("severity", "status", "resolution", "agent", "domain")
 _BEFORE_LABEL = re.compile(rb"[\s>|*_`+\d.)\"'-]*")
 # Where a new row goes: after the last row whose label stands before its own label in this list.
 _ORDER = [
@@ -57,11 +57,11 @@ _AFTER_RELATED = (
     SectionKind.APPENDIX,
 )
 _HEADER = ("| Ticket ID | Relationship | Notes |", "|-----------|--------------|-------|")
-_ID_COLUMNS = re.compile(r"(?:ticket|id|finding).*", re.DOTALL)
+_ID_COLUMNS = re.compile(r"(?s)(?:ticket|id|finding).*")
 _KIND = re.compile(rb"(?P<closing>[*`_\]]*)[ \t]*(?:\((?P<kind>[^()\r\n|]*)\))?")
 _MARKER = re.compile(rb"(?P<number>\d{0,9})(?P<mark>[-*+.)])")
 # Narrower than what is read as nothing: a text that says more than "none" stays.
-_NOTHING = re.compile(r"(none|n/?a|-+|\u2014)\W*|\W*", re.IGNORECASE)
+_NOTHING = re.compile(r"(?i)(none|n/?a|-+|\u2014)\W*|\W*")
 
 
 def tick(page: Page, item: ChecklistItem, done: bool) -> Splice:
@@ -135,7 +135,8 @@ def spellings(values: Sequence[str], like: str, *, cell: bool) -> Iterator[str]:
     # The markup of the old value may not suit the new one; the caller takes the first that reads back.
     for markup in (_markup_of(like), _bare, code_span):
         written = separator.join(markup(value) for value in values)
-        yield _in_cell(written) if cell else written
+        # A pipe would end the cell of a table.
+        yield _PIPE.sub(r"\|", written) if cell else written
 
 
 def _in_yaml(values: Sequence[str], like: str, quote: str = "") -> Iterator[str]:
@@ -155,11 +156,6 @@ def _markup_of(like: str) -> Callable[[str], str]:
     bold = _BOLD if len(inner) == len(like) - 2 * len(_BOLD) else ""
     inside = code_span if inner.startswith("`") and inner.endswith("`") else _bare
     return lambda value: f"{bold}{inside(value)}{bold}"
-
-
-def _in_cell(text: str) -> str:
-    """Return a text with its pipes escaped, which would end the cell of a table."""
-    return _PIPE.sub(r"\|", text)
 
 
 def _bare(value: str) -> str:

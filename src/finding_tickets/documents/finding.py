@@ -29,8 +29,15 @@ from finding_tickets.documents.resolutions import (
     read_resolution,
     read_severity_changes,
 )
-from finding_tickets.documents.sections import DocumentPart, PartsByKind, SectionKind, nested, parts_by_kind
-from finding_tickets.documents.source import Excerpt, MarkdownTable, Source, Values, walk
+from finding_tickets.documents.sections import (
+    TELLING,
+    DocumentPart,
+    PartsByKind,
+    SectionKind,
+    nested,
+    parts_by_kind,
+)
+from finding_tickets.documents.source import Excerpt, MarkdownTable, Values, walk
 from finding_tickets.model.ticket import Ticket
 from finding_tickets.model.vocabulary import (
     UNSETTLED,
@@ -55,34 +62,23 @@ _FALSE = re.compile(
     r"|\bnot (?:true|accurate|correct|valid|confirmed|verified)\b"
 )
 _TRUE = re.compile(r"[\u2705\u2713\u2714]|\b(?:true|correct|confirmed|verified|valid|accurate|yes|proven)\b")
-_FILE_KEYS = frozenset(["reportfile", "report", "file", "source", "sourcereport", "originalreport"])
+_FILE_KEYS = ["reportfile", "report", "file", "source", "sourcereport", "originalreport"]
 _REPORT_LABELS = re.compile(r"reportfiles?|section")
-_SUMMARIES = (
-    *("Summary", "Problem", "Description", "Issue", "Symptom"),
-    *("Observed Behaviour", "Observed Behavior"),
-)
-_FIXES = ("Recommended Fix", "Proposed Fix", "Suggested Fix", "Fix Plan", "Fix", "Recommendation")
+_SUMMARIES = "Summary, Problem, Description, Issue, Symptom, Observed Behaviour, Observed Behavior"
+_FIXES = "Recommended Fix, Proposed Fix, Suggested Fix, Fix Plan, Fix, Recommendation"
 # Text, and no row of a table or key of a mapping that something broke.
 _PROSE = re.compile(r"[\w`*(\[\"'](?![\w ]*:\s)(?![\w ]*:$)")
 _DONE = (SectionKind.RESOLUTION, SectionKind.CORRECTION)
 _CHECKED = (SectionKind.VERIFICATION, *_DONE)
-_ASIDES = (
-    *_CHECKED,
-    SectionKind.FIX,
-    SectionKind.RELATED,
-    SectionKind.REFERENCES,
-    SectionKind.APPENDIX,
-    SectionKind.REMEDIATION,
-    SectionKind.CROSS_REVIEW,
-    SectionKind.METADATA,
-)
+# In these a place is one of what is wrong, and in no fix or reference.
+_PLACING = (*TELLING, SectionKind.LOCATION, SectionKind.FILES_CHANGED)
 
 # Related findings.
 _NOTHING = re.compile(
-    r"[\W_]*(?:(?:none|n/?a|nothing|tbd)(?![^\W_]).*|no (?:known |directly )?(?:related|other|duplicate).*)?",
-    re.IGNORECASE,
+    r"(?i)[\W_]*(?:(?:none|n/?a|nothing|tbd)(?![^\W_]).*"
+    r"|no (?:known |directly )?(?:related|other|duplicate).*)?"
 )
-_REFERENCE = re.compile(r"related (?:ticket|finding)s?\s*:", re.IGNORECASE)
+_REFERENCE = re.compile(r"(?i)related (?:ticket|finding)s?\s*:")
 _BEFORE_NOTE = " \t:-\u2013\u2014"
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _ASIDE = re.compile(r"\s*(?:\(.*\))?")
@@ -93,14 +89,14 @@ _PATH = re.compile(r"\w/\w|\w\.md\b")
 _ROWS = re.compile(
     r"related(?:to|tickets|findings)?|duplicateof|duplicates|blocks|blockedby|dependson|seealso"
 )
-KIND_COLUMNS = re.compile(r"(?:relation|type|link).*", re.DOTALL)
-NOTE_COLUMNS = re.compile(r"(?:note|desc|reason|why).*", re.DOTALL)
+KIND_COLUMNS = re.compile(r"(?s)(?:relation|type|link).*")
+NOTE_COLUMNS = re.compile(r"(?s)(?:note|desc|reason|why).*")
 RELATIONSHIPS = Spelled(
     {
-        Relationship.RELATED.value: ("related to", "see also", "see", "relates to"),
-        Relationship.DUPLICATE.value: ("duplicate of", "duplicates", "duplicated by", "same as"),
-        Relationship.BLOCKS.value: ("blocking", "blocker for"),
-        Relationship.BLOCKED_BY.value: ("depends on", "blocked", "requires", "dependencies", "depends"),
+        Relationship.RELATED: ("related to", "see also", "see", "relates to"),
+        Relationship.DUPLICATE: ("duplicate of", "duplicates", "duplicated by", "same as"),
+        Relationship.BLOCKS: ("blocking", "blocker for"),
+        Relationship.BLOCKED_BY: ("depends on", "blocked", "requires", "dependencies", "depends"),
     }
 )
 """The words that documents state a relationship in, beside the vocabulary's own."""
@@ -164,24 +160,27 @@ def read_finding(sections: Sequence[DocumentPart], metadata: Metadata, title: Ex
     if values["severity"] is None or not values["domains"]:
         named = file_name(source.path, words)
         tags = [match["word"] for match in GRADE.finditer(title.plain if title else "")]
+        tags += [each["value"] for each in metadata.strings("Labels")]
         graded = next((word for tag in tags if (word := word_for(tag, words.severities))), named.severity)
         if graded and values["severity"] is None:
             values["severity"] = source.text(0, 0).record(value=graded)
         if named.domain and not values["domains"]:
             values["domains"] = [source.text(0, 0).record(value=named.domain)]
     if filed := words.folder_of(source.path):
-        _fill_in(values, filed[1], source)
+        # A folder says a status or an outcome.
+        said, own = filed[1], values["outcome"]
+        is_outcome = said in set(Outcome)
+        if values["status"] is None and (is_outcome or not own or said == Status.CLOSED):
+            state = said if said in set(Status) and not own else Status.CLOSED
+            values["status"] = source.text(0, 0).record(value=state)
+        if (
+            is_outcome
+            and not own
+            and values["status"]
+            and values["status"]["value"] not in UNSETTLED | {None}
+        ):
+            values["outcome"] = source.text(0, 0).record(value=said)
     return Ticket.model_validate(values)
-
-
-def _fill_in(values: Values, said: str, source: Source) -> None:
-    """Take from the folder, which says a status or an outcome, what the ticket does not say of the two."""
-    is_outcome, own = said in set(Outcome), values["outcome"]
-    if values["status"] is None and (is_outcome or not own or said == Status.CLOSED):
-        status = said if said in set(Status) and not own else Status.CLOSED
-        values["status"] = source.text(0, 0).record(value=status)
-    if is_outcome and not own and values["status"] and values["status"]["value"] not in UNSETTLED | {None}:
-        values["outcome"] = source.text(0, 0).record(value=said)
 
 
 def _summaries(of_kind: PartsByKind) -> Iterator[Excerpt]:
@@ -213,7 +212,7 @@ def _locations(own: Sequence[DocumentPart], metadata: Metadata) -> list[Values]:
 def _telling(parts: Iterable[DocumentPart]) -> Iterator[DocumentPart]:
     """Yield the parts that say what is wrong; a fix or a reference within them is left out."""
     for part in parts:
-        if part.kind not in _ASIDES:
+        if part.kind in _PLACING:
             yield from _telling(part.pieces) if part.parts else [part]
 
 
@@ -357,10 +356,10 @@ def _checked(sections: Sequence[DocumentPart]) -> Iterator[DocumentPart]:
             yield from _checked(part.parts)
 
 
-def _labelled(metadata: Metadata, names: Iterable[str]) -> Values | None:
+def _labelled(metadata: Metadata, names: str) -> Values | None:
     """Return the text of a ticket without sections under the first of the labels that it has."""
     # ``Issue: BUG-7`` is the ID.
-    entries = (metadata.get(name) for name in names)
+    entries = (metadata.get(name) for name in names.split(", "))
     return next((entry.value.record() for entry in entries if entry and entry != metadata.stated_id), None)
 
 

@@ -23,16 +23,16 @@ _VERDICTS = (
     re.compile(r"(?:final |overall )*(?:recommendation|status|result|conclusion|outcome)"),
 )
 _SAYS_VERDICT = re.compile(
-    r"\W*(?:approve[d]?|ready\b|accept(?:ed|able)?|reject(?:ed)?|changes requested|request changes|needs \w+"
-    r"|not ready|blocked|pass(?:ed)?|fail(?:ed)?|lgtm|merge|ship|conditional\w*|complete|do not merge)\b",
-    re.IGNORECASE,
+    r"(?i)\W*(?:approve[d]?|ready\b|accept(?:ed|able)?|reject(?:ed)?|changes requested|request changes"
+    r"|needs \w+|not ready|blocked|pass(?:ed)?|fail(?:ed)?|lgtm|merge|ship|conditional\w*|complete"
+    r"|do not merge)\b",
 )
 _BEFORE_WORDS = re.compile(r"^[^\w]+")
-_OVERALL = ("overall", "overallscore", "qualityscore", "score", "total", "overallrating", "overallgrade")
+_OVERALL = ["overall", "overallscore", "qualityscore", "score", "total", "overallrating", "overallgrade"]
 _SCORE = re.compile(
-    r"(?P<value>\d+(?:\.\d+)?)\s*(?:/|out of)\s*(?P<out_of>\d+(?:\.\d+)?)\s*(?P<remark>.*)", re.DOTALL
+    r"(?s)(?P<value>\d+(?:\.\d+)?)\s*(?:/|out of)\s*(?P<out_of>\d+(?:\.\d+)?)\s*(?P<remark>.*)"
 )
-_TOTAL = re.compile(r"^[^\w\r\n]*(total\b.*)$", re.IGNORECASE | re.MULTILINE)
+_TOTAL = re.compile(r"(?im)^[^\w\r\n]*(total\b.*)$")
 _FILES = re.compile(
     r"(?:files?|tests?) (?:changed|modified|created|added|deleted|touched|reviewed)|(?:changed|new) files"
 )
@@ -62,11 +62,9 @@ _OPEN = re.compile(
 )
 # In this order: "not met" is no "met", and what is partial is neither.
 _ANSWERS = {_OPEN: None, _UNMET: False, _MET: True}
-_MARK = re.compile(r"(?P<sign>[^\w\s*`(\[\"'-]\ufe0f?)\s*(?P<text>.*)", re.DOTALL)
-_ISSUE = re.compile(
-    r"(?:\W*(?P<id>[A-Za-z]+[- ]?\d+|\d+)\W*?\s*[:.)\u2013\u2014-]\s+)?(?P<title>.+)", re.DOTALL
-)
-_BOLD = re.compile(r"(?:\d+[.)]\s*)?\*\*(?P<words>.+?)\*\*", re.DOTALL)
+_MARK = re.compile(r"(?s)(?P<sign>[^\w\s*`(\[\"'-]\ufe0f?)\s*(?P<text>.*)")
+_ISSUE = re.compile(r"(?s)(?:\W*(?P<id>[A-Za-z]+[- ]?\d+|\d+)\W*?\s*[:.)\u2013\u2014-]\s+)?(?P<title>.+)")
+_BOLD = re.compile(r"(?s)(?:\d+[.)]\s*)?\*\*(?P<words>.+?)\*\*")
 _LABEL_END = re.compile(r":|.\s*:")
 _SEVERITIES = re.compile(
     r"critical|block(?:er|ing)|high|major|important|medium|moderate|minor|low|trivial|nit(?:s|picks)?"
@@ -108,7 +106,7 @@ def read_implementation_review(
         **read_header(metadata, title),
         "reviewer": metadata.string("Reviewer"),
         "date": metadata.string("Date"),
-        "commits": commits.value.record(base=hashes[0] if len(hashes) > 1 else None, head=hashes[-1])
+        "commits": commits.value.record(base=hashes[0] if hashes[1:] else None, head=hashes[-1])
         if commits and hashes
         else None,
         "plan": metadata.string("Plan"),

@@ -6,23 +6,25 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import TypeVar
 
 from finding_tickets.documents.metadata import LabelledValue, labelled_values, listed
 from finding_tickets.documents.sections import DocumentPart
 from finding_tickets.documents.source import Excerpt, Values, code_spans, walk
 from finding_tickets.model.vocabulary import squeeze
 
-T = TypeVar("T")
 Lines = tuple[Values, ...]
 
+# Extensions that no attribute of an object is likely to be called: ``self.lock``, ``console.log``.
 EXTENSION = (
-    r"(?:py|pyi|pyx|md|toml|ya?ml|json|cfg|ini|txt|sh|c|cc|cpp|cuh?|h|hpp|rs|go|js|jsx|ts|tsx|vue|css|ipynb)"
+    r"(?:py|pyi|pyx|md|toml|ya?ml|json|cfg|ini|txt|sh|c|cc|cpp|cxx|cuh?|h|hpp|hxx|rs|go|[cm]?jsx?|[cm]?tsx?|vue"
+    r"|svelte|astro|s?css|html?|ipynb|sol|vy|cairo|java|kts?|swift|rb|php|phtml|cs|cshtml|csproj|fs|vb|sql"
+    r"|dart|exs?|erl|hrl|hs|scala|clj|lua|jl|zig|nim|tf|tfvars|proto|graphql|prisma|gradle|xml|ps1|cmake|svh?|vhdl?"
+    r"|asm|mdx|rst|csv|jsonl|j2|ejs|hbs|erb|pas|f90|rkt|sway|yul|wgsl|glsl|hlsl|bash|zsh)"
 )
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _RANGE = re.compile(r"(?<![\w.])L?(\d{1,9})(?:\s*(?:[-\u2013\u2014]|\.\.|\bto\b)\s*L?(\d{1,9}))?(?![\w.]*\w)")
 _ASIDE = re.compile(r"\([^()]*\)")
-_LINES_ALONE = re.compile(r"\((?:\s|[\d,;~&\u2013-]|lines?|and|L(?=\d))*\)", re.IGNORECASE)
+_LINES_ALONE = re.compile(r"(?i)\((?:\s|[\d,;~&\u2013-]|lines?|and|L(?=\d))*\)")
 _PATH_AND_LINES = re.compile(r"(?P<path>.+?\.\w+)(?::(?P<lines>[L\d~][\dL\s,:~\u2013-]*))?")
 _FILE = re.compile(rf"[^\s()]+\.{EXTENSION}|[^\s()]+/[^\s()]*")
 _FILE_IN_PROSE = re.compile(
@@ -37,49 +39,49 @@ _LINE = re.compile(rb"[^\r\n]+")
 _COMMENT = re.compile(rb"[ \t]*(?:#+|//|--|;|<!--)[ \t]*")
 _COMMENT_END = b"-->"
 _BLANK = b" \t"
-_FILE_BEFORE = re.compile(rf"(?<![\w./\\-])(?P<path>[\w./\\-]+\.{EXTENSION})\b(?P<behind>.*)", re.DOTALL)
+_FILE_BEFORE = re.compile(rf"(?s)(?<![\w./\\-])(?P<path>[\w./\\-]+\.{EXTENSION})\b(?P<behind>.*)")
 _COLON_LINES = re.compile(r":\s*~?L?\d[\dL,\s\u2013-]*")
-_NAMED_LINES = re.compile(
-    r"\b(?:around )?lines?\s+~?\d[\d,\s\u2013-]*(?:\band \d[\d\u2013-]*)?", re.IGNORECASE
-)
+_NAMED_LINES = re.compile(r"(?i)\b(?:around )?lines?\s+~?\d[\d,\s\u2013-]*(?:\band \d[\d\u2013-]*)?")
 _LANGUAGE_END = re.compile(r"[\s:{]")
 # A place stands near the beginning of a comment; a line of a megabyte is not searched for one.
 _LONGEST_COMMENT = 300
 
 _FILES = re.compile(
     r".*(?:files?|paths?)|(?:code|affected)?locations?|where|targets?|linesofcode|affectedcode"
+    r"|fichiers?|datei(?:en)?|archivos?|arquivos?|\w*(?:\u6587\u4ef6|\u4f4d\u7f6e|\ud30c\uc77c|\uc704\uce58)"
 )
 # A link to lines of a file at a revision.
 _BLOB = re.compile(
     r"https?://[^\s()]+?/(?:blob|tree|src)/[^/\s]+/(?P<path>[^\s()#?]+)(?:#L?(?P<lines>\d+(?:-L?\d+)?))?"
 )
+_LINK = re.compile(r"\[`?([^\[\]`]+)`?\]\([^()\s]*?(?:[:#]L?(\d+(?:-L?\d+)?))?\)")
 _LINES_BY_HASH = re.compile(r"(?<=\.\w)#(?=L\d)|(?<=\.\w\w)#(?=L\d)|(?<=\.\w\w\w)#(?=L\d)")
 _LINES = re.compile(r"(?:affected)?lines?(?:numbers?|ranges?|affected)?")
 _SYMBOLS = re.compile(r"(?:functions?|class(?:es)?|methods?|modules?|symbols?)+")
 _BARE = re.compile(rf"(?:{_FILES.pattern})|(?:{_LINES.pattern})|(?:{_SYMBOLS.pattern})")
 _MORE_LINES = re.compile(r"[\s,]*[\dL][\dL\s,\u2013-]*")
-_LINES_BEHIND = re.compile(r"[\s(,]*(?:lines?\b|L(?=\d)|:(?=\s*\d))[^`]*", re.IGNORECASE)
+_LINES_BEHIND = re.compile(r"(?i)[\s(,]*(?:lines?\b|L(?=\d)|:(?=\s*\d))[^`]*")
 _LINES_OF_SPAN = re.compile(
-    r"`?[\s(,]*(?:(?:at |on )?lines?\s|L(?=\d))\s*(?P<lines>~?\d[\dL,\s\u2013-]*)", re.IGNORECASE
+    r"(?i)`?[\s(,]*(?:(?:at |on )?lines?\s|L(?=\d))\s*(?P<lines>~?\d[\dL,\s\u2013-]*)"
 )
 # In running text: a link to lines, code that is a path, or a path with an extension of code.
 _CITED = re.compile(
-    rf"\]\((?:\.\.?/)+(?P<relative>[\w/.-]{{1,300}}\.{EXTENSION}(?:#L\d+(?:-L?\d+)?)?)\)"
-    rf"|(?P<link>https?://[^\s()]{{1,300}}/blob/[^\s()]+)|`(?P<code>[\w./@+-]{{1,300}}\.{EXTENSION}\b[^`\s]*)`"
+    rf"(?P<named>\[`?[\w/.+-]{{1,300}}\.{EXTENSION}`?\]\((?:file:)?/[^()\s]{{1,300}}#L\d+(?:-L?\d+)?\))"
+    rf"|\]\((?:\.\.?/)+(?P<relative>[\w/.-]{{1,300}}\.{EXTENSION}(?:#L\d+(?:-L?\d+)?)?)\)"
+    rf"|(?P<link>https?://[^\s()]{{1,300}}/blob/[^\s()]+)|`(?P<code>(?:[\w./@+-]{{1,300}}\.{EXTENSION}|[\w.@+-]{{1,99}}/[\w./@+-]{{1,300}}\.[A-Za-z]\w{{0,9}})\b(?!\()[^`\s]*)"
     rf"|(?<![^\s(\[\"'])(?P<path>[\w./-]{{1,300}}\.{EXTENSION}\b(?::L?\d+(?:-L?\d+)?)?)(?![\w`])"
 )
 # A text that cites more is no text for people.
 _MOST_CITED = 200
 # In front matter, a place may be a mapping.
-_LINES_STATED = re.compile(r"\blines?:[ \t]*[\"'\[]?(?P<lines>\d[\d,\s\u2013-]*)", re.IGNORECASE)
+_LINES_STATED = re.compile(r"(?i)\blines?:[ \t]*[\"'\[]?(?P<lines>\d[\d,\s\u2013-]*)")
 _FILE_THEN_LINES = re.compile(rf"(?<![\w./\\-])([\w./\\-]+\.{EXTENSION})\b\s*:?")
 _NOWHERE = re.compile(
-    r"\W*(?:n/?a\b|none\b|multiple\b|various\b|several\b|many\b|all\b|tb[da]\b|unknown\b|not applicable\b|$)",
-    re.IGNORECASE,
+    r"(?i)\W*(?:n/?a\b|none\b|multiple\b|various\b|several\b|many\b|all\b|tb[da]\b|unknown\b"
+    r"|not applicable\b|$)"
 )
 _NO_LINES = re.compile(
-    r"\W*(?:(?:the )?(?:entire|whole|full)\b|throughout\b|missing\b|new\b|module\b|file\b|class\b|see\b)",
-    re.IGNORECASE,
+    r"(?i)\W*(?:(?:the )?(?:entire|whole|full)\b|throughout\b|missing\b|new\b|module\b|file\b|class\b|see\b)",
 )
 
 
@@ -100,6 +102,8 @@ def _path_and_lines(text: str) -> tuple[str, Lines]:
         if blob := _BLOB.search(text):
             return blob["path"], line_ranges(blob["lines"] or "")
         text = _LINES_BY_HASH.sub(":", text)
+    # ``[a.py](../a.py#L3)``
+    text = _LINK.sub(r"\1:\2", text).rstrip(":")
     match = _PATH_AND_LINES.fullmatch(text)
     if match is None and (found := _FILE_IN_PROSE.search(text)):
         text = found[0]
@@ -264,7 +268,8 @@ def _places_of(rows: Mapping[str, LabelledValue]) -> Iterator[Values]:
 def _files_in(value: Excerpt) -> Iterator[tuple[Excerpt, str, Lines]]:
     """Each file of a list with its path and its own lines; where some look like paths, only those do."""
     # Remarks between the files are pieces, too.
-    pieces = [text for text in listed(value) if text.raw]
+    pieces = [value.piece(*link.span()) for link in _LINK.finditer(value.raw)]
+    pieces = pieces or [text for text in listed(value) if text.raw]
     paths = [text for text in pieces if place_of(text)] or pieces
     if not paths:
         return
@@ -273,8 +278,8 @@ def _files_in(value: Excerpt) -> Iterator[tuple[Excerpt, str, Lines]]:
         between = value.source.raw(text.end, max(text.end, behind)).strip("`")
         if not lines and (stated := _LINES_STATED.search(text.raw)):
             lines = line_ranges(stated["lines"])
-        elif not lines and _LINES_BEHIND.fullmatch(between):
-            lines = line_ranges(between.replace("(", " ").replace(")", " "))
+        elif not lines and (beside := _LINES_BEHIND.match(between)):
+            lines = line_ranges(beside[0].replace("(", " ").replace(")", " "))
         elif lines and _MORE_LINES.fullmatch(between):
             lines += line_ranges(between)
         yield text, path, lines
@@ -311,5 +316,5 @@ def _lines_of(lines: LabelledValue, files: list[str]) -> list[Lines]:
     return of_files
 
 
-def _pick(rows: Mapping[str, T], keys: re.Pattern[str]) -> T | None:
+def _pick(rows: Mapping[str, LabelledValue], keys: re.Pattern[str]) -> LabelledValue | None:
     return next((value for key, value in rows.items() if keys.fullmatch(key)), None)

@@ -7,7 +7,7 @@ front matter.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
@@ -21,11 +21,12 @@ _LABEL = re.compile(
     rb"(?m)(?:(?:^|(?<=\r))[ \t]*(?:>[ \t]*)*|(?:\||\xc2\xb7|\xe2\x80\xa2)[ \t]+)"
     rb"(?:[\xe2\xf0][\x80-\xbf\xef]+[ \t]*)?"
     rb"(?P<mark>\*\*|__)(?P<label>[^*\r\n]{1,100}?)"
-    rb"(?::(?P=mark)|(?P=mark)[ \t]*:"
-    rb"|:[ \t]+(?P<value>[^*\r\n \t][^*\r\n]{0,1000}?)(?P=mark)(?=[ \t]*(?:$|\r|\|)))"
+    rb"(?:(?::|\xef\xbc\x9a)(?P=mark)|(?P=mark)[ \t]*(?::|\xef\xbc\x9a)"
+    rb"|:[ \t]+(?P<value>[^*\r\n \t][^*\r\n]{0,1000}?)(?P=mark)(?=[ \t]*(?:$|\r|\||\()))"
 )
 _BARE_LABEL = re.compile(
-    rb"(?m)(?:^|(?<=\r))[ \t]*(?P<label>[A-Za-z\x80-\xff][\w()/ \x80-\xff-]{0,40}?)[ \t]*:(?=\s)(?P<value>)"
+    rb"(?m)(?:^|(?<=\r))[ \t]*(?P<label>[A-Za-z\x80-\xff][\w()/ \x80-\xff-]{0,40}?)[ \t]*"
+    rb"(?::(?=\s)|\xef\xbc\x9a)(?P<value>)"
 )
 _LINE = re.compile(rb"[^\r\n]+")
 # Beside most labels there are bold marks; without any, nothing else is looked for.
@@ -37,67 +38,75 @@ _FIELD_AND_VALUE = 2
 _COLUMN_TITLES = frozenset(
     ["field", "key", "property", "attribute", "item", "name", "metadata", "label", "aspect", "detail", ""]
 )
-_VALUE_TITLES = frozenset(["value", "values", "detail", "details", "description", "content", ""])
+_VALUE_TITLES = ["value", "values", "detail", "details", "description", "content", ""]
 _KEY = re.compile(
     rb"(?<![^\r\n])(?P<quote>[\"']?)(?P<key>[\w\x80-\xff][^\r\n:]*?)(?P=quote)[ \t]*:(?=[ \t\r\n]|\Z)"
 )
 # A text of several lines, whose mark is no part of it, and what states that there is no value.
 _BLOCK_SCALAR = re.compile(rb"[ \t]*[|>][-+0-9]*[ \t]*(?:#[^\r\n]*)?(?=[\r\n])")
-_NO_VALUE = frozenset(["null", "~", "[]", "{}", "_No response_", "-", "\u2013", "\u2014"])
+_NO_VALUE = ["null", "~", "[]", "{}", "_No response_", "-", "\u2013", "\u2014"]
 _COMMENT = re.compile(rb"(?:^|[ \t])#[^\r\n]*\Z")
 _LINE_END = re.compile(rb"[\r\n]")
 
 # The labels under which a value of the metadata is looked for, the best first.
-ROWS: Mapping[str, tuple[str, ...]] = {
+_ROWS = """\
+ID: Ticket ID, ID, Review ID, Ticket, Finding ID, Bug ID, Issue ID, Issue Number, Issue Key, \
+\u7f16\u53f7
+Severity: Severity, Priority, Severity Level, Severity Rating, Issue Severity, Bug Severity, Finding \
+Severity, Risk Level, Risk Rating, Criticality, Importance, Urgency, \u4e25\u91cd\u7a0b\u5ea6, \
+\u4e25\u91cd\u6027, \u4e25\u91cd\u7ea7\u522b, \u4f18\u5148\u7ea7, Severite, S\u00e9v\u00e9rit\u00e9, \
+Gravit\u00e9, Priorit\u00e9, Schweregrad, Severidad, Gravedad, Prioridad, Severidade, Gravidade, \
+Prioridade, \u91cd\u8981\u5ea6, \uc2ec\uac01\ub3c4, \uc6b0\uc120\uc21c\uc704
+Status: Status, State, Current Status, Issue Status, Bug Status, Ticket Status, Finding Status, \
+\u72b6\u6001, \u72b6\u614b, Statut, Estado, Zustand, \uc0c1\ud0dc
+Resolution: Resolution, Outcome, Disposition
+Batch: Batch
+Agent: Agent, Agents, Reporter, Reported By, Found By, Discovered By, Source Agent, Submitted By, \
+Filed By, Opened By, Raised By, Created By, Identified By, Auditor
+Domain: Domain, Domains, Component, Components, Area, Subsystem, Affected Component, Affected \
+Components
+Assignee: Assignee, Assigned To, Owner, Assignees, Assigned
+Created: Created, Date Created, Date Discovered, Discovered, Opened, Reported, Filed, Date, Created \
+At, Created On, Creation Date, Date Reported, Date Found, Date Opened, Date Filed, Discovery Date, \
+Reported On, Found On, Opened On, Discovered On
+Updated: Updated, Last Updated, Last Modified, Modified, Updated At, Updated On, Last Update
+Closed: Closed, Date Closed, Resolved, Date Resolved, Fixed, Date Fixed, Fix Date, Fixed On, Closed \
+At, Closed On, Resolved At, Resolved On, Resolution Date
+Code Repository: Code Repository
+Title: Title
+Labels: Labels, Label, Tags
+Category: Category, Categories
+Reviewer: Reviewer, Reviewed By, Reviewers, Author
+Date: Date, Review Date, Date Reviewed, Reviewed, Reviewed On
+Commits: Commits, Commit, Commit Range, Commits Reviewed, Commit Hash, Commit SHA, SHA, Git Range
+Base: Base, Base Commit, Base SHA
+Head: Head, Head Commit, Head SHA
+Plan: Plan Reference, Plan, Plan Document, Plan File, Implementation Plan, Reference Plan
+Specification: Specification, Spec, Design Document
+"""
+ROWS = {
     name: tuple(labels.split(", "))
-    for name, labels in {
-        "ID": "Ticket ID, ID, Review ID, Ticket, Finding ID, Bug ID, Issue ID, Issue Number, Issue Key",
-        "Severity": "Severity, Priority, Severity Level, Severity Rating, Issue Severity, Bug Severity, "
-        "Finding Severity, Risk Level, Risk Rating, Criticality, Importance, Urgency",
-        "Status": "Status, State, Current Status, Issue Status, Bug Status, Ticket Status, Finding Status",
-        "Resolution": "Resolution, Outcome, Disposition",
-        "Batch": "Batch",
-        "Agent": "Agent, Agents, Reporter, Reported By, Found By, Discovered By, Source Agent, Submitted By, "
-        "Filed By, Opened By, Raised By, Created By, Identified By, Auditor",
-        "Domain": "Domain, Domains, Component, Components, Area, Subsystem, Affected Component, "
-        "Affected Components",
-        "Assignee": "Assignee, Assigned To, Owner, Assignees, Assigned",
-        "Created": "Created, Date Created, Date Discovered, Discovered, Opened, Reported, Filed, Date, "
-        "Created At, Created On, Creation Date, Date Reported, Date Found, Date Opened, Date Filed, "
-        "Discovery Date, Reported On, Found On, Opened On, Discovered On",
-        "Updated": "Updated, Last Updated, Last Modified, Modified, Updated At, Updated On, Last Update",
-        "Closed": "Closed, Date Closed, Resolved, Date Resolved, Fixed, Date Fixed, Fix Date, Fixed On, "
-        "Closed At, Closed On, Resolved At, Resolved On, Resolution Date",
-        "Code Repository": "Code Repository",
-        "Title": "Title",
-        "Category": "Category, Categories",
-        "Reviewer": "Reviewer, Reviewed By, Reviewers, Author",
-        "Date": "Date, Review Date, Date Reviewed, Reviewed, Reviewed On",
-        "Commits": "Commits, Commit, Commit Range, Commits Reviewed, Commit Hash, Commit SHA, SHA, Git Range",
-        "Base": "Base, Base Commit, Base SHA",
-        "Head": "Head, Head Commit, Head SHA",
-        "Plan": "Plan Reference, Plan, Plan Document, Plan File, Implementation Plan, Reference Plan",
-        "Specification": "Specification, Spec, Design Document",
-    }.items()
+    for name, _, labels in (line.partition(": ") for line in _ROWS.splitlines())
 }
 _KEYS = {name: [squeeze(label) for label in labels] for name, labels in ROWS.items()}
 _PLACES = (
     r"(?:affected|related|source|code)?(?:files?|paths?|locations?)|where|targets?|linesofcode|affectedcode"
+    r"|fichiers?|datei(?:en)?|archivos?|arquivos?|\u6587\u4ef6|\u4f4d\u7f6e|\ud30c\uc77c|\uc704\uce58"
     r"|(?:affected)?lines?(?:numbers?)?|functions?|symbols?"
 )
 LABELS = re.compile("|".join([*(key for keys in _KEYS.values() for key in keys), _PLACES]))
 # These name the document only where an ID stands beside them.
-_MAYBE_IDS = ("key", "reference", "ref", "number", "issue", "bug", "finding", "identifier", "code")
+_MAYBE_IDS = ["key", "reference", "ref", "number", "issue", "bug", "finding", "identifier", "code"]
 # A section may hold nothing but one of these.
 ALONE = frozenset(
     key
-    for name in ("ID", "Severity", "Status", "Agent", "Domain", "Assignee", "Created")
+    for name in ("ID", "Title", "Severity", "Status", "Agent", "Domain", "Assignee", "Created")
     for key in _KEYS[name]
 )
 _BETWEEN = re.compile(rb"\s[/&+]\s|\sand\s|[,;]|<br ?/?>|(?:^|[\r\n])[ \t]*-[ \t]")
 _QUOTES = ("'", '"')
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
-_NUMBER = re.compile(r"(?:batch\s*#?|b)?([0-9]{1,9})(?:\b(?![.\w]).*)?", re.IGNORECASE)
+_NUMBER = re.compile(r"(?i)(?:batch\s*#?|b)?([0-9]{1,9})(?:\b(?![.\w]).*)?")
 
 _ARROW = re.compile(r"\u2192|\u21d2|(?<![-=])[-=]+>")
 _STRUCK = re.compile(r"~~.*?~~")
@@ -109,32 +118,34 @@ _LONGEST_VALUE = 60
 _REMARK = re.compile(r"[.;]\s|\s[\u2013\u2014-]\s")
 
 _REVIEW_TITLE = re.compile(
-    r"\b(?:implementation|code|change|plan|task|phase|final|integration) review\b|\breview of\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:implementation|code|change|plan|task|phase|final|integration) review\b|\breview of\b",
 )
 _FINDING_TITLE = re.compile(
-    r"(?:(?:finding|bug|fix|issue|defect|ticket)(?: (?:ticket|report|finding))?\s*[:\u2013\u2014]"
+    r"(?i)(?:(?:finding|bug|fix|issue|defect|ticket)(?: (?:ticket|report|finding))?\s*[:\u2013\u2014]"
     r"|(?:finding|bug|fix|issue) (?:ticket|report)(?:\s+-\s|\s+(?=[A-Z][A-Z0-9]*-)|$)"
     r"|(?:finding|bug|issue|defect|ticket)\s+(?=[A-Z][A-Z0-9]*-[\w-]*\d(?:\s*:|\s+[-\u2013\u2014]\s)))\s*",
-    re.IGNORECASE,
 )
-_SIGN = re.compile(r"^[\u2190-\U0001faff\ufe0f]+\s+")
+_SIGN = re.compile(r"^[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f]+\s+")
 _NUMBERED = re.compile(r"\d{1,3}[.)]\s+(?=\S)")
 # What heads every document that was made of one template, and says nothing of this one.
 _BOILERPLATE = re.compile(
-    r"(?:(?:bug|finding|issue|defect|feat|feature|jank|ticket|enhancement|problem)s?[ -]?)*"
+    r"(?i)(?:(?:bug|finding|issue|defect|feat|feature|jank|ticket|enhancement|problem)s?[ -]?)*"
     r"(?:template|ticket|report|title|bug|issue|finding|defect)",
-    re.IGNORECASE,
 )
 # ``Bug 007 - It waits``.
 NUMBERED_TITLE = re.compile(
-    r"(?:bug|finding|issue|defect|ticket)\s*#?\d+\s*(?::|\s[-\u2013\u2014])\s*(?=\S)", re.IGNORECASE
+    r"(?i)(?:bug|finding|issue|defect|ticket)\s*#?\d+\s*(?::|\s[-\u2013\u2014])\s*(?=\S)"
 )
 # A severity in a title: ``[P1] It waits``.
 GRADE = re.compile(r"[\[(](?P<word>[\w-]{2,12})[\])]")
-_COLON_OR_DASH = re.compile(r":|\s[-\u2013\u2014]\s")
-_SEPARATORS = " :|-\u2013\u2014\u00b7\u2022"
-_TASK = re.compile(r"\b(?P<word>task|step|phase|milestone)\s+(?P<number>\d+)\b", re.IGNORECASE)
+_COLON_OR_DASH = re.compile(r"[:\uff1a]|\s[-\u2013\u2014]\s")
+_SEPARATORS = " :\uff1a|-\u2013\u2014\u00b7\u2022"
+_FIRST_WORD = re.compile(
+    r"(?P<word>[A-Za-z][\w-]*\d)(?:\s|[:\uff1a])|(?P<number>\d{2,5})(?:\s*[:\uff1a]|\s[-\u2013\u2014\u00b7]\s)"
+)
+_TASK = re.compile(r"(?i)\b(?P<word>task|step|phase|milestone)\s+(?P<number>\d+)\b")
+FILED = re.compile(r"(?:^|/)(?:bugs?|defects|findings|issues?|tickets?)/")
+"""In a folder with such a name there are findings."""
 _YEAR = re.compile(r"20\d\d")
 _DAY = re.compile(r"(?<!\d)(?:19|20)\d\d[-_.]\d\d[-_.]\d\d(?!\d)")
 # A single word behind the severity is the slug, and says nothing of the domain.
@@ -283,11 +294,12 @@ class Metadata:
         elif block and not value.raw and block.kind == "List":
             value = self.source.words(block.children[0]).first_line
         # What follows a full stop or a dash is a remark.
-        value = value.piece(0, len(_REMARK.split(value.raw, maxsplit=1)[0]))
+        if key != "title":
+            value = value.piece(0, len(_REMARK.split(value.raw, maxsplit=1)[0]))
         if stated and all(LABELS.fullmatch(entry.key) for entry in stated):
             for entry in stated:
                 self.entries.setdefault(entry.key, entry)
-        elif 0 < len(value.raw) <= _LONGEST_VALUE:
+        elif 0 < len(value.raw) <= _LONGEST_VALUE * (1 + 4 * (key == "title")):
             self.entries.setdefault(key, LabelledValue(plain(label), value, headline.start))
         else:
             return False
@@ -425,21 +437,21 @@ def file_name(path: str, vocabulary: Vocabulary) -> FileName:
 def kind_of(title: Excerpt | None, metadata: Metadata) -> Literal["finding", "review"] | None:
     """Return the kind of a document; None where nothing states one."""
     source, words = metadata.source, title.plain if title else ""
-    if metadata.get("Severity") or _FINDING_TITLE.match(words):
+    stem, name = PurePosixPath(source.path).stem, file_name(source.path, source.vocabulary)
+    leading = _leading_id(source, words)
+    if metadata.get("Severity") or _FINDING_TITLE.match(words) or leading == stem:
         return "finding"
     if metadata.get("Plan") or _REVIEW_TITLE.search(_COLON_OR_DASH.split(words, maxsplit=1)[0]):
         return "review"
-    stem, name = PurePosixPath(source.path).stem, file_name(source.path, source.vocabulary)
-    leading = _leading_id(source, words)
     named = (
-        # An export of an issue.
-        "number" in metadata.entries and metadata.get("Status") and metadata.get("Title"),
-        # The heading of a template that was filled in.
-        _BOILERPLATE.fullmatch(words) and metadata.get("Status") and metadata.get("Title"),
+        # An export of an issue, or the heading of a template that was filled in.
+        ("number" in metadata.entries or _BOILERPLATE.fullmatch(words))
+        and metadata.get("Status")
+        and metadata.get("Title"),
         source.vocabulary.an_id.fullmatch(stem),
         name.severity,
         (name.id or leading) and metadata.get("Status"),
-        leading and stem.upper().startswith(leading),
+        leading and stem.upper().startswith(leading) and (not leading.isdigit() or FILED.search(source.path)),
         metadata.get("ID") or metadata.stated_id,
     )
     return "finding" if any(named) else None
@@ -462,7 +474,7 @@ def _read_id(metadata: Metadata, title: Excerpt | None) -> Values:
     source, vocabulary = metadata.source, metadata.source.vocabulary
     stated = metadata.get("ID") or metadata.stated_id
     if stated:
-        match = re.match(rf"(?:{vocabulary.id_pattern})(?=$|\s|\()", stated.plain, re.IGNORECASE)
+        match = re.match(rf"(?i)(?:{vocabulary.id_pattern})(?=$|\s|\()", stated.plain)
         if match is None:
             hint = f"the pattern is {vocabulary.id_pattern}"
             stated.value.report("id-form", f"{stated.plain!r} is not an ID of this register", hint)
@@ -499,7 +511,7 @@ def _read_title(metadata: Metadata, title: Excerpt | None, document_id: str) -> 
     else:
         rest = _FINDING_TITLE.sub("", _SIGN.sub("", words), count=1)
         rest = NUMBERED_TITLE.sub("", rest, count=1)
-        own = re.match(rf"\[?{re.escape(document_id)}\]?(?![\w-])", rest, re.IGNORECASE)
+        own = re.match(rf"(?i)\[?{re.escape(document_id)}(?:\.md)?\]?(?![\w-])", rest)
         rest = _NUMBERED.sub("", rest[own.end() :].lstrip(_SEPARATORS) if own else rest, count=1)
         grade = GRADE.match(rest)
         if grade and word_for(grade["word"], metadata.source.vocabulary.severities):
@@ -518,10 +530,13 @@ def _leading_id(source: Source, title: str) -> str | None:
     """The ID with which a title begins: ``BUG-025: ...``, ``[BUG-025] ...``, ``Bug Ticket: BUG-025: ...``."""
     pattern = source.vocabulary.id_pattern
     rest = _FINDING_TITLE.sub("", _SIGN.sub("", title), count=1)
-    match = re.match(rf"(?:\[({pattern})\]|({pattern})\s*(?:[:|]|\s[-\u2013\u2014\u00b7\u2022]\s|$))", rest)
-    # Without a sign behind it, the ID is one if the file is called after it: no text says "UTF-8" so.
-    bare = None if match else re.match(rf"({pattern})\s", rest)
-    if bare and file_name(source.path, source.vocabulary).id != bare[1].upper():
-        bare = None
-    match = match or bare
-    return next(group for group in match.groups() if group).upper() if match else None
+    match = re.match(
+        rf"(?:\[({pattern})\]|({pattern})\s*(?:[:|\uff1a]|\s[-\u2013\u2014\u00b7\u2022]\s|$))", rest
+    )
+    if match:
+        return (match[1] or match[2]).upper()
+    # Any first word with a number is the ID if the file is called after it: no text says "UTF-8" so.
+    word = _FIRST_WORD.match(rest)
+    name = word["word"] or word["number"] if word else None
+    is_name = name and re.match(rf"(?i){name}(?![^\W_])", PurePosixPath(source.path).stem)
+    return name.upper() if name and is_name else None

@@ -37,7 +37,7 @@ _FENCE = re.compile(rb"[ \t]*(?P<fence>`{3,}|~{3,})")
 _LINE_ENDS = {b"\r\n": "CRLF", b"\n": "LF", b"\r": "CR"}
 _LINT_IGNORE = b"lint-ignore"
 _SUPPRESSION = re.compile(rb"<!--[ \t\r\n]*lint-ignore\b(?P<text>(?:(?!<!--|-->)[\s\S])*)-->")
-_IGNORED = re.compile(r"\s+(?P<rules>[\w-]+(?:\s*,\s*[\w-]+)*)\s*(?::\s*(?P<reason>\S.*))?", re.DOTALL)
+_IGNORED = re.compile(r"(?s)\s+(?P<rules>[\w-]+(?:\s*,\s*[\w-]+)*)\s*(?::\s*(?P<reason>\S.*))?")
 
 
 @dataclass(frozen=True)

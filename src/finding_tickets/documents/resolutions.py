@@ -12,62 +12,55 @@ from finding_tickets.model.vocabulary import UNSETTLED, Level, Outcome, Status, 
 
 _DONE = r"(?:fixed|resolved|implemented|addressed|applied|closed)"
 # The first that matches counts: "won't fix (duplicate of ...)" is a won't-fix, "not fixed" is no outcome.
-_PHRASES: tuple[tuple[str, Outcome | None], ...] = (
-    (rf"\bnot (?:yet )?(?:been )?{_DONE}\b|\bpartial", None),
-    (rf"\b(?:to|will|should|must|can|could|may|might) be {_DONE}\b", None),
-    (r"^\W*(?:recommend|suggest|propos|consider)", None),
-    (r"^\W*(?:already )?(?:fixed|implemented)\b", Outcome.FIXED),
-    (r"\bwo(?:n['\u2019]?t|nt|uld not)[ -]?fix|\bdeclined\b", Outcome.WONT_FIX),
-    (r"\bnot[ -]a[ -](?:bug|defect)\b|\bworking as (?:designed|intended)\b", Outcome.NOT_A_BUG),
-    (r"^\W*(?:closed? )?(?:as )?invalid\b|\b(?:is|as) invalid\b|\bfalse positive\b", Outcome.NOT_A_BUG),
-    (r"\bby design\b|\b(?:cannot|could not) (?:be )?reproduced?\b", Outcome.NOT_A_BUG),
-    (
-        r"^\W*(?:closed? )?(?:as )?(?:an? )?duplicate\b|\bduplicate of\b|\bas (?:an? )?duplicate\b",
-        Outcome.DUPLICATE,
-    ),
-    (
-        r"\bacceptable\b|\bas[ -]is\b|\bno (?:action|changes?|fix) (?:is )?(?:needed|required)\b",
-        Outcome.ACCEPTABLE,
-    ),
-    (r"\bfixed\b|\bresolved\b|\bimplemented\b|\baddressed\b", Outcome.FIXED),
-)
-_COMPILED = tuple((re.compile(pattern, re.IGNORECASE), outcome) for pattern, outcome in _PHRASES)
+_PHRASES: Mapping[str, Outcome | None] = {
+    rf"\bnot (?:yet )?(?:been )?{_DONE}\b|\bpartial"
+    rf"|\b(?:to|will|should|must|can|could|may|might) be {_DONE}\b"
+    r"|^\W*(?:recommend|suggest|propos|consider)": None,
+    r"^\W*(?:already )?(?:fixed|implemented)\b": Outcome.FIXED,
+    r"\bwo(?:n['\u2019]?t|nt|uld not)[ -]?fix|\bdeclined\b": Outcome.WONT_FIX,
+    r"\bnot[ -]a[ -](?:bug|defect)\b|\bworking as (?:designed|intended)\b"
+    r"|^\W*(?:closed? )?(?:as )?invalid\b|\b(?:is|as) invalid\b|\bfalse positive\b"
+    r"|\bby design\b|\b(?:cannot|could not) (?:be )?reproduced?\b": Outcome.NOT_A_BUG,
+    r"^\W*(?:closed? )?(?:as )?(?:an? )?duplicate\b"
+    r"|\bduplicate of\b|\bas (?:an? )?duplicate\b": Outcome.DUPLICATE,
+    r"\bacceptable\b|\bas[ -]is\b"
+    r"|\bno (?:action|changes?|fix) (?:is )?(?:needed|required)\b": Outcome.ACCEPTABLE,
+    r"\bfixed\b|\bresolved\b|\bimplemented\b|\baddressed\b": Outcome.FIXED,
+}
+_COMPILED = tuple((re.compile(pattern, re.IGNORECASE), outcome) for pattern, outcome in _PHRASES.items())
 _STATEMENTS = re.compile(
     r"(?:final)?(?:status|decision|disposition|resolution|verdict)|outcome|conclusion|resolutionstatus|closedas"
 )
 _DUPLICATE = re.compile(r"duplicate(?:of)?")
 _ACTS = re.compile(r"date|(?:closed|resolved)(?:on)?|fixed|signoff|commits?|approvedby")
 _FIX = re.compile(
-    r"(\d+[.)] )?(the |final |implemented |actual )*fix(es)?"
+    r"(?i)(\d+[.)] )?(the |final |implemented |actual )*fix(es)?"
     r"( description| applied| implemented| details)?( \(.*\))?",
-    re.IGNORECASE,
 )
-_NO_FIX = re.compile(r"\W*(?:none\b|n/a\b|no\b|not\b|tbd\b)", re.IGNORECASE)
+_NO_FIX = re.compile(r"(?i)\W*(?:none\b|n/a\b|no\b|not\b|tbd\b)")
 _PLACEHOLDER = re.compile(
-    r"\W*(?:(?:none|n/a|tb[da]|to ?do|to be \w+|pending|awaiting)\b|$)|<[^>]*>\W*$|\[[^\]]*\]\W*$",
-    re.IGNORECASE,
+    r"(?i)\W*(?:(?:none|n/a|tb[da]|to ?do|to be \w+|pending|awaiting)\b|$)|<[^>]*>\W*$|\[[^\]]*\]\W*$",
 )
 _OPENING = re.compile(
-    r"(?P<marks>\W*)(?P<words>(?:closed (?:as |- ))?(?:already )?"
+    r"(?i)(?P<marks>\W*)(?P<words>(?:closed (?:as |- ))?(?:already )?"
     r"(?:fixed|implemented|won['\u2019]?t[ -]fix|not a bug|duplicate of|working as (?:designed|intended)"
     r"|by design|no (?:action|changes?|fix) (?:needed|required)|acceptable as[ -]is)\b)",
-    re.IGNORECASE,
 )
 _TOLD = re.compile(
-    r"\b(?:was|were|(?:has|have) been) (?P<words>(?:already )?(?:fixed|resolved|implemented|addressed))\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:was|were|(?:has|have) been) "
+    r"(?P<words>(?:already )?(?:fixed|resolved|implemented|addressed))\b"
 )
 # What sets a heading's first words apart from what it states.
 _TITLE_WORDS = re.compile(r"[:(\u2013\u2014]|\s-\s")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_CLOSED = frozenset(["closed", "resolved", "fixed", "date", "closedon", "resolvedon", "fixedon", "fixdate"])
+_CLOSED = ["closed", "resolved", "fixed", "date", "closedon", "resolvedon", "fixedon", "fixdate"]
 _CORRECTED = re.compile(r"status|correction|verdict|outcome")
 _DATED = re.compile(r"date|corrected(?:on)?")
 
 _OUTCOME_OF_STATUS: Mapping[str, Outcome] = {
-    Status.FIXED: Outcome.FIXED,
-    Status.WONT_FIX: Outcome.WONT_FIX,
-    Status.INVALID: Outcome.NOT_A_BUG,
+    "fixed": Outcome.FIXED,
+    "wont-fix": Outcome.WONT_FIX,
+    "invalid": Outcome.NOT_A_BUG,
 }
 
 _ORIGINAL = re.compile(r"(?:original|initial|previous|old|filed|was|before|from)(?:severity)?")
@@ -77,7 +70,7 @@ _REVISED = re.compile(
 )
 _BARE = re.compile(rf"(?:{_ORIGINAL.pattern})|(?:{_REVISED.pattern})|severity")
 # "We recommend a downgrade to P3" changes nothing yet.
-_ADVICE = re.compile(r"\b(?:recommend|suggest|should|could|would|propos|consider)\w*[^.\n]*\Z", re.IGNORECASE)
+_ADVICE = re.compile(r"(?i)\b(?:recommend|suggest|should|could|would|propos|consider)\w*[^.\n]*\Z")
 # One of these is in every text that states a change.
 _SIGNS = ("\u2192", "\u21d2", "->", "=>", "from", "graded to", "severity")
 _MARK = r"[`*\"'\s]*"
@@ -120,9 +113,9 @@ def _resolution(part: DocumentPart, stated: Values | None, status: Values | None
     outcome, source = stated["value"] if stated else None, part.source
     settled = status is not None and status["value"] not in UNSETTLED | {None}
     acts = (_STATEMENTS.fullmatch(entry.key) or _ACTS.fullmatch(entry.key) for entry in part.entries)
-    acted = any(acts) or bool(_stating_headings(part)) or any(True for _ in _announcements(part))
-    pattern = rf"duplicates? (?:of|to)[\s:*_`\[]*({source.vocabulary.id_pattern})"
-    duplicate = re.search(pattern, source.raw(part.start, part.end), re.IGNORECASE)
+    acted = any(acts) or _stating_headings(part) or next(_announcements(part), None)
+    pattern = rf"(?i)duplicates? (?:of|to)[\s:*_`\[]*({source.vocabulary.id_pattern})"
+    duplicate = re.search(pattern, source.raw(part.start, part.end))
     return part.body.record(
         outcome=outcome,
         proposed=not (settled or acted or outcome is Outcome.FIXED),
@@ -255,7 +248,7 @@ def changes_in(text: Excerpt, words: Words) -> Iterator[Values]:
     pair = rf"\bfrom{_MARK}(?P<c>{one})\b{_MARK}to{_MARK}(?P<d>{one})\b"
     new = rf"\b(?:down|up)graded to{_MARK}(?P<e>{one})\b"
     confirmed = rf"\bseverity (?:is )?confirmed(?: at| as)?:?{_MARK}(?P<f>{one})\b"
-    for match in re.finditer(f"{arrow}|{pair}|{new}|{confirmed}", text.raw, re.IGNORECASE):
+    for match in re.finditer(f"(?i){arrow}|{pair}|{new}|{confirmed}", text.raw):
         if not _ADVICE.search(text.raw, max(0, match.start() - 200), match.start()):
             original = match["a"] or match["c"]
             revised = match["b"] or match["d"] or match["e"] or match["f"]

@@ -34,7 +34,10 @@ class SectionKind(Enum):
     The first match counts. Only the pattern of cross-reviews is matched with the title as written.
     """
 
-    METADATA = r"(?:(?:ticket|review|bug|finding|issue) )?(?:metadata|information)"
+    METADATA = (
+        r"(?:(?:ticket|review|bug|finding|issue) )?(?:metadata|information)"
+        r"|(?:bug|defect|finding|incident|issue|ticket) (?:report|info|overview)|report details"
+    )
     LOCATION = (
         r"(?:(?:code|affected|file|source|bug) )?(?:location|file)s?|affected code|where"
         r"|lines of code|targets?"
@@ -86,7 +89,7 @@ class SectionKind(Enum):
     APPENDIX = r"appendix.*|original reports?.*|(?:source )?reports?(?: references?)?"
 
 
-CROSS_REVIEW_TITLE = re.compile(r"(?:cross|peer)\W*(?:agent\W*)?reviews?\b", re.IGNORECASE)
+CROSS_REVIEW_TITLE = re.compile(r"(?i)(?:cross|peer)\W*(?:agent\W*)?reviews?\b")
 _TITLES = {kind: re.compile(kind.value, re.IGNORECASE) for kind in SectionKind}
 _REVIEWS_TITLE = _TITLES.pop(SectionKind.CROSS_REVIEW)
 # A title that is nothing but the name of a section: one of level 1 is not the document's title then.
@@ -95,15 +98,13 @@ _PLAIN_TITLE = re.compile(
     r"|related findings|cross review|resolution|recommended fix"
 )
 _NUMBER = re.compile(r"(?<!\d)(?:\d+[.)]\s+)+")
-_ASIDE = re.compile(r"\(.*|[:\u2013\u2014].*|\s-\s.*", re.DOTALL)
+_ASIDE = re.compile(r"(?s)\(.*|[:\u2013\u2014].*|\s-\s.*")
 _SUMMARY_OF_FIX = re.compile(r"(?:\d+ )*resolution summary")
 # Without a block of YAML, or what is meant to be one, a remediation is prose on how to fix it.
-_BLOCK = re.compile(
-    rb"(?m)^[ \t>]*(?:(?:verifier|variants|run|claims)[ \t]*:|(?:```+|~~~+)[ \t]*ya?ml\b)", re.IGNORECASE
-)
+_BLOCK = re.compile(rb"(?mi)^[ \t>]*(?:(?:verifier|variants|run|claims)[ \t]*:|(?:```+|~~~+)[ \t]*ya?ml\b)")
 _SECTION_LEVEL = 2
 # Sections in whose parts a value of the metadata may stand, and what ends its label in a title.
-_TELLING = (None, SectionKind.SUMMARY, SectionKind.PROBLEM, SectionKind.DESCRIPTION)
+TELLING = (None, SectionKind.SUMMARY, SectionKind.PROBLEM, SectionKind.DESCRIPTION)
 _TITLE_END = re.compile(r":|\s*[/&]\s*|\s+and\s+")
 # A longer section that is called Status tells how the ticket was resolved.
 _LONGEST_STATUS = 60
@@ -271,7 +272,7 @@ def read_metadata(source: Source, parts: Sequence[DocumentPart]) -> Metadata:
     """The labelled values below the title and in the metadata section, and sections that hold only some."""
     levels = [part.level for part in parts]
     # Below a heading about something else, such a section may be one level deeper.
-    within = [each for part in parts if part.kind in _TELLING and 1 in levels for each in part.parts]
+    within = [each for part in parts if part.kind in TELLING and 1 in levels for each in part.parts]
     alone = [each for each in (*parts, *within) if each.level > 1 and _is_alone(each)]
     # Without a heading of level 1, the first one is the title, if it begins the document.
     before = [block for part in parts[:1] if not part.level for block in part.blocks]

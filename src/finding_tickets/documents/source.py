@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,17 +26,16 @@ _MARKUP = re.compile(r"\*\*|\\([|*_`\[\]])")
 _NOT_A_WORD = re.compile(r"[^\w]+")
 _PARSER = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_TASKLISTS)
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
-_DELIMITERS = re.compile(rb"^[ >]*\|[|: \t-]*\r?$", re.MULTILINE)
+_DELIMITERS = re.compile(rb"(?m)^[ >]*\|[|: \t-]*\r?$")
 _PIPE = re.compile(rb"(?<!\\)\|")
 _CONTAINERS = frozenset(["List", "Item", "BlockQuote"])
 _BLOCKS = _CONTAINERS | frozenset(
     ["Heading", "Paragraph", "CodeBlock", "HtmlBlock", "Table", "TableHead", "TableRow", "TableCell"]
 )
 _FRONT_MATTER = re.compile(
-    rb"""(?:---[ \t]*(?:\r\n|\r|\n)|(?=\w+:\t))
+    rb"""(?x)(?:---[ \t]*(?:\r\n|\r|\n)|(?=\w+:\t))
     (?P<text>[\w"'][^\r\n:]*:(?:[ \t][^\r\n]*)?(?:\r\n|\r|\n)(?:[^\r\n]*(?:\r\n|\r|\n))*?)
     (?:---?|\.\.\.)[ \t]*(?:\r\n|\r|\n|\Z)""",
-    re.VERBOSE,
 )
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -76,18 +76,16 @@ def code_spans(data: bytes, start: int, end: int) -> list[tuple[int, int]]:
     if data.find(b"`", start, end) < 0:
         return []
     runs = [match.span() for match in _TICKS.finditer(data, start, end)]
-    # Found from the end, so that a text of many different runs takes no more time than others.
-    following: dict[int, int] = {}
-    closing = [0] * len(runs)
-    for index in reversed(range(len(runs))):
-        length = runs[index][1] - runs[index][0]
-        closing[index] = following.get(length, 0)
-        following[length] = index
-    spans, index = [], 0
-    while index < len(runs):
-        if closing[index]:
-            spans.append((runs[index][1], runs[closing[index]][0]))
-        index = max(index, closing[index]) + 1
+    left = Counter(last - first for first, last in runs)
+    spans, opened, wanted = list[tuple[int, int]](), 0, 0
+    for first, last in runs:
+        length = last - first
+        left[length] -= 1
+        if wanted == length:
+            spans.append((opened, first))
+            wanted = 0
+        elif not wanted and left[length]:
+            opened, wanted = last, length
     return spans
 
 
@@ -102,7 +100,7 @@ def _without_marks(text: str) -> str:
     return _MARKUP.sub(lambda match: match[1] or "", text).replace("`", "")
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Excerpt:
     """A piece of a file, without the white space around it: ``raw`` is what stands in ``[start, end)``."""
 
@@ -110,14 +108,11 @@ class Excerpt:
     start: int
     end: int
     raw: str
-    _plain: str | None = None
 
-    @property
+    @cached_property
     def plain(self) -> str:
         """The text on one line, without markup."""
-        if self._plain is None:
-            self._plain = plain(self.raw)
-        return self._plain
+        return plain(self.raw)
 
     def piece(self, first: int, last: int | None = None) -> Excerpt:
         """Return the text between two of its characters."""

@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from finding_tickets.documents.metadata import LABELS, NUMBERED_TITLE, beginnings, file_name, is_finding_title
+from finding_tickets.documents.metadata import (
+    FILED,
+    LABELS,
+    NUMBERED_TITLE,
+    beginnings,
+    file_name,
+    is_finding_title,
+)
 from finding_tickets.documents.reading import Document, read_document
 from finding_tickets.documents.source import plain
 from finding_tickets.ground.git import FOREIGN_FOLDERS, repository_files
@@ -41,8 +48,7 @@ _USUAL_NAMES = (
 _NAMES = frozenset(_USUAL_NAMES.split())
 # What calls a document a finding: its ID, the label of the ID, or its type.
 _ID_LABELS = frozenset(["ticketid", "findingid", "bugid", "issueid"])
-_CALLED = re.compile(r"\b(?:bug|defect|finding|issue|vulnerability)s?\b", re.IGNORECASE)
-_FOLDERS = frozenset(["bugs", "defects", "findings", "issues"])
+_CALLED = re.compile(r"\b(?:bug|debt|defect|finding|issue|vulnerability)s?\b", re.IGNORECASE)
 _FINDING_SERIES = frozenset(["BUG", "DEFECT", "F", "FINDING", "ISSUE", "TICKET", "VULN"])
 # What a template leaves to be filled in: a choice of words, a mark, letters where an ID has digits.
 _CHOICE = re.compile(
@@ -174,7 +180,8 @@ def _left_out(found: Sequence[_Read]) -> dict[str, str]:
 def _why_not(each: _Read) -> str | None:
     """Return why a file is neither ticket nor review; None if it has the shape of one."""
     document, stem = each.document, PurePosixPath(each.path).stem
-    has_id, is_usual = _NO_ID not in each.rules, squeeze(stem) in _NAMES
+    has_id = _NO_ID not in each.rules or Vocabulary().an_id.fullmatch(stem) is not None
+    is_usual = squeeze(stem) in _NAMES
     is_ticket = document is not None and document.kind == "finding"
     # What has a number or a date is one of many.
     is_named = "template" in re.split(r"[-_. ]", stem.lower()) and not re.search(r"\d", stem)
@@ -215,23 +222,24 @@ def _is_shaped(ticket: Ticket, *, has_id: bool, is_usual: bool) -> bool:
     severity = is_named or (ranked and not ("priority" in stated and "severity" not in stated))
     status = _is_understood(ticket.status, "statuses")
     heading = next((each.title for each in ticket.sections if each.level == 1), "")
+    is_filed = FILED.search(ticket.path) is not None
+    filed = (Vocabulary().folder_of(ticket.path) is not None) + is_filed
     called = (
         is_finding_title(heading)
         or NUMBERED_TITLE.match(heading) is not None
-        or (has_id and ticket.id.value.split("-")[0] in _FINDING_SERIES)
+        or (has_id and (is_filed or ticket.id.value.split("-")[0] in _FINDING_SERIES))
         or not _ID_LABELS.isdisjoint(stated)
+        or {"number", "title"} <= stated.keys()
         or any(_CALLED.search(stated.get(label, "")) for label in ("type", "kind", "labels", "tags"))
     )
     fields = (ticket.locations, ticket.summary, ticket.recommended_fix, ticket.checklist, ticket.reviews)
     others = (ticket.evidence, ticket.resolution, ticket.related, ticket.remediation)
     parts = sum(map(bool, (*fields, *others))) or len(ticket.sections) > 1
-    folders = set(PurePosixPath(ticket.path).parts[:-1])
-    filed = (Vocabulary().folder_of(ticket.path) is not None) + (not _FOLDERS.isdisjoint(folders))
     score = 2 * severity + 2 * called + has_id + status + filed + parts
     if is_usual:
         return severity and has_id and parts > 1
     if severity or called:
-        return score >= (_ENOUGH if called else _ENOUGH + 1)
+        return score >= (_ENOUGH if called or status else _ENOUGH + 1)
     placed = any(place.lines or place.symbol for place in ticket.locations)
     told = bool(ticket.summary or ticket.recommended_fix)
     return has_id and (ranked or status) and placed and bool(told or filed)
