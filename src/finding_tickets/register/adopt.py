@@ -227,7 +227,7 @@ def _is_shaped(ticket: Ticket, *, has_id: bool, is_usual: bool) -> bool:
     called = (
         is_finding_title(heading)
         or NUMBERED_TITLE.match(heading) is not None
-        or (has_id and (is_filed or ticket.id.value.split("-")[0] in _FINDING_SERIES))
+        or (has_id and ((is_filed and len(ticket.sections) > 1) or ticket.id.value.split("-")[0] in _FINDING_SERIES))
         or not _ID_LABELS.isdisjoint(stated)
         or {"number", "title"} <= stated.keys()
         or any(_CALLED.search(stated.get(label, "")) for label in ("type", "kind", "labels", "tags"))
