@@ -47,7 +47,7 @@ _USUAL_NAMES = (
 )
 _NAMES = frozenset(_USUAL_NAMES.split())
 # What calls a document a finding: its ID, the label of the ID, or its type.
-_ID_LABELS = frozenset(["ticketid", "findingid", "bugid", "issueid"])
+_ID_LABELS = frozenset(["ticketid", "findingid", "bugid", "issueid", "number"])
 _CALLED = re.compile(r"\b(?:bug|debt|defect|finding|issue|vulnerability)s?\b", re.IGNORECASE)
 _FINDING_SERIES = frozenset(["BUG", "DEFECT", "F", "FINDING", "ISSUE", "TICKET", "VULN"])
 # What a template leaves to be filled in: a choice of words, a mark, letters where an ID has digits.
@@ -222,19 +222,18 @@ def _is_shaped(ticket: Ticket, *, has_id: bool, is_usual: bool) -> bool:
     severity = is_named or (ranked and not ("priority" in stated and "severity" not in stated))
     status = _is_understood(ticket.status, "statuses")
     heading = next((each.title for each in ticket.sections if each.level == 1), "")
-    is_filed = FILED.search(ticket.path) is not None
+    is_filed, has_parts = FILED.search(ticket.path) is not None, len(ticket.sections) > 1
     filed = (Vocabulary().folder_of(ticket.path) is not None) + is_filed
     called = (
         is_finding_title(heading)
         or NUMBERED_TITLE.match(heading) is not None
-        or (has_id and ((is_filed and len(ticket.sections) > 1) or ticket.id.value.split("-")[0] in _FINDING_SERIES))
+        or (has_id and ((is_filed and has_parts) or ticket.id.value.split("-")[0] in _FINDING_SERIES))
         or not _ID_LABELS.isdisjoint(stated)
-        or {"number", "title"} <= stated.keys()
         or any(_CALLED.search(stated.get(label, "")) for label in ("type", "kind", "labels", "tags"))
     )
     fields = (ticket.locations, ticket.summary, ticket.recommended_fix, ticket.checklist, ticket.reviews)
     others = (ticket.evidence, ticket.resolution, ticket.related, ticket.remediation)
-    parts = sum(map(bool, (*fields, *others))) or len(ticket.sections) > 1
+    parts = sum(map(bool, (*fields, *others))) or has_parts
     score = 2 * severity + 2 * called + has_id + status + filed + parts
     if is_usual:
         return severity and has_id and parts > 1
