@@ -26,6 +26,7 @@ from finding_tickets.__main__ import main
 from finding_tickets.ground import cache as kept
 from finding_tickets.measure.processes.isolation import PRELOADED, Isolation
 from finding_tickets.register.load import Register, load
+from finding_tickets.register.staleness import CurrentVerdict
 
 # Hundreds of tests start the tool: compiling it each time would take longer than most of them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -195,6 +196,11 @@ class Repository:
     def load(self) -> Register:
         """The register as it is now."""
         return load(self.root)
+
+    def measured(self, ticket: str) -> CurrentVerdict:
+        """What was measured of a ticket, as the register is now."""
+        register = self.load()
+        return register.measured(register.find(ticket))
 
 
 def release_folders() -> None:

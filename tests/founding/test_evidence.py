@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from finding_tickets.register.load import load
-from finding_tickets.verify.evidence import current_verdict
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,12 +25,14 @@ ROOT = Path(__file__).parents[2]
 )
 def test_the_kept_evidence_is_fresh(ticket: str, verdict: str) -> None:
     """Nothing that the evidence depends on changed since it was recorded; ``tickets verify`` renews it."""
-    assert verdict == current_verdict(load(ROOT).find(ticket), ROOT).verdict
+    register = load(ROOT)
+    assert verdict == register.measured(register.find(ticket)).verdict
 
 
 def test_every_claim_came_out_as_expected() -> None:
     """A claim that does not hold says so in its ticket, with the reason."""
-    for document in load(ROOT).documents:
-        verification = current_verdict(document, ROOT).verification
+    register = load(ROOT)
+    for document in register.documents:
+        verification = register.measured(document).verification
         assert verification is not None
         assert [] == [claim.id for claim in verification.claims if not claim.as_expected]

@@ -17,7 +17,6 @@ from finding_tickets.register import staleness
 from finding_tickets.register.recorded import NOT_AS_RECORDED, OF_OLDER_VERSION
 from finding_tickets.verify.evidence import (
     collect_inputs,
-    current_verdict,
     file_inputs,
     name_of,
     write,
@@ -71,12 +70,12 @@ def record(
 
 def verdict(repository: Repository) -> Verdict:
     """The verdict that counts now."""
-    return current_verdict(repository.load().find("B1-PT-01"), repository.root).verdict
+    return repository.measured("B1-PT-01").verdict
 
 
 def changed(repository: Repository) -> tuple[str, ...]:
     """The inputs that are others than they were."""
-    return current_verdict(repository.load().find("B1-PT-01"), repository.root).changed
+    return repository.measured("B1-PT-01").changed
 
 
 def test_a_file_for_each_document_and_environment(verified: Repository) -> None:
@@ -134,7 +133,7 @@ def test_evidence_of_an_older_version_is_stale_with_the_reason(verified: Reposit
     file = record(verified)
     file.write_text('{"_type": "https://in-toto.io/Statement/v1", "subject": [], "predicate": {}}\n')
     assert (Verdict.STALE, (OF_OLDER_VERSION,)) == (verdict(verified), changed(verified))
-    assert current_verdict(verified.load().find("B1-PT-01"), verified.root).verification is None
+    assert verified.measured("B1-PT-01").verification is None
     record(verified)
     assert Verdict.VERIFIED is verdict(verified)
 
@@ -225,7 +224,7 @@ def test_a_real_gpu_outranks_the_simulation(verified: Repository) -> None:
     """The verdict is that of the GPU, and that they disagree is said."""
     record(verified, Verdict.VERIFIED)
     record(verified, Verdict.FAILED, meter="cuda")
-    current = current_verdict(verified.load().find("B1-PT-01"), verified.root)
+    current = verified.measured("B1-PT-01")
     assert (Verdict.FAILED, "cuda: failed, simulated: verified") == (current.verdict, current.disagreement)
 
 
@@ -233,7 +232,7 @@ def test_a_verdict_outranks_none(verified: Repository) -> None:
     """A GPU that could not decide leaves the verdict to the simulation, and that they differ is said."""
     record(verified, Verdict.REPRODUCED)
     record(verified, Verdict.INCONCLUSIVE, meter="cuda")
-    current = current_verdict(verified.load().find("B1-PT-01"), verified.root)
+    current = verified.measured("B1-PT-01")
     expected = (Verdict.REPRODUCED, "cuda: inconclusive, simulated: reproduced")
     assert expected == (current.verdict, current.disagreement)
 
@@ -243,7 +242,7 @@ def test_of_two_torches_the_tools_own_counts(verified: Repository, other: str) -
     """On real GPUs too, whatever their files are called; what differs is said with device and torch."""
     record(verified, Verdict.VERIFIED, meter="cuda", device="NVIDIA H200")
     record(verified, Verdict.FAILED, meter="cuda", device="NVIDIA H200", torch=other)
-    current = current_verdict(verified.load().find("B1-PT-01"), verified.root)
+    current = verified.measured("B1-PT-01")
     verdicts = {other: "failed", TORCH: "verified"}
     expected = ", ".join(f"cuda (NVIDIA H200, torch {each}): {verdicts[each]}" for each in sorted(verdicts))
     assert (Verdict.VERIFIED, expected) == (current.verdict, current.disagreement)
@@ -253,7 +252,7 @@ def test_a_gpu_with_another_torch_outranks_the_simulation(verified: Repository) 
     """Where it is the only one: whoever has the GPU may have another torch."""
     record(verified, Verdict.VERIFIED)
     record(verified, Verdict.FAILED, meter="cuda", torch="0.1.0")
-    current = current_verdict(verified.load().find("B1-PT-01"), verified.root)
+    current = verified.measured("B1-PT-01")
     assert (Verdict.FAILED, "cuda: failed, simulated: verified") == (current.verdict, current.disagreement)
 
 
@@ -261,12 +260,12 @@ def test_the_simulation_with_another_torch_is_heard(verified: Repository) -> Non
     """It is stale here and does not count, but that it says something else is said; older code is not."""
     record(verified, Verdict.VERIFIED)
     record(verified, Verdict.FAILED, torch="0.1.0")
-    current = current_verdict(verified.load().find("B1-PT-01"), verified.root)
+    current = verified.measured("B1-PT-01")
     device = "simulated (h200-cuda13, torch"
     expected = f"{device} 0.1.0): failed, {device} {TORCH}): verified"
     assert (Verdict.VERIFIED, expected) == (current.verdict, current.disagreement)
     verified.write("fixes/b1_pt_01/fix.py", "def check(): ...\n")
-    assert current_verdict(verified.load().find("B1-PT-01"), verified.root).disagreement is None
+    assert verified.measured("B1-PT-01").disagreement is None
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b'{"schema_version": 1}', b"[]", b"1"])

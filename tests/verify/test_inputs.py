@@ -17,7 +17,6 @@ from tests.verify.conftest import FIX, FOUND, VERIFIER, add, verify_all
 
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.verify.evidence import current_verdict
 
 # The fix reads two files, one through a link, looks for another one, lists a folder and imports a module.
 USES = """
@@ -51,7 +50,7 @@ def measured(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def now(root: Path) -> tuple[Verdict, tuple[str, ...]]:
     """The verdict on the ticket, and what has changed."""
-    current = current_verdict(Repository(root).load().find("A-1"), root)
+    current = Repository(root).measured("A-1")
     return current.verdict, current.changed
 
 

@@ -16,7 +16,6 @@ from finding_tickets.ground.commits import Checkouts, Revision
 from finding_tickets.measure.processes.isolation import Isolation
 from finding_tickets.model.verification import Verification
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.verify.evidence import current_verdict
 from finding_tickets.verify.verify import Settings, Verified, verify
 
 VERIFIER = """\
@@ -195,9 +194,9 @@ def test_a_revision_that_moved_makes_the_evidence_stale(
     repository.ticket(more=BLOCK.format(found="before", fix=""))
     measured(repository, isolation)
     (document,) = repository.load().documents
-    assert Verdict.VERIFIED == current_verdict(document, repository.root).verdict
+    assert Verdict.VERIFIED == repository.measured(document.id.value).verdict
     git("tag", "--force", "before", history[1])
-    assert Verdict.STALE == current_verdict(document, repository.root).verdict
+    assert Verdict.STALE == repository.measured(document.id.value).verdict
 
 
 @pytest.mark.slow

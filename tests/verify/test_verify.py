@@ -29,7 +29,7 @@ from finding_tickets.measure.tasks import FunctionPath
 from finding_tickets.model.verification import Evidence, MeasuredTicket
 from finding_tickets.model.vocabulary import Verdict
 from finding_tickets.register.files import ABSENT
-from finding_tickets.verify.evidence import current_verdict, file_inputs
+from finding_tickets.verify.evidence import file_inputs
 from finding_tickets.verify.plan import Plan
 from finding_tickets.verify.verify import Settings, verify
 from simcuda.real import why_not
@@ -164,9 +164,9 @@ def test_code_that_cannot_be_imported_is_stale_once_it_has_changed(
     assert found is not None
     assert "No module named 'helpers.units'" in found.reason
     document = repository.load().find("A-1")
-    assert Verdict.INCONCLUSIVE is current_verdict(document, repository.root).verdict
+    assert Verdict.INCONCLUSIVE is repository.measured(document.id.value).verdict
     repository.write("helpers/sizes.py", "BLOCK = 512\n")
-    current = current_verdict(document, repository.root)
+    current = repository.measured(document.id.value)
     assert (Verdict.STALE, ("helpers/sizes.py",)) == (current.verdict, current.changed)
 
 
@@ -211,7 +211,7 @@ def test_evidence_is_of_code_as_it_was_measured(
     add(repository, "A-1", verifier=verifier)
     repository.write("helper.py", "")
     found = verify_all(repository, isolation)["A-1"].verification
-    current = current_verdict(repository.load().find("A-1"), repository.root)
+    current = repository.measured("A-1")
     assert found is not None
     assert (verdict, Verdict.STALE, (edited,)) == (found.verdict, current.verdict, current.changed)
 
@@ -241,7 +241,7 @@ def test_evidence_is_of_the_claims_that_were_checked(
     assert done.verification is not None
     assert (Verdict.VERIFIED, None) == (done.verification.verdict, done.error)
     add(repository, "A-1", claims=edited or CLAIMS)
-    current = current_verdict(repository.load().find("A-1"), repository.root)
+    current = repository.measured("A-1")
     assert (("Remediation",) if edited else ()) == current.changed
 
 

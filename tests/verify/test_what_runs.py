@@ -8,7 +8,6 @@ import pytest
 from tests.verify.conftest import verify_all
 
 from finding_tickets.model.vocabulary import Verdict
-from finding_tickets.verify.evidence import current_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,11 +95,11 @@ def test_a_script_at_two_revisions(revisions: Repository, git: Git, isolation: I
     assert ("aten._local_scalar_dense.default", 5) == (heaviest.operation, heaviest.costs["syncs"])
     assert content == evidence.read_bytes()
     (document,) = revisions.load().documents
-    assert Verdict.VERIFIED is current_verdict(document, revisions.root).verdict
+    assert Verdict.VERIFIED is revisions.measured(document.id.value).verdict
     for file in ("step.py", "train.py"):
         text = (revisions.root / file).read_text()
         revisions.write(file, f"{text}\n")
-        changed = current_verdict(document, revisions.root)
+        changed = revisions.measured(document.id.value)
         assert (Verdict.STALE, (file,)) == (changed.verdict, changed.changed)
         revisions.write(file, text)
 

@@ -19,7 +19,7 @@ from finding_tickets.model.ticket import Claim
 from finding_tickets.register.config import is_repository
 from finding_tickets.register.load import Register, load
 from finding_tickets.verify.judge import FIX
-from finding_tickets.verify.plan import places_of, verifier_of
+from finding_tickets.verify.plan import places_of, stated_in, verifier_of
 
 SHALLOW = "the clone is shallow: fetch more of its history, on GitHub with fetch-depth: 0"
 
@@ -81,8 +81,8 @@ def changed_rules(old: Document, new: Document, base: Path, head: Path) -> list[
             changes.append(f"{file} is gone")
         elif _code(base / file) != _code(head / file):
             changes.append(f"{file} is changed")
-    now = {_claim_text(claim): claim.id for claim in _claims(new)}
-    for claim in _claims(old):
+    now = {_claim_text(claim): claim.id for claim in stated_in(new).claims}
+    for claim in stated_in(old).claims:
         if (text := _claim_text(claim)) not in now:
             others = [other.partition(" ")[2] for other, name in now.items() if name == claim.id]
             said = f" -> {others[0]}" if others else ", which is gone"
@@ -106,20 +106,22 @@ def _find_function(root: Path, place: str) -> Statement | None:
 
 def _statements(document: Document, root: Path) -> dict[str, str]:
     """Return what a ticket names as its verifier, command, variants and decision."""
-    stated: dict[str, str | None] = {}
-    remediation = document.remediation
-    if remediation:
-        stated["decision"] = remediation.decision
-        stated["within"] = remediation.within
-        stated["sweep"] = "; ".join(map(str, remediation.sweep))
-        stated["run"] = remediation.run.raw if remediation.run else None
-        stated["data"] = ", ".join(remediation.data)
-        if remediation.place:
-            stated["place"] = " ".join(map(str, remediation.place.key))
-            # Of a fix that is there, one that may wait elsewhere is a change.
-            moved = "; ".join(each.code for each in remediation.moved) or "nothing"
-            stated["moved"] = moved if FIX in remediation.variants else None
-    stated["verifier"] = None if stated.get("run") else verifier_of(document, root)
+    remediation = stated_in(document)
+    stated: dict[str, str | None] = {
+        "decision": remediation.decision if document.remediation else None,
+        "within": remediation.within,
+        "sweep": "; ".join(map(str, remediation.sweep)),
+        "data": ", ".join(remediation.data),
+    }
+    if remediation.place:
+        stated["place"] = " ".join(map(str, remediation.place.key))
+        # Of a fix that is there, one that may wait elsewhere is a change.
+        moved = "; ".join(each.code for each in remediation.moved) or "nothing"
+        stated["moved"] = moved if FIX in remediation.variants else None
+    if remediation.run:
+        stated["run"] = remediation.run.raw
+    else:
+        stated["verifier"] = verifier_of(document, root)
     # A folder whose files are no variants is an error of the plan, which says so.
     with suppress(BadDataError):
         for name, place in places_of(document, root).items():
@@ -159,10 +161,6 @@ def _code(file: Path) -> object:
     if tree:
         return ast.dump(tree)
     return file.read_bytes() if file.is_file() else None
-
-
-def _claims(document: Document) -> tuple[Claim, ...]:
-    return document.remediation.claims if document.remediation else ()
 
 
 def _claim_text(claim: Claim) -> str:

@@ -26,7 +26,7 @@ from finding_tickets.register.files import DiskFiles
 from finding_tickets.register.load import Register
 from finding_tickets.register.staleness import Verdicts
 from finding_tickets.verify.judge import FIX, FOUND, count_hazards, raced_text
-from finding_tickets.verify.plan import BASE, EVERY, verifier_of
+from finding_tickets.verify.plan import BASE, EVERY, stated_in, verifier_of
 from finding_tickets.verify.verify import Planned, Settings, Verified, measure, plan_each
 
 WORSE, CHANGED, CLOSED, GONE = "gate-worse", "gate-changed", "gate-closed", "gate-gone"
@@ -160,10 +160,9 @@ def check_tickets(
         ticket = CheckedTicket(document, document.id.value.casefold() in accepted)
         if _is_affected(ticket, base, head, changed):
             tickets.append(ticket)
-            remediation = document.remediation
-            if remediation and (ticket.is_accepted or not ticket.changes):
+            if ticket.is_accepted or not ticket.changes:
                 # Those of its fix are judged with it.
-                excused += [each.statement for each in remediation.moved]
+                excused += [each.statement for each in stated_in(document).moved]
     _measure(tickets, base, isolation, replace(settings, excused=tuple(excused)))
     for ticket in tickets:
         now = ticket.now.verification
@@ -251,16 +250,12 @@ def _is_affected(ticket: CheckedTicket, base: Base, head: Register, changed: Col
     if known and verifier_of(known, base.root):
         ticket.old = known
         ticket.changes = changed_rules(known, ticket.document, base.root, head.root)
-        ticket.has_new_rules = _digest(known) != _digest(ticket.document)
+        ticket.has_new_rules = stated_in(known).digest != stated_in(ticket.document).digest
         is_affected = bool(ticket.changes) or ticket.has_new_rules or _uses_any(known, base, head, changed)
     is_now_fixed = counts_as_fixed(ticket.document)
     is_newly_fixed = is_now_fixed and not (known and counts_as_fixed(known))
     ticket.must_hold = is_newly_fixed or (ticket.is_accepted and is_affected and is_now_fixed)
     return is_affected or is_newly_fixed
-
-
-def _digest(document: Document) -> str:
-    return document.remediation.digest if document.remediation else ""
 
 
 def _uses_any(document: Document, base: Base, head: Register, changed: Collection[str]) -> bool:
@@ -309,14 +304,14 @@ def _rules(ticket: CheckedTicket, base: Base, settings: Settings) -> tuple[Docum
     if ticket.changes:
         document = document.model_copy(update={"remediation": ticket.old.remediation})
     overrides = {EVERY: base.revision.commit}
-    remediation = document.remediation
-    if remediation and remediation.place and FIX in remediation.variants:
+    remediation = stated_in(document)
+    if remediation.place and FIX in remediation.variants:
         there = remediation.variants[FIX].model_copy(update={"revision": base.revision.commit})
         variants = {**remediation.variants, BASE: there}
         remediation = remediation.model_copy(update={"variants": variants})
         document = document.model_copy(update={"remediation": remediation})
-    subject = FOUND if remediation and remediation.decision == "keep" else FIX
-    stated = remediation.variants.get(subject) if remediation else None
+    subject = FOUND if remediation.decision == "keep" else FIX
+    stated = remediation.variants.get(subject)
     if not (stated and stated.revision):
         overrides[subject] = ""
     return document, replace(settings, verifiers=base.root, overrides=overrides)

@@ -25,9 +25,6 @@ from finding_tickets.register.staleness import (
     PYTHON,
     TOOL,
     TORCH,
-    CurrentVerdict,
-    Verdicts,
-    code_inputs,
     variant_files,
 )
 from finding_tickets.verify.plan import Plan
@@ -79,11 +76,6 @@ def write(evidence: Evidence, root: Path, folder: str) -> None:
     ):
         if not path.is_file() or path.read_bytes() != content:
             replace(path, content, mode=0o644)
-
-
-def current_verdict(document: Document, root: Path, folder: str = "evidence") -> CurrentVerdict:
-    """Return the verdict on a document from its evidence in ``folder``; nothing that it names is imported."""
-    return Verdicts(root, folder).current(document.id.value, code_inputs(document.remediation))
 
 
 def collect_inputs(

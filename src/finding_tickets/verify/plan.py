@@ -29,7 +29,7 @@ from finding_tickets.measure.tasks import (
     RunJob,
     find_variants,
 )
-from finding_tickets.model.ticket import Claim, RunCommand, StatementRef
+from finding_tickets.model.ticket import Claim, Remediation, RunCommand, Span, StatementRef
 from finding_tickets.model.vocabulary import ELSEWHERE, SAME_RESULT
 
 if TYPE_CHECKING:
@@ -187,15 +187,13 @@ def plan(
     Raises:
         BadDataError: A file is missing or outside the root, or a claim cannot be understood.
     """
-    place, remediation = verifiers or root, document.remediation
-    run = remediation.run if remediation else None
+    place, stated = verifiers or root, stated_in(document)
+    run, refs, claims = stated.run, stated.variants, stated.claims
     verifier = "" if run else verifier_of(document, place)
     if verifier is None:
         return None
-    refs = remediation.variants if remediation else {}
-    claims = remediation.claims if remediation else ()
     overrides = overrides or {}
-    is_placed = remediation is not None and remediation.place is not None
+    is_placed = stated.place is not None
     if run and "fix" not in refs:
         # What is claimed of the fix is checked once there is one.
         claims = tuple(claim for claim in claims if claim.variant != "fix")
@@ -206,8 +204,8 @@ def plan(
         variants = _variants(document, root)
         named: dict[str, str] = {}
         for name, source in variants.items():
-            stated = refs[name].revision if name in refs else None
-            revision = overrides[name] if name in overrides else stated or overrides.get(EVERY)
+            own = refs[name].revision if name in refs else None
+            revision = overrides[name] if name in overrides else own or overrides.get(EVERY)
             if revision:
                 named[name] = revision
             elif run and source.module.endswith(".py") and not (root / source.module).is_file():
@@ -217,16 +215,14 @@ def plan(
         for claim in claims:
             _check_claim(claim, variants, is_placed=is_placed)
     except BadDataError as error:
-        if remediation is None:
-            raise error.in_file(document.path) from None
-        raise error.in_file(remediation.path, remediation.span.line) from None
+        raise error.in_file(stated.path, stated.span.line or None) from None
     repository = repository or root
     revisions, trouble = _resolve(repository, named, variants) if named else ({}, None)
     trouble = trouble or missing or None
-    stated = f"{remediation.path}:{run.line}" if remediation and run else ""
+    where = f"{stated.path}:{run.line}" if run else ""
     if trouble and is_placed:
         trouble += "; fetch its commit, or pin found to one that has the statement"
-    trouble = f"{trouble} ({stated})" if trouble and stated else trouble
+    trouble = f"{trouble} ({where})" if trouble and where else trouble
     return Plan(
         ticket=document.id.value,
         document=document.path,
@@ -236,33 +232,49 @@ def plan(
         verifier=verifier,
         variants=variants,
         revisions=revisions,
-        keep=remediation is not None and remediation.decision == "keep",
+        keep=stated.decision == "keep",
         claims=claims,
         trouble=trouble if variants else "there is no variant to measure",
         run=run,
-        sweep=(remediation.sweep if remediation else ()) or (ONCE,),
-        within=remediation.within if remediation else None,
-        place=remediation.place if remediation else None,
-        moved=remediation.moved if remediation else (),
-        differs=remediation.differs if remediation else (),
-        data=remediation.data if remediation else (),
-        stated=stated,
+        sweep=stated.sweep or (ONCE,),
+        within=stated.within,
+        place=stated.place,
+        moved=stated.moved,
+        differs=stated.differs,
+        data=stated.data,
+        stated=where,
+    )
+
+
+def stated_in(document: Document) -> Remediation:
+    """Return the Remediation of a document, or one that states nothing."""
+    return document.remediation or Remediation(
+        verifier=None,
+        variants={},
+        decision="fix",
+        claims=(),
+        unmeasured=(),
+        checklist=(),
+        path=document.path,
+        span=Span(0, 0, 0),
+        digest="",
     )
 
 
 def verifier_of(document: Document, root: Path) -> str | None:
     """The verifier that a document names, or what it runs, or the usual one where that exists, or none."""
-    if (named := document.remediation) and (named.verifier or named.run):
-        return named.verifier or (named.run.target if named.run else None)
+    stated = stated_in(document)
+    if stated.verifier or stated.run:
+        return stated.verifier or (stated.run.target if stated.run else None)
     usual = verifier_path(document.id.value)
     return usual if (root / usual).is_file() else None
 
 
 def places_of(document: Document, root: Path) -> dict[str, str]:
     """Return the place of each variant: ``module:function``, with ``@REV`` if one is stated."""
-    refs = document.remediation.variants if document.remediation else {}
-    places = {}
-    if document.remediation and document.remediation.run:
+    stated, places = stated_in(document), {}
+    refs = stated.variants
+    if stated.run:
         return {name: ref.raw for name, ref in refs.items()}
     for name, source in _variants(document, root).items():
         revision = refs[name].revision if name in refs else None
@@ -272,16 +284,16 @@ def places_of(document: Document, root: Path) -> dict[str, str]:
 
 def _variants(document: Document, root: Path) -> dict[str, FunctionPath]:
     """The block's variants and those in the usual folder that claims name; without a block, all there."""
-    folder, remediation = fixes_folder(document.id.value), document.remediation
-    if remediation and remediation.run:
-        module, _, function = remediation.run.target.partition(":")
-        return dict.fromkeys(remediation.variants, FunctionPath(module, function.removeprefix(":")))
-    if remediation is None or not remediation.variants:
+    folder, stated = fixes_folder(document.id.value), stated_in(document)
+    refs = stated.variants
+    if stated.run:
+        module, _, function = stated.run.target.partition(":")
+        return dict.fromkeys(refs, FunctionPath(module, function.removeprefix(":")))
+    if not refs:
         return find_variants(folder, root)
-    refs = remediation.variants
     found = {name: FunctionPath(ref.module, ref.function) for name, ref in refs.items()}
     function = next(iter(refs.values())).function
-    for claim in remediation.claims:
+    for claim in stated.claims:
         compared = re.findall(r"\w+", claim.value) if claim.metric == SAME_RESULT else ()
         for name in (claim.variant, *compared):
             usual = f"{folder}/{name}.py"
