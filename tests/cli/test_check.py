@@ -128,6 +128,25 @@ def test_a_branch_that_changes_no_input_measures_nothing(
     assert (0, "") == (ended.code, ended.out)
 
 
+@pytest.mark.slow
+def test_a_file_that_is_back_as_it_was_measured_is_measured(base: Repository, check: Check, git: Git) -> None:
+    """Evidence is of all files together: with the others of today it may be too much."""
+    git("switch", "--quiet", "main")
+    base.write("work.py", "WAITS = 1\n")
+    edit(base, "fixes/a_1/fix.py", "import torch\n", "import torch\nfrom work import WAITS\n")
+    edit(base, "fixes/a_1/fix.py", "    torch.cuda", "    for _ in range(WAITS):\n        torch.cuda")
+    assert ExitCode.OK == run_here(base.root, "verify", "A-1").code
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "measured")
+    base.write("work.py", "WAITS = 0\n")
+    edit(base, "fixes/a_1/fix.py", "(WAITS)", "(WAITS + 1)")
+    git("commit", "--quiet", "--all", "-m", "another way")
+    git("switch", "--quiet", "--force-create", "branch")
+    base.write("work.py", "WAITS = 1\n")
+    code, problems = check()
+    assert (1, ["gate-worse"]) == (code, [rule for rule, *_ in places(problems)]), problems
+
+
 def test_a_wait_put_back_is_one_message_at_its_line(base: Repository, check: Check) -> None:
     """However many claims it breaks; nothing of the ticket has changed that could be accepted."""
     edit(base, "fixes/a_1/fix.py", READ, SLOW)
