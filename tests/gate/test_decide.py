@@ -66,21 +66,6 @@ SAME = {1: 1, 2: 1, 5: 1}
 HOLDS = claim("fix.syncs", "1", {})
 
 
-def test_what_held_holds() -> None:
-    """Nothing is said of it."""
-    compared = decide(measured(SAME, HOLDS), measured(SAME, HOLDS))
-    assert ([], []) == (compared.worse, compared.better)
-
-
-def test_a_claim_that_fails_now_is_a_regression() -> None:
-    """The reason names the first point, the site is the one whose law is another one."""
-    now = measured({1: 1, 2: 2, 5: 5}, claim("fix.syncs", "1", {2: 2, 5: 5}))
-    compared = decide(measured(SAME, HOLDS), now)
-    assert ["fix.syncs is claimed to be 1, and is m (n=2: 2)"] == compared.worse
-    assert compared.site
-    assert 3 == compared.site.line
-
-
 def test_a_claim_that_failed_before_is_none() -> None:
     """Not at the same points; at another one it is."""
     before = measured({1: 1, 2: 2, 5: 1}, claim("fix.syncs", "1", {2: 2}))
@@ -142,11 +127,3 @@ def test_a_size_for_which_the_ticket_is_not_true_says_nothing() -> None:
     """The code as found is the base's: where even its claim fails, the point is none for the ticket."""
     both = (claim("found.syncs", "n", {8: 3}), claim("fix.syncs", "1", {8: 9}))
     assert [] == decide(None, measured({**SAME, 8: 9}, *both)).worse
-
-
-def test_a_new_race_is_a_regression() -> None:
-    """No claim speaks of it."""
-    compared = decide(measured(SAME, HOLDS), measured(SAME, HOLDS, hazards=1))
-    assert compared.site
-    assert ("hazards", 1) == (compared.site.what, len(compared.worse))
-    assert [] == decide(measured(SAME, HOLDS, hazards=1), measured(SAME, HOLDS, hazards=1)).worse
