@@ -250,7 +250,12 @@ def git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Git:
 Server = Callable[..., Isolation]
 TEMPORARY = tempfile.gettempdir()
 # What a server loads, whichever command starts it: beside torch all of this takes no time.
-ALL_PRELOADED = (*PRELOADED, "finding_tickets.measure.probe", "finding_tickets.measure.recorded")
+ALL_PRELOADED = (
+    *PRELOADED,
+    "finding_tickets.measure.probe",
+    "finding_tickets.measure.recorded",
+    "large_pages",
+)
 # The commands that start a server.
 MEASURING = ("budget", "fix", "gate", "probe", "verify")
 
@@ -261,6 +266,7 @@ class SharedIsolation(Isolation):
     def _start(self) -> subprocess.Popen[bytes]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("TMPDIR", TEMPORARY)
+            patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
             return super()._start()
 
 
