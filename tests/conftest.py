@@ -44,35 +44,22 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONGEST = (
     "tests/executors/test_ray.py",
-    "tests/contract/test_evidence.py",
     "tests/cli/test_places.py",
+    "tests/contract/test_evidence.py",
     "tests/test_faults.py",
     "tests/cli/test_check.py",
-    "tests/report/test_html_in_browser.py",
-    "tests/verify/test_environments.py",
-    "tests/contract/test_edits.py",
     "tests/test_tutorial.py",
+    "tests/verify/test_environments.py",
+    "tests/report/test_html_in_browser.py",
+    "tests/contract/test_edits.py",
     "tests/benchmarks/test_suite.py",
-    "tests/test_pytest_simcuda_session.py",
-    "tests/cli/test_results_compared.py",
     "tests/founding/test_audit.py",
-    "tests/test_nothing_touched.py",
     "tests/simcuda/test_truth.py",
-    "tests/contract/test_a_small_repository.py",
-    "tests/gpu/test_patterns.py",
-    "tests/simcuda/test_op_db.py",
+    "tests/cli/test_results_compared.py",
+    "tests/test_nothing_touched.py",
     "tests/gpu/test_op_db.py",
+    "tests/simcuda/test_op_db.py",
     "tests/cli/test_probe.py",
-    "tests/verify/test_verify.py",
-    "tests/verify/test_revisions.py",
-    "tests/verify/test_probing.py",
-    "tests/verify/test_what_runs.py",
-    "tests/test_bisect_page.py",
-    "tests/cli/test_terminal.py",
-    "tests/measure/test_isolate.py",
-    "tests/cli/test_fix.py",
-    "tests/gate/test_audit.py",
-    "tests/documents/test_fuzz.py",
     "tests/verify/test_path.py",
 )
 """The files whose tests take longest, quick and slow, the longest first."""
@@ -250,12 +237,8 @@ def git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Git:
 Server = Callable[..., Isolation]
 TEMPORARY = tempfile.gettempdir()
 # What a server loads, whichever command starts it: beside torch all of this takes no time.
-ALL_PRELOADED = (
-    *PRELOADED,
-    "finding_tickets.measure.probe",
-    "finding_tickets.measure.recorded",
-    "large_pages",
-)
+MEASURE = "finding_tickets.measure"
+ALL_PRELOADED = (*PRELOADED, f"{MEASURE}.probe", f"{MEASURE}.recorded", "large_pages")
 # The commands that start a server.
 MEASURING = ("budget", "fix", "gate", "probe", "verify")
 
