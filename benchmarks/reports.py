@@ -87,11 +87,11 @@ def measure(size: Size) -> Iterator[Result]:
 def report(
     form: Format, register: Path, database: Path, env: dict[str, str], rounds: int
 ) -> Iterator[Result]:
-    """Reports in one format, written beside the register, and the floor, after one of each."""
+    """Reports in one format, written beside the register, and the floor; several come after one of each."""
     output, least = register.with_suffix(f".{form.name}"), register.with_suffix(".floor")
     command = [*TICKETS, "report", "--root", str(register), "--format", form.name, "--output", str(output)]
     floor = [sys.executable, "-c", form.floor, str(database), str(register), str(least)]
-    runs = [(run(command, env), run(floor, env)) for _ in range(1 + rounds)][1:]
+    runs = [(run(command, env), run(floor, env)) for _ in range(rounds + (rounds > 1))][-rounds:]
     ours, theirs = zip(*runs, strict=True)
     yield Result(
         name=f"report-{form.name}",

@@ -28,24 +28,25 @@ import simcuda
 from benchmarks.command import parser, show
 from benchmarks.result import Bound, Number, Result, Size
 
-LAYERS, WIDTH, BATCH = 20, 64, 32
+WIDTH, BATCH = 64, 32
 STEP_BOUND, SMALL_OPS_BOUND, LIVE_BOUND = Bound(4.0), Bound(7.0), Bound(1.3)
 
 
 @dataclass(frozen=True)
 class Amount:
-    """How often every comparison is made, operations in a loop, repetitions of a work, live tensors."""
+    """How often each is compared, layers of a model, operations in a loop, repetitions, live tensors."""
 
     rounds: int
+    layers: int
     loops: int
     times: int
     live: tuple[int, ...]
 
 
 SIZES = {
-    Size.FULL: Amount(rounds=11, loops=1000, times=20, live=(1_000, 10_000, 100_000)),
-    Size.QUICK: Amount(rounds=5, loops=1000, times=10, live=(1_000, 100_000)),
-    Size.LEAST: Amount(rounds=1, loops=10, times=1, live=(10, 100)),
+    Size.FULL: Amount(rounds=11, layers=20, loops=1000, times=20, live=(1_000, 10_000, 100_000)),
+    Size.QUICK: Amount(rounds=5, layers=20, loops=1000, times=10, live=(1_000, 100_000)),
+    Size.LEAST: Amount(rounds=1, layers=1, loops=10, times=1, live=(10, 100)),
 }
 
 Work = Callable[[], None]
@@ -56,9 +57,9 @@ Tool = Callable[[Build], AbstractContextManager[Run]]
 Contender = tuple[Tool, Build, int]
 
 
-def training_step(device: str) -> Work:
+def training_step(device: str, layers: int) -> Work:
     """Forward, backward and an optimizer's step of a model of linear layers."""
-    linear = [torch.nn.Linear(WIDTH, WIDTH, device=device) for _ in range(LAYERS)]
+    linear = [torch.nn.Linear(WIDTH, WIDTH, device=device) for _ in range(layers)]
     model = torch.nn.Sequential(*(layer for one in linear for layer in (one, torch.nn.ReLU())))
     optimizer = torch.optim.AdamW(model.parameters())
     x, target = (torch.randn(BATCH, WIDTH, device=device) for _ in range(2))
@@ -204,15 +205,15 @@ def beside(compared: Sequence[Compared]) -> Iterator[Number]:
 
 def step(size: Amount) -> Iterator[Result]:
     """A training step, beside the tools that people otherwise use."""
-    fewer = max(1, size.times // 2)
+    build, fewer = partial(training_step, layers=size.layers), max(1, size.times // 2)
     compared = compare(
         size.rounds,
         {
-            "plain CPU": (plain, training_step, size.times),
-            "simcuda": (simulated, training_step, size.times),
-            "FakeTensorMode with MemTracker": (fake_tensors, training_step, min(3, size.times)),
-            "torch.profiler with stacks": (profiled, training_step, fewer),
-            "torch.profiler, recording alone": (recorded, training_step, fewer),
+            "plain CPU": (plain, build, size.times),
+            "simcuda": (simulated, build, size.times),
+            "FakeTensorMode with MemTracker": (fake_tensors, build, min(3, size.times)),
+            "torch.profiler with stacks": (profiled, build, fewer),
+            "torch.profiler, recording alone": (recorded, build, fewer),
         },
     )
     yield Result(
