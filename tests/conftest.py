@@ -55,12 +55,8 @@ LONGEST = (
     "tests/benchmarks/test_suite.py",
     "tests/founding/test_audit.py",
     "tests/simcuda/test_truth.py",
-    "tests/cli/test_results_compared.py",
-    "tests/test_nothing_touched.py",
     "tests/gpu/test_op_db.py",
     "tests/simcuda/test_op_db.py",
-    "tests/cli/test_probe.py",
-    "tests/verify/test_path.py",
 )
 """The files whose tests take longest, quick and slow, the longest first."""
 MOST_WORKERS = 8

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.verify import test_revisions
-from tests.verify.conftest import FIX, FOUND, VERIFIER
+from tests.verify.conftest import FOUND, VERIFIER
 from tests.verify.conftest import add_with_few_points as add
 
 from finding_tickets.gate.audit import CHEATS, HONEST, Audited, Fate, audit
@@ -101,29 +101,6 @@ def test_a_verifier_with_one_constant_input_is_named(repository: Repository, iso
     repository.write("verifiers/a_1.py", verifier)
     done = audited(repository, isolation, names={"pasted"})
     assert {"pasted"} == fates(done, Fate.MISSED)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("claims", "fix", "reason"),
-    [
-        (CLAIMS, FOUND, r"fix itself does not pass with seed \d+: not as expected: fix\.syncs"),
-        (
-            CLAIMS,
-            "import gone\n" + FIX,
-            r"fix itself does not pass with seed \d+: fixes/a_1/fix\.py:1: ModuleNotFoundError: ",
-        ),
-        ("claims: {found: {syncs: tensors}}", FIX, "it needs the code as found, and a fix"),
-    ],
-)
-def test_a_fix_that_does_not_pass_itself_shows_nothing(
-    repository: Repository, isolation: Isolation, claims: str, fix: str, reason: str
-) -> None:
-    """A cheat that fails says something only where the fix in its place does not."""
-    add(repository, "A-1", claims, fix=fix)
-    done = audited(repository, isolation, names={"unfixed"})
-    assert () == done.tried
-    assert re.match(reason, done.reason or "")
 
 
 @pytest.mark.slow
