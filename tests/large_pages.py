@@ -10,8 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-# Loaded for the first program otherwise, after this.
-import torch._dynamo  # noqa: F401
+import torch._dynamo  # noqa: F401 - the first program would load it, after this
 
 LARGE = 1 << 21
 MADV_COLLAPSE = 25  # linux/mman.h, since Linux 6.1

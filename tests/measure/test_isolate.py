@@ -63,40 +63,29 @@ def test_a_result_comes_back(isolation: Isolation) -> None:
     assert TaskOutcome(expected) == run(isolation, task("answer", {"n": [1, 2]}))
 
 
+# Of the signals for real time only the first and the last have names.
+NAMELESS = signal.SIGRTMIN + 1
 BAD = {
-    "leave": "ended with exit code 0 before it had a result",
-    "call_exit": "bad_targets.py:{sys.exit(5)} called sys.exit(5)",
-    "fail": "bad_targets.py:{raise ValueError}: ValueError: not like this",
-    "crash": "killed by SIGSEGV at bad_targets.py:{ctypes.string_at}",
-    "kill_itself": "killed by SIGKILL",
-    "flood": "bad_targets.py:{os.truncate}: OSError: [Errno 27] File too large",
-    "eat_memory": "bad_targets.py:{eaten.append} needs more memory than the 256 MiB allowed",
+    ("leave",): "ended with exit code 0 before it had a result",
+    ("leave_with", 7): "ended with exit code 7 before it had a result",
+    ("no_json",): "ended with exit code 1 before it had a result",
+    ("call_exit",): "bad_targets.py:{sys.exit(5)} called sys.exit(5)",
+    ("fail",): "bad_targets.py:{raise ValueError}: ValueError: not like this",
+    ("crash",): "killed by SIGSEGV at bad_targets.py:{ctypes.string_at}",
+    ("kill_itself",): "killed by SIGKILL",
+    ("kill_itself", NAMELESS): f"killed by signal {NAMELESS}",
+    ("flood",): "bad_targets.py:{os.truncate}: OSError: [Errno 27] File too large",
+    ("eat_memory",): "bad_targets.py:{eaten.append} needs more memory than the 256 MiB allowed",
 }
 
 
-@pytest.mark.parametrize("function", BAD)
-def test_a_bad_ending_is_explained(isolation: Isolation, function: str) -> None:
+@pytest.mark.parametrize("call", BAD, ids=str)
+def test_a_bad_ending_is_explained(isolation: Isolation, call: tuple[Any, ...]) -> None:
     """The reason says what happened and, where that is known, on which line."""
-    before, _, rest = BAD[function].partition("{")
+    before, _, rest = BAD[call].partition("{")
     text, _, after = rest.partition("}")
     expected = f"{before}{line_of(text)}{after}" if text else before
-    assert expected == run(isolation, task(function)).reason
-
-
-def test_an_exit_code_without_a_result_is_reported(isolation: Isolation) -> None:
-    """A process that ends in a way nobody could catch still says with which code."""
-    assert "ended with exit code 7 before it had a result" == run(isolation, task("leave_with", 7)).reason
-
-
-def test_what_is_no_json_is_no_result(isolation: Isolation) -> None:
-    """A value that cannot be carried back ends as if there were none."""
-    assert "ended with exit code 1 before it had a result" == run(isolation, task("no_json")).reason
-
-
-def test_a_signal_without_a_name_is_told_by_its_number(isolation: Isolation) -> None:
-    """Of the signals for real time only the first and the last have names."""
-    number = signal.SIGRTMIN + 1
-    assert f"killed by signal {number}" == run(isolation, task("kill_itself", number)).reason
+    assert expected == run(isolation, task(*call)).reason
 
 
 def test_what_has_no_encoding_is_told_without_it(isolation: Isolation) -> None:
