@@ -12,6 +12,7 @@ import importlib.util
 import inspect
 import linecache
 import os
+import re
 import runpy
 import signal
 import stat
@@ -189,13 +190,18 @@ def run_payload(job: RunJob) -> dict[str, Any]:
         raise CannotMeasureError(f"{foreign[0]} was imported from the work tree, where it is installed from")
     (run,) = report.runs[NAME]
     check_declared([run], ())
+    error = run.error
+    missing = re.search(r"No such file or directory: '([^']+)'", error or "")
+    if missing and root != work_tree and (work_tree / missing[1].removeprefix(f"{root}/")).exists():
+        error = f"{error}, but in the work tree: what git has not, a ticket names under data:"
     if isinstance(run, CallsRun) and run.differs and not job.own_lines:
         raise CannotMeasureError(f"{job.within}: {run.differs}")
     return {
         "meter": report.meter,
         "torch": torch_version(),
         "device": report.device,
-        **{name: getattr(run, name) for name in ("metrics", "unknown", "approximate", "ranges", "error")},
+        **{name: getattr(run, name) for name in ("metrics", "unknown", "approximate", "ranges")},
+        "error": error,
         "at": at,
         "operations": operation_costs(run),
         "sites": [(*place, count) for place, count in run.sites.items()],
