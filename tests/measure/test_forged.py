@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from finding_tickets.errors import UsageError
+from finding_tickets.errors import UnreachableError, UsageError
 from finding_tickets.measure.processes.isolation import Isolation, K, Task, TaskOutcome
 from finding_tickets.verify.probing import ProbeRequest, probe
 
@@ -29,10 +29,9 @@ class Answers(Isolation):
 def test_a_target_that_answers_for_itself_is_not_measured(answer: Any) -> None:
     """Whatever its process writes, the probe ends with a reason."""
     wanted = ProbeRequest(target=__file__, root=Path(__file__).parent, timeout=1.0, memory=1024**3)
-    with Answers(answer) as machine:
-        said = probe(wanted, machine)
-    assert isinstance(said, str)
-    assert said.startswith("invalid result from the worker: ")
+    said = "not measured: invalid result from the worker: "
+    with Answers(answer) as machine, pytest.raises(UnreachableError, match=said):
+        probe(wanted, machine)
 
 
 def test_a_target_that_says_what_is_wrong_is_quoted() -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from finding_tickets.errors import UsageError
 from finding_tickets.register.entries import natural
 from finding_tickets.register.load import Register, load
 
@@ -70,22 +69,6 @@ def test_the_nearest_register(tmp_path: Path, marker: str, monkeypatch: pytest.M
     monkeypatch.chdir(deep)
     assert tmp_path == load().root
     assert tmp_path == load(Path()).root
-
-
-def test_no_register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is none up to the top, the message says how to make or name one."""
-    monkeypatch.chdir(tmp_path)
-    says = r"no register in .* or above it \(tickets init makes one, --root names one\)"
-    with pytest.raises(UsageError, match=says):
-        load()
-
-
-@pytest.mark.parametrize(("name", "message"), [("gone", "no such folder"), ("file", "not a folder")])
-def test_a_wrong_root(tmp_path: Path, name: str, message: str) -> None:
-    """A root that is not a folder is a mistake of the caller."""
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match=message):
-        load(tmp_path / name)
 
 
 def test_problems_of_a_document(repository: Repository) -> None:

@@ -62,8 +62,8 @@ def new(
     locations: list[dict[str, object]] = []
     for place in file or ():
         path, _, lines = place.rpartition(":") if LINES.search(place) else (place, "", "")
-        spans = [tuple(map(int, span.split("-"))) for span in lines.split(",") if span]
-        locations.append({"file": path, "lines": [(span[0], span[-1]) for span in spans], "symbol": symbol})
+        spans = [(first, last or first) for first, last in re.findall(r"(\d+)(?:-(\d+))?", lines)]
+        locations.append({"file": path, "lines": spans, "symbol": symbol})
     options = {
         "title": title,
         "severity": severity,

@@ -26,7 +26,7 @@ from typing import Any, cast
 
 import simcuda
 from finding_tickets.claims.laws import Place, join_ranges
-from finding_tickets.claims.metrics import DEPENDS_ON_CACHE
+from finding_tickets.claims.metrics import DEPENDS_ON_CACHE, SYNCS
 from finding_tickets.ground.statements import read_statements
 from finding_tickets.measure.meter import Function, Meter, VariantRun
 from finding_tickets.measure.tasks import TOOL, CannotMeasureError, WrongTargetError, belongs_to, portable
@@ -36,6 +36,8 @@ from simcuda.measurement import HEAVIEST_FIRST, Measurement
 
 RUNS_IN_PIECES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 LOCAL = ".<locals>"
+# But for what is between an operation and whoever calls it.
+_OF_TORCH = re.compile(r"/(torch/(?:[a-z]\w*/)*[a-z]\w*\.py)$")
 _DEFINITION = re.compile(r"(?:async )?def (\w+)")
 # Other comprehensions have frames of their own, which tell them from the rest of their line.
 INLINED = (ast.ListComp, ast.SetComp, ast.DictComp) if sys.version_info >= (3, 12) else ()
@@ -282,17 +284,30 @@ class Callers:
     Attributes:
         nearest: How often each line of the repository's own code was the nearest one that led there.
         repeated: The lines to which a loop, or a thread, led: they may have run more than once.
+        hidden: The function of torch, and its file, in which a line waits, if it does in one.
     """
 
     def __init__(self, root: Path) -> None:
         self.nearest: dict[Line, Counter[Line]] = defaultdict(Counter)
         self.repeated: set[Line] = set()
+        self.hidden: dict[Line, str] = {}
         self._root = root
         self._owners: dict[int, tuple[CodeType, str]] = {}
 
     def note(self, frame: FrameType) -> None:
         """Take down how the line was reached that a frame is at."""
         here = _line_of(frame)
+        inner: Any = sys._getframe(3)  # noqa: SLF001 - the ledger's, if it counts more than an allocation
+        if inner.f_code.co_name == "count" and inner.f_locals["what"] in SYNCS:
+            place = None
+            while inner is not frame and not place:
+                place, name, inner = (
+                    _OF_TORCH.search(inner.f_code.co_filename),
+                    inner.f_code.co_name,
+                    inner.f_back,
+                )
+            if place:
+                self.hidden[here] = f"{name}, {place[1]}"
         nearest, is_repeated, outer = None, here in self.repeated, frame
         while (owner := self._owner(outer.f_code)) != "tool":
             if owner == "own":

@@ -190,10 +190,10 @@ def run_payload(job: RunJob) -> dict[str, Any]:
         raise CannotMeasureError(f"{foreign[0]} was imported from the work tree, where it is installed from")
     (run,) = report.runs[NAME]
     check_declared([run], ())
-    error = run.error
-    missing = re.search(r"No such file or directory: '([^']+)'", error or "")
-    if missing and root != work_tree and (work_tree / missing[1].removeprefix(f"{root}/")).exists():
-        error = f"{error}, but in the work tree: what git has not, a ticket names under data:"
+    ending = run.error
+    missing = re.search(r"No such file or directory: '([^']+)'", ending or "")
+    if missing and root != work_tree and (work_tree / missing[1]).exists():
+        ending = f"{ending}, but in the work tree: what git has not, a ticket names under data:"
     if isinstance(run, CallsRun) and run.differs and not job.own_lines:
         raise CannotMeasureError(f"{job.within}: {run.differs}")
     return {
@@ -201,7 +201,7 @@ def run_payload(job: RunJob) -> dict[str, Any]:
         "torch": torch_version(),
         "device": report.device,
         **{name: getattr(run, name) for name in ("metrics", "unknown", "approximate", "ranges")},
-        "error": error,
+        "error": ending,
         "at": at,
         "operations": operation_costs(run),
         "sites": [(*place, count) for place, count in run.sites.items()],
@@ -516,6 +516,7 @@ def _sites(
                     for (own, at, name), _ in nearest
                     if (own, at, name) != there
                 ],
+                "hidden": callers.hidden.get(there, "") if there else "",
                 "repeated": there is None or there in callers.repeated,
                 "cost": _cost(runs, key, fits.get(key)),
             }

@@ -127,8 +127,8 @@ class ProbedRow:
                 continue
             total = sites[0].cost if len(sites) == 1 else _total(points, [site.cost for site in sites])
             cost = str(total)
-            times = f"{cost}x" if re.fullmatch(r"\d+(\.\.\d+)?", cost) else f"{cost} times"
-            times = f"({cost})" if total.growth and times[-1] != "x" else times
+            times = f"({cost})" if total.growth else f"{cost} times"
+            times = f"{cost}x" if re.fullmatch(r"\d+(\.\.\d+)?", cost) else times
             waited = sum(site.waited for site in sites)
             times += f" for {waited / 1000:.3g} ms" if waited else ""
             word = WORDS.get(what) or f"copies {what}"
@@ -164,7 +164,7 @@ def probe_lines(probed: Probed, style: Styler, width: int, *, verbose: bool = Fa
     torch = f", torch {probed.torch}" if probed.torch else ""
     yield f"{title}  {probed.meter} {probed.device}{torch}{runs}"
     for calls in probed.calls[:1]:
-        first = {0: "", 1: " after the first"}.get(calls.apart, f" after the first {calls.apart}")
+        first = f" after the first {calls.apart}".removesuffix(" 1") if calls.apart else ""
         yield f"{INDENT}per call, in {counted(calls.counted, 'call')}{first}"
     for error in probed.errors:
         yield style(f"{INDENT}not run to its end: {printable(error)}{_hint_on(error)}", "red")
@@ -213,6 +213,8 @@ def _row_cells(row: ProbedRow, probed: Probed, width: int, room: int) -> Iterato
     first, *more = wrap(effects, max(room, LEAST_CUT)) if width else [effects]
     yield str(row.number), Styled(site.place, "cyan"), Styled(first, look), single_line(site.statement)
     yield from (("", "", Styled(text, look), "") for text in more)
+    if site.hidden and site.what == "drains":
+        yield "", "", Styled("waits in", "dim"), Styled(site.hidden, "dim")
     for caller in site.called_from[: 1 if width else None]:
         others = len(site.called_from) - 1 if width else 0
         here = "called from here" + (f" and {counted(others, 'other line')}" if others else "")

@@ -92,6 +92,7 @@ class ProbedSite(SourceLine):
     statement: str = ""  # all of its lines, on one
     begin: int = 0  # the first of its lines, where it is known
     called_from: tuple[CallingLine, ...] = ()  # the most frequent first
+    hidden: str = ""  # the function of torch, and its file, in which it waits
     repeated: bool = True  # whether it may have run more than once
     waited: float = 0.0  # microseconds that the host waited, where a trace tells
     nbytes: int = 0  # copied or allocated, where a trace tells
