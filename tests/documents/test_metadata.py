@@ -130,8 +130,8 @@ def test_title(written: str, title: str) -> None:
         ("issues/007.md", "# 007 \u2014 It waits\n\nIt does.\n", ("007", "It waits", None, None)),
         (
             "BUG-1.md",
-            "# BUG-1\uff1aIt waits\n\n\u72b6\u6001\uff1aopen\nPlan: p.md\n",
-            ("BUG-1", "It waits", None, "open"),
+            "# [P2] BUG-1\uff1aIt waits\n\n\u72b6\u6001\uff1aopen\nPlan: p.md\n",
+            ("BUG-1", "It waits", "P2", "open"),
         ),
         (
             "BUG-1.md",

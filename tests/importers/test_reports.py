@@ -146,8 +146,6 @@ WORDS = """\
 #### 3. Slow collate
 - **File**: `c.py:8`
 
-
-
 ## Positive observations
 
 - **Good batching** in `a.py:3`
@@ -166,9 +164,11 @@ BARE = """\
 3. Missing test for `amp.py`
 """
 LINKED = "## CR-06: 512 kB\n- **Severity:** LOW\n- **File:** [a/j.c](file:///e:/p/a/j.c#L8-L14)\n"
-REMARK = "## Warnings (soon)\n\n### WR-1: Slow\n\n**File:** `b.jl:3-4`\n\n## Fix plan\n\n1. **High** `a.jl`\n"
+REMARK = "## Warnings (now)\n### None\n### w1: Slow (line 3)\n**File:** `b.jl`\n## Plan\n1. **High** `a.jl`\n"
 CHINESE = (
-    "## \u4e2d\u5371\uff08Medium\uff09\n\n### [M-01] \u767b\u5f55\n- **\u4f4d\u7f6e**\uff1a`a/b.js` L3-L9\n"
+    "## \u4e2d\u5371\uff08Medium\uff09\n\n### [M-01] \u767b\u5f55\n- **\u4f4d\u7f6e**\uff1a`a/b.js` L3-L9\n\n"
+    "## \u95ee\u9898\n\n| \u95ee\u9898\u63cf\u8ff0 | \u6587\u4ef6\u4f4d\u7f6e | \u4e25\u91cd\u7a0b\u5ea6 |\n"
+    "|---|---|---|\n| \u6ce8\u518c | `c.ts` | \U0001f534 \u9ad8 |\n"
 )
 PROSE = """\
 ## Findings
@@ -260,7 +260,7 @@ def found(text: str) -> list[ReportFinding]:
         (REMARK, [("P2", "b.jl:3", "Slow")]),
         (PROSE, [("P1", "a.rb:4", "It waits here"), ("P3", "b.rb:7", "It copies there")]),
         (CHAPTERS, [("P2", "app/Dockerfile", "Lost")]),
-        (CHINESE, [("P2", "a/b.js:3", "\u767b\u5f55")]),
+        (CHINESE, [("P2", "a/b.js:3", "\u767b\u5f55"), ("P1", "c.ts", "\u6ce8\u518c")]),
     ],
 )
 def test_what_is_found(text: str, expected: list[tuple[str | None, str, str]]) -> None:

@@ -56,9 +56,11 @@ Severity: Severity, Priority, Severity Level, Severity Rating, Issue Severity, B
 Severity, Risk Level, Risk Rating, Criticality, Importance, Urgency, \u4e25\u91cd\u7a0b\u5ea6, \
 \u4e25\u91cd\u6027, \u4e25\u91cd\u7ea7\u522b, \u4f18\u5148\u7ea7, Severite, S\u00e9v\u00e9rit\u00e9, \
 Gravit\u00e9, Priorit\u00e9, Schweregrad, Severidad, Gravedad, Prioridad, Severidade, Gravidade, \
-Prioridade, \u91cd\u8981\u5ea6, \uc2ec\uac01\ub3c4, \uc6b0\uc120\uc21c\uc704
+Prioridade, \u91cd\u8981\u5ea6, \uc2ec\uac01\ub3c4, \uc6b0\uc120\uc21c\uc704, \
+\u0421\u0435\u0440\u044c\u0451\u0437\u043d\u043e\u0441\u0442\u044c, \
+\u041f\u0440\u0438\u043e\u0440\u0438\u0442\u0435\u0442
 Status: Status, State, Current Status, Issue Status, Bug Status, Ticket Status, Finding Status, \
-\u72b6\u6001, \u72b6\u614b, Statut, Estado, Zustand, \uc0c1\ud0dc
+\u72b6\u6001, \u72b6\u614b, Statut, Estado, Zustand, \uc0c1\ud0dc, \u0421\u0442\u0430\u0442\u0443\u0441
 Resolution: Resolution, Outcome, Disposition
 Batch: Batch
 Agent: Agent, Agents, Reporter, Reported By, Found By, Discovered By, Source Agent, Submitted By, \
@@ -125,7 +127,10 @@ _FINDING_TITLE = re.compile(
     r"|(?:finding|bug|fix|issue) (?:ticket|report)(?:\s+-\s|\s+(?=[A-Z][A-Z0-9]*-)|$)"
     r"|(?:finding|bug|issue|defect|ticket)\s+(?=[A-Z][A-Z0-9]*-[\w-]*\d(?:\s*:|\s+[-\u2013\u2014]\s)))\s*",
 )
-_SIGN = re.compile(r"^[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f]+\s+")
+# A sign in front of a title, or a severity in front of its ID.
+_SIGN = re.compile(
+    r"^(?:[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f]+\s+|\[(?i:p\d|critical|high|medium|low)\]\s+(?=[A-Z]+-\d))"
+)
 _NUMBERED = re.compile(r"\d{1,3}[.)]\s+(?=\S)")
 # What heads every document that was made of one template, and says nothing of this one.
 _BOILERPLATE = re.compile(

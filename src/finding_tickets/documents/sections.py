@@ -40,7 +40,7 @@ class SectionKind(Enum):
     )
     LOCATION = (
         r"(?:(?:code|affected|file|source|bug) )?(?:location|file)s?|affected code|where"
-        r"|lines of code|targets?"
+        r"|lines of code|targets?|(?:likely|suspected|probable) (?:source|file|location)s?"
     )
     FILES_CHANGED = r"files? (?:changed|modified|touched)|(?:changed|modified) files?"
     SUMMARY = r"(?:one line |executive )?summary|overview|tl ?dr"

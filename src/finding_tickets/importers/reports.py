@@ -14,7 +14,7 @@ from itertools import dropwhile, takewhile
 from pathlib import PurePosixPath
 
 from finding_tickets.documents.finding import read_finding
-from finding_tickets.documents.locations import place_of
+from finding_tickets.documents.locations import line_ranges, place_of
 from finding_tickets.documents.metadata import LABELS, labelled_values, word_in
 from finding_tickets.documents.reading import read_document
 from finding_tickets.documents.sections import (
@@ -42,7 +42,7 @@ MARK = "report:"
 
 # A heading that names a finding: ``[H-01] ...``, ``PERF-3: ...``, ``Finding 4: ...``, ``#7 - ...``.
 _NAMED = re.compile(
-    r"(?:\[(?P<id>[A-Z]{1,12}(?:-?[A-Z0-9]+)*-?\d+)\]|(?P<plain_id>[A-Z]{1,12}(?:-[A-Z0-9]+)*-?\d+)(?=\s*[:.)|\u2013\u2014]|\s-\s"
+    r"(?:\[(?P<id>[A-Z]{1,12}(?:-?[A-Z0-9]+)*-?\d+)\]|(?P<plain_id>[a-uw-z]\d{1,2}(?=:|\s[\u2013\u2014-]\s)|[A-Z]{1,12}(?:-[A-Z0-9]+)*-?\d+)(?=\s*[:.)|\u2013\u2014]|\s-\s"
     # With nothing but a space behind it only such as F-01 is an ID, and "UTF-8" or "A100 (80GB)" are none.
     r"|\s*[(\[](?i:critical|high|medium|moderate|low|info|major|minor)|(?<=\b[A-Z]-\d)\s|(?<=-0\d)\s|(?<=\b[A-Z]-\d\d)\s)"
     r"|(?i:finding|issue|bug|vulnerability|problem|defect)s?\s*(?:no\.?\s*)?#?(?P<word_id>[A-Z]{0,4}-?\d+(?:\.\d+)*)"
@@ -56,7 +56,8 @@ _SIGNS = re.compile(r"[\u2190-\u2bff\ufe0f\U0001f000-\U0001faff\s]+")
 # A path within the repository: no call, no address, and with a folder or an extension.
 _INSIDE = re.compile(r"(?!/|\w+:|.*\.\.)[^()<>*|]*(?:/|\.\w)[^()<>*|]*")
 _BEFORE_ITEM = re.compile(r"^(?:\[[ xX]\]\s+)?[\u2190-\u2bff\ufe0f\U0001f000-\U0001faff\s]*")
-_PLACE_LAST = re.compile(r"\s*\((?P<place>[^()\s]+)\)$")
+# ``... (`a.py`)``, ``... (lines 3-7)``.
+_PLACE_LAST = re.compile(r"\s*\((?:(?P<place>[^()\s]+)|(?i:lines?):?\s*(?P<lines>~?\d[^()]*))\)$")
 _PLACE_FIRST = re.compile(r"`(?P<place>[^`\s]+)`[\s:\u2013\u2014-]*(?=\S)")
 _SIGNS_LAST = "\u2705\u2713\u2714\u274c\u2717\u2718\u26a0\u2757\ufe0f "
 _SIGN = re.compile(r"[\u2300-\u2bff\U0001f000-\U0001faff]")
@@ -70,11 +71,14 @@ _LAST = re.compile(
     r"\s*(?:[\[(](?P<tag>[\w\u2190-\U0001faff\ufe0f:/ -]{1,24})[\])]"
     r"|(?P<sign>[\u2190-\U0001faff\ufe0f]+|\s[|:\u00b7\u2013\u2014-])\s*(?P<word>[\w -]{0,24}))\s*$"
 )
-_PREFIXES = (_NAMED, _NUMBERED, _GRADED, _NAMED, _NUMBERED, _GRADED)
-_FINDINGS = re.compile(r"(?i)\b(?:findings?|issues?|bugs?|problems?|vulnerabilit(?:y|ies)|defects?)\b")
+_PREFIXES = (_NAMED, _NUMBERED, _GRADED) * 2
+_FINDINGS = re.compile(
+    r"(?i)\b(?:findings?|issues?|bugs?|problems?|vulnerabilit(?:y|ies)|defects?|probl[e\u00e8]me?s?|fehler|m\u00e4ngel)\b"
+    r"|\u95ee\u9898|\u554f\u984c|\u7f3a\u9677|\u6f0f\u6d1e|\u0434\u0435\u0444\u0435\u043a\u0442|\u043f\u0440\u043e\u0431\u043b\u0435\u043c"
+)
 _WORDS = re.compile(r"[^\W_]+")
 _FILLER = re.compile(
-    r"(?i)(?:severity|priority|risk|issue|finding|problem|bug|level|item|concern|defect|vulnerabilit(?:y|ie)"
+    r"(?i)(?:severity|priority|risk|issue|finding|probl[e\u00e8]me?|bug|level|item|concern|defect|vulnerabilit(?:y|ie)"
     r"|x|and|or|to|the|must|should|could|fixe?|be|fixed|before|merge|nice|have)s*|\d+",
 )
 # These head other sections as well.
@@ -83,11 +87,20 @@ _BOLD = re.compile(r"\*\*(?P<lead>[^*\n]+)\*\*")
 _SENTENCE = re.compile(r"(?<=[\w`)\]\"'])[.;:]\s|\s[\u2013\u2014-]\s|\n\s*\n")
 _TITLE_COLUMNS = (
     "title finding issue bug problem vulnerability name summary description scenario observation concern gap"
-    " defect symptom what detail details item"
+    " defect symptom what detail details item probl\u00e8me problema titre"
+    " \u95ee\u9898\u63cf\u8ff0 \u95ee\u9898 \u63cf\u8ff0 \u6807\u9898 \u554f\u984c"
+    " \u0434\u0435\u0444\u0435\u043a\u0442 \u043f\u0440\u043e\u0431\u043b\u0435\u043c\u0430"
+    " \u043e\u043f\u0438\u0441\u0430\u043d\u0438\u0435"
 )
-_SEVERITY_COLUMNS = re.compile(r"(?i)(?:severity|priority|risk|impact|rating|criticality)\b.*")
+_SEVERITY_COLUMNS = re.compile(
+    r"(?i)(?:severity|priority|risk|impact|rating|criticality|s\u00e9v\u00e9rit\u00e9|gravit\u00e9|priorit\u00e9"
+    r"|schweregrad|priorit\u00e4t|severidade?|prioridade?|\u4e25\u91cd\w*|\u4f18\u5148\u7ea7|\u91cd\u8981\u5ea6"
+    r"|\u043f\u0440\u0438\u043e\u0440\u0438\u0442\u0435\u0442|\u0441\u0435\u0440\u044c[\u0435\u0451]\u0437\u043d\u043e\u0441\u0442\u044c"
+    r"|\u043a\u0440\u0438\u0442\u0438\u0447\u043d\u043e\u0441\u0442\u044c)\b.*"
+)
 _PLACE_COLUMNS = re.compile(
-    r"(?:affected |source |code )?(?:files?|locations?|paths?|where|places?|code)(?:\(s\))?.*"
+    r"(?:affected |source |code )?(?:files?|locations?|paths?|where|places?|code|fichier|datei"
+    r"|archivo|arquivo|\u6587\u4ef6|\u4f4d\u7f6e|\u0444\u0430\u0439\u043b)(?:\(s\))?.*"
 )
 _LINE_COLUMNS = re.compile(r"(?:code )?(?:locations?|lines?)(?:\(s\))?")
 _NO_TITLE_COLUMNS = re.compile(
@@ -103,12 +116,14 @@ _PAGE = "# Finding Ticket: x\n\n## Description\n\n{}\n\n## Recommended Fix\n\n{}
 # What chapters of a report are called that find nothing; below the last of them nothing is found either.
 _CHAPTER = re.compile(
     r"(?i)(?:introduction|scope|background|method|conclusion|overview|appendix|reference|tool|disclaimer|about"
-    r"|executive|summary|contents|limitations|goals?\b).*",
+    r"|executive|summary|contents|limitations|goals?\b"
+    r"|none\b|no (?:\w+ ){0,2}(?:issues?|findings?|problems?|bugs?|vulnerabilities)\b).*",
 )
 _REMARK = re.compile(r"(?<=\w)\s*\([^()]*\)\s*$")
 _ASIDE = re.compile(
     r"(?i)(?:[\w'\u2019&-]+\s+){0,3}"
-    r"(?:good|well|positives?|strengths?|praise|recommendations?|next steps|action items|conclusions?|plans?"
+    r"(?:good|well|positives?|strengths?|praise|recomm[ae]ndations?(?: summary| prioritaires?)?|next steps"
+    r"|action items|conclusions?|plans?"
     r"|roadmap|timeline|checklist|levels?|definitions?|classifications?|criteria|legend|categories)"
     r"(?:\s+(?:and|of|for|in|&)\s.*)?(?:\s*\(.*\))?\W*"
     r"|(?:good|positive|well)\b.*\b(?:practices?|points?|parts?|things?|aspects?|observations?|findings?|done|designed)",
@@ -116,8 +131,7 @@ _ASIDE = re.compile(
 _INLINE = re.compile(
     r"(?i)\b(?:severity|priority|risk)\W{1,6}(?P<word>[A-Za-z]\w*)|[\[(](?P<tag>[A-Za-z][\w /-]*)[\])]",
 )
-_BY_LETTER = {"C": Severity.P0, "H": Severity.P1, "M": Severity.P2, "L": Severity.P3, "QA": Severity.P3}
-_BY_LETTER |= dict.fromkeys(("N", "NC", "I"), Severity.P4)
+_BY_LETTER = {"C": "P0", "H": "P1", "M": "P2", "L": "P3", "QA": "P3", "N": "P4", "NC": "P4", "I": "P4"}
 _NOT_CRITICAL = re.compile(r"(?i)\bnon-?critical\b")
 
 
@@ -172,17 +186,12 @@ def findings_in(data: bytes, path: str, vocabulary: Vocabulary) -> list[ReportFi
         title, key = words(piece.head.title, LONGEST_TITLE).rstrip(".:"), squeeze(piece.head.title)
         if piece.is_left_out:
             line = source.line(piece.start)
-            spot, heading = Spot(path, path, (line, line)), piece.head.heading
-            why = "neither a number nor a severity or a place makes this heading a finding"
             left_out.append(
-                ReportFinding(
-                    fingerprint=f"{MARK}{line}",
-                    tool=path,
-                    rule=heading,
-                    text=heading,
+                replace(
+                    _finding(piece, path, piece.head.heading, f"{MARK}{line}"),
                     severity=None,
-                    spots=(spot,),
-                    left_out=why,
+                    spots=(Spot(path, path, (line, line)),),
+                    left_out="neither a number nor a severity or a place makes this heading a finding",
                 )
             )
         elif squeeze(title):
@@ -200,9 +209,13 @@ def findings_in(data: bytes, path: str, vocabulary: Vocabulary) -> list[ReportFi
 def _finding(piece: _Piece, path: str, title: str, fingerprint: str) -> ReportFinding:
     """Return what a piece of the report at ``path`` says, read as a ticket."""
     text, row = piece.text, piece.row or piece.text
-    ticket, vocabulary = text.ticket, text.source.vocabulary
-    status = ticket.status or row.ticket.status
+    vocabulary, status = text.source.vocabulary, text.ticket.status or row.ticket.status
     description, fix = text.description_and_fix
+    spots = text.spots or row.spots or _Passage.of_text(piece.head.heading, vocabulary).spots
+    if spots and not spots[0].lines and (last := _PLACE_LAST.search(piece.head.heading)):
+        # The heading may say in which lines of the file it is.
+        lines = (replace(spots[0], lines=(*each.values(),)) for each in line_ranges(last["lines"]))
+        spots = tuple(lines) or spots
     return ReportFinding(
         fingerprint=fingerprint,
         tool=path,
@@ -210,7 +223,7 @@ def _finding(piece: _Piece, path: str, title: str, fingerprint: str) -> ReportFi
         text=title,
         severity=text.severity or piece.severity,
         status=Status(_word(status.raw if status else "", "statuses", vocabulary) or Status.OPEN),
-        spots=text.spots or row.spots or _Passage.of_text(piece.head.heading, vocabulary).spots,
+        spots=spots,
         description=description or piece.head.heading,
         fix=fix,
     )
@@ -300,7 +313,7 @@ class _Passage:
     def _is_label(self, block: Block) -> bool:
         """Return True for a rule, and for labelled values alone that a ticket has in its metadata."""
         entries = list(labelled_values(self.source, [block], LABELS))
-        if not entries or block.kind == "Rule":
+        if not entries:
             return block.kind == "Rule"
         # Behind the mark of an item, if it is one; the labels of a table may stand below its header.
         behind = entries[0].start - self.source.whole(block).start
@@ -450,20 +463,13 @@ def _item(block: Block, here: _Section) -> _Piece | None:
         title = _title_of(next((each for each in sentences if not _is_place(each)), ""), vocabulary)
         head = replace(title, severity=head.severity or title.severity)
     passage = _Passage.of_text(text, vocabulary)
-    severity = head.severity or _inline_severity(plain(text), vocabulary) or passage.severity
+    # ``Severity: high`` or ``(high)``
+    inline = (_exactly(each["word"] or each["tag"], vocabulary) for each in _INLINE.finditer(plain(text)))
+    severity = head.severity or next(filter(None, inline), None) or passage.severity
     severity = severity or signed or here.severity or head.implied
     if not (lead or passage.spots) or not (severity or here.finds):
         return None
     return _Piece(block, block.start, head, passage, severity, here.finds)
-
-
-def _inline_severity(text: str, vocabulary: Vocabulary) -> Severity | None:
-    """Return the first severity that a text states as in ``Severity: high`` or ``(high)``."""
-    for stated in _INLINE.finditer(text):
-        severity = _exactly(stated["word"] or stated["tag"], vocabulary)
-        if severity:
-            return severity
-    return None
 
 
 def _rows(block: Block, here: _Section) -> Iterator[_Piece]:
@@ -535,7 +541,7 @@ def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
             is_named = True
             names |= {squeeze(each) for each in match.groups() if each and not each.isdigit()}
             series = re.split(r"[-\d]", match["id"] or match["plain_id"] or "")[0]
-            implied = _BY_LETTER.get(series) or _exactly(series, vocabulary)
+            implied = _exactly(_BY_LETTER.get(series, series), vocabulary)
         seen.add(pattern)
         rest = rest[match.end() :]
     last = _LAST.search(rest)
@@ -546,7 +552,7 @@ def _title_of(heading: str, vocabulary: Vocabulary) -> _Title:
             severity, rest = stated, rest[:end]
     severity = severity or signed
     rest = rest.rstrip(_SIGNS_LAST)
-    if (place := _PLACE_LAST.search(rest)) and _is_place(place["place"]):
+    if (place := _PLACE_LAST.search(rest)) and _is_place(place["place"] or _NO_PATH):
         rest = rest[: place.start()]
     title = rest.strip(" :|\u2013\u2014-").rstrip(".")
     if title:

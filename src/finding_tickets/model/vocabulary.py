@@ -213,13 +213,14 @@ _WORDS = {
 _SUGGESTED = {
     "severities": {
         "P0": "critical, blocker, blocking, showstopper, urgent, emergency, catastrophic, sev0, s0, critique,"
-        " kritisch, cr\u00edtica, cr\u00edtico, \u4e25\u91cd, \u81f4\u547d, \u7d27\u6025, \U0001f534",
+        " critiques, kritisch, cr\u00edtica, cr\u00edtico, \u4e25\u91cd, \u81f4\u547d, \u7d27\u6025,"
+        " \U0001f534",
         "P1": "high, major, serious, severe, important, sev1, s1, haute, hoch, alta, \u9ad8, \u9ad8\u5371,"
-        " \U0001f7e0",
+        " majeur, majeurs, majeure, majeures, \U0001f7e0",
         "P2": "medium, moderate, normal, med, average, warning, warnings, sev2, s2, moyenne, mittel, media,"
         " \u4e2d, \u4e2d\u5371, \U0001f7e1",
         "P3": "low, minor, small, sev3, s3, basse, faible, niedrig, baja, baixa, \u4f4e, \u4f4e\u5371,"
-        " \U0001f7e2, \U0001f535",
+        " mineur, mineurs, mineure, mineures, \U0001f7e2, \U0001f535",
         "P4": "info, informational, trivial, nit, cosmetic, note, suggestion, negligible, sev4, s4, \u26aa",
     },
     "statuses": {
