@@ -29,6 +29,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+import torch.utils.serialization.config  # loaded here, it is loaded once for all workers that save results
 
 from finding_tickets.claims.check import named_at
 from finding_tickets.measure.loading import load_workload
