@@ -299,15 +299,12 @@ class Callers:
         here = _line_of(frame)
         inner: Any = sys._getframe(3)  # noqa: SLF001 - the ledger's, if it counts more than an allocation
         if inner.f_code.co_name == "count" and inner.f_locals["what"] in SYNCS:
-            place = None
-            while inner is not frame and not place:
-                place, name, inner = (
-                    _OF_TORCH.search(inner.f_code.co_filename),
-                    inner.f_code.co_name,
-                    inner.f_back,
-                )
-            if place:
-                self.hidden[here] = f"{name}, {place[1]}"
+            while inner is not frame:
+                code, inner = inner.f_code, inner.f_back
+                place = _OF_TORCH.search(code.co_filename)
+                if place and not code.co_name.startswith("<"):
+                    self.hidden[here] = f"{code.co_name}, {place[1]}"
+                    break
         nearest, is_repeated, outer = None, here in self.repeated, frame
         while (owner := self._owner(outer.f_code)) != "tool":
             if owner == "own":

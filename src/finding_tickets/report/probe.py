@@ -213,7 +213,7 @@ def _row_cells(row: ProbedRow, probed: Probed, width: int, room: int) -> Iterato
     first, *more = wrap(effects, max(room, LEAST_CUT)) if width else [effects]
     yield str(row.number), Styled(site.place, "cyan"), Styled(first, look), single_line(site.statement)
     yield from (("", "", Styled(text, look), "") for text in more)
-    if site.hidden and site.what == "drains":
+    if site.hidden and site.what == "drains" and not row.is_set_up:
         yield "", "", Styled("waits in", "dim"), Styled(site.hidden, "dim")
     for caller in site.called_from[: 1 if width else None]:
         others = len(site.called_from) - 1 if width else 0
