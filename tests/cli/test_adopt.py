@@ -118,7 +118,7 @@ def test_a_word_that_nobody_knows(repository: Repository) -> None:
 
 def test_labels_that_mean_nothing_are_named(repository: Repository, tickets: Tickets) -> None:
     """Where a severity or a status is missing; the configuration says what they state; edits follow it."""
-    status = "\u0421\u0442\u0430\u0442\u0443\u0441"
+    status = "\u0421\u0442\u0430\u043d"
     text = f"# BUG-1: It waits\n\n**Prio:** \u0432\n**{status}:** open\n\nIn `a.py:1`.\n"
     file = repository.write("tickets/BUG-1.md", text)
     assert f"Prio (in 1), {status} (in 1)" in tickets("init", "--dry-run").err
