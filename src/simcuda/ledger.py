@@ -62,7 +62,9 @@ _WITHIN = 2
 
 WITHIN_ALLOCATION = 5
 """The least number of frames of this package between the user's code and an allocation."""
-WITHIN_OPERATION = 7
+WITHIN_PLACE = 4
+"""The same where memory is made for a tensor."""
+WITHIN_OPERATION = 6
 """The same where an operation makes its result."""
 
 

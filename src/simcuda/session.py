@@ -60,6 +60,7 @@ class Session:
         ledger = self.gpu._machine.ledger
         self._end()
         self._callers.clear()
+        self.gpu._machine.unsure_gradients.clear()
         # Cycles, as of an error and its traceback, keep tensors that nobody can use any more. At first they
         # are young; what pytest holds of a failure, until the next test runs, is old by then.
         if self._tests_since_use < COLLECTIONS and self._has_tensors():

@@ -163,13 +163,15 @@ def test_queries_about_nccl_are_answered(gpu: SimulatedCuda) -> None:
     assert (2, 29, 7) == nccl.version()
 
 
-def test_kernels_around_compiled_code_stay_counted_without_gradients(before: Any, gpu: SimulatedCuda) -> None:
-    """Two additions around it are the least; with gradients, those of the code would be counted later."""
-    x = torch.ones(4, device="cuda")
-    least = []
-    for is_recorded in (False, True):
-        with torch.set_grad_enabled(is_recorded), gpu.measure() as m:
-            before(x + 1)
-            x.add_(1)
-        least.append(m.ranges["launches"][0])
-    assert [2, 0] == least
+@pytest.mark.parametrize("has_gradients", [False, True])
+def test_kernels_around_compiled_code_stay_counted(gpu: SimulatedCuda, has_gradients: bool) -> None:
+    """Three additions around it are the least, and the ones that a backward pass begins with."""
+    x = torch.ones(4, device="cuda", requires_grad=has_gradients)
+    compiled = torch.compile(lambda tensor: (tensor * 2).sum(), backend="eager")
+    with torch.set_grad_enabled(has_gradients), gpu.measure() as m:
+        result = compiled(x.detach() + 1 + x)
+        if has_gradients:
+            result.backward()
+        x.detach().add_(1)
+    assert 3 + has_gradients == m.ranges["launches"][0]
+    assert (RUN_EAGERLY,) == m.approximate

@@ -25,7 +25,6 @@ from simcuda.device.memory_stats import (
     PoolStats,
     Quantity,
     end_wait,
-    hand_out,
     hold,
     take_back,
     wait,
@@ -137,6 +136,9 @@ class Allocator:
         self._small: dict[int, BlockPool] = {}
         self._large: dict[int, BlockPool] = {}
         self._waiting: dict[MemoryBlock, list[StreamMark]] = {}
+        # The garbage collector may give blocks back at any time, as while another one is handed out.
+        self._is_busy = False
+        self._given_meanwhile: list[MemoryBlock] = []
         self._next_address = 0x7F0000000000
 
     @property
@@ -157,6 +159,7 @@ class Allocator:
         """
         if not requested:
             return None
+        self._is_busy = True
         if self._waiting:
             complete = self.ordering.is_complete
             for block in [b for b, marks in self._waiting.items() if all(map(complete, marks))]:
@@ -183,9 +186,34 @@ class Allocator:
             if found.before is not None:
                 found.before.after = taken
             found.before, found.address, found.size = taken, found.address + size, left
-            pool.move(position, found)
+            if len(order) > 1:
+                pool.move(position, found)
+            else:
+                order[0] = left, found.address, found
         taken.requested = requested
-        hand_out(pool.stats, taken.size, requested)
+        size = taken.size
+        # Comparing is faster than calling max.
+        for stats in pool.stats:
+            blocks = stats.blocks
+            allocated = stats.allocated
+            asked = stats.requested
+            blocks.added += 1
+            allocated.added += size
+            asked.added += requested
+            blocks.current = blocks_now = blocks.current + 1
+            allocated.current = allocated_now = allocated.current + size
+            asked.current = asked_now = asked.current + requested
+            if blocks_now > blocks.peak:
+                blocks.peak = blocks_now
+            if allocated_now > allocated.peak:
+                allocated.peak = allocated_now
+            if asked_now > asked.peak:
+                asked.peak = asked_now
+            if stats.waiting:
+                stats.note_active()
+        self._is_busy = False
+        while self._given_meanwhile:
+            self.free(self._given_meanwhile.pop())
         return taken
 
     def free(self, block: MemoryBlock) -> None:
@@ -193,13 +221,20 @@ class Allocator:
 
         The uses that count are those given to ``record_stream``.
         """
-        if not block.used_by:
-            self._cache(block)
+        if self._is_busy:
+            self._given_meanwhile.append(block)
             return
-        wait(block.pool.stats, block.size)
-        # It comes back once the host knows that these streams have come this far.
-        self._waiting[block] = [self.ordering.record(stream) for stream in sorted(block.used_by)]
-        block.used_by = None
+        self._is_busy = True
+        if block.used_by:
+            wait(block.pool.stats, block.size)
+            # It comes back once the host knows that these streams have come this far.
+            self._waiting[block] = [self.ordering.record(stream) for stream in sorted(block.used_by)]
+            block.used_by = None
+        else:
+            self._cache(block)
+        self._is_busy = False
+        while self._given_meanwhile:
+            self.free(self._given_meanwhile.pop())
 
     def record_stream(self, block: MemoryBlock, stream: int) -> None:
         """Note that another stream, by its number on the machine, uses a block that is handed out."""
@@ -263,6 +298,7 @@ class Allocator:
             self.stats.num_alloc_retries += 1
         if self.reserved + segment > limit:
             self.stats.num_ooms += 1
+            self._is_busy = False
             raise OutOfMemory(f"{requested} bytes asked for; {self.reserved} of {limit} are reserved")
         # Addresses are never used again, so that a block is known by its first one.
         pool.add(MemoryBlock(self._next_address, segment, pool.stream, pool))

@@ -17,7 +17,7 @@ from simcuda.device.dispatch_key import wake
 from simcuda.device.generators import Generators
 from simcuda.device.ordering import Conflict, Data, Ordering, StreamMark, part_of
 from simcuda.device.storages import HOST, Storages, Tag
-from simcuda.ledger import NOWHERE, WITHIN_ALLOCATION, Ledger, user_line
+from simcuda.ledger import NOWHERE, WITHIN_ALLOCATION, WITHIN_PLACE, Ledger, user_line
 from simcuda.measurement import Usage
 from simcuda.profile import Profile, workspace_bytes
 
@@ -101,6 +101,8 @@ class Machine:
         # What C++ has just made of Python's data on the host, by serial numbers, until somebody has it.
         self.unclaimed: set[int] = set()
         self.sync_debug_mode = 0
+        # What has gradients of unknown cost, with the metrics: any backward pass may be theirs.
+        self.unsure_gradients: dict[str, Collection[str]] = {}
         # Whether the program was told what a time between events is.
         self.has_told_times = False
         self._streams_taken = [0] * count
@@ -179,26 +181,29 @@ class Machine:
         Raises:
             torch.OutOfMemoryError: With CUDA's message.
         """
-        allocator = self.allocators[device]
         try:
-            block = allocator.malloc(nbytes, self.current.streams[device])
+            block = self.allocators[device].malloc(nbytes, self.current.streams[device])
         except OutOfMemory:
-            self.ledger.out_of_memory()
-            capacity = allocator.capacity
-            limit = allocator.limit
-            reserved = allocator.reserved
-            allocated = allocator.stats.both.allocated.current
-            allowed = f"{_in_units(limit)} allowed; " if limit < capacity else ""
-            raise torch.OutOfMemoryError(
-                f"CUDA out of memory. Tried to allocate {_in_units(nbytes)}. GPU {device} has a "
-                f"total capacity of {_in_units(capacity)} of which {_in_units(capacity - reserved)} is free. "
-                f"Including non-PyTorch memory, this process has {_in_units(reserved)} memory in use. "
-                f"{allowed}Of the allocated memory {_in_units(allocated)} is allocated by PyTorch, and "
-                f"{_in_units(reserved - allocated)} is reserved by PyTorch but unallocated."
-            ) from None
+            raise self._out_of_memory(device, nbytes) from None
         if block is not None:
             self.ledger.allocation(nbytes, within)
         return block
+
+    def _out_of_memory(self, device: int, nbytes: int) -> torch.OutOfMemoryError:
+        allocator = self.allocators[device]
+        self.ledger.out_of_memory()
+        capacity = allocator.capacity
+        limit = allocator.limit
+        reserved = allocator.reserved
+        allocated = allocator.stats.both.allocated.current
+        allowed = f"{_in_units(limit)} allowed; " if limit < capacity else ""
+        return torch.OutOfMemoryError(
+            f"CUDA out of memory. Tried to allocate {_in_units(nbytes)}. GPU {device} has a "
+            f"total capacity of {_in_units(capacity)} of which {_in_units(capacity - reserved)} is free. "
+            f"Including non-PyTorch memory, this process has {_in_units(reserved)} memory in use. "
+            f"{allowed}Of the allocated memory {_in_units(allocated)} is allocated by PyTorch, and "
+            f"{_in_units(reserved - allocated)} is reserved by PyTorch but unallocated."
+        )
 
     def empty_caches(self) -> None:
         """Return all cached memory to the devices, after the events that blocks still wait for."""
@@ -253,14 +258,20 @@ class Machine:
         for block in blocks:
             self.allocators[device].free(block)
 
-    def place(self, storage: torch.UntypedStorage, device: int, within: int = WITHIN_ALLOCATION) -> Tag:
+    def place(self, storage: torch.UntypedStorage, device: int, within: int = WITHIN_PLACE) -> Tag:
         """Give a new storage its place on a device, charging its bytes there; as ``malloc``.
 
         Raises:
             torch.OutOfMemoryError: With CUDA's message.
         """
         nbytes = storage.nbytes()
-        block = self.malloc(device, nbytes, within)
+        # As ``malloc`` does, which takes longer.
+        try:
+            block = self.allocators[device].malloc(nbytes, self.current.streams[device])
+        except OutOfMemory:
+            raise self._out_of_memory(device, nbytes) from None
+        if block is not None:
+            self.ledger.allocation(nbytes, within)
         tag = self.storages.add(storage, device, nbytes, block)
         # Only then can new memory be what another stream still uses.
         if self.ordering.has_left_behind:
@@ -309,7 +320,7 @@ class Machine:
         if kept := min(tag.nbytes, nbytes):
             self.ledger.count("d2d", 1, kept)
             self.run(tag.device, 0, (tag.serial,), (tag.serial,))
-        self._return_block(tag)
+        self._released(tag)
         tag.block, tag.nbytes = block, nbytes
         self._owns(tag)
 
@@ -443,25 +454,20 @@ class Machine:
             block = tag.block
             self.ordering.allocate(tag.serial, block.stream, block.address, block.address + block.size)
 
-    def _return_block(self, tag: Tag) -> None:
-        if tag.block is None:
-            return
-        block, ordering = tag.block, self.ordering
-        if not ordering.drop(tag.serial, block.stream):
-            recorded = block.used_by or ()
-            ordering.free(tag.serial, block.stream, block.address, block.address + block.size, recorded)
-        self.allocators[tag.device].free(block)
-        tag.block = None
-
     def _released(self, tag: Tag) -> None:
-        if tag.device != HOST:
-            self._return_block(tag)
-            return
-        self.host_bytes -= tag.nbytes
-        # CUDA keeps the memory until copies that use it are done.
-        if tag.pinned:
-            self._unpin(tag.nbytes)
-            self.ordering.forget(tag.serial)
+        block, ordering = tag.block, self.ordering
+        if block is not None:
+            if not ordering.drop(tag.serial, block.stream):
+                recorded = block.used_by or ()
+                ordering.free(tag.serial, block.stream, block.address, block.address + block.size, recorded)
+            self.allocators[tag.device].free(block)
+            tag.block = None
+        elif tag.device == HOST:
+            self.host_bytes -= tag.nbytes
+            # CUDA keeps the memory until copies that use it are done.
+            if tag.pinned:
+                self._unpin(tag.nbytes)
+                ordering.forget(tag.serial)
 
 
 def is_in_backward() -> bool:

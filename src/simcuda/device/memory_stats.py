@@ -87,29 +87,6 @@ class PoolStats:
         }
 
 
-# These run when a result of an operation is made, and when it goes: comparing is faster than calling max.
-def hand_out(counted: Iterable[PoolStats], size: int, requested: int) -> None:
-    """Count a block that is handed out."""
-    for stats in counted:
-        blocks = stats.blocks
-        allocated = stats.allocated
-        asked = stats.requested
-        blocks.added += 1
-        allocated.added += size
-        asked.added += requested
-        blocks.current = blocks_now = blocks.current + 1
-        allocated.current = allocated_now = allocated.current + size
-        asked.current = asked_now = asked.current + requested
-        if blocks_now > blocks.peak:
-            blocks.peak = blocks_now
-        if allocated_now > allocated.peak:
-            allocated.peak = allocated_now
-        if asked_now > asked.peak:
-            asked.peak = asked_now
-        if stats.waiting:
-            stats.note_active()
-
-
 def take_back(counted: Iterable[PoolStats], size: int, requested: int) -> None:
     """Count a block that is given back."""
     for stats in counted:

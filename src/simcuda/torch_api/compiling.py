@@ -93,19 +93,23 @@ class Compiler:
             if _compiles():
                 if self.compiling == "refuse":
                     refused()
-                self._run_eagerly(sys._getframe(1).f_locals.get("cleanups"))
+                frame: Any = sys._getframe(1)
+                self._run_eagerly(frame.f_locals.get("cleanups"), frame.f_back.f_globals["__name__"])
             return None
 
         self.patches.set(module, _callback_from_stance=callback_from_stance)
         # With fullgraph=True, a function of which nothing was compiled is an error, if that is counted.
         self.patches.set(module, set_fullgraph_compiled_frame_count=lambda _: 0)
 
-    def _run_eagerly(self, cleanups: list[Any] | None) -> None:
-        """Mark what is counted from now on, until the ``cleanups`` of the call run."""
-        if cleanups is None or torch.is_grad_enabled():
-            # Nobody knows its end, or what its gradients will cost.
+    def _run_eagerly(self, cleanups: list[Any] | None, caller: str) -> None:
+        """Mark what is counted from now on, until the ``cleanups`` of the call by a module run."""
+        # What flex_attention has compiled for itself has the gradients of its dense operations.
+        if torch.is_grad_enabled() and caller != FLEX:
+            self.machine.unsure_gradients[RUN_EAGERLY] = _UNBOUNDED
+        if cleanups is None:
+            # Nobody knows its end.
             self.machine.ledger.doubt(RUN_EAGERLY, _UNBOUNDED)
-        if cleanups is not None:
+        else:
             self._running.append(self.machine.ledger.totals())
             cleanups.append(self._end)
 
@@ -120,8 +124,7 @@ class Compiler:
             fewer |= dict.fromkeys(("syncs", "stream_syncs"), min(waits, copies))
             fewer["drains"] = min(drains, copies)
             self.machine.ledger.doubt(RUN_EAGERLY, {name: (most, 0) for name, most in fewer.items() if most})
-        if not torch.is_grad_enabled():
-            self.machine.ledger.doubt_since(RUN_EAGERLY, before, _UNBOUNDED)
+        self.machine.ledger.doubt_since(RUN_EAGERLY, before, _UNBOUNDED)
 
     def _attend(self, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """``flex_attention``, in compiled code by operations that are not counted."""

@@ -191,10 +191,13 @@ def current(machine: Machine, device: int | None = None) -> int:
 def run_backward(machine: Machine, engine: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Run the autograd engine, then restore the streams that were current before."""
     streams = list(machine.current.streams) if machine.has_side_streams else None
+    before = machine.ledger.totals() if machine.unsure_gradients else {}
     try:
         return engine(*args, **kwargs)
     finally:
         stay_awake()
+        for name, metrics in machine.unsure_gradients.items():
+            machine.ledger.doubt_since(name, before, metrics)
         if streams is not None:
             machine.leave_backward(streams)
 
